@@ -1,0 +1,43 @@
+//! Every limit on what may be stored, in one place. They are checked where a commit is planned,
+//! so that no door and no backend can get around them.
+
+/// A record's content, in bytes of UTF-8.
+pub const CONTENT_BYTES: usize = 10 * 1024 * 1024;
+/// A record's summary, in bytes of UTF-8.
+pub const SUMMARY_BYTES: usize = 64 * 1024;
+/// A record's body, in bytes of JSON.
+pub const BODY_BYTES: usize = 10 * 1024 * 1024;
+/// A record's metadata, in bytes of JSON.
+pub const METADATA_BYTES: usize = 64 * 1024;
+/// How many tags a record may have.
+pub const TAGS: usize = 64;
+/// A tag, in characters.
+pub const TAG_CHARS: usize = 100;
+/// A record's source, in characters.
+pub const SOURCE_CHARS: usize = 1024;
+/// A user, agent, session, flow or node, in characters.
+pub const NAME_CHARS: usize = 255;
+/// A tenant, in characters.
+pub const TENANT_CHARS: usize = 63;
+/// An id, in characters.
+pub const ID_CHARS: usize = 128;
+/// How many sources a record may name as its own.
+pub const SOURCES: usize = 1000;
+/// An idempotency key, in characters.
+pub const KEY_CHARS: usize = 200;
+/// How long a receipt is kept for its idempotency key.
+pub const RECEIPT_DAYS: i64 = 30;
+/// Operations in one batch.
+pub const BATCH_OPS: usize = 10_000;
+/// Content, body and metadata of one batch together, in bytes.
+pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
+/// Records that one deletion may take with it.
+pub const CASCADE: usize = 100_000;
+/// Records in one page of a scan, and ids in one get.
+pub const PAGE: usize = 1000;
+/// Changes in one page of history.
+pub const CHANGES: usize = 1000;
+/// Expired records that a write clears away on the side.
+pub const EXPIRED_PER_WRITE: usize = 8;
+/// Nesting of JSON in body and metadata.
+pub const JSON_DEPTH: usize = 100;

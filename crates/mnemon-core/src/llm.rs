@@ -1,0 +1,63 @@
+//! The port to a language model. Everything works without one.
+
+use async_trait::async_trait;
+
+use crate::{ErrorKind, Message};
+
+/// A model that answers.
+#[async_trait]
+pub trait Llm: Send + Sync {
+    /// Names the model, for accounts and provenance.
+    fn model(&self) -> &str;
+
+    /// Answers the prompt. It never returns an empty answer: that is an error.
+    async fn complete(&self, prompt: &Prompt) -> Result<Completion, LlmError>;
+}
+
+/// What a model is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    pub system: Option<String>,
+    pub messages: Vec<Message>,
+    pub max_tokens: u32,
+    /// The answer must be JSON that fits this schema.
+    pub schema: Option<serde_json::Value>,
+}
+
+/// What it answered, and what that cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    pub text: String,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum LlmError {
+    #[error("the model {model} cannot be reached: {what}")]
+    Unavailable {
+        model: String,
+        what: String,
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    #[error("the model {model} refused the request: {what}")]
+    Refused { model: String, what: String },
+    #[error("the model {model} answered something that cannot be used: {what}")]
+    BadAnswer { model: String, what: String },
+    #[error("the budget for {what} is used up; nothing was sent")]
+    Budget { what: String },
+}
+
+impl LlmError {
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unavailable { .. } | Self::BadAnswer { .. } => ErrorKind::Unavailable,
+            Self::Refused { .. } => ErrorKind::Denied,
+            Self::Budget { .. } => ErrorKind::TooLarge,
+        }
+    }
+}

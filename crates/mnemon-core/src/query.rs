@@ -1,0 +1,249 @@
+//! Which records, and in which order.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Invalid, Kind, Namespace, Owner, Record, Scope, Time, limits};
+
+/// Which records are meant. Every condition that is given must hold; within a list one suffices.
+///
+/// [`Filter::matches`] is the meaning. A store may push a part of it into its indexes, but what it
+/// returns has passed this function, so that all stores agree.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Filter {
+    pub owner: Owner,
+    pub scopes: Vec<Scope>,
+    pub kinds: Vec<Kind>,
+    pub namespaces: Vec<Namespace>,
+    /// At least one of these, whatever its case.
+    pub tags: Vec<String>,
+    pub source: Option<String>,
+    /// Created at or after.
+    pub since: Option<Time>,
+    /// Created before.
+    pub until: Option<Time>,
+}
+
+impl Filter {
+    /// Whether the record is meant. Expiry and tenant are not the filter's business: a store
+    /// never shows an expired or a foreign record, whatever is asked.
+    #[must_use]
+    pub fn matches(&self, record: &Record) -> bool {
+        let among = |list_is_empty: bool, found: bool| list_is_empty || found;
+        record.owner.includes(&self.owner)
+            && among(self.scopes.is_empty(), self.scopes.contains(&record.scope))
+            && among(self.kinds.is_empty(), self.kinds.contains(&record.kind))
+            && among(
+                self.namespaces.is_empty(),
+                self.namespaces.contains(&record.namespace),
+            )
+            && self.matches_tags(record)
+            && (self.source.is_none() || self.source == record.source)
+            && self.since.is_none_or(|since| record.created >= since)
+            && self.until.is_none_or(|until| record.created < until)
+    }
+
+    fn matches_tags(&self, record: &Record) -> bool {
+        if self.tags.is_empty() {
+            return true;
+        }
+        let folded: Vec<String> = record.tags.iter().map(|tag| tag.to_lowercase()).collect();
+        self.tags
+            .iter()
+            .any(|tag| folded.contains(&tag.to_lowercase()))
+    }
+
+    /// Whether nothing is asked for, so that every record is meant.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// In which order records come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Youngest first, by creation.
+    #[default]
+    Newest,
+    /// Oldest first, by creation.
+    Oldest,
+    /// As the store wrote them: what follows a cursor is what changed since.
+    Written,
+}
+
+/// One page of records.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scan {
+    pub filter: Filter,
+    pub order: Order,
+    pub after: Option<Cursor>,
+    /// At most this many, and never more than [`limits::PAGE`].
+    pub limit: usize,
+}
+
+impl Scan {
+    /// The first page of what the filter means, newest first.
+    #[must_use]
+    pub fn new(filter: Filter, limit: usize) -> Self {
+        Self {
+            filter,
+            order: Order::Newest,
+            after: None,
+            limit: limit.min(limits::PAGE),
+        }
+    }
+}
+
+/// What a scan found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Page {
+    pub records: Vec<Record>,
+    /// Where to go on; `None` when this was the last page.
+    pub next: Option<Cursor>,
+}
+
+/// A place between two records in an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// The last record's creation in milliseconds (its `seq` in [`Order::Written`]).
+    pub key: i64,
+    /// The last record's `seq`.
+    pub seq: u64,
+}
+
+impl Cursor {
+    /// The place right after this record.
+    #[must_use]
+    pub fn after(record: &Record, order: Order) -> Self {
+        let key = match order {
+            Order::Newest | Order::Oldest => record.created.millis(),
+            Order::Written => i64::try_from(record.seq).unwrap_or(i64::MAX),
+        };
+        Self {
+            key,
+            seq: record.seq,
+        }
+    }
+
+    /// Whether the record comes after this place.
+    #[must_use]
+    pub fn is_before(&self, record: &Record, order: Order) -> bool {
+        let theirs = Self::after(record, order);
+        match order {
+            Order::Newest => (theirs.key, theirs.seq) < (self.key, self.seq),
+            Order::Oldest | Order::Written => (theirs.key, theirs.seq) > (self.key, self.seq),
+        }
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.key, self.seq)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parts = text
+            .split_once('.')
+            .and_then(|(key, seq)| Some((key.parse().ok()?, seq.parse().ok()?)));
+        match parts {
+            Some((key, seq)) => Ok(Self { key, seq }),
+            None => Err(Invalid::new(
+                "cursor",
+                format!(
+                    "`{}` is not a cursor; pass the one that the page before gave",
+                    text.escape_debug()
+                ),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ctx, Tenant};
+
+    fn record(change: impl FnOnce(&mut Record)) -> Record {
+        let now = Time::from_millis(1000).unwrap();
+        let ctx = Ctx::new(Tenant::default(), "test", now);
+        let mut record = Record::note("n".parse().unwrap(), &ctx, "x");
+        change(&mut record);
+        record
+    }
+
+    #[test]
+    fn every_condition_can_exclude() {
+        let at = |ms| Some(Time::from_millis(ms).unwrap());
+        let excluded: Vec<Filter> = vec![
+            Filter {
+                owner: Owner {
+                    user: Some("bob".into()),
+                    ..Owner::default()
+                },
+                ..Filter::default()
+            },
+            Filter {
+                scopes: vec![Scope::Dialog, Scope::State],
+                ..Filter::default()
+            },
+            Filter {
+                kinds: vec![Kind::Fact],
+                ..Filter::default()
+            },
+            Filter {
+                namespaces: vec![Namespace::ShortTerm],
+                ..Filter::default()
+            },
+            Filter {
+                tags: vec!["b".into()],
+                ..Filter::default()
+            },
+            Filter {
+                source: Some("web".into()),
+                ..Filter::default()
+            },
+            Filter {
+                since: at(1001),
+                ..Filter::default()
+            },
+            Filter {
+                until: at(1000),
+                ..Filter::default()
+            },
+        ];
+        let record = record(|r| r.tags = vec!["a".into()]);
+        assert!(Filter::default().matches(&record));
+        for filter in excluded {
+            assert!(!filter.matches(&record), "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn tags_match_whatever_their_case() {
+        let record = record(|r| r.tags = vec!["Đà Nẵng".into()]);
+        let wanted = |tag: &str| Filter {
+            tags: vec!["other".into(), tag.into()],
+            ..Filter::default()
+        };
+        assert!(wanted("đà nẵng").matches(&record));
+        assert!(!wanted("đà").matches(&record));
+    }
+
+    #[test]
+    fn a_cursor_prints_and_reads() {
+        let cursor = Cursor { key: -5, seq: 9 };
+        assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor);
+        for bad in ["", "5", "a.b", "1.-1"] {
+            assert!(bad.parse::<Cursor>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,503 @@
+//! The port to whatever keeps records.
+
+use std::fmt;
+use std::str::FromStr;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Cursor, Denied, ErrorKind, Filter, Grant, Id, Invalid, Kind, Namespace, Page, Record, Scan,
+    Scope, Time, limits,
+};
+
+/// A place where records are kept.
+///
+/// What a commit means is not the backend's to decide: [`crate::commit::commit`] is run by every
+/// store over its own tables, inside its own transaction. `mnemon-testkit` holds the suite that
+/// each must pass.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// What this backend can do. Constant for the life of the store.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Applies the whole batch or nothing. When it returns, the batch survives a kill and, where
+    /// [`Capabilities::durable`] says so, a power cut.
+    async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError>;
+
+    /// The records with these ids, in the order asked; `None` for one that is missing, expired or
+    /// another tenant's. At most [`limits::PAGE`] ids.
+    async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError>;
+
+    /// A page of live records in order.
+    async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError>;
+
+    /// The best matches of one arm of a search, best first.
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Match>, StoreError>;
+
+    /// What was changed, newest first, with the record before and after.
+    async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError>;
+
+    /// How much there is. Does not read the records.
+    async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError>;
+
+    /// Does at most `limit` pieces of housekeeping: erases what expired, drops history and
+    /// receipts past their time, compacts.
+    async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError>;
+}
+
+/// What a backend can do, so that the engine plans instead of failing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The scheme it is opened with.
+    pub backend: &'static str,
+    /// An acknowledged write survives a power cut.
+    pub durable: bool,
+    /// Several processes may use it at once.
+    pub shared: bool,
+    /// It answers [`Probe::Words`].
+    pub words: bool,
+    /// It answers [`Probe::Meaning`].
+    pub meaning: bool,
+}
+
+/// Changes that happen together or not at all, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Batch {
+    pub ops: Vec<Op>,
+    /// Makes a retry harmless: the second batch with the same key changes nothing and answers
+    /// with the first one's receipt.
+    pub key: Option<IdempotencyKey>,
+    /// The commit that this batch takes back, for the history.
+    pub undoes: Option<u64>,
+}
+
+impl Batch {
+    /// A batch of one operation.
+    #[must_use]
+    pub fn of(op: Op) -> Self {
+        Self::from(vec![op])
+    }
+
+    /// The same batch under an idempotency key.
+    #[must_use]
+    pub fn with_key(mut self, key: Option<IdempotencyKey>) -> Self {
+        self.key = key;
+        self
+    }
+}
+
+impl From<Vec<Op>> for Batch {
+    fn from(ops: Vec<Op>) -> Self {
+        Self {
+            ops,
+            key: None,
+            undoes: None,
+        }
+    }
+}
+
+/// The caller's name for one intended change, with a digest of what it intended: a key that comes
+/// back with another intent is a mistake, not a retry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdempotencyKey {
+    pub name: String,
+    pub digest: String,
+}
+
+impl IdempotencyKey {
+    /// Not blank, not too long, one line.
+    pub fn check(&self) -> Result<(), Invalid> {
+        crate::owner::check_line("key", &self.name, limits::KEY_CHARS)
+    }
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// Writes this version of the record; `seq` and `version` are the store's to fill in.
+    Put { record: Box<Record>, expect: Expect },
+    /// Takes the record, and all that was derived from it, out of sight. It can be undone.
+    Delete { id: Id, expect: Expect },
+    /// Erases the record, all that was derived from it, and their history. It cannot be undone.
+    Purge { id: Id },
+}
+
+impl Op {
+    /// Writes the record whatever is there.
+    #[must_use]
+    pub fn put(record: Record) -> Self {
+        Self::put_if(record, Expect::Anything)
+    }
+
+    /// Writes the record if there is none with its id yet.
+    #[must_use]
+    pub fn append(record: Record) -> Self {
+        Self::put_if(record, Expect::Absent)
+    }
+
+    /// Writes the record if what is there is as expected.
+    #[must_use]
+    pub fn put_if(record: Record, expect: Expect) -> Self {
+        Self::Put {
+            record: Box::new(record),
+            expect,
+        }
+    }
+
+    /// Deletes the record if it is there.
+    #[must_use]
+    pub fn delete(id: Id) -> Self {
+        Self::Delete {
+            id,
+            expect: Expect::Anything,
+        }
+    }
+
+    /// The record it is about.
+    #[must_use]
+    pub fn id(&self) -> &Id {
+        match self {
+            Self::Put { record, .. } => &record.id,
+            Self::Delete { id, .. } | Self::Purge { id } => id,
+        }
+    }
+}
+
+/// What must be there for an operation to go ahead; otherwise the batch is a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Expect {
+    #[default]
+    Anything,
+    Absent,
+    Version(u64),
+}
+
+/// What became of a batch. A retry with the same idempotency key gets an equal receipt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The number under which history and undo know this commit; `None` when it left nothing
+    /// that could be undone.
+    pub commit: Option<u64>,
+    /// One outcome per operation, in order.
+    pub items: Vec<Outcome>,
+    /// Deleted or purged because they were derived from something that was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cascaded: Vec<Id>,
+    /// Deleted because a cap was reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evicted: Vec<Id>,
+}
+
+/// The fate of one item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub id: Id,
+    #[serde(flatten)]
+    pub fate: Fate,
+}
+
+/// What became of one item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fate", rename_all = "snake_case")]
+pub enum Fate {
+    /// It is new.
+    Stored {
+        version: u64,
+    },
+    /// It replaced the version before it.
+    Updated {
+        version: u64,
+    },
+    /// Its content went into another record.
+    Merged {
+        into: Id,
+    },
+    /// The same is already there.
+    Duplicate {
+        of: Id,
+    },
+    /// It is new, and an older record points to it as its successor.
+    Superseded {
+        previous: Id,
+    },
+    Deleted,
+    Purged,
+    /// There was nothing to delete.
+    Missing,
+    /// It was left out.
+    Rejected {
+        why: String,
+    },
+}
+
+/// Which part of the history.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// Only those of this record.
+    pub id: Option<Id>,
+    /// Only those of this commit.
+    pub commit: Option<u64>,
+    /// Only those older than this `seq`, to page on.
+    pub before: Option<u64>,
+    /// At most this many, and never more than [`limits::CHANGES`].
+    pub limit: usize,
+}
+
+/// One change of one record.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    pub commit: u64,
+    pub seq: u64,
+    pub at: Time,
+    pub actor: String,
+    pub cause: Cause,
+    pub id: Id,
+    pub version: u64,
+    /// `None` when the record was new, or when that version was dropped from the history (then
+    /// `version` is above 1).
+    pub before: Option<Record>,
+    /// `None` when the record was deleted.
+    pub after: Option<Record>,
+}
+
+impl Change {
+    /// The change as it may be shown now: what has expired is not shown, not even as history.
+    #[must_use]
+    pub fn shown_at(mut self, now: Time) -> Option<Self> {
+        let was_deletion = self.after.is_none();
+        let hidden = |image: &Option<Record>| image.as_ref().is_some_and(|r| !r.is_live(now));
+        if hidden(&self.after) || (was_deletion && hidden(&self.before)) {
+            return None;
+        }
+        self.before = self.before.filter(|record| record.is_live(now));
+        Some(self)
+    }
+}
+
+/// Why a record changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    Written,
+    Forgotten,
+    /// It was derived from this record, which was deleted.
+    Cascaded(Id),
+    /// A cap was reached.
+    Evicted,
+    /// Another commit was taken back.
+    Undone(u64),
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Written => f.write_str("written"),
+            Self::Forgotten => f.write_str("forgotten"),
+            Self::Cascaded(id) => write!(f, "cascaded:{id}"),
+            Self::Evicted => f.write_str("evicted"),
+            Self::Undone(commit) => write!(f, "undo:{commit}"),
+        }
+    }
+}
+
+impl FromStr for Cause {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let unknown = || Invalid::new("cause", format!("`{}` is not a cause", text.escape_debug()));
+        match text.split_once(':') {
+            None if text == "written" => Ok(Self::Written),
+            None if text == "forgotten" => Ok(Self::Forgotten),
+            None if text == "evicted" => Ok(Self::Evicted),
+            Some(("cascaded", id)) => Ok(Self::Cascaded(id.parse()?)),
+            Some(("undo", commit)) => Ok(Self::Undone(commit.parse().map_err(|_| unknown())?)),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+impl Serialize for Cause {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Cause {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// How many records there are of which sort, expired ones that upkeep has not erased yet included.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Tally {
+    /// Sorted by scope, kind and namespace; none is empty.
+    pub groups: Vec<Group>,
+    /// How many of them have expired.
+    pub expired: u64,
+    /// Old versions and deletions that undo can go back to.
+    pub history: u64,
+    /// The number of the newest change.
+    pub seq: u64,
+}
+
+impl Tally {
+    /// All records.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.groups.iter().map(|group| group.count).sum()
+    }
+}
+
+/// Records of one sort.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Group {
+    pub scope: Scope,
+    pub kind: Kind,
+    pub namespace: Namespace,
+    pub count: u64,
+}
+
+/// What a slice of housekeeping did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Upkept {
+    /// Records erased because they had expired.
+    pub expired: u64,
+    /// Old versions dropped because the policy keeps them no longer.
+    pub history: u64,
+    /// Receipts dropped because their idempotency keys are past their time.
+    pub receipts: u64,
+    /// Whether the store was rewritten without its dead parts.
+    pub compacted: bool,
+    /// Whether there is more to do.
+    pub more: bool,
+}
+
+/// One arm of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Probe {
+    /// By analysed words.
+    Words {
+        filter: Filter,
+        terms: Vec<String>,
+        limit: usize,
+    },
+    /// By nearness of vectors of one model.
+    Meaning {
+        filter: Filter,
+        model: String,
+        vector: Vec<f32>,
+        limit: usize,
+    },
+}
+
+/// A record that an arm found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Match {
+    pub id: Id,
+    pub score: f32,
+}
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    #[error("record {id} has changed: {expected} was expected, {} is there", there(.current))]
+    Conflict {
+        id: Id,
+        /// In words: `version 3`, `no record`.
+        expected: String,
+        /// The version that is there now.
+        current: Option<u64>,
+    },
+    #[error("idempotency key `{key}` was already used for something else; choose a new key")]
+    KeyReused { key: String },
+    #[error("{what}: {count} is more than the limit of {most}")]
+    TooLarge {
+        what: &'static str,
+        count: usize,
+        most: usize,
+    },
+    #[error("{place}: there is no room left; nothing was written")]
+    Full {
+        place: String,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("{place}: others kept it busy for {seconds} s")]
+    Busy { place: String, seconds: u64 },
+    #[error("{place} is damaged: {what}")]
+    Corrupt { place: String, what: String },
+    #[error(
+        "{place} was written by a newer version of mnemon (format {found}, this one reads up to {known})"
+    )]
+    TooNew {
+        place: String,
+        found: i64,
+        known: i64,
+    },
+    #[error("{place} is not a mnemon store: {what}")]
+    Foreign { place: String, what: String },
+    #[error("{place} is read-only")]
+    ReadOnly { place: String },
+    #[error("the {backend} store cannot {what}")]
+    Unsupported {
+        backend: &'static str,
+        what: &'static str,
+    },
+    #[error("{place}: {what}")]
+    Unavailable {
+        place: String,
+        what: String,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+fn there(current: &Option<u64>) -> String {
+    match current {
+        Some(version) => format!("version {version}"),
+        None => "no record".to_owned(),
+    }
+}
+
+impl StoreError {
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Invalid(_) => ErrorKind::Invalid,
+            Self::Denied(_) | Self::ReadOnly { .. } => ErrorKind::Denied,
+            Self::Conflict { .. } | Self::KeyReused { .. } => ErrorKind::Conflict,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::Full { .. } => ErrorKind::Full,
+            Self::Busy { .. } => ErrorKind::Busy,
+            Self::Corrupt { .. } => ErrorKind::Corrupt,
+            Self::TooNew { .. } => ErrorKind::TooNew,
+            Self::Foreign { .. } => ErrorKind::Foreign,
+            Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::Internal(_) => ErrorKind::Internal,
+        }
+    }
+}
+
+impl Page {
+    /// A page of `records`, of which one more than `limit` was read if there was one.
+    #[must_use]
+    pub fn cut(mut records: Vec<Record>, limit: usize, order: crate::Order) -> Self {
+        let more = records.len() > limit;
+        records.truncate(limit);
+        let next = records
+            .last()
+            .filter(|_| more)
+            .map(|last| Cursor::after(last, order));
+        Self { records, next }
+    }
+}
