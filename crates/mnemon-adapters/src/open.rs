@@ -12,7 +12,10 @@ use crate::store::sqlite::{self, Sqlite};
 /// The schemes that [`open`] knows, each with an example and what it is for.
 pub const SCHEMES: &[(&str, &str)] = &[
     ("ram:", "in memory, gone when the process ends"),
-    ("sqlite:PATH", "one file, any number of processes (the default)"),
+    (
+        "sqlite:PATH",
+        "one file, any number of processes (the default)",
+    ),
 ];
 
 /// A store, and what was noticed while opening it.
@@ -98,7 +101,10 @@ fn space(path: &Path) -> Finding {
         }
         Some(Ok(bytes)) => Finding::bad(
             "space",
-            format!("only {} MiB free; writes will soon fail", bytes / 1024 / 1024),
+            format!(
+                "only {} MiB free; writes will soon fail",
+                bytes / 1024 / 1024
+            ),
         ),
         Some(Err(error)) => Finding::bad("space", format!("cannot be asked: {error}")),
         None => Finding::bad("space", "the folder does not exist"),
