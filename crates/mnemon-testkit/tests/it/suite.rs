@@ -1,0 +1,3 @@
+use mnemon_testkit::InRam;
+
+mnemon_testkit::conformance!(ram, InRam::default());
