@@ -38,6 +38,7 @@
 
 pub mod conformance;
 pub mod make;
+pub mod oracle;
 
 mod fixture;
 mod observe;
