@@ -5,7 +5,7 @@
 //! caps, and clearing away what has expired. When it returns an error the backend rolls back, so
 //! a batch happens whole or not at all.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use crate::{
     Batch, Cause, Expect, Fate, Grant, Id, IdempotencyKey, Kind, Namespace, Op, Outcome, Receipt,
@@ -243,10 +243,17 @@ impl Work<'_> {
         let entry = self.entry(self.undoes.map_or(Cause::Forgotten, Cause::Undone));
         self.tables.bury(&entry, id, slot)?;
         for derived in self.downstream(id)? {
-            if let Some(slot) = self.tables.slot(&derived)? {
-                let entry = self.entry(Cause::Cascaded(id.clone()));
-                self.tables.bury(&entry, &derived, slot)?;
-                self.cascaded.push(derived);
+            match self.tables.slot(&derived)? {
+                Some(slot) if slot.is_live(self.grant.now()) => {
+                    let entry = self.entry(Cause::Cascaded(id.clone()));
+                    self.tables.bury(&entry, &derived, slot)?;
+                    self.cascaded.push(derived);
+                }
+                // In the history nothing would come to erase what has expired.
+                Some(_) => {
+                    self.tables.erase(&derived)?;
+                }
+                None => {}
             }
         }
         Ok(Fate::Deleted)
@@ -269,11 +276,11 @@ impl Work<'_> {
     fn downstream(&mut self, id: &Id) -> Result<Vec<Id>, StoreError> {
         let mut seen = HashSet::from([id.clone()]);
         let mut found = Vec::new();
-        let mut open = vec![id.clone()];
-        while let Some(source) = open.pop() {
+        let mut open = VecDeque::from([id.clone()]);
+        while let Some(source) = open.pop_front() {
             for derived in self.tables.derived(&source)? {
                 if seen.insert(derived.clone()) {
-                    open.push(derived.clone());
+                    open.push_back(derived.clone());
                     found.push(derived);
                 }
             }

@@ -186,6 +186,10 @@ impl Record {
 
     fn check_json(&self) -> Result<(), Invalid> {
         if let Some(body) = &self.body {
+            // In JSON it would read back as no body at all.
+            if body.is_null() {
+                return Err(Invalid::new("body", "is null; leave it out"));
+            }
             check_depth("body", body)?;
             check_size("body", json_bytes(body), limits::BODY_BYTES)?;
         }

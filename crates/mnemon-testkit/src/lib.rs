@@ -1,1 +1,47 @@
-//! The conformance suite every store must pass, and fakes for the ports.
+//! What Mnemon's tests are made of.
+//!
+//! [`conformance`] is the suite that every store passes with the same test bodies, [`oracle`] runs
+//! random operations on a store and on [`mnemon_core::ram::Ram`] and compares, [`faults`] breaks a
+//! store on purpose, [`fakes`] stand in for the other ports, and [`make`] keeps tests short.
+//!
+//! A new backend gets both with a [`Fixture`], which says how to open it at one place:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use mnemon_core::{Store, ram::Ram};
+//! use mnemon_testkit::Fixture;
+//!
+//! struct Place(Arc<Ram>); // for a store on disk: a temporary folder
+//!
+//! #[async_trait::async_trait]
+//! impl Fixture for Place {
+//!     async fn open(&self) -> Arc<dyn Store> {
+//!         self.0.clone()
+//!     }
+//! }
+//!
+//! mnemon_testkit::conformance!(ram, Place(Arc::default()));
+//!
+//! #[test]
+//! fn agrees_with_the_oracle() {
+//!     mnemon_testkit::oracle::check_against_ram(|| Place(Arc::default()), 64);
+//! }
+//! ```
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a failure should panic"
+)]
+
+pub mod conformance;
+pub mod make;
+pub mod oracle;
+
+mod fixture;
+mod observe;
+
+pub use fixture::{Fixture, InRam, block_on};
+pub use observe::{Observed, observe};

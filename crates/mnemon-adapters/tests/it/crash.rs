@@ -61,7 +61,7 @@ struct Said {
     deleted: HashSet<String>,
 }
 
-fn run_and_kill(url: &str, round: usize) -> Said {
+fn run_and_kill(url: &str, round: u32) -> Said {
     let mut child = child("crash::writer_until_killed", url, &round.to_string())
         .spawn()
         .unwrap();
@@ -88,7 +88,9 @@ fn run_and_kill(url: &str, round: usize) -> Said {
             break;
         }
     }
-    std::thread::sleep(Duration::from_micros((round as u64 * 7919) % 30_000 + 500));
+    std::thread::sleep(Duration::from_micros(
+        (u64::from(round) * 7919) % 30_000 + 500,
+    ));
     child.kill().unwrap();
     for line in lines.map_while(Result::ok) {
         note(&line);
@@ -143,7 +145,7 @@ fn a_truncated_wal_loses_the_end_and_nothing_else() {
         let said = run_and_kill(&url, round);
         let wal = path.with_extension("db-wal");
         let length = std::fs::metadata(&wal).map_or(0, |metadata| metadata.len());
-        let keep = length.saturating_sub(round as u64 * 1237 % length.max(1));
+        let keep = length.saturating_sub(u64::from(round) * 1237 % length.max(1));
         let file = std::fs::OpenOptions::new().write(true).open(&wal).unwrap();
         file.set_len(keep).unwrap();
         // What the cut took is gone, but what is there is whole and opens.

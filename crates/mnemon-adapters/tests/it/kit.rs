@@ -83,7 +83,7 @@ pub(crate) fn assert_healthy(url: &str) {
 }
 
 /// Long tests run in full with `MNEMON_TEST_FULL=1`.
-pub(crate) fn rounds(full: usize, quick: usize) -> usize {
+pub(crate) fn rounds(full: u32, quick: u32) -> u32 {
     if std::env::var_os("MNEMON_TEST_FULL").is_some() {
         full
     } else {

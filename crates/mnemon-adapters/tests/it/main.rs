@@ -8,6 +8,7 @@
     reason = "test code: a failure should panic"
 )]
 
+mod conformance;
 mod crash;
 mod kit;
 mod processes;

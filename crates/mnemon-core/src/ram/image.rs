@@ -122,7 +122,10 @@ impl Image {
         let known = self.past.contains_key(&seq) || self.by_seq.contains_key(&seq);
         self.last_seq = self.last_seq.max(seq);
         if !known {
+            let id = past.id.clone();
+            self.unlink(&id);
             self.keep_past(past);
+            self.link(&id);
         }
     }
 
@@ -342,21 +345,23 @@ impl Image {
             }
         }
         let oldest = grant.now().plus_days(-limits::RECEIPT_DAYS);
-        let stale = |kept: &Receipted| kept.at < oldest;
-        let keys: Vec<String> = self
-            .receipts
-            .values()
-            .filter(|kept| stale(kept))
-            .map(|kept| kept.key.name.clone())
-            .take(left)
-            .collect();
-        for key in keys {
+        for key in self.receipts_before(oldest, left) {
             self.receipts.remove(&key);
             done.receipts += 1;
             left -= 1;
         }
         done.more = left == 0;
         (done, effects)
+    }
+
+    /// The keys of receipts kept since before then, oldest first.
+    fn receipts_before(&self, oldest: Time, count: usize) -> Vec<String> {
+        let kept = self.receipts.values().filter(|kept| kept.at < oldest);
+        let mut stale: Vec<(Time, &str)> =
+            kept.map(|kept| (kept.at, kept.key.name.as_str())).collect();
+        stale.sort_unstable();
+        let keys = stale.into_iter().take(count);
+        keys.map(|(_, key)| key.to_owned()).collect()
     }
 
     /// Past changes that had been followed by another one of the same record before `until`,
@@ -400,11 +405,9 @@ impl Image {
             });
         }
         self.unlink(&record.id);
-        for source in &record.derived_from {
-            let derived = self.derived.entry(source.clone()).or_default();
-            derived.insert(record.id.clone());
-        }
+        let id = record.id.clone();
         self.put_row(Row { entry, record });
+        self.link(&id);
     }
 
     fn bury(&mut self, entry: Entry, id: &Id) {
@@ -436,8 +439,9 @@ impl Image {
         row.is_some() || !seqs.is_empty()
     }
 
-    /// Forgets what the newest version of the record was derived from.
-    fn unlink(&mut self, id: &Id) {
+    /// What the newest version of the record that is kept, current or deleted, was derived from.
+    /// The links of an id are always these.
+    fn sources(&self, id: &Id) -> Vec<Id> {
         let newest = match self.rows.get(id) {
             Some(row) => Some(&row.record),
             None => self.past_of.get(id).and_then(|seqs| {
@@ -446,8 +450,17 @@ impl Image {
                     .find_map(|seq| self.past.get(seq)?.record.as_ref())
             }),
         };
-        let sources = newest.map(|record| record.derived_from.clone());
-        for source in sources.unwrap_or_default() {
+        newest.map_or_else(Vec::new, |record| record.derived_from.clone())
+    }
+
+    fn link(&mut self, id: &Id) {
+        for source in self.sources(id) {
+            self.derived.entry(source).or_default().insert(id.clone());
+        }
+    }
+
+    fn unlink(&mut self, id: &Id) {
+        for source in self.sources(id) {
             if let Some(derived) = self.derived.get_mut(&source) {
                 derived.remove(id);
                 if derived.is_empty() {
@@ -498,15 +511,18 @@ impl Image {
     }
 
     fn drop_past(&mut self, seq: u64) {
-        let Some(past) = self.past.remove(&seq) else {
+        let Some(id) = self.past.get(&seq).map(|past| past.id.clone()) else {
             return;
         };
-        if let Some(seqs) = self.past_of.get_mut(&past.id) {
+        self.unlink(&id);
+        self.past.remove(&seq);
+        if let Some(seqs) = self.past_of.get_mut(&id) {
             seqs.remove(&seq);
             if seqs.is_empty() {
-                self.past_of.remove(&past.id);
+                self.past_of.remove(&id);
             }
         }
+        self.link(&id);
     }
 }
 
@@ -519,7 +535,6 @@ struct Before {
     id: Id,
     row: Option<Row>,
     past: Vec<Past>,
-    sources: Vec<Id>,
 }
 
 /// A batch that runs on the image and can be taken back.
@@ -550,25 +565,12 @@ impl Draft<'_> {
             .flatten()
             .filter_map(|seq| image.past.get(seq).cloned())
             .collect();
-        let newest = row.as_ref().map(|row| &row.record);
-        let newest = newest.or_else(|| past.iter().rev().find_map(|past| past.record.as_ref()));
-        // A buried record keeps its links, an erased one has none left to name.
-        let sources = newest
-            .map(|record| record.derived_from.clone())
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|source| {
-                let derived = image.derived.get(source);
-                derived.is_some_and(|derived| derived.contains(id))
-            })
-            .collect();
         let seq = image.last_seq;
         self.way_back.push(Step::Seq(seq));
         self.way_back.push(Step::Id(Box::new(Before {
             id: id.clone(),
             row,
             past,
-            sources,
         })));
     }
 
@@ -588,10 +590,7 @@ impl Draft<'_> {
                     if let Some(row) = before.row {
                         image.put_row(row);
                     }
-                    for source in before.sources {
-                        let derived = image.derived.entry(source).or_default();
-                        derived.insert(before.id.clone());
-                    }
+                    image.link(&before.id);
                 }
             }
         }
@@ -661,9 +660,11 @@ impl Tables for Draft<'_> {
 
     fn weakest(&mut self, namespace: Namespace, count: usize) -> Result<Vec<Id>, StoreError> {
         let image = &*self.image;
-        let notes = image.by_worth.iter();
-        Ok(notes
-            .filter(|(space, ..)| *space == namespace)
+        let first = (namespace, 0, Time::EPOCH.plus_millis(i64::MIN), 0);
+        Ok(image
+            .by_worth
+            .range(first..)
+            .take_while(|(space, ..)| *space == namespace)
             .take(count)
             .filter_map(|(.., seq)| image.by_seq.get(seq).cloned())
             .collect())

@@ -111,6 +111,7 @@ fn each_rule_names_its_field() {
             let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
             r.body = Some(deep);
         }),
+        ("body", |r| r.body = Some(Value::Null)),
         ("derived_from", |r| r.derived_from = vec![r.id.clone()]),
     ];
     for (field, spoil) in cases {

@@ -123,12 +123,7 @@ impl<'a> SqlTables<'a> {
             left -= 1;
         }
         if let Some(until) = grant.history_until() {
-            let dropped = self.run(
-                "DELETE FROM history WHERE key IN (SELECT key FROM history
-                 WHERE tenant = ?1 AND replaced < ?2 ORDER BY key LIMIT ?3)",
-                params![self.tenant, until.millis(), count(left)],
-            )?;
-            self.history_grown -= count(dropped);
+            let dropped = self.drop_history(until, left)?;
             done.history = dropped as u64;
             left -= dropped;
         }
@@ -143,6 +138,30 @@ impl<'a> SqlTables<'a> {
         done.more = left == 0;
         self.finish()?;
         Ok(done)
+    }
+
+    /// Drops changes that were followed by another one before `until`. A deleted record of which
+    /// no version is left was derived from nothing any more.
+    fn drop_history(&mut self, until: Time, most: usize) -> Result<usize, StoreError> {
+        let due =
+            "SELECT key FROM history WHERE tenant = ?1 AND replaced < ?2 ORDER BY key LIMIT ?3";
+        let (tenant, until, most) = (self.tenant, until.millis(), count(most));
+        let values = params![tenant, until, most];
+        let sql = format!("SELECT DISTINCT id FROM history WHERE key IN ({due})");
+        let touched = self.ids(&sql, values)?;
+        let sql = format!("DELETE FROM history WHERE key IN ({due})");
+        let dropped = self.run(&sql, values)?;
+        self.history_grown -= count(dropped);
+        for id in touched {
+            self.run(
+                "DELETE FROM links WHERE tenant = ?1 AND derived = ?2
+                 AND NOT EXISTS (SELECT 1 FROM records WHERE tenant = ?1 AND id = ?2)
+                 AND NOT EXISTS (SELECT 1 FROM history
+                    WHERE tenant = ?1 AND id = ?2 AND doc IS NOT NULL)",
+                params![self.tenant, id.as_str()],
+            )?;
+        }
+        Ok(dropped)
     }
 
     fn run(&self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<usize, StoreError> {

@@ -1,0 +1,3 @@
+//! The testkit on the reference store.
+
+mod suite;
