@@ -32,8 +32,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::Error;
 use crate::config::{Config, Environment, Flags};
+use crate::{Error, wiring};
 use door::Door;
 
 /// Memory for AI agents: one binary, one file, no key, no server.
@@ -47,12 +47,7 @@ use door::Door;
     version,
     arg_required_else_help = true,
     max_term_width = 100,
-    after_help = "Examples:\n  \
-        mnemon demo                              see what it does, in a temporary folder\n  \
-        mnemon add \"Ann prefers tea\" --user ann  remember something\n  \
-        mnemon list --user ann                   see what is remembered\n  \
-        mnemon undo                              take the newest change back\n\n\
-        Stores: sqlite:PATH (the default), jsonl:DIR, ram:"
+    after_help = after_help()
 )]
 struct Cli {
     #[command(flatten)]
@@ -94,6 +89,20 @@ enum Command {
     Config(config::Args),
     Demo(demo::Args),
     Completions(completions::Args),
+}
+
+const EXAMPLES: &str = "Examples:
+  mnemon demo                              see what it does, in a temporary folder
+  mnemon add \"Ann prefers tea\" --user ann  remember something
+  mnemon list --user ann                   see what is remembered
+  mnemon undo                              take the newest change back";
+
+fn after_help() -> String {
+    let stores = wiring::SCHEMES.iter();
+    let stores: Vec<String> = stores
+        .map(|(form, about)| format!("  {form:<12} {about}"))
+        .collect();
+    format!("{EXAMPLES}\n\nStores:\n{}", stores.join("\n"))
 }
 
 /// Runs the program.

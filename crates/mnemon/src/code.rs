@@ -66,7 +66,7 @@ pub const fn of(kind: ErrorKind) -> Code {
             9,
             500,
             -32010,
-            "run `mnemon doctor`; it says what is wrong and what `mnemon doctor --repair` would do",
+            "`mnemon doctor` says what is wrong, `mnemon doctor --repair` mends what can be mended",
         ),
         ErrorKind::TooNew => code(
             10,

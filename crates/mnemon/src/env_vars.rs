@@ -19,7 +19,7 @@ macro_rules! env_vars {
 env_vars! {
     MNEMON_CONFIG = "The configuration file. Unset: `./mnemon.toml`, else `mnemon.toml` in the user's configuration folder.";
     MNEMON_HOME = "The folder in which the default store lives. Unset: `mnemon` in the user's data folder.";
-    MNEMON_STORE = "The store, as a URL: `sqlite:PATH`, `jsonl:DIR`, `ram:`. Same as `--store`.";
+    MNEMON_STORE = "The store, as a URL such as `sqlite:PATH`. Same as `--store`.";
     MNEMON_TENANT = "Whose memory is meant. Same as `--tenant`.";
     MNEMON_ACTOR = "Who acts, for the history. Unset: `cli:` and the user's name.";
     MNEMON_JSON = "`true` or `false`: answer in JSON. Same as `--json`.";

@@ -81,7 +81,6 @@ impl Error {
 
 fn kind_of_io(error: &io::Error) -> ErrorKind {
     match error.kind() {
-        io::ErrorKind::NotFound => ErrorKind::NotFound,
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Denied,
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
         io::ErrorKind::IsADirectory => ErrorKind::Invalid,

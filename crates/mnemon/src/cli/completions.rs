@@ -12,6 +12,7 @@ use crate::Error;
     mnemon completions fish > ~/.config/fish/completions/mnemon.fish\n  \
     mnemon completions zsh > ~/.zfunc/_mnemon")]
 pub(super) struct Args {
+    /// The shell
     shell: Shell,
 }
 

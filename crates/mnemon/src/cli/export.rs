@@ -24,11 +24,11 @@ use crate::{Error, api};
 pub(super) struct Args {
     /// The file to write; it must not exist yet [default: stdout]
     file: Option<PathBuf>,
-    #[command(flatten)]
-    filter: FilterArgs,
     /// Write over the file if it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    filter: FilterArgs,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use mnemon_core::{Ctx, Fate, Filter, Id, Invalid, Record, limits};
 use mnemon_engine::Memory;
 
-use super::confirm::confirm;
+use super::confirm::{confirm, is_interactive};
 use super::door::Door;
 use super::filters::FilterArgs;
 use super::{list, text};
@@ -23,8 +23,6 @@ pub(super) struct Args {
     /// Their ids
     #[arg(value_name = "ID")]
     ids: Vec<Id>,
-    #[command(flatten)]
-    filter: FilterArgs,
     /// Erase for good, history included: this cannot be undone
     #[arg(long)]
     purge: bool,
@@ -37,6 +35,8 @@ pub(super) struct Args {
     /// Makes a retry harmless
     #[arg(long)]
     key: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
@@ -55,17 +55,21 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         }
     };
     let memory = door.memory()?;
-    let chosen = match by_ids {
-        true => Chosen::by_ids(&memory, &ctx, args.ids.clone()).await?,
-        false => Chosen::by_filter(&memory, &ctx, filter.clone()).await?,
-    };
-    if args.dry_run {
-        return chosen.show(door);
+    if args.dry_run && by_ids {
+        return Chosen::by_ids(&memory, &ctx, args.ids).await?.show(door);
     }
-    if !by_ids && chosen.records.is_empty() {
-        return nothing(door);
+    if by_ids {
+        ask_about_ids(args.ids.len(), args.purge, args.yes, door)?;
+    } else {
+        let chosen = Chosen::by_filter(&memory, &ctx, filter.clone()).await?;
+        if args.dry_run {
+            return chosen.show(door);
+        }
+        if chosen.records.is_empty() {
+            return nothing(door);
+        }
+        chosen.ask(args.purge, args.yes)?;
     }
-    chosen.ask(args.purge, args.yes, by_ids, door)?;
     let request = api::forget::Request {
         ids: args.ids,
         filter: (!by_ids).then_some(filter),
@@ -146,26 +150,33 @@ impl Chosen {
         }
     }
 
-    /// Ids that were written out are meant; records chosen by a description are confirmed, and so
-    /// is a purge while somebody is there to be asked.
-    fn ask(&self, purge: bool, yes: bool, by_ids: bool, door: &Door) -> Result<(), Error> {
-        let words = self.words();
-        let question = match purge {
-            true => format!("This erases {words} for good; it cannot be undone."),
-            false => format!("This forgets {words}."),
-        };
+    /// Records chosen by a description are confirmed.
+    fn ask(&self, purge: bool, yes: bool) -> Result<(), Error> {
+        let question = question(&self.words(), purge);
         if self.more && !yes {
             return Err(Error::Unconfirmed(format!(
                 "{question} Pass --yes to say so, or --dry-run to look first"
             )));
         }
-        if by_ids && (!purge || !super::confirm::is_interactive()) {
-            if purge {
-                door.out.note("a purge cannot be undone");
-            }
-            return Ok(());
-        }
         confirm(&question, yes)
+    }
+}
+
+/// Ids that were written out are meant; only a purge is confirmed, if somebody is there to ask.
+fn ask_about_ids(count: usize, purge: bool, yes: bool, door: &Door) -> Result<(), Error> {
+    if purge && is_interactive() {
+        return confirm(&question(&text::count(count as u64, "record"), purge), yes);
+    }
+    if purge {
+        door.out.note("a purge cannot be undone");
+    }
+    Ok(())
+}
+
+fn question(words: &str, purge: bool) -> String {
+    match purge {
+        true => format!("This erases {words} for good; it cannot be undone."),
+        false => format!("This forgets {words}."),
     }
 }
 

@@ -126,12 +126,14 @@ fn show(summary: &Summary, door: &mut Door) -> Result<(), Error> {
     let count = text::count(summary.records, "record");
     door.out
         .line(format!("read {count}: {}", parts.join("; ")))?;
-    if summary.commits.is_empty() {
-        return Ok(());
+    match summary.commits.as_slice() {
+        [] => Ok(()),
+        [only] => door.out.line(format!("undo with: mnemon undo {only}")),
+        [first, .., last] => {
+            let count = summary.commits.len();
+            door.out.line(format!(
+                "in {count} commits from {first} to {last}; undo takes one at a time, newest first"
+            ))
+        }
     }
-    let undo: Vec<String> = summary.commits.iter().rev().map(u64::to_string).collect();
-    door.out.line(format!(
-        "undo with: mnemon undo {}",
-        undo.join(" ; mnemon undo ")
-    ))
 }

@@ -14,8 +14,6 @@ use crate::{Error, api};
     mnemon list --kind decision --kind rule --order oldest\n  \
     mnemon list --json --limit 1000 | jq -r '.records[].content'")]
 pub(super) struct Args {
-    #[command(flatten)]
-    filter: FilterArgs,
     /// At most this many, up to 1000
     #[arg(long, value_name = "N", default_value_t = api::list::LIMIT,
         value_parser = super::list::limit)]
@@ -26,6 +24,8 @@ pub(super) struct Args {
     /// Go on where the page before ended
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]

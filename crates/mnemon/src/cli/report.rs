@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use console::style;
 use mnemon_core::ErrorKind;
-use serde_json::json;
+use serde::Serialize;
 
 use super::out::error_line;
 use super::text;
@@ -17,12 +17,7 @@ pub(super) fn failure(error: &Error, as_json: bool) -> ExitCode {
     let row = code::of(kind);
     let chain = chain(error);
     if as_json {
-        error_line(json!({ "error": {
-            "kind": code::word(kind),
-            "message": chain.join(": "),
-            "hint": row.hint,
-        }}));
-        return ExitCode::from(row.exit);
+        return as_document(kind, &chain.join(": "));
     }
     let mut words = chain.iter();
     if let Some(first) = words.next() {
@@ -33,6 +28,26 @@ pub(super) fn failure(error: &Error, as_json: bool) -> ExitCode {
         error_line(format!("  caused by: {}", text::one_line(cause)));
     }
     error_line(format!("  hint: {}", row.hint));
+    ExitCode::from(row.exit)
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    kind: ErrorKind,
+    message: &'a str,
+    hint: &'static str,
+}
+
+fn as_document(kind: ErrorKind, message: &str) -> ExitCode {
+    let row = code::of(kind);
+    let error = Told {
+        kind,
+        message,
+        hint: row.hint,
+    };
+    // Three texts always have a JSON form.
+    let told = serde_json::to_string(&error).unwrap_or_default();
+    error_line(format!("{{\"error\":{told}}}"));
     ExitCode::from(row.exit)
 }
 
@@ -54,17 +69,11 @@ fn chain(error: &Error) -> Vec<String> {
 pub(super) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
     let wanted = !error.use_stderr();
     if as_json && !wanted {
-        let row = code::of(ErrorKind::Invalid);
         let text = error.render().to_string();
         let text = text.trim_start_matches("error: ");
         let message = text.split("\n\nUsage:").next().unwrap_or(text);
         let message: Vec<&str> = message.split_whitespace().collect();
-        error_line(json!({ "error": {
-            "kind": code::word(ErrorKind::Invalid),
-            "message": message.join(" "),
-            "hint": row.hint,
-        }}));
-        return ExitCode::from(row.exit);
+        return as_document(ErrorKind::Invalid, &message.join(" "));
     }
     // Nobody may be reading the help; that is no error either.
     let _ = error.print();
