@@ -23,6 +23,9 @@ pub(super) struct Args {
     record: Option<Id>,
 }
 
+/// How many changes are printed one by one.
+const SHOWN: usize = 20;
+
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let request = api::undo::Request {
         commit: args.commit,
@@ -35,5 +38,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let count = text::count(done.receipt.items.len() as u64, "record");
     door.out
         .line(format!("took back commit {} ({count})", done.undone))?;
-    history::commits(&done.changes, door)
+    let shown = done.changes.get(..SHOWN).unwrap_or(&done.changes);
+    history::commits(shown, door)?;
+    match done.receipt.items.len().saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => door.out.line(format!("  and {more} more")),
+    }
 }

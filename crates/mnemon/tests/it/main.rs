@@ -17,4 +17,5 @@ mod docs;
 mod forgetting;
 mod moving;
 mod sandbox;
+mod stores;
 mod streams;
