@@ -1,3 +1,4 @@
 //! The testkit on the reference store.
 
+mod replayed;
 mod suite;
