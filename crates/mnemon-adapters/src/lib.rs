@@ -1,1 +1,11 @@
-//! placeholder
+//! Mnemon's outside world: stores, files and models behind the ports of `mnemon-core`.
+//!
+//! Adapters know ports, not verbs. [`open`] turns a URL into a store; it is the only list of them.
+
+mod health;
+mod open;
+mod store;
+
+pub use health::{Examination, Finding};
+pub use open::{Opened, SCHEMES, examine, open, repair};
+pub use store::sqlite::Sqlite;

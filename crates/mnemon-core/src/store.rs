@@ -254,9 +254,11 @@ pub struct Change {
     pub cause: Cause,
     pub id: Id,
     pub version: u64,
-    /// `None` when the record was new, or when that version was dropped from the history (then
-    /// `version` is above 1).
+    /// `None` when there was no record, or when it is not known any more.
     pub before: Option<Record>,
+    /// Whether it is known what was there before: not when the history was cut short there, or
+    /// what was there has expired.
+    pub before_known: bool,
     /// `None` when the record was deleted.
     pub after: Option<Record>,
 }
@@ -270,7 +272,10 @@ impl Change {
         if hidden(&self.after) || (was_deletion && hidden(&self.before)) {
             return None;
         }
-        self.before = self.before.filter(|record| record.is_live(now));
+        if hidden(&self.before) {
+            self.before = None;
+            self.before_known = false;
+        }
         Some(self)
     }
 }

@@ -1,1 +1,33 @@
-//! placeholder
+//! Mnemon's verbs: remember, look up, forget, undo.
+//!
+//! The engine knows ports, not who stands behind them. It reads no clock, no environment and no
+//! file, prints nothing and starts nothing: every call is told who asks and when, in a
+//! [`Ctx`](mnemon_core::Ctx).
+//!
+//! ```
+//! use std::sync::Arc;
+//! use mnemon_core::{Ctx, Ids, Tenant, Time, ram::Ram};
+//! use mnemon_engine::{Draft, Memory};
+//!
+//! # futures::executor::block_on(async {
+//! let memory = Memory::builder(Arc::new(Ram::new()), Ids::new(7)).build();
+//! let ctx = Ctx::new(Tenant::default(), "me", Time::from_millis(1_700_000_000_000)?);
+//! let receipt = memory.add(&ctx, vec![Draft::note("Ann prefers tea")], None).await?;
+//!
+//! let forgotten = memory.forget(&ctx, &[receipt.items[0].id.clone()], None).await?;
+//! memory.undo(&ctx, forgotten.commit.unwrap()).await?;
+//! assert_eq!(memory.stats(&ctx).await?.records(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+
+mod error;
+mod import;
+mod memory;
+mod records;
+mod undo;
+
+pub use error::Error;
+pub use import::OnConflict;
+pub use memory::{Builder, Memory};
+pub use records::{Draft, Retention};

@@ -284,12 +284,11 @@ impl Image {
                 (&row.entry, &row.record.id, row.record.version, record)
             }
         };
-        let before = self
+        let previous = self
             .past_of
             .get(id)
             .and_then(|seqs| seqs.range(..seq).next_back())
-            .and_then(|seq| self.past.get(seq))
-            .and_then(|past| past.record.clone());
+            .and_then(|seq| self.past.get(seq));
         Some(Change {
             commit: entry.commit,
             seq,
@@ -298,7 +297,8 @@ impl Image {
             cause: entry.cause.clone(),
             id: id.clone(),
             version,
-            before,
+            before: previous.and_then(|past| past.record.clone()),
+            before_known: version == 1 || previous.is_some(),
             after,
         })
     }

@@ -1,0 +1,64 @@
+//! What a doctor finds.
+
+use serde::Serialize;
+
+/// A look at a store from outside, without opening it for use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Examination {
+    pub place: String,
+    pub findings: Vec<Finding>,
+}
+
+impl Examination {
+    /// Whether every check passed.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.findings.iter().all(|finding| finding.ok)
+    }
+}
+
+/// The result of one check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked at: `integrity`, `format`, `permissions`, `space`, …
+    pub check: &'static str,
+    pub ok: bool,
+    /// What was seen.
+    pub detail: String,
+    /// What a repair would do about it, if one can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<String>,
+}
+
+impl Finding {
+    /// All is well.
+    pub fn good(check: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            check,
+            ok: true,
+            detail: detail.into(),
+            repair: None,
+        }
+    }
+
+    /// Something is wrong that a repair cannot help.
+    pub fn bad(check: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            ok: false,
+            ..Self::good(check, detail)
+        }
+    }
+
+    /// Something is wrong, and this is what a repair would do.
+    pub fn mendable(
+        check: &'static str,
+        detail: impl Into<String>,
+        repair: impl Into<String>,
+    ) -> Self {
+        Self {
+            ok: false,
+            repair: Some(repair.into()),
+            ..Self::good(check, detail)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! From a URL to a store.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mnemon_core::ram::Ram;
+use mnemon_core::{Invalid, Store, StoreError};
+
+use crate::health::{Examination, Finding};
+use crate::store::sqlite::{self, Sqlite};
+
+/// The schemes that [`open`] knows, each with an example and what it is for.
+pub const SCHEMES: &[(&str, &str)] = &[
+    ("ram:", "in memory, gone when the process ends"),
+    (
+        "sqlite:PATH",
+        "one file, any number of processes (the default)",
+    ),
+];
+
+/// A store, and what was noticed while opening it.
+pub struct Opened {
+    pub store: Arc<dyn Store>,
+    /// Sentences for people: what was skipped, what was repaired.
+    pub notices: Vec<String>,
+}
+
+/// Which store a URL means.
+enum Place {
+    Ram,
+    Sqlite(PathBuf),
+}
+
+impl Place {
+    fn of(url: &str) -> Result<Self, Invalid> {
+        let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+        // `sqlite:///x` and `sqlite:/x` both mean /x; `sqlite:x` is relative.
+        let path = rest.strip_prefix("//").unwrap_or(rest);
+        match scheme {
+            "ram" if rest.is_empty() => Ok(Self::Ram),
+            "sqlite" if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
+            _ => {
+                let known: Vec<&str> = SCHEMES.iter().map(|(form, _)| *form).collect();
+                Err(Invalid::new(
+                    "store",
+                    format!(
+                        "`{}` is not a store; write one of: {}",
+                        url.escape_debug(),
+                        known.join(", ")
+                    ),
+                ))
+            }
+        }
+    }
+}
+
+/// Opens the store that the URL names, and makes it if it is not there.
+pub fn open(url: &str) -> Result<Opened, StoreError> {
+    let (store, notices): (Arc<dyn Store>, _) = match Place::of(url)? {
+        Place::Ram => (Arc::new(Ram::new()), Vec::new()),
+        Place::Sqlite(path) => (Arc::new(Sqlite::open(&path)?), Vec::new()),
+    };
+    Ok(Opened { store, notices })
+}
+
+/// Looks at the store without using it: whole, ours, readable, with room to grow?
+pub fn examine(url: &str) -> Result<Examination, StoreError> {
+    let (path, mut findings) = match Place::of(url)? {
+        Place::Ram => {
+            let finding = Finding::good("memory", "there is nothing on disk to look at");
+            return Ok(Examination {
+                place: url.to_owned(),
+                findings: vec![finding],
+            });
+        }
+        Place::Sqlite(path) => (path.clone(), sqlite::examine(&path)),
+    };
+    findings.push(space(&path));
+    Ok(Examination {
+        place: path.display().to_string(),
+        findings,
+    })
+}
+
+/// Does what the findings of [`examine`] proposed, and says what it did.
+pub fn repair(url: &str) -> Result<Vec<String>, StoreError> {
+    match Place::of(url)? {
+        Place::Ram => Ok(Vec::new()),
+        Place::Sqlite(path) => sqlite::repair(&path),
+    }
+}
+
+/// Below this a store is about to fail.
+const LOW_SPACE: u64 = 64 * 1024 * 1024;
+
+fn space(path: &Path) -> Finding {
+    let there = path.ancestors().find(|folder| folder.exists());
+    match there.map(fs4::available_space) {
+        Some(Ok(bytes)) if bytes >= LOW_SPACE => {
+            Finding::good("space", format!("{} MiB free", bytes / 1024 / 1024))
+        }
+        Some(Ok(bytes)) => Finding::bad(
+            "space",
+            format!(
+                "only {} MiB free; writes will soon fail",
+                bytes / 1024 / 1024
+            ),
+        ),
+        Some(Err(error)) => Finding::bad("space", format!("cannot be asked: {error}")),
+        None => Finding::bad("space", "the folder does not exist"),
+    }
+}

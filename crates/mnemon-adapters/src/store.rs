@@ -1,0 +1,3 @@
+//! The stores.
+
+pub(crate) mod sqlite;

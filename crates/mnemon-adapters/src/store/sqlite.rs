@@ -1,0 +1,150 @@
+//! The default store: one SQLite file that any number of processes share.
+//!
+//! Writes go through one thread per handle, which commits everything that is waiting in one
+//! transaction: eight writers share one fsync. Reads use a pool of connections of their own and
+//! never wait for a writer. What a commit means is decided in core; [`tables`] only moves rows.
+
+mod errors;
+mod health;
+mod reads;
+mod schema;
+mod tables;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use mnemon_core::{
+    Batch, Capabilities, Change, Changes, Grant, Id, Match, Page, Probe, Receipt, Record, Scan,
+    Store, StoreError, Tally, Upkept,
+};
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+pub(crate) use health::{examine, repair};
+use writer::Writer;
+
+/// How many reads of one handle run at once; more wait their turn.
+const READERS: usize = 8;
+
+/// A store in one SQLite file.
+pub struct Sqlite {
+    writer: Writer,
+    pool: Arc<Pool>,
+}
+
+impl Sqlite {
+    /// Opens the file, and makes it and its folder if they are not there.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection = schema::open(path)?;
+        let pool = Pool {
+            path: path.to_owned(),
+            idle: Mutex::new(Vec::new()),
+            turns: Semaphore::new(READERS),
+        };
+        Ok(Self {
+            writer: Writer::start(connection, path)?,
+            pool: Arc::new(pool),
+        })
+    }
+
+    /// Runs a read on a pooled connection, on a thread where it may block.
+    async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection, &str) -> Result<T, StoreError> + Send + 'static,
+    {
+        let pool = Arc::clone(&self.pool);
+        let turn = self.pool.turns.acquire().await;
+        let _turn = turn.map_err(|closed| StoreError::Internal(closed.to_string()))?;
+        let run = move || pool.with(work);
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => match runtime.spawn_blocking(run).await {
+                Ok(result) => result,
+                Err(lost) => Err(StoreError::Internal(format!("a read was lost: {lost}"))),
+            },
+            // Another executor: it has no threads to lend, so the read runs here.
+            Err(_) => run(),
+        }
+    }
+}
+
+/// Connections for reading.
+struct Pool {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+    turns: Semaphore,
+}
+
+impl Pool {
+    fn with<T>(
+        &self,
+        work: impl FnOnce(&Connection, &str) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let idle = self.lock().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => schema::open_reader(&self.path)?,
+        };
+        let result = work(&connection, &self.path.display().to_string());
+        self.lock().push(connection);
+        result
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Store for Sqlite {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            backend: "sqlite",
+            durable: true,
+            shared: true,
+            words: false,
+            meaning: false,
+        }
+    }
+
+    async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
+        self.writer.apply(grant, batch).await
+    }
+
+    async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
+        let (grant, ids) = (grant.clone(), ids.to_vec());
+        self.read(move |connection, place| reads::get(connection, place, &grant, &ids))
+            .await
+    }
+
+    async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
+        let (grant, scan) = (grant.clone(), scan.clone());
+        self.read(move |connection, place| reads::scan(connection, place, &grant, &scan))
+            .await
+    }
+
+    async fn find(&self, _grant: &Grant, _probe: &Probe) -> Result<Vec<Match>, StoreError> {
+        Err(StoreError::Unsupported {
+            backend: "sqlite",
+            what: "search",
+        })
+    }
+
+    async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {
+        let (grant, changes) = (grant.clone(), changes.clone());
+        self.read(move |connection, place| reads::changes(connection, place, &grant, &changes))
+            .await
+    }
+
+    async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
+        let grant = grant.clone();
+        self.read(move |connection, place| reads::tally(connection, place, &grant))
+            .await
+    }
+
+    async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
+        self.writer.upkeep(grant, limit).await
+    }
+}

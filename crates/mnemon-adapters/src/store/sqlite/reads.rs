@@ -1,0 +1,352 @@
+//! Reading: a pooled connection, one short read transaction each.
+
+use mnemon_core::{
+    Cause, Change, Changes, Cursor, Grant, Group, Id, Order, Page, Record, Right, Scan, StoreError,
+    Tally, limits,
+};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use super::errors::At;
+use super::tables::{key, seq, time, word};
+
+/// The tenant's number; `None` when it never wrote anything.
+fn tenant(connection: &Connection, place: &str, grant: &Grant) -> Result<Option<i64>, StoreError> {
+    grant.require(Right::Read)?;
+    connection
+        .prepare_cached("SELECT num FROM tenants WHERE name = ?1")
+        .and_then(|mut select| {
+            select
+                .query_row([grant.tenant().as_str()], |row| row.get(0))
+                .optional()
+        })
+        .at(place)
+}
+
+fn record(place: &str, doc: &str) -> Result<Record, StoreError> {
+    serde_json::from_str(doc).map_err(|error| StoreError::Corrupt {
+        place: place.to_owned(),
+        what: format!("a record cannot be read: {error}"),
+    })
+}
+
+pub(super) fn get(
+    connection: &Connection,
+    place: &str,
+    grant: &Grant,
+    ids: &[Id],
+) -> Result<Vec<Option<Record>>, StoreError> {
+    if ids.len() > limits::PAGE {
+        return Err(StoreError::TooLarge {
+            what: "ids in one get",
+            count: ids.len(),
+            most: limits::PAGE,
+        });
+    }
+    let Some(tenant) = tenant(connection, place, grant)? else {
+        return Ok(vec![None; ids.len()]);
+    };
+    let mut select = connection
+        .prepare_cached(
+            "SELECT doc FROM records WHERE tenant = ?1 AND id = ?2
+             AND (expires IS NULL OR expires >= ?3)",
+        )
+        .at(place)?;
+    // One transaction, so that all come from the same moment.
+    let _moment = connection.unchecked_transaction().at(place)?;
+    ids.iter()
+        .map(|id| {
+            let values = params![tenant, id.as_str(), grant.now().millis()];
+            let doc: Option<String> = select
+                .query_row(values, |row| row.get(0))
+                .optional()
+                .at(place)?;
+            doc.map(|doc| record(place, &doc)).transpose()
+        })
+        .collect()
+}
+
+/// A WHERE clause under construction.
+struct Conditions {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    fn and(&mut self, sql: &str, value: impl Into<Value>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(sql);
+        self.values.push(value.into());
+    }
+
+    fn among(&mut self, column: &str, words: impl ExactSizeIterator<Item = &'static str>) {
+        if words.len() == 0 {
+            return;
+        }
+        let marks = vec!["?"; words.len()].join(", ");
+        self.sql.push_str(&format!(" AND {column} IN ({marks})"));
+        let words = words.map(|word| Value::from(word.to_owned()));
+        self.values.extend(words);
+    }
+}
+
+/// The part of a scan that indexes and columns can decide.
+fn conditions(tenant: i64, grant: &Grant, scan: &Scan) -> Conditions {
+    let mut where_ = Conditions {
+        sql: "tenant = ? AND (expires IS NULL OR expires >= ?)".to_owned(),
+        values: vec![tenant.into(), grant.now().millis().into()],
+    };
+    let filter = &scan.filter;
+    for (column, name) in filter.owner.parts() {
+        // Flow and node have no column; the filter itself looks at them.
+        if let (Some(name), "user" | "agent" | "session") = (name, column) {
+            where_.and(&format!("{column} = ?"), name.to_owned());
+        }
+    }
+    where_.among("scope", filter.scopes.iter().map(|word| word.as_str()));
+    where_.among("kind", filter.kinds.iter().map(|word| word.as_str()));
+    where_.among(
+        "namespace",
+        filter.namespaces.iter().map(|word| word.as_str()),
+    );
+    if let Some(since) = filter.since {
+        where_.and("created >= ?", since.millis());
+    }
+    if let Some(until) = filter.until {
+        where_.and("created < ?", until.millis());
+    }
+    if let Some(after) = scan.after {
+        continue_after(&mut where_, tenant, scan.order, after);
+    }
+    where_
+}
+
+fn continue_after(where_: &mut Conditions, tenant: i64, order: Order, after: Cursor) {
+    let key = key(tenant, after.seq);
+    match order {
+        Order::Written => where_.and("key > ?", key),
+        Order::Newest => {
+            where_.and("created <= ?", after.key);
+            where_.and("(created < ?", after.key);
+            where_.sql.push_str(" OR key < ?)");
+            where_.values.push(key.into());
+        }
+        Order::Oldest => {
+            where_.and("created >= ?", after.key);
+            where_.and("(created > ?", after.key);
+            where_.sql.push_str(" OR key > ?)");
+            where_.values.push(key.into());
+        }
+    }
+}
+
+pub(super) fn scan(
+    connection: &Connection,
+    place: &str,
+    grant: &Grant,
+    scan: &Scan,
+) -> Result<Page, StoreError> {
+    let Some(tenant) = tenant(connection, place, grant)? else {
+        return Ok(Page::default());
+    };
+    let mut where_ = conditions(tenant, grant, scan);
+    let order = match scan.order {
+        Order::Newest => "created DESC, key DESC",
+        Order::Oldest => "created, key",
+        Order::Written => {
+            // The tenant's own range of keys, so that the table itself is the order.
+            where_.and("key >= ?", key(tenant, 0));
+            where_.and("key < ?", key(tenant + 1, 0));
+            "key"
+        }
+    };
+    let sql = format!(
+        "SELECT doc FROM records WHERE {} ORDER BY {order}",
+        where_.sql
+    );
+    let mut select = connection.prepare_cached(&sql).at(place)?;
+    let mut rows = select.query(params_from_iter(where_.values)).at(place)?;
+    let limit = scan.limit.min(limits::PAGE);
+    let mut found = Vec::new();
+    while found.len() <= limit
+        && let Some(row) = rows.next().at(place)?
+    {
+        let record = record(
+            place,
+            row.get_ref(0).at(place)?.as_str().unwrap_or_default(),
+        )?;
+        if scan.filter.matches(&record) {
+            found.push(record);
+        }
+    }
+    Ok(Page::cut(found, limit, scan.order))
+}
+
+const COLUMNS: &str = "key, id, version, commit_seq, at, actor, cause, doc";
+
+/// A row of either table as a change, without what was there before.
+fn change(row: &Row<'_>) -> rusqlite::Result<(Change, Option<String>)> {
+    let version = row.get::<_, i64>(2)?.cast_unsigned();
+    let change = Change {
+        seq: seq(row.get(0)?),
+        id: word(row, 1)?,
+        version,
+        commit: row.get::<_, i64>(3)?.cast_unsigned(),
+        at: time(row, 4)?,
+        actor: row.get(5)?,
+        cause: word::<Cause>(row, 6)?,
+        before: None,
+        before_known: version == 1,
+        after: None,
+    };
+    Ok((change, row.get(7)?))
+}
+
+pub(super) fn changes(
+    connection: &Connection,
+    place: &str,
+    grant: &Grant,
+    wanted: &Changes,
+) -> Result<Vec<Change>, StoreError> {
+    let Some(tenant) = tenant(connection, place, grant)? else {
+        return Ok(Vec::new());
+    };
+    let _moment = connection.unchecked_transaction().at(place)?;
+    let mut upper = key(tenant + 1, 0);
+    let mut where_ = Conditions {
+        sql: "key >= ?".to_owned(),
+        values: vec![key(tenant, wanted.commit.unwrap_or(0)).into()],
+    };
+    if let Some(commit) = wanted.commit {
+        upper = end_of(connection, place, tenant, commit)?.unwrap_or(upper);
+    }
+    if let Some(before) = wanted.before {
+        upper = upper.min(key(tenant, before));
+    }
+    where_.and("key < ?", upper);
+    if let Some(id) = &wanted.id {
+        where_.and("tenant = ?", tenant);
+        where_.and("id = ?", id.as_str().to_owned());
+    }
+    let sql = format!(
+        "SELECT {COLUMNS} FROM records WHERE {0} UNION ALL SELECT {COLUMNS} FROM history WHERE {0}
+         ORDER BY 1 DESC",
+        where_.sql
+    );
+    let twice: Vec<Value> = [where_.values.clone(), where_.values].concat();
+    let mut select = connection.prepare_cached(&sql).at(place)?;
+    let mut rows = select.query(params_from_iter(twice)).at(place)?;
+    let limit = wanted.limit.min(limits::CHANGES);
+    let mut found = Vec::new();
+    while found.len() < limit
+        && let Some(row) = rows.next().at(place)?
+    {
+        let (change, doc) = change(row).at(place)?;
+        let change = with_images(connection, place, tenant, change, doc)?;
+        if wanted.commit.is_none_or(|commit| change.commit == commit) {
+            found.extend(change.shown_at(grant.now()));
+        }
+    }
+    Ok(found)
+}
+
+/// The first key after a commit's changes: they follow each other without a gap.
+fn end_of(
+    connection: &Connection,
+    place: &str,
+    tenant: i64,
+    commit: u64,
+) -> Result<Option<i64>, StoreError> {
+    let mut next = connection
+        .prepare_cached(
+            "SELECT min(key) FROM (
+                SELECT * FROM (SELECT key FROM records WHERE key > ?1 AND key < ?2
+                    AND commit_seq <> ?3 ORDER BY key LIMIT 1)
+                UNION ALL
+                SELECT * FROM (SELECT key FROM history WHERE key > ?1 AND key < ?2
+                    AND commit_seq <> ?3 ORDER BY key LIMIT 1))",
+        )
+        .at(place)?;
+    let values = params![
+        key(tenant, commit),
+        key(tenant + 1, 0),
+        commit.cast_signed()
+    ];
+    next.query_row(values, |row| row.get(0)).at(place)
+}
+
+fn with_images(
+    connection: &Connection,
+    place: &str,
+    tenant: i64,
+    mut change: Change,
+    doc: Option<String>,
+) -> Result<Change, StoreError> {
+    change.after = doc.map(|doc| record(place, &doc)).transpose()?;
+    let before: Option<Option<String>> = connection
+        .prepare_cached(
+            "SELECT doc FROM history WHERE tenant = ?1 AND id = ?2 AND key < ?3
+             ORDER BY key DESC LIMIT 1",
+        )
+        .and_then(|mut select| {
+            let values = params![tenant, change.id.as_str(), key(tenant, change.seq)];
+            select.query_row(values, |row| row.get(0)).optional()
+        })
+        .at(place)?;
+    if let Some(doc) = before {
+        change.before_known = true;
+        change.before = doc.map(|doc| record(place, &doc)).transpose()?;
+    }
+    Ok(change)
+}
+
+pub(super) fn tally(
+    connection: &Connection,
+    place: &str,
+    grant: &Grant,
+) -> Result<Tally, StoreError> {
+    let Some(tenant) = tenant(connection, place, grant)? else {
+        return Ok(Tally::default());
+    };
+    let _moment = connection.unchecked_transaction().at(place)?;
+    let mut groups: Vec<Group> = connection
+        .prepare_cached(
+            "SELECT scope, kind, namespace, count FROM tally WHERE tenant = ?1 AND count > 0",
+        )
+        .and_then(|mut select| {
+            let rows = select.query_map([tenant], |row| {
+                Ok(Group {
+                    scope: word(row, 0)?,
+                    kind: word(row, 1)?,
+                    namespace: word(row, 2)?,
+                    count: row.get::<_, i64>(3)?.cast_unsigned(),
+                })
+            })?;
+            rows.collect()
+        })
+        .at(place)?;
+    groups.sort();
+    let number = |sql: &str, values: &[&dyn rusqlite::ToSql]| {
+        connection
+            .prepare_cached(sql)
+            .and_then(|mut select| select.query_row(values, |row| row.get::<_, i64>(0)))
+            .map(i64::cast_unsigned)
+            .at(place)
+    };
+    let now = grant.now().millis();
+    Ok(Tally {
+        groups,
+        expired: number(
+            "SELECT count(*) FROM records WHERE tenant = ?1 AND expires < ?2",
+            params![tenant, now],
+        )?,
+        history: number(
+            "SELECT history FROM tenants WHERE num = ?1",
+            params![tenant],
+        )?,
+        seq: number(
+            "SELECT last_seq FROM tenants WHERE num = ?1",
+            params![tenant],
+        )?,
+    })
+}

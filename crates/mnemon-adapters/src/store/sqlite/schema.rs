@@ -1,0 +1,268 @@
+//! The file's format: what is in it, how it is opened, how an older one becomes the current one.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use mnemon_core::StoreError;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::errors::{At, PATIENCE_SECONDS, store_error};
+
+/// `MNEM`: tells our files from other programs'.
+pub(super) const APPLICATION_ID: i64 = 0x4d4e_454d;
+
+/// Each step leads from one version of the format to the next; the last one is current. Steps are
+/// never edited once they were released: a file of every version is kept under `tests/fixtures`.
+pub(super) const MIGRATIONS: &[&str] = &[V1];
+
+/// A row's key is its tenant's number and, in the lower 40 bits, its change number, so that a
+/// tenant's records lie together in the order they were written without an index for it.
+pub(super) const SEQ_BITS: u32 = 40;
+
+const V1: &str = "
+CREATE TABLE tenants (
+    num      INTEGER PRIMARY KEY,
+    name     TEXT NOT NULL UNIQUE,
+    last_seq INTEGER NOT NULL DEFAULT 0,
+    history  INTEGER NOT NULL DEFAULT 0
+);
+-- The current version of every record. doc is the canonical JSON; the other columns repeat what
+-- rules and filters need of it.
+CREATE TABLE records (
+    key        INTEGER PRIMARY KEY,
+    tenant     INTEGER NOT NULL,
+    id         TEXT NOT NULL,
+    scope      TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    namespace  TEXT NOT NULL,
+    user       TEXT,
+    agent      TEXT,
+    session    TEXT,
+    importance REAL NOT NULL,
+    created    INTEGER NOT NULL,
+    expires    INTEGER,
+    version    INTEGER NOT NULL,
+    commit_seq INTEGER NOT NULL,
+    at         INTEGER NOT NULL,
+    actor      TEXT NOT NULL,
+    cause      TEXT NOT NULL,
+    doc        TEXT NOT NULL
+);
+CREATE UNIQUE INDEX records_id ON records (tenant, id);
+CREATE INDEX records_created ON records (tenant, created);
+CREATE INDEX records_user ON records (tenant, user, created) WHERE user IS NOT NULL;
+CREATE INDEX records_session ON records (tenant, session, created) WHERE session IS NOT NULL;
+CREATE INDEX records_expires ON records (tenant, expires, id) WHERE expires IS NOT NULL;
+CREATE INDEX records_worth ON records (tenant, namespace, importance, created) WHERE kind = 'note';
+-- Changes that are no longer the newest of their record: replaced versions, and deletions
+-- (doc is NULL). replaced is when the next change came; a deletion's own time until then.
+CREATE TABLE history (
+    key        INTEGER PRIMARY KEY,
+    tenant     INTEGER NOT NULL,
+    id         TEXT NOT NULL,
+    version    INTEGER NOT NULL,
+    commit_seq INTEGER NOT NULL,
+    at         INTEGER NOT NULL,
+    actor      TEXT NOT NULL,
+    cause      TEXT NOT NULL,
+    replaced   INTEGER NOT NULL,
+    doc        TEXT
+);
+CREATE INDEX history_id ON history (tenant, id);
+CREATE INDEX history_replaced ON history (tenant, replaced);
+-- What was derived from what, by the newest version of the derived record.
+CREATE TABLE links (
+    tenant  INTEGER NOT NULL,
+    source  TEXT NOT NULL,
+    derived TEXT NOT NULL,
+    PRIMARY KEY (tenant, source, derived)
+) WITHOUT ROWID;
+CREATE INDEX links_derived ON links (tenant, derived);
+CREATE TABLE receipts (
+    tenant  INTEGER NOT NULL,
+    key     TEXT NOT NULL,
+    digest  TEXT NOT NULL,
+    at      INTEGER NOT NULL,
+    receipt TEXT NOT NULL,
+    PRIMARY KEY (tenant, key)
+) WITHOUT ROWID;
+CREATE INDEX receipts_at ON receipts (tenant, at);
+-- How many records there are of which sort, so that nobody has to count.
+CREATE TABLE tally (
+    tenant    INTEGER NOT NULL,
+    scope     TEXT NOT NULL,
+    kind      TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    count     INTEGER NOT NULL,
+    PRIMARY KEY (tenant, scope, kind, namespace)
+) WITHOUT ROWID;
+";
+
+/// Opens the file for writing, makes it if it is not there, and brings it to the current format.
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    let place = path.display().to_string();
+    check_path(path, &place)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = connect(path, flags, &place)?;
+    if connection.is_readonly("main").at(&place)? {
+        return Err(StoreError::ReadOnly { place });
+    }
+    if version(&connection, &place)? < current() {
+        migrate(&mut connection, &place)?;
+    }
+    use_wal(&connection, &place)?;
+    // Freed space is overwritten with zeros, so that a purge leaves no copy behind.
+    let pragmas =
+        "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;
+                   PRAGMA journal_size_limit = 16777216; PRAGMA cache_size = -16384;";
+    connection.execute_batch(pragmas).at(&place)?;
+    Ok(connection)
+}
+
+/// Opens the file for reading only. It must be there.
+pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
+    let place = path.display().to_string();
+    // Not SQLITE_OPEN_READ_ONLY: a reader of a WAL file takes part in its shared memory.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = connect(path, flags, &place)?;
+    let pragmas = "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;";
+    connection.execute_batch(pragmas).at(&place)?;
+    Ok(connection)
+}
+
+fn connect(path: &Path, flags: OpenFlags, place: &str) -> Result<Connection, StoreError> {
+    let mut connection = Connection::open_with_flags(path, flags).at(place)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.busy_handler(Some(wait_a_little)).at(place)?;
+    Ok(connection)
+}
+
+/// SQLite's own handler backs off to 100 ms and lets a busy neighbour starve us. Short waits of
+/// slightly different length give everyone a turn.
+fn wait_a_little(tries: i32) -> bool {
+    let tries = u64::try_from(tries).unwrap_or(0);
+    let jitter = u64::from(std::process::id()).wrapping_mul(tries + 7) % 1000;
+    let wait = Duration::from_micros(500 + jitter + 100 * tries.min(30));
+    std::thread::sleep(wait);
+    tries * 2 < PATIENCE_SECONDS * 1000
+}
+
+/// What can be told apart before SQLite touches the file.
+fn check_path(path: &Path, place: &str) -> Result<(), StoreError> {
+    let foreign = |what: &str| StoreError::Foreign {
+        place: place.to_owned(),
+        what: what.to_owned(),
+    };
+    let unavailable = |what: &str, source: std::io::Error| StoreError::Unavailable {
+        place: place.to_owned(),
+        what: what.to_owned(),
+        source: Box::new(source),
+    };
+    let Ok(metadata) = std::fs::metadata(path) else {
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        return match folder.map(std::fs::create_dir_all) {
+            Some(Err(error)) => Err(unavailable("its folder cannot be made", error)),
+            _ => Ok(()),
+        };
+    };
+    if metadata.is_dir() {
+        return Err(foreign("it is a folder; name a file in it"));
+    }
+    // The owner's mark counts even for those whom the system lets write regardless.
+    if metadata.permissions().readonly() {
+        return Err(StoreError::ReadOnly {
+            place: place.to_owned(),
+        });
+    }
+    let mut header = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(16).read_to_end(&mut header))
+        .map_err(|error| unavailable("it cannot be read", error))?;
+    if !header.is_empty() && header != b"SQLite format 3\0" {
+        return Err(foreign("the file is not an SQLite database"));
+    }
+    Ok(())
+}
+
+/// The version of the current format.
+pub(super) fn current() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+/// The file's version: 0 for an empty file; an error for another program's or a newer one.
+pub(super) fn version(connection: &Connection, place: &str) -> Result<i64, StoreError> {
+    // One statement, one moment: another process may be making the file right now.
+    let sql = "SELECT (SELECT application_id FROM pragma_application_id),
+                      (SELECT user_version FROM pragma_user_version),
+                      (SELECT count(*) FROM sqlite_schema)";
+    let (owner, found, tables): (i64, i64, i64) = connection
+        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .at(place)?;
+    if owner == APPLICATION_ID {
+        if found > current() {
+            return Err(StoreError::TooNew {
+                place: place.to_owned(),
+                found,
+                known: current(),
+            });
+        }
+        return Ok(found);
+    }
+    if owner == 0 && found == 0 && tables == 0 {
+        return Ok(0);
+    }
+    Err(StoreError::Foreign {
+        place: place.to_owned(),
+        what: "it is an SQLite database of another program".to_owned(),
+    })
+}
+
+/// Runs the missing steps in one transaction. Of several processes that find an old file at the
+/// same time one does it and the others find it done.
+fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .at(place)?;
+    let from = usize::try_from(version(&transaction, place)?).unwrap_or(0);
+    for step in MIGRATIONS.iter().skip(from) {
+        transaction.execute_batch(step).at(place)?;
+    }
+    let mark = format!(
+        "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",
+        current()
+    );
+    transaction.execute_batch(&mark).at(place)?;
+    transaction.commit().at(place)
+}
+
+/// Switching to WAL fails at once, without asking the busy handler, while another process does
+/// the same; so we ask again.
+fn use_wal(connection: &Connection, place: &str) -> Result<(), StoreError> {
+    let mut tries = 0;
+    loop {
+        let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| {
+            row.get::<_, String>(0)
+        });
+        match mode {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => {
+                return Err(StoreError::Corrupt {
+                    place: place.to_owned(),
+                    what: format!("its journal mode is {mode} and cannot be made WAL"),
+                });
+            }
+            Err(error) => {
+                let busy = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy);
+                if !busy || !wait_a_little(tries) {
+                    return Err(store_error(place, error));
+                }
+                tries += 1;
+            }
+        }
+    }
+}

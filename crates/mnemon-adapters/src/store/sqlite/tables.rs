@@ -1,0 +1,443 @@
+//! One tenant's tables inside a write transaction: the primitive moves that core's rules ask for.
+
+use std::collections::BTreeMap;
+
+use mnemon_core::commit::{Entry, KeptReceipt, Slot, Tables};
+use mnemon_core::{
+    Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Right, Scope, StoreError, Time,
+    Upkept, limits,
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::errors::At;
+use super::schema::SEQ_BITS;
+
+/// A tenant within a transaction. Counts are gathered here and written once, in `finish`.
+pub(super) struct SqlTables<'a> {
+    connection: &'a Connection,
+    place: &'a str,
+    tenant: i64,
+    last_seq: u64,
+    /// How many more or fewer records there are of each sort.
+    grown: BTreeMap<(Scope, Kind, Namespace), i64>,
+    history_grown: i64,
+}
+
+/// The key of the row with this number.
+pub(super) fn key(tenant: i64, seq: u64) -> i64 {
+    let seq = i64::try_from(seq).unwrap_or(i64::MAX) & ((1 << SEQ_BITS) - 1);
+    (tenant << SEQ_BITS) | seq
+}
+
+/// The number of the row with this key.
+pub(super) fn seq(key: i64) -> u64 {
+    u64::try_from(key & ((1 << SEQ_BITS) - 1)).unwrap_or(0)
+}
+
+/// A word of one of our enums, as a column keeps it.
+pub(super) fn word<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+where
+    T: std::str::FromStr,
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    let text = row.get_ref(column)?.as_str()?;
+    text.parse().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(
+            column,
+            rusqlite::types::Type::Text,
+            Box::new(error),
+        )
+    })
+}
+
+/// A moment, as a column keeps it.
+pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
+    Ok(Time::EPOCH.plus_millis(row.get(column)?))
+}
+
+impl<'a> SqlTables<'a> {
+    pub(super) fn open(
+        connection: &'a Connection,
+        place: &'a str,
+        grant: &Grant,
+    ) -> Result<Self, StoreError> {
+        grant.require(Right::Write)?;
+        let name = grant.tenant().as_str();
+        let found = connection
+            .prepare_cached("SELECT num, last_seq FROM tenants WHERE name = ?1")
+            .and_then(|mut select| {
+                select
+                    .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
+                    .optional()
+            })
+            .at(place)?;
+        let (tenant, last_seq): (i64, i64) = match found {
+            Some(found) => found,
+            None => {
+                let add = "INSERT INTO tenants (name) VALUES (?1)";
+                connection.execute(add, [name]).at(place)?;
+                (connection.last_insert_rowid(), 0)
+            }
+        };
+        Ok(Self {
+            connection,
+            place,
+            tenant,
+            last_seq: u64::try_from(last_seq).unwrap_or(0),
+            grown: BTreeMap::new(),
+            history_grown: 0,
+        })
+    }
+
+    /// Writes the counts that the moves have changed.
+    pub(super) fn finish(self) -> Result<(), StoreError> {
+        let last_seq = i64::try_from(self.last_seq).unwrap_or(i64::MAX);
+        self.run(
+            "UPDATE tenants SET last_seq = ?2, history = history + ?3 WHERE num = ?1",
+            params![self.tenant, last_seq, self.history_grown],
+        )?;
+        for ((scope, kind, namespace), grown) in &self.grown {
+            let sort = params![
+                self.tenant,
+                scope.as_str(),
+                kind.as_str(),
+                namespace.as_str(),
+                grown
+            ];
+            self.run(
+                "INSERT INTO tally (tenant, scope, kind, namespace, count) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT DO UPDATE SET count = count + excluded.count",
+                sort,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A slice of housekeeping.
+    pub(super) fn upkeep(mut self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
+        let mut done = Upkept::default();
+        let mut left = limit;
+        for id in self.expired(grant.now(), left)? {
+            self.erase(&id)?;
+            done.expired += 1;
+            left -= 1;
+        }
+        if let Some(until) = grant.history_until() {
+            let dropped = self.drop_history(until, left)?;
+            done.history = dropped as u64;
+            left -= dropped;
+        }
+        let oldest = grant.now().plus_days(-limits::RECEIPT_DAYS);
+        let dropped = self.run(
+            "DELETE FROM receipts WHERE tenant = ?1 AND key IN (SELECT key FROM receipts
+             WHERE tenant = ?1 AND at < ?2 ORDER BY at LIMIT ?3)",
+            params![self.tenant, oldest.millis(), count(left)],
+        )?;
+        done.receipts = dropped as u64;
+        left -= dropped;
+        done.more = left == 0;
+        self.finish()?;
+        Ok(done)
+    }
+
+    /// Drops changes that were followed by another one before `until`. A deleted record of which
+    /// no version is left was derived from nothing any more.
+    fn drop_history(&mut self, until: Time, most: usize) -> Result<usize, StoreError> {
+        let due =
+            "SELECT key FROM history WHERE tenant = ?1 AND replaced < ?2 ORDER BY key LIMIT ?3";
+        let (tenant, until, most) = (self.tenant, until.millis(), count(most));
+        let values = params![tenant, until, most];
+        let sql = format!("SELECT DISTINCT id FROM history WHERE key IN ({due})");
+        let touched = self.ids(&sql, values)?;
+        let sql = format!("DELETE FROM history WHERE key IN ({due})");
+        let dropped = self.run(&sql, values)?;
+        self.history_grown -= count(dropped);
+        for id in touched {
+            self.run(
+                "DELETE FROM links WHERE tenant = ?1 AND derived = ?2
+                 AND NOT EXISTS (SELECT 1 FROM records WHERE tenant = ?1 AND id = ?2)
+                 AND NOT EXISTS (SELECT 1 FROM history
+                    WHERE tenant = ?1 AND id = ?2 AND doc IS NOT NULL)",
+                params![self.tenant, id.as_str()],
+            )?;
+        }
+        Ok(dropped)
+    }
+
+    fn run(&self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<usize, StoreError> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(values))
+            .at(self.place)
+    }
+
+    fn ids(&self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<Id>, StoreError> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| {
+                let rows = statement.query_map(values, |row| word::<Id>(row, 0))?;
+                rows.collect()
+            })
+            .at(self.place)
+    }
+
+    fn count(&mut self, slot: &Slot, grown: i64) {
+        let sort = (slot.scope, slot.kind, slot.namespace);
+        *self.grown.entry(sort).or_default() += grown;
+    }
+
+    /// Moves the current version to the history.
+    fn retire(&mut self, slot: &Slot, at: Time) -> Result<(), StoreError> {
+        let key = key(self.tenant, slot.seq);
+        self.run(
+            "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced, doc)
+             SELECT key, tenant, id, version, commit_seq, at, actor, cause, ?2, doc
+             FROM records WHERE key = ?1",
+            params![key, at.millis()],
+        )?;
+        self.run("DELETE FROM records WHERE key = ?1", params![key])?;
+        self.history_grown += 1;
+        self.count(slot, -1);
+        Ok(())
+    }
+
+    fn insert(&self, entry: &Entry, record: &Record) -> Result<(), StoreError> {
+        let doc = serde_json::to_string(record)
+            .map_err(|error| StoreError::Internal(error.to_string()))?;
+        self.run(
+            "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
+                importance, created, expires, version, commit_seq, at, actor, cause, doc)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+            params![
+                key(self.tenant, entry.seq),
+                self.tenant,
+                record.id.as_str(),
+                record.scope.as_str(),
+                record.kind.as_str(),
+                record.namespace.as_str(),
+                record.owner.user,
+                record.owner.agent,
+                record.owner.session,
+                record.importance,
+                record.created.millis(),
+                record.expires.map(Time::millis),
+                record.version.cast_signed(),
+                entry.commit.cast_signed(),
+                entry.at.millis(),
+                entry.actor,
+                entry.cause.to_string(),
+                doc,
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn link(&self, record: &Record) -> Result<(), StoreError> {
+        if record.version > 1 {
+            self.run(
+                "DELETE FROM links WHERE tenant = ?1 AND derived = ?2",
+                params![self.tenant, record.id.as_str()],
+            )?;
+        }
+        for source in &record.derived_from {
+            self.run(
+                "INSERT OR IGNORE INTO links (tenant, source, derived) VALUES (?1, ?2, ?3)",
+                params![self.tenant, source.as_str(), record.id.as_str()],
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+impl Tables for SqlTables<'_> {
+    fn slot(&mut self, id: &Id) -> Result<Option<Slot>, StoreError> {
+        self.connection
+            .prepare_cached(
+                "SELECT key, version, scope, kind, namespace, expires
+                 FROM records WHERE tenant = ?1 AND id = ?2",
+            )
+            .and_then(|mut select| {
+                select
+                    .query_row(params![self.tenant, id.as_str()], |row| {
+                        Ok(Slot {
+                            seq: seq(row.get(0)?),
+                            version: row.get::<_, i64>(1)?.cast_unsigned(),
+                            scope: word(row, 2)?,
+                            kind: word(row, 3)?,
+                            namespace: word(row, 4)?,
+                            expires: row
+                                .get::<_, Option<i64>>(5)?
+                                .map(|ms| Time::EPOCH.plus_millis(ms)),
+                        })
+                    })
+                    .optional()
+            })
+            .at(self.place)
+    }
+
+    fn buried_version(&mut self, id: &Id) -> Result<u64, StoreError> {
+        let version: Option<i64> = self
+            .connection
+            .prepare_cached(
+                "SELECT version FROM history WHERE tenant = ?1 AND id = ?2
+                 ORDER BY key DESC LIMIT 1",
+            )
+            .and_then(|mut select| {
+                select
+                    .query_row(params![self.tenant, id.as_str()], |row| row.get(0))
+                    .optional()
+            })
+            .at(self.place)?;
+        Ok(version.unwrap_or(0).cast_unsigned())
+    }
+
+    fn last_seq(&mut self) -> Result<u64, StoreError> {
+        Ok(self.last_seq)
+    }
+
+    fn write(
+        &mut self,
+        entry: &Entry,
+        record: Record,
+        replaced: Option<Slot>,
+    ) -> Result<(), StoreError> {
+        match replaced {
+            Some(slot) => self.retire(&slot, entry.at)?,
+            // It comes back after a deletion, whose mark is now followed by this change.
+            None if record.version > 1 => {
+                self.run(
+                    "UPDATE history SET replaced = ?3 WHERE key = (SELECT max(key) FROM history
+                     WHERE tenant = ?1 AND id = ?2)",
+                    params![self.tenant, record.id.as_str(), entry.at.millis()],
+                )?;
+            }
+            None => {}
+        }
+        self.insert(entry, &record)?;
+        self.link(&record)?;
+        self.count(&Slot::of(&record), 1);
+        self.last_seq = self.last_seq.max(entry.seq);
+        Ok(())
+    }
+
+    fn bury(&mut self, entry: &Entry, id: &Id, slot: Slot) -> Result<(), StoreError> {
+        self.retire(&slot, entry.at)?;
+        self.run(
+            "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced, doc)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?6, NULL)",
+            params![
+                key(self.tenant, entry.seq),
+                self.tenant,
+                id.as_str(),
+                (slot.version + 1).cast_signed(),
+                entry.commit.cast_signed(),
+                entry.at.millis(),
+                entry.actor,
+                entry.cause.to_string(),
+            ],
+        )?;
+        self.history_grown += 1;
+        self.last_seq = self.last_seq.max(entry.seq);
+        Ok(())
+    }
+
+    fn erase(&mut self, id: &Id) -> Result<bool, StoreError> {
+        let tenant = self.tenant;
+        let target = params![tenant, id.as_str()];
+        let slot = self.slot(id)?;
+        if let Some(slot) = &slot {
+            self.run("DELETE FROM records WHERE tenant = ?1 AND id = ?2", target)?;
+            self.count(slot, -1);
+        }
+        let dropped = self.run("DELETE FROM history WHERE tenant = ?1 AND id = ?2", target)?;
+        self.history_grown -= count(dropped);
+        self.run(
+            "DELETE FROM links WHERE tenant = ?1 AND derived = ?2",
+            target,
+        )?;
+        Ok(slot.is_some() || dropped > 0)
+    }
+
+    fn derived(&mut self, id: &Id) -> Result<Vec<Id>, StoreError> {
+        self.ids(
+            "SELECT derived FROM links WHERE tenant = ?1 AND source = ?2 ORDER BY derived",
+            params![self.tenant, id.as_str()],
+        )
+    }
+
+    fn notes(&mut self, namespace: Namespace) -> Result<u64, StoreError> {
+        let before: i64 = self
+            .connection
+            .prepare_cached(
+                "SELECT coalesce(sum(count), 0) FROM tally
+                 WHERE tenant = ?1 AND kind = 'note' AND namespace = ?2",
+            )
+            .and_then(|mut select| {
+                select.query_row(params![self.tenant, namespace.as_str()], |row| row.get(0))
+            })
+            .at(self.place)?;
+        let grown: i64 = self
+            .grown
+            .iter()
+            .filter(|((_, kind, space), _)| *kind == Kind::Note && *space == namespace)
+            .map(|(_, grown)| grown)
+            .sum();
+        Ok(u64::try_from(before + grown).unwrap_or(0))
+    }
+
+    fn weakest(&mut self, namespace: Namespace, most: usize) -> Result<Vec<Id>, StoreError> {
+        self.ids(
+            "SELECT id FROM records WHERE tenant = ?1 AND namespace = ?2 AND kind = 'note'
+             ORDER BY importance, created, key LIMIT ?3",
+            params![self.tenant, namespace.as_str(), count(most)],
+        )
+    }
+
+    fn expired(&mut self, now: Time, most: usize) -> Result<Vec<Id>, StoreError> {
+        self.ids(
+            "SELECT id FROM records WHERE tenant = ?1 AND expires < ?2 ORDER BY expires, id LIMIT ?3",
+            params![self.tenant, now.millis(), count(most)],
+        )
+    }
+
+    fn receipt(&mut self, key: &str) -> Result<Option<KeptReceipt>, StoreError> {
+        let kept: Option<(String, String)> = self
+            .connection
+            .prepare_cached("SELECT digest, receipt FROM receipts WHERE tenant = ?1 AND key = ?2")
+            .and_then(|mut select| {
+                select
+                    .query_row(params![self.tenant, key], |row| {
+                        Ok((row.get(0)?, row.get(1)?))
+                    })
+                    .optional()
+            })
+            .at(self.place)?;
+        kept.map(|(digest, text)| {
+            let receipt = serde_json::from_str(&text).map_err(|error| StoreError::Corrupt {
+                place: self.place.to_owned(),
+                what: format!("the receipt of key `{key}` cannot be read: {error}"),
+            })?;
+            Ok(KeptReceipt { digest, receipt })
+        })
+        .transpose()
+    }
+
+    fn keep_receipt(
+        &mut self,
+        key: &IdempotencyKey,
+        at: Time,
+        receipt: &Receipt,
+    ) -> Result<(), StoreError> {
+        let text = serde_json::to_string(receipt)
+            .map_err(|error| StoreError::Internal(error.to_string()))?;
+        self.run(
+            "INSERT INTO receipts (tenant, key, digest, at, receipt) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![self.tenant, key.name, key.digest, at.millis(), text],
+        )?;
+        Ok(())
+    }
+}

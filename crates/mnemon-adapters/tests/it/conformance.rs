@@ -1,0 +1,39 @@
+//! The suite that every store passes, and random operations compared with the reference store.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mnemon_core::Store;
+use mnemon_testkit::Fixture;
+
+use crate::kit::rounds;
+
+/// A store of this scheme in a folder of its own.
+struct OnDisk {
+    url: String,
+    _folder: tempfile::TempDir,
+}
+
+impl OnDisk {
+    fn fresh(scheme: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self {
+            url: format!("{scheme}:{}", folder.path().join("store").display()),
+            _folder: folder,
+        }
+    }
+}
+
+#[async_trait]
+impl Fixture for OnDisk {
+    async fn open(&self) -> Arc<dyn Store> {
+        crate::kit::open(&self.url)
+    }
+}
+
+mnemon_testkit::conformance!(sqlite, OnDisk::fresh("sqlite"));
+
+#[test]
+fn sqlite_agrees_with_the_reference_on_random_operations() {
+    mnemon_testkit::oracle::check_against_ram(|| OnDisk::fresh("sqlite"), rounds(200, 40));
+}

@@ -1,0 +1,89 @@
+//! What is purged is gone: from tables, indexes, history, and from the bytes on disk.
+
+use std::path::Path;
+
+use mnemon_core::{Batch, Changes, Fate, Op, Record};
+
+use crate::kit::{ctx, everything, grant, ids, on_disk, open, wait};
+
+/// How often the bytes occur in any file of the folder.
+fn occurrences(folder: &Path, secret: &str) -> usize {
+    std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            if path.is_dir() {
+                return occurrences(&path, secret);
+            }
+            let bytes = std::fs::read(&path).unwrap();
+            let windows = bytes.windows(secret.len());
+            windows
+                .filter(|window| *window == secret.as_bytes())
+                .count()
+        })
+        .sum()
+}
+
+/// Records of many sizes, so that secrets lie in leaf cells, overflow pages and split pages.
+fn record(ids: &mut impl FnMut() -> mnemon_core::Id, number: usize, secret: bool) -> Record {
+    let mut record = Record::note(ids(), &ctx(), "plain ".repeat(1 + number * 37 % 900));
+    if secret {
+        let at = number * 13 % (record.content.len() / 6) * 6;
+        record.content.insert_str(at, "hunter2-secret");
+        record.tags = vec!["hunter2-secret".into()];
+        record.owner.user = Some("hunter2-secret".into());
+    }
+    record
+}
+
+#[test]
+fn a_purge_leaves_no_byte_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    for (place, url) in on_disk(folder.path()).into_iter().enumerate() {
+        let store = open(&url);
+        let source = ids();
+        let mut next = || source.next(ctx().now);
+        let mut secrets = Vec::new();
+        for number in 0..600 {
+            let secret = number % 3 == 0;
+            let new = record(&mut next, number, secret);
+            if secret {
+                secrets.push(new.clone());
+            }
+            wait(store.apply(&grant(), Batch::of(Op::put(new)))).unwrap();
+        }
+        // Old versions and deletions hold the secret as well.
+        for (number, old) in secrets.iter().enumerate() {
+            let op = match number % 3 {
+                0 => Op::delete(old.id.clone()),
+                1 => Op::put(Record {
+                    content: format!("{} and more", old.content),
+                    ..old.clone()
+                }),
+                _ => continue,
+            };
+            wait(store.apply(&grant(), Batch::of(op))).unwrap();
+        }
+        assert!(occurrences(folder.path(), "hunter2-secret") > 0);
+
+        let purge = secrets.iter().map(|old| Op::Purge { id: old.id.clone() });
+        let batch = Batch::from(purge.collect::<Vec<Op>>());
+        let receipt = wait(store.apply(&grant(), batch)).unwrap();
+        assert!(receipt.items.iter().all(|item| item.fate == Fate::Purged));
+        assert_eq!(
+            occurrences(folder.path(), "hunter2-secret"),
+            0,
+            "{place}: {url}"
+        );
+
+        for old in &secrets {
+            let of = Changes {
+                id: Some(old.id.clone()),
+                limit: 10,
+                ..Changes::default()
+            };
+            assert!(wait(store.changes(&grant(), &of)).unwrap().is_empty());
+        }
+        assert_eq!(everything(store.as_ref()).len(), 400);
+    }
+}

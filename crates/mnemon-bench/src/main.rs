@@ -1,0 +1,38 @@
+//! Benchmarks and evaluations. Machines are noisy: every figure stands beside a floor measured in
+//! the same run, and the ratio is what counts.
+
+#![allow(
+    clippy::print_stdout,
+    reason = "a benchmark's output is what it prints"
+)]
+
+mod measure;
+mod stores;
+
+use clap::{Parser, Subcommand};
+
+/// Measures Mnemon beside the floor it stands on.
+#[derive(Parser)]
+struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Durable ingest, commits, get, list and open time of the stores as they grow.
+    Stores {
+        /// How many records, one column each.
+        #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
+        sizes: Vec<usize>,
+        /// Where the stores are made; a temporary folder otherwise.
+        #[arg(long)]
+        folder: Option<std::path::PathBuf>,
+    },
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    match Args::parse().what {
+        What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
+    }
+}

@@ -1,0 +1,243 @@
+//! The SQLite and JSONL stores beside a bare SQLite loop that writes the same rows.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use mnemon_core::{
+    Batch, Ctx, Filter, Grant, Id, Ids, Op, Owner, Policy, Record, Right, Scan, Store, Tenant, Time,
+};
+use rusqlite::{Connection, params};
+
+use crate::measure::{Table, Times, rate};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+const BATCH: usize = 1000;
+const SINGLES: usize = 2000;
+const LOOKUPS: usize = 2000;
+
+struct World {
+    ctx: Ctx,
+    grant: Grant,
+    ids: Ids,
+    runtime: tokio::runtime::Runtime,
+}
+
+pub(crate) fn run(sizes: &[usize], folder: Option<&Path>) -> Outcome<()> {
+    let temporary = tempfile::tempdir()?;
+    let folder = folder.unwrap_or(temporary.path());
+    let ctx = Ctx::new(
+        Tenant::default(),
+        "bench",
+        Time::from_millis(1_700_000_000_000)?,
+    );
+    let grant = Policy::default().check(&ctx, Right::Write)?;
+    let world = World {
+        ctx,
+        grant,
+        ids: Ids::new(1),
+        runtime: tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .build()?,
+    };
+    let mut table = Table::new(sizes);
+    for size in sizes {
+        let place = folder.join(format!("bench-{size}"));
+        std::fs::create_dir_all(&place)?;
+        let records = world.records(*size);
+        let bare = bare(&place, &records, true)?;
+        let bare_plain = self::bare(&place, &records, false)?;
+        table.add("bare SQLite loop, same table and indexes, rows/s", bare);
+        table.add("bare SQLite loop, no secondary indexes, rows/s", bare_plain);
+        for scheme in ["sqlite", "jsonl"] {
+            world.store(scheme, &place, &records, bare, &mut table)?;
+        }
+        std::fs::remove_dir_all(&place)?;
+    }
+    table.print();
+    Ok(())
+}
+
+impl World {
+    /// Turns of conversations: a few hundred users, sessions of forty turns.
+    fn records(&self, size: usize) -> Vec<Record> {
+        let words = [
+            "tea",
+            "garden",
+            "deploy",
+            "index",
+            "memory",
+            "quyết định",
+            "計画",
+        ];
+        (0..size)
+            .map(|number| {
+                let text: Vec<&str> = (0..40)
+                    .filter_map(|at| words.get((number * 31 + at * 17) % words.len()).copied())
+                    .collect();
+                let now = self.ctx.now.plus_millis(number as i64);
+                let mut record = Record::note(self.ids.next(now), &self.ctx, text.join(" "));
+                record.created = now;
+                record.owner = Owner {
+                    user: Some(format!("user-{}", number % 300)),
+                    session: Some(format!("session-{}", number / 40)),
+                    ..Owner::default()
+                };
+                record.expires = Some(now.plus_days(3650));
+                record
+            })
+            .collect()
+    }
+
+    fn store(
+        &self,
+        scheme: &str,
+        place: &Path,
+        records: &[Record],
+        bare: f64,
+        table: &mut Table,
+    ) -> Outcome<()> {
+        let url = format!(
+            "{scheme}:{}",
+            place.join(format!("{scheme}-store")).display()
+        );
+        let store = mnemon_adapters::open(&url)?.store;
+        let mut add = |what: &str, figure: f64| table.add(&format!("{scheme}: {what}"), figure);
+
+        let start = Instant::now();
+        for batch in records.chunks(BATCH) {
+            let ops: Vec<Op> = batch.iter().cloned().map(Op::append).collect();
+            self.block(store.apply(&self.grant, Batch::from(ops)))?;
+        }
+        let ingest = rate(records.len(), start);
+        add("durable batch ingest, rows/s", ingest);
+        add("ingest / bare loop", ingest / bare);
+
+        let one = self.commits(&store, 1)?;
+        let eight = self.commits(&store, 8)?;
+        add("1 writer, durable commits/s", one);
+        add("8 writers, durable commits/s", eight);
+        add("8 writers / 1 writer", eight / one);
+
+        let ids: Vec<Id> = records.iter().map(|record| record.id.clone()).collect();
+        let get = Times::of(LOOKUPS, |number| {
+            let id = ids.get(number * 7919 % ids.len()).cloned();
+            let wanted: Vec<Id> = id.into_iter().collect();
+            self.block(store.get(&self.grant, &wanted)).map(drop)
+        })?;
+        add("get p50, µs", get.percentile(0.5));
+        add("get p99, µs", get.percentile(0.99));
+        for (what, filter) in lists() {
+            let list = Times::of(LOOKUPS / 10, |_| {
+                let scan = Scan::new(filter.clone(), 20);
+                self.block(store.scan(&self.grant, &scan)).map(drop)
+            })?;
+            add(&format!("{what} p50, µs"), list.percentile(0.5));
+        }
+        drop(store);
+        let open = Times::of(10, |_| {
+            let store = mnemon_adapters::open(&url)?.store;
+            let first: Vec<Id> = ids.first().cloned().into_iter().collect();
+            self.block(store.get(&self.grant, &first)).map(drop)
+        })?;
+        add("open and first get p50, µs", open.percentile(0.5));
+        Ok(())
+    }
+
+    /// Single-record commits per second, by this many writers at once.
+    fn commits(&self, store: &Arc<dyn Store>, writers: usize) -> Outcome<f64> {
+        let start = Instant::now();
+        let mut tasks = Vec::new();
+        for writer in 0..writers {
+            let (store, grant, ctx) = (Arc::clone(store), self.grant.clone(), self.ctx.clone());
+            let ids = Ids::new(1000 * (writers as u64) + writer as u64);
+            tasks.push(self.runtime.spawn(async move {
+                for _ in 0..SINGLES / writers {
+                    let record =
+                        Record::note(ids.next(ctx.now), &ctx, "a single note, as they come");
+                    store.apply(&grant, Batch::of(Op::append(record))).await?;
+                }
+                Ok::<(), mnemon_core::StoreError>(())
+            }));
+        }
+        for task in tasks {
+            self.runtime.block_on(task)??;
+        }
+        Ok(rate(SINGLES, start))
+    }
+
+    fn block<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+}
+
+fn lists() -> [(&'static str, Filter); 3] {
+    let of = |owner: Owner| Filter {
+        owner,
+        ..Filter::default()
+    };
+    let user = Owner {
+        user: Some("user-7".to_owned()),
+        ..Owner::default()
+    };
+    let session = Owner {
+        session: Some("session-3".to_owned()),
+        ..Owner::default()
+    };
+    [
+        ("list 20 newest", Filter::default()),
+        ("list 20 of a user", of(user)),
+        ("list 20 of a session", of(session)),
+    ]
+}
+
+/// Rows per second of a loop that inserts rows made beforehand, durable per batch.
+fn bare(place: &Path, records: &[Record], indexes: bool) -> Outcome<f64> {
+    let path = place.join(format!("bare-{indexes}.db"));
+    // The store itself makes the table, so that it is the same one.
+    drop(mnemon_adapters::Sqlite::open(&path)?);
+    let mut connection = Connection::open(&path)?;
+    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA cache_size = -16384;")?;
+    if !indexes {
+        connection.execute_batch(
+            "DROP INDEX records_created; DROP INDEX records_user; DROP INDEX records_session;
+             DROP INDEX records_expires; DROP INDEX records_worth;",
+        )?;
+    }
+    let docs: Vec<String> = records
+        .iter()
+        .map(serde_json::to_string)
+        .collect::<Result<_, _>>()?;
+    let start = Instant::now();
+    let mut key = 1_i64 << 40;
+    for batch in records.chunks(BATCH).zip(docs.chunks(BATCH)) {
+        let transaction = connection.transaction()?;
+        let mut insert = transaction.prepare_cached(
+            "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
+                importance, created, expires, version, commit_seq, at, actor, cause, doc)
+             VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, 1, ?12, 'bench', 'written', ?13)",
+        )?;
+        for (record, doc) in batch.0.iter().zip(batch.1) {
+            key += 1;
+            insert.execute(params![
+                key,
+                record.id.as_str(),
+                record.scope.as_str(),
+                record.kind.as_str(),
+                record.namespace.as_str(),
+                record.owner.user,
+                record.owner.agent,
+                record.owner.session,
+                record.importance,
+                record.created.millis(),
+                record.expires.map(Time::millis),
+                record.updated.millis(),
+                doc,
+            ])?;
+        }
+        drop(insert);
+        transaction.commit()?;
+    }
+    Ok(rate(records.len(), start))
+}

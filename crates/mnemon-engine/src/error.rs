@@ -1,0 +1,33 @@
+//! Why the engine did not do what it was asked.
+
+use mnemon_core::{Denied, ErrorKind, Id, Invalid, StoreError};
+
+/// Every error of the engine, with the one it came from.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("there is no record {0}")]
+    NoRecord(Id),
+    #[error("there is no commit {0} to undo; it was purged, has expired, or never was")]
+    NoCommit(u64),
+    #[error("commit {commit} cannot be undone: what record {id} was before is not known any more")]
+    Lost { commit: u64, id: Id },
+}
+
+impl Error {
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Invalid(_) => ErrorKind::Invalid,
+            Self::Denied(_) => ErrorKind::Denied,
+            Self::Store(error) => error.kind(),
+            Self::NoRecord(_) | Self::NoCommit(_) | Self::Lost { .. } => ErrorKind::NotFound,
+        }
+    }
+}

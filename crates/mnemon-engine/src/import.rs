@@ -1,0 +1,98 @@
+//! Bringing in records that were exported elsewhere.
+
+use std::collections::HashMap;
+
+use mnemon_core::{Batch, Ctx, Expect, Fate, Id, Op, Outcome, Receipt, Record, Right, limits};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Memory};
+
+/// What to do with a record whose id is taken by a different one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnConflict {
+    /// Stop, and import nothing of this batch.
+    #[default]
+    Fail,
+    /// Keep the one that is there.
+    Skip,
+    /// Take the imported one; the one that was there stays in the history.
+    Replace,
+}
+
+impl Memory {
+    /// Writes the records under the ids, times and links they come with, into the caller's tenant.
+    /// One that is already there unchanged is a duplicate, so an import can be run again.
+    pub async fn import(
+        &self,
+        ctx: &Ctx,
+        records: Vec<Record>,
+        on_conflict: OnConflict,
+    ) -> Result<Receipt, Error> {
+        let grant = self.policy.check(ctx, Right::Write)?;
+        let there = self.there(ctx, &records).await?;
+        let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(records.len());
+        let mut ops = Vec::new();
+        for mut record in records {
+            record.tenant = ctx.tenant.clone();
+            let (outcome, op) = decide(record, &there, on_conflict);
+            outcomes.push(outcome);
+            ops.extend(op);
+        }
+        let mut receipt = self.store.apply(&grant, Batch::from(ops)).await?;
+        let mut applied = std::mem::take(&mut receipt.items).into_iter();
+        receipt.items = outcomes
+            .into_iter()
+            .filter_map(|decided| decided.or_else(|| applied.next()))
+            .collect();
+        Ok(receipt)
+    }
+
+    async fn there(&self, ctx: &Ctx, records: &[Record]) -> Result<HashMap<Id, Record>, Error> {
+        let ids: Vec<Id> = records.iter().map(|record| record.id.clone()).collect();
+        let mut there = HashMap::new();
+        for ids in ids.chunks(limits::PAGE) {
+            let found = self.get(ctx, ids).await?;
+            there.extend(found.into_iter().flatten().map(|r| (r.id.clone(), r)));
+        }
+        Ok(there)
+    }
+}
+
+/// Either the outcome is clear already, or there is something to do.
+fn decide(
+    record: Record,
+    there: &HashMap<Id, Record>,
+    on_conflict: OnConflict,
+) -> (Option<Outcome>, Option<Op>) {
+    let Some(current) = there.get(&record.id) else {
+        return (None, Some(Op::append(record)));
+    };
+    let id = record.id.clone();
+    if same(&record, current) {
+        let fate = Fate::Duplicate { of: id.clone() };
+        return (Some(Outcome { id, fate }), None);
+    }
+    match on_conflict {
+        OnConflict::Fail => (None, Some(Op::append(record))),
+        OnConflict::Replace => {
+            let expect = Expect::Version(current.version);
+            (None, Some(Op::put_if(record, expect)))
+        }
+        OnConflict::Skip => {
+            let why = format!("version {} is already there", current.version);
+            let fate = Fate::Rejected { why };
+            (Some(Outcome { id, fate }), None)
+        }
+    }
+}
+
+/// Equal but for the numbers that each store gives out itself.
+fn same(one: &Record, other: &Record) -> bool {
+    let plain = |record: &Record| Record {
+        seq: 0,
+        version: 0,
+        ..record.clone()
+    };
+    plain(one) == plain(other)
+}

@@ -1,0 +1,164 @@
+//! The memory: the verbs over one store.
+
+use std::sync::Arc;
+
+use mnemon_core::{
+    Batch, Capabilities, Change, Changes, Ctx, Expect, Filter, Id, Ids, Invalid, Op, Page, Policy,
+    Receipt, Record, Right, Scan, Store, Tally, Upkept, limits,
+};
+
+use crate::records::intent;
+use crate::{Draft, Error, Retention};
+
+/// A memory over one store, under one policy.
+pub struct Memory {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) policy: Policy,
+    ids: Ids,
+    retention: Retention,
+}
+
+/// Puts a [`Memory`] together.
+pub struct Builder {
+    memory: Memory,
+}
+
+impl Builder {
+    /// Who may do what, and how much is kept.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.memory.policy = policy;
+        self
+    }
+
+    /// How long records are kept.
+    #[must_use]
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.memory.retention = retention;
+        self
+    }
+
+    /// The memory.
+    #[must_use]
+    pub fn build(self) -> Memory {
+        self.memory
+    }
+}
+
+impl Memory {
+    /// A memory over this store, with fresh ids from there.
+    #[must_use]
+    pub fn builder(store: Arc<dyn Store>, ids: Ids) -> Builder {
+        Builder {
+            memory: Self {
+                store,
+                ids,
+                policy: Policy::default(),
+                retention: Retention::default(),
+            },
+        }
+    }
+
+    /// What the store can do.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
+    /// Remembers the drafts, all or none. With a key a retry is harmless.
+    pub async fn add(
+        &self,
+        ctx: &Ctx,
+        drafts: Vec<Draft>,
+        key: Option<&str>,
+    ) -> Result<Receipt, Error> {
+        let grant = self.policy.check(ctx, Right::Write)?;
+        let key = key.map(|key| intent(key, &drafts)).transpose()?;
+        let ops = drafts.into_iter().map(|draft| {
+            let record = draft.into_record(ctx, &self.ids, self.retention);
+            Op::put_if(record, Expect::Absent)
+        });
+        let batch = Batch::from(ops.collect::<Vec<Op>>()).with_key(key);
+        Ok(self.store.apply(&grant, batch).await?)
+    }
+
+    /// Replaces a record by a changed version of itself; refused if somebody changed it meanwhile.
+    pub async fn update(&self, ctx: &Ctx, mut record: Record) -> Result<Receipt, Error> {
+        let grant = self.policy.check(ctx, Right::Write)?;
+        let expect = Expect::Version(record.version);
+        record.updated = ctx.now;
+        let batch = Batch::of(Op::put_if(record, expect));
+        Ok(self.store.apply(&grant, batch).await?)
+    }
+
+    /// The records with these ids; `None` where there is none.
+    pub async fn get(&self, ctx: &Ctx, ids: &[Id]) -> Result<Vec<Option<Record>>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        Ok(self.store.get(&grant, ids).await?)
+    }
+
+    /// A page of records.
+    pub async fn list(&self, ctx: &Ctx, scan: &Scan) -> Result<Page, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        Ok(self.store.scan(&grant, scan).await?)
+    }
+
+    /// Takes the records and all that was derived from them out of sight; undo brings them back.
+    pub async fn forget(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
+        let ops = ids.iter().cloned().map(Op::delete).collect();
+        self.remove(ctx, ids, ops, Right::Write, key).await
+    }
+
+    /// Erases the records, all that was derived from them, and their history, for good.
+    pub async fn purge(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
+        let ops = ids.iter().cloned().map(|id| Op::Purge { id }).collect();
+        self.remove(ctx, ids, ops, Right::Purge, key).await
+    }
+
+    async fn remove(
+        &self,
+        ctx: &Ctx,
+        ids: &[Id],
+        ops: Vec<Op>,
+        right: Right,
+        key: Option<&str>,
+    ) -> Result<Receipt, Error> {
+        let grant = self.policy.check(ctx, right)?;
+        let purge = right == Right::Purge;
+        let key = key
+            .map(|key| intent(key, &("remove", purge, ids)))
+            .transpose()?;
+        let batch = Batch::from(ops).with_key(key);
+        Ok(self.store.apply(&grant, batch).await?)
+    }
+
+    /// The ids of up to a page of records that the filter means. A filter that means everything
+    /// is refused: nobody forgets everything by leaving something out.
+    pub async fn select(&self, ctx: &Ctx, filter: &Filter) -> Result<Vec<Id>, Error> {
+        if filter.is_empty() {
+            return Err(Invalid::new("filter", "is empty; say which records are meant").into());
+        }
+        let page = self
+            .list(ctx, &Scan::new(filter.clone(), limits::PAGE))
+            .await?;
+        Ok(page.records.into_iter().map(|record| record.id).collect())
+    }
+
+    /// What was changed, newest first.
+    pub async fn history(&self, ctx: &Ctx, changes: &Changes) -> Result<Vec<Change>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        Ok(self.store.changes(&grant, changes).await?)
+    }
+
+    /// How much there is.
+    pub async fn stats(&self, ctx: &Ctx) -> Result<Tally, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        Ok(self.store.tally(&grant).await?)
+    }
+
+    /// Does at most `limit` pieces of the housekeeping that is due.
+    pub async fn upkeep(&self, ctx: &Ctx, limit: usize) -> Result<Upkept, Error> {
+        let grant = self.policy.check(ctx, Right::Write)?;
+        Ok(self.store.upkeep(&grant, limit).await?)
+    }
+}
