@@ -1,4 +1,5 @@
-//! The testkit on the reference store.
+//! The testkit on the reference store, and on itself.
 
-mod replayed;
+mod ports;
+mod retries;
 mod suite;
