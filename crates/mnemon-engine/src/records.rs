@@ -58,6 +58,14 @@ impl Draft {
         }
     }
 
+    /// Whether it would be accepted, before anything is written: every rule of a record.
+    pub fn check(&self, ctx: &Ctx) -> Result<(), Invalid> {
+        let record = self
+            .clone()
+            .into_record(ctx, &Ids::new(0), Retention::default());
+        record.check()
+    }
+
     pub(crate) fn into_record(self, ctx: &Ctx, ids: &Ids, retention: Retention) -> Record {
         let id = self.id.unwrap_or_else(|| ids.next(ctx.now));
         let kind = self.kind.unwrap_or(Kind::Note);

@@ -1,1 +1,20 @@
+//! The program as users meet it, and the shape of the house.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on says where; clippy sees only #[test] functions as tests"
+)]
+
+mod architecture;
+mod bad_input;
+mod bad_stores;
+mod commands;
+mod config;
+mod docs;
+mod forgetting;
+mod moving;
+mod sandbox;
+mod streams;

@@ -19,6 +19,11 @@ pub(crate) fn examine(path: &Path) -> Vec<Finding> {
         )];
     }
     let mut findings = vec![permissions(path)];
+    // SQLite takes a file of a few bytes for an empty database; opening it for use would not.
+    if let Err(error @ StoreError::Foreign { .. }) = schema::check_path(path, &place) {
+        findings.push(Finding::bad("format", error.to_string()));
+        return findings;
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = Connection::open_with_flags(path, flags)
         .at(&place)

@@ -151,7 +151,7 @@ fn wait_a_little(tries: i32) -> bool {
 }
 
 /// What can be told apart before SQLite touches the file.
-fn check_path(path: &Path, place: &str) -> Result<(), StoreError> {
+pub(super) fn check_path(path: &Path, place: &str) -> Result<(), StoreError> {
     let foreign = |what: &str| StoreError::Foreign {
         place: place.to_owned(),
         what: what.to_owned(),

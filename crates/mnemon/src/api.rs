@@ -1,0 +1,16 @@
+//! What can be asked of a memory: one file per operation, each with a `Request`, a `Response` and
+//! a `run`. Command line, HTTP and MCP decode into a request and encode the response; none of them
+//! adds a field of its own.
+
+pub mod add;
+pub mod doctor;
+pub mod export;
+pub mod forget;
+pub mod get;
+pub mod history;
+pub mod import;
+pub mod list;
+pub mod stats;
+pub mod undo;
+pub mod update;
+pub mod upkeep;

@@ -1,0 +1,39 @@
+//! How much there is.
+
+use mnemon_core::{Ctx, Tally, Tenant};
+use mnemon_engine::Memory;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Response {
+    pub tenant: Tenant,
+    /// The kind of store.
+    pub backend: &'static str,
+    /// Whether an acknowledged write survives a power cut.
+    pub durable: bool,
+    /// Whether several processes may use the store at once.
+    pub shared: bool,
+    /// Records that can be seen.
+    pub records: u64,
+    #[serde(flatten)]
+    pub tally: Tally,
+}
+
+pub async fn run(memory: &Memory, ctx: &Ctx, _request: Request) -> Result<Response, Error> {
+    let tally = memory.stats(ctx).await?;
+    let capabilities = memory.capabilities();
+    Ok(Response {
+        tenant: ctx.tenant.clone(),
+        backend: capabilities.backend,
+        durable: capabilities.durable,
+        shared: capabilities.shared,
+        records: tally.records().saturating_sub(tally.expired),
+        tally,
+    })
+}

@@ -1,0 +1,195 @@
+//! The command line: arguments become requests, responses become text, tables or JSON.
+
+mod add;
+mod completions;
+mod config;
+mod confirm;
+mod demo;
+mod diff;
+mod doctor;
+mod door;
+mod export;
+mod filters;
+mod forget;
+mod get;
+mod history;
+mod import;
+mod input;
+mod lines;
+mod list;
+mod out;
+mod progress;
+mod report;
+mod stats;
+mod text;
+mod undo;
+mod upkeep;
+mod when;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::config::{Config, Environment, Flags};
+use crate::{Error, wiring};
+use door::Door;
+
+/// Memory for AI agents: one binary, one file, no key, no server.
+///
+/// What is remembered is kept in a store: by default one SQLite file in the user's data folder,
+/// which any number of processes may use at once. Every change is in the history and can be
+/// undone until it is purged.
+#[derive(Debug, Parser)]
+#[command(
+    name = "mnemon",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = after_help()
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+struct Global {
+    /// The store, for example sqlite:notes.db [env: MNEMON_STORE]
+    #[arg(long, value_name = "URL", global = true)]
+    store: Option<String>,
+    /// Whose memory is meant [env: MNEMON_TENANT]
+    #[arg(long, value_name = "NAME", global = true)]
+    tenant: Option<String>,
+    /// Answer in JSON, for programs [env: MNEMON_JSON]
+    #[arg(long, global = true)]
+    json: bool,
+    /// The configuration file [env: MNEMON_CONFIG]
+    #[arg(long, value_name = "PATH", global = true)]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Add(Box<add::Args>),
+    Get(get::Args),
+    List(list::Args),
+    Forget(forget::Args),
+    History(history::Args),
+    Undo(undo::Args),
+    Stats(stats::Args),
+    Export(export::Args),
+    Import(import::Args),
+    Upkeep(upkeep::Args),
+    Doctor(doctor::Args),
+    Config(config::Args),
+    Demo(demo::Args),
+    Completions(completions::Args),
+}
+
+const EXAMPLES: &str = "Examples:
+  mnemon demo                              see what it does, in a temporary folder
+  mnemon add \"Ann prefers tea\" --user ann  remember something
+  mnemon list --user ann                   see what is remembered
+  mnemon undo                              take the newest change back";
+
+fn after_help() -> String {
+    let stores = wiring::SCHEMES.iter();
+    let stores: Vec<String> = stores
+        .map(|(form, about)| format!("  {form:<12} {about}"))
+        .collect();
+    format!("{EXAMPLES}\n\nStores:\n{}", stores.join("\n"))
+}
+
+/// Runs the program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    run(args, &Environment::of_process())
+}
+
+/// The whole command line, for completions and documentation.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
+    let wants_json = args.iter().any(|arg| arg == "--json");
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return report::usage(&error, wants_json),
+    };
+    let flags = Flags {
+        config: cli.global.config,
+        store: cli.global.store,
+        tenant: cli.global.tenant,
+        json: cli.global.json,
+    };
+    let config = match Config::load(&flags, env) {
+        Ok(config) => config,
+        Err(error) => return report::failure(&error.into(), wants_json),
+    };
+    let json = config.json.value;
+    match start(cli.command, config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => report::failure(&error, json),
+    }
+}
+
+fn start(command: Command, config: Config) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
+    let mut door = Door::new(config);
+    let done = runtime.block_on(dispatch(command, &mut door));
+    // What was printed before an error is part of the answer.
+    let flushed = door.out.flush();
+    done.and(flushed)
+}
+
+async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
+    match command {
+        Command::Add(args) => add::run(*args, door).await,
+        Command::Get(args) => get::run(args, door).await,
+        Command::List(args) => list::run(args, door).await,
+        Command::Forget(args) => forget::run(args, door).await,
+        Command::History(args) => history::run(args, door).await,
+        Command::Undo(args) => undo::run(args, door).await,
+        Command::Stats(args) => stats::run(args, door).await,
+        Command::Export(args) => export::run(args, door).await,
+        Command::Import(args) => import::run(args, door).await,
+        Command::Upkeep(args) => upkeep::run(args, door).await,
+        Command::Doctor(args) => doctor::run(args, door),
+        Command::Config(args) => config::run(args, door),
+        Command::Demo(args) => demo::run(args, door).await,
+        Command::Completions(args) => completions::run(args, door),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        for command in command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string);
+            let help = help.unwrap_or_default();
+            let call = format!("mnemon {}", command.get_name());
+            assert!(help.contains(&call), "{call}: {help}");
+            assert!(command.get_about().is_some(), "{call}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! `mnemon demo`
+
+use mnemon_core::{Ctx, Fate, Id, Namespace, Owner};
+use mnemon_engine::{Draft, Memory};
+
+use super::door::Door;
+use super::{history, list, text};
+use crate::config::Config;
+use crate::{Error, api, wiring};
+
+/// Show what it does, step by step, in a temporary folder
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  mnemon demo")]
+pub(super) struct Args {}
+
+pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
+    let folder = tempfile::tempdir().map_err(|source| Error::File {
+        path: std::env::temp_dir(),
+        verb: "used",
+        source,
+    })?;
+    let path = folder.path().join("demo.db");
+    let config = Config {
+        actor: door.config.actor.clone(),
+        ..Config::for_store(format!("sqlite:{}", path.display()))
+    };
+    let memory = wiring::open(&config)?.memory;
+    let mut demo = Demo {
+        door,
+        config,
+        memory,
+        step: 0,
+    };
+    demo.say(&format!("A new memory in {}.", path.display()))?;
+    demo.play().await?;
+    let Demo { memory, door, .. } = demo;
+    drop(memory);
+    folder.close().map_err(|source| Error::File {
+        path,
+        verb: "removed",
+        source,
+    })?;
+    door.out.line("")?;
+    door.out
+        .line("The temporary folder is gone. Yours to try: mnemon add \"Ann prefers tea\"")
+}
+
+struct Demo<'a> {
+    door: &'a mut Door,
+    config: Config,
+    memory: Memory,
+    step: usize,
+}
+
+impl Demo<'_> {
+    fn say(&mut self, what: &str) -> Result<(), Error> {
+        if self.step > 0 {
+            self.door.out.line("")?;
+        }
+        self.step += 1;
+        self.door.out.line(format!("{}. {what}", self.step))
+    }
+
+    fn ctx(&self) -> Result<Ctx, Error> {
+        wiring::stamp(&self.config)
+    }
+
+    async fn play(&mut self) -> Result<(), Error> {
+        let ids = self.remember().await?;
+        self.look().await?;
+        let [first, ..] = ids.as_slice() else {
+            return Err(Error::Internal("nothing was stored".to_owned()));
+        };
+        let summary = self.derive(first).await?;
+        self.change(first).await?;
+        self.forget(first, &summary).await?;
+        self.undo().await?;
+        self.retry().await?;
+        self.look_back(first).await?;
+        self.examine()
+    }
+
+    async fn remember(&mut self) -> Result<Vec<Id>, Error> {
+        self.say("Four things are remembered in one commit: all of them or none.")?;
+        let ann = Owner {
+            user: Some("ann".to_owned()),
+            ..Owner::default()
+        };
+        let drafts = [
+            ("Ann prefers green tea in the afternoon", "drinks", 0.8),
+            ("Họp nhóm lúc chín giờ sáng thứ Hai", "meeting", 0.5),
+            ("東京の会議は十時に始まります", "meeting", 0.5),
+            (
+                "The deploy key rotates on the first of the month",
+                "ops",
+                0.9,
+            ),
+        ]
+        .map(|(content, tag, importance)| Draft {
+            owner: ann.clone(),
+            tags: vec![tag.to_owned()],
+            importance: Some(importance),
+            ..Draft::note(content)
+        });
+        let request = api::add::Request {
+            drafts: drafts.to_vec(),
+            key: None,
+        };
+        let receipt = api::add::run(&self.memory, &self.ctx()?, request).await?;
+        let ids: Vec<Id> = receipt.items.into_iter().map(|item| item.id).collect();
+        for id in &ids {
+            self.door.out.line(format!("   stored {id}"))?;
+        }
+        Ok(ids)
+    }
+
+    async fn look(&mut self) -> Result<(), Error> {
+        self.say("They are read back, newest first.")?;
+        let request = api::list::Request::default();
+        let page = api::list::run(&self.memory, &self.ctx()?, request).await?;
+        list::table(&page.records, self.door)
+    }
+
+    async fn derive(&mut self, source: &Id) -> Result<Id, Error> {
+        self.say("A short-term note is made from the first one, and remembers that it was.")?;
+        let draft = Draft {
+            namespace: Some(Namespace::ShortTerm),
+            derived_from: vec![source.clone()],
+            ..Draft::note("Buy green tea for Ann's visit")
+        };
+        let request = api::add::Request {
+            drafts: vec![draft],
+            key: None,
+        };
+        let receipt = api::add::run(&self.memory, &self.ctx()?, request).await?;
+        let Some(item) = receipt.items.into_iter().next() else {
+            return Err(Error::Internal("nothing was stored".to_owned()));
+        };
+        self.door
+            .out
+            .line(format!("   stored {} (kept for 14 days)", item.id))?;
+        Ok(item.id)
+    }
+
+    async fn change(&mut self, id: &Id) -> Result<(), Error> {
+        self.say("Ann changes her mind; the old version stays in the history.")?;
+        let request = api::get::Request {
+            ids: vec![id.clone()],
+        };
+        let found = api::get::run(&self.memory, &self.ctx()?, request).await?;
+        let Some(mut record) = found.records.into_iter().next() else {
+            return Err(Error::Missing(found.missing));
+        };
+        record.content = "Ann prefers oolong tea in the afternoon".to_owned();
+        let request = api::update::Request { record };
+        let receipt = api::update::run(&self.memory, &self.ctx()?, request).await?;
+        self.changes(receipt.commit).await
+    }
+
+    async fn changes(&mut self, commit: Option<u64>) -> Result<(), Error> {
+        let request = api::history::Request {
+            commit,
+            ..api::history::Request::default()
+        };
+        let page = api::history::run(&self.memory, &self.ctx()?, request).await?;
+        history::commits(&page.changes, self.door)
+    }
+
+    async fn forget(&mut self, id: &Id, derived: &Id) -> Result<(), Error> {
+        self.say("It is forgotten, and what was made from it goes with it.")?;
+        let request = api::forget::Request {
+            ids: vec![id.clone()],
+            ..api::forget::Request::default()
+        };
+        let done = api::forget::run(&self.memory, &self.ctx()?, request).await?;
+        self.door.out.line(format!("   forgotten {id}"))?;
+        if done.receipt.cascaded.contains(derived) {
+            self.door.out.line(format!("   forgotten {derived}"))?;
+        }
+        Ok(())
+    }
+
+    async fn undo(&mut self) -> Result<(), Error> {
+        self.say("That was a mistake: undo puts both back.")?;
+        let request = api::undo::Request::default();
+        let done = api::undo::run(&self.memory, &self.ctx()?, request).await?;
+        history::commits(&done.changes, self.door)
+    }
+
+    async fn retry(&mut self) -> Result<(), Error> {
+        self.say("The same thing is sent twice under one key; it is stored once.")?;
+        for attempt in ["first", "second"] {
+            let request = api::add::Request {
+                drafts: vec![Draft::note("Bob is allergic to nuts")],
+                key: Some("demo-retry".to_owned()),
+            };
+            let receipt = api::add::run(&self.memory, &self.ctx()?, request).await?;
+            for item in receipt.items {
+                if let Fate::Stored { .. } = item.fate {
+                    self.door
+                        .out
+                        .line(format!("   the {attempt} answer: stored {}", item.id))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn look_back(&mut self, id: &Id) -> Result<(), Error> {
+        self.say("The whole story of the first record.")?;
+        let request = api::history::Request {
+            id: Some(id.clone()),
+            ..api::history::Request::default()
+        };
+        let page = api::history::run(&self.memory, &self.ctx()?, request).await?;
+        history::commits(&page.changes, self.door)
+    }
+
+    fn examine(&mut self) -> Result<(), Error> {
+        self.say("The doctor looks at the file.")?;
+        let found = api::doctor::run(&self.config, api::doctor::Request::default())?;
+        for finding in &found.examination.findings {
+            let state = if finding.ok { "ok" } else { "WRONG" };
+            let detail = text::one_line(&finding.detail);
+            self.door
+                .out
+                .line(format!("   {} {state}: {detail}", finding.check))?;
+        }
+        Ok(())
+    }
+}

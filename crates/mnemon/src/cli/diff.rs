@@ -1,0 +1,93 @@
+//! One change of one record, as a short diff.
+
+use std::collections::BTreeSet;
+
+use console::style;
+use mnemon_core::{Cause, Change, Record};
+use serde_json::{Map, Value};
+
+use super::door::Door;
+use super::text;
+use crate::Error;
+
+/// Fields that change with every version and say nothing.
+const SILENT: &[&str] = &["seq", "version", "updated", "v", "tenant", "id"];
+
+/// What happened to the record, then each field that changed with what it was and what it is.
+pub(super) fn show(change: &Change, door: &mut Door) -> Result<(), Error> {
+    let verb = verb(change);
+    door.out
+        .line(format!("  {verb} {}{}", change.id, cause(change)))?;
+    let room = door.out.width.saturating_sub(20).max(20);
+    for (field, before, after) in fields(change) {
+        let mut name = field.as_str();
+        if let Some(before) = before {
+            let line = style(format!("- {}", text::cut(&before, room))).red();
+            door.out.line(format!("    {name:<12} {line}"))?;
+            name = "";
+        }
+        if let Some(after) = after {
+            let line = style(format!("+ {}", text::cut(&after, room))).green();
+            door.out.line(format!("    {name:<12} {line}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn verb(change: &Change) -> String {
+    let version = change.version;
+    match (&change.before, &change.after) {
+        (_, None) => "removed".to_owned(),
+        (None, Some(_)) if version == 1 => "added".to_owned(),
+        (None, Some(_)) => format!("put back as version {version}:"),
+        (Some(before), Some(_)) => format!("changed version {} to {version}:", before.version),
+    }
+}
+
+fn cause(change: &Change) -> String {
+    match &change.cause {
+        Cause::Written | Cause::Forgotten => String::new(),
+        Cause::Cascaded(id) => format!(", being derived from {id}"),
+        Cause::Evicted => ", because the namespace was full".to_owned(),
+        Cause::Undone(commit) => format!(", undoing commit {commit}"),
+    }
+}
+
+type Field = (String, Option<String>, Option<String>);
+
+/// Of a record that came or went only the content is shown; of one that changed, each field.
+fn fields(change: &Change) -> Vec<Field> {
+    match (&change.before, &change.after) {
+        (None, None) => Vec::new(),
+        (None, Some(after)) => vec![("content".to_owned(), None, Some(after.content.clone()))],
+        (Some(before), None) => vec![("content".to_owned(), Some(before.content.clone()), None)],
+        (Some(before), Some(after)) => differences(&object(before), &object(after)),
+    }
+}
+
+fn differences(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<Field> {
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    names
+        .into_iter()
+        .filter(|name| !SILENT.contains(&name.as_str()))
+        .filter(|name| before.get(*name) != after.get(*name))
+        .map(|name| {
+            let word = |map: &Map<String, Value>| map.get(name).map(plain);
+            (name.clone(), word(before), word(after))
+        })
+        .collect()
+}
+
+fn object(record: &Record) -> Map<String, Value> {
+    match serde_json::to_value(record) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,94 @@
+//! `mnemon doctor`
+
+use super::confirm::confirm;
+use super::door::Door;
+use super::text;
+use crate::wiring::Examination;
+use crate::{Error, api};
+
+/// Look whether the store is whole, and mend it if asked
+///
+/// Checks integrity, format version, permissions and free space without opening the store for use.
+/// A repair says what it would do before it does it, and looks again afterwards. Exits with 9 when
+/// something is wrong.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon doctor\n  \
+    mnemon doctor --store sqlite:notes.db --repair")]
+pub(super) struct Args {
+    /// Do what the findings propose
+    #[arg(long)]
+    repair: bool,
+    /// Say what a repair would do, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let request = api::doctor::Request { repair: false };
+    let mut found = api::doctor::run(&door.config, request)?;
+    let proposals = proposals(&found.examination);
+    if args.repair && !args.dry_run && !proposals.is_empty() {
+        if !door.out.json {
+            show(&found.examination, door)?;
+            door.out.line("")?;
+            door.out.line("A repair would:")?;
+            for proposal in &proposals {
+                door.out.line(format!("  - {proposal}"))?;
+            }
+            door.out.flush()?;
+        }
+        let question = format!("This changes {}.", found.examination.place);
+        confirm(&question, args.yes)?;
+        found = api::doctor::run(&door.config, api::doctor::Request { repair: true })?;
+        if !door.out.json {
+            for done in &found.repaired {
+                door.out.line(format!("done: {}", text::one_line(done)))?;
+            }
+            door.out.line("")?;
+        }
+    }
+    finish(&found, door)
+}
+
+fn finish(found: &api::doctor::Response, door: &mut Door) -> Result<(), Error> {
+    if door.out.json {
+        door.out.json(found)?;
+    } else {
+        show(&found.examination, door)?;
+    }
+    if found.clean {
+        return Ok(());
+    }
+    let findings = &found.examination.findings;
+    Err(Error::Unwell {
+        place: found.examination.place.clone(),
+        found: findings.iter().filter(|finding| !finding.ok).count(),
+        checks: findings.len(),
+    })
+}
+
+fn proposals(examination: &Examination) -> Vec<String> {
+    let findings = examination.findings.iter();
+    findings
+        .filter_map(|finding| finding.repair.as_deref().map(text::one_line))
+        .collect()
+}
+
+fn show(examination: &Examination, door: &mut Door) -> Result<(), Error> {
+    door.out.line(text::one_line(&examination.place))?;
+    let rows = examination.findings.iter().map(|finding| {
+        let state = if finding.ok { "ok" } else { "WRONG" };
+        let detail = match &finding.repair {
+            Some(repair) => format!("{} (repair: {repair})", finding.detail),
+            None => finding.detail.clone(),
+        };
+        let cells = [finding.check, state].map(str::to_owned).to_vec();
+        [cells, vec![text::one_line(&detail)]].concat()
+    });
+    let rows = rows.collect();
+    door.out.table(&["CHECK", "STATE", "SEEN"], rows)
+}

@@ -1,0 +1,37 @@
+//! What every command is given: the configuration, the way in and the way out.
+
+use mnemon_core::Ctx;
+use mnemon_engine::Memory;
+
+use super::out::Out;
+use crate::config::Config;
+use crate::{Error, wiring};
+
+pub(super) struct Door {
+    pub(super) config: Config,
+    pub(super) out: Out,
+}
+
+impl Door {
+    pub(super) fn new(config: Config) -> Self {
+        let out = Out::new(config.json.value);
+        for notice in &config.notices {
+            out.note(notice);
+        }
+        Self { config, out }
+    }
+
+    /// Opens the store. What was noticed is said on stderr.
+    pub(super) fn memory(&self) -> Result<Memory, Error> {
+        let wired = wiring::open(&self.config)?;
+        for notice in &wired.notices {
+            self.out.note(notice);
+        }
+        Ok(wired.memory)
+    }
+
+    /// A call that is made now.
+    pub(super) fn ctx(&self) -> Result<Ctx, Error> {
+        wiring::stamp(&self.config)
+    }
+}

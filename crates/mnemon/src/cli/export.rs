@@ -1,0 +1,141 @@
+//! `mnemon export`
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use mnemon_core::Record;
+use mnemon_engine::Memory;
+
+use super::door::Door;
+use super::filters::FilterArgs;
+use super::{progress, text};
+use crate::{Error, api};
+
+/// Write records as JSON lines, each in its canonical form
+///
+/// Every record that can be seen is written, oldest first; history is not. `mnemon import` reads
+/// the result into this or another store.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon export memory.jsonl\n  \
+    mnemon export --user ann | gzip > ann.jsonl.gz\n  \
+    mnemon export --store sqlite:old.db | mnemon import - --store sqlite:new.db")]
+pub(super) struct Args {
+    /// The file to write; it must not exist yet [default: stdout]
+    file: Option<PathBuf>,
+    /// Write over the file if it exists
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let ctx = door.ctx()?;
+    let mut request = api::export::Request {
+        filter: args.filter.into_filter(ctx.now)?,
+        after: None,
+    };
+    let memory = door.memory()?;
+    let path = args.file.filter(|path| path != Path::new("-"));
+    let mut target = path
+        .map(|path| Target::create(path, args.force))
+        .transpose()?;
+    let bar = progress::bar(total(&memory, door).await?, "records");
+    let mut count = 0;
+    loop {
+        let page = api::export::run(&memory, &ctx, request.clone()).await?;
+        for record in &page.records {
+            match &mut target {
+                Some(target) => target.write(record)?,
+                None => door.out.json(record)?,
+            }
+        }
+        count += page.records.len() as u64;
+        bar.inc(page.records.len() as u64);
+        request.after = page.next;
+        if request.after.is_none() {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    let Some(target) = target else {
+        return Ok(());
+    };
+    let path = target.finish()?;
+    if door.out.json {
+        let done = serde_json::json!({ "file": path, "records": count });
+        return door.out.json(&done);
+    }
+    let count = text::count(count, "record");
+    door.out
+        .line(format!("wrote {count} to {}", path.display()))
+}
+
+/// How far the bar goes; with filters it will not get there.
+async fn total(memory: &Memory, door: &Door) -> Result<u64, Error> {
+    let stats = api::stats::run(memory, &door.ctx()?, api::stats::Request {}).await?;
+    Ok(stats.records)
+}
+
+/// The file, written beside its place and put there when it is whole.
+struct Target {
+    path: PathBuf,
+    force: bool,
+    file: BufWriter<tempfile::NamedTempFile>,
+}
+
+impl Target {
+    fn create(path: PathBuf, force: bool) -> Result<Self, Error> {
+        if !force && path.exists() {
+            let what = format!("{} exists; pass --force to write over it", path.display());
+            return Err(mnemon_core::Invalid::new("file", what).into());
+        }
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        match tempfile::NamedTempFile::new_in(folder) {
+            Ok(file) => Ok(Self {
+                path,
+                force,
+                file: BufWriter::new(file),
+            }),
+            Err(source) => Err(failed(path, source)),
+        }
+    }
+
+    fn write(&mut self, record: &Record) -> Result<(), Error> {
+        let json = serde_json::to_string(record)
+            .map_err(|error| Error::Internal(format!("a record has no JSON form: {error}")))?;
+        writeln!(self.file, "{json}").map_err(|error| failed(self.path.clone(), error))
+    }
+
+    fn finish(self) -> Result<PathBuf, Error> {
+        let path = self.path;
+        let file = self
+            .file
+            .into_inner()
+            .map_err(|error| failed(path.clone(), error.into_error()))?;
+        sync(file.as_file()).map_err(|error| failed(path.clone(), error))?;
+        let placed = match self.force {
+            true => file.persist(&path),
+            false => file.persist_noclobber(&path),
+        };
+        placed.map_err(|error| failed(path.clone(), error.error))?;
+        Ok(path)
+    }
+}
+
+fn sync(file: &File) -> std::io::Result<()> {
+    file.sync_all()
+}
+
+fn failed(path: PathBuf, source: std::io::Error) -> Error {
+    Error::File {
+        path,
+        verb: "written",
+        source,
+    }
+}

@@ -1,0 +1,99 @@
+//! Options that several commands share: whose, and which.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use mnemon_core::{Filter, Invalid, Kind, Namespace, Origin, Owner, Scope, Time};
+
+use super::when;
+
+/// Whose a record is.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct OwnerArgs {
+    /// The user it is about or from
+    #[arg(long, value_name = "NAME")]
+    pub(super) user: Option<String>,
+    /// The agent it belongs to
+    #[arg(long, value_name = "NAME")]
+    pub(super) agent: Option<String>,
+    /// The session it belongs to
+    #[arg(long, value_name = "NAME")]
+    pub(super) session: Option<String>,
+    /// The flow it belongs to
+    #[arg(long, value_name = "NAME")]
+    pub(super) flow: Option<String>,
+    /// The node of the flow
+    #[arg(long, value_name = "NAME")]
+    pub(super) node: Option<String>,
+}
+
+impl From<OwnerArgs> for Owner {
+    fn from(args: OwnerArgs) -> Self {
+        Self {
+            user: args.user,
+            agent: args.agent,
+            session: args.session,
+            flow: args.flow,
+            node: args.node,
+        }
+    }
+}
+
+/// Which records are meant. Repeat an option to allow several values.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Which records")]
+pub(super) struct FilterArgs {
+    #[command(flatten)]
+    owner: OwnerArgs,
+    /// What kind of memory
+    #[arg(long, value_parser = scope())]
+    scope: Vec<Scope>,
+    /// What they hold
+    #[arg(long, value_parser = kind(), hide_possible_values = true)]
+    kind: Vec<Kind>,
+    /// How long they are kept
+    #[arg(long, value_parser = namespace())]
+    namespace: Vec<Namespace>,
+    /// At least one of these tags
+    #[arg(long)]
+    tag: Vec<String>,
+    /// Where they came from
+    #[arg(long)]
+    source: Option<String>,
+    /// Created at or after: 2026-01-31, "2026-01-31 12:00", RFC 3339, or 7d (ago)
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Created before
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+}
+
+impl FilterArgs {
+    pub(super) fn into_filter(self, now: Time) -> Result<Filter, Invalid> {
+        let since = self.since.map(|text| when::past("since", &text, now));
+        let until = self.until.map(|text| when::past("until", &text, now));
+        Ok(Filter {
+            owner: self.owner.into(),
+            scopes: self.scope,
+            kinds: self.kind,
+            namespaces: self.namespace,
+            tags: self.tag,
+            source: self.source,
+            since: since.transpose()?,
+            until: until.transpose()?,
+        })
+    }
+}
+
+macro_rules! word_parser {
+    ($name:ident, $type:ty) => {
+        /// One of the known words; the parser lists them and suggests the nearest.
+        pub(super) fn $name() -> impl TypedValueParser<Value = $type> {
+            PossibleValuesParser::new(<$type>::ALL.iter().map(|word| word.as_str()))
+                .try_map(|word| word.parse::<$type>())
+        }
+    };
+}
+
+word_parser!(scope, Scope);
+word_parser!(kind, Kind);
+word_parser!(namespace, Namespace);
+word_parser!(origin, Origin);

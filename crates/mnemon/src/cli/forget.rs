@@ -1,0 +1,250 @@
+//! `mnemon forget`
+
+use mnemon_core::{Ctx, Fate, Filter, Id, Invalid, Record, limits};
+use mnemon_engine::Memory;
+
+use super::confirm::{confirm, is_interactive};
+use super::door::Door;
+use super::filters::FilterArgs;
+use super::{list, text};
+use crate::{Error, api};
+
+/// Forget records, and all that was derived from them
+///
+/// What is forgotten is out of sight at once, and undo brings it back. With --purge it is erased
+/// for good, with its history and every copy; nothing brings it back. Options choose among the
+/// records that can be seen: to purge one that was forgotten already, name its id.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon forget 01920e4a-6f2b-7c3d-8e4f-5a6b7c8d9e0f\n  \
+    mnemon forget --session s1 --dry-run\n  \
+    mnemon forget --user ann --purge --yes")]
+pub(super) struct Args {
+    /// Their ids
+    #[arg(value_name = "ID")]
+    ids: Vec<Id>,
+    /// Erase for good, history included: this cannot be undone
+    #[arg(long)]
+    purge: bool,
+    /// Show what would go, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Makes a retry harmless
+    #[arg(long)]
+    key: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let ctx = door.ctx()?;
+    let filter = args.filter.into_filter(ctx.now)?;
+    let by_ids = match (args.ids.is_empty(), filter.is_empty()) {
+        (false, true) => true,
+        (true, false) => false,
+        (false, false) => {
+            let what = "are given together with options that choose records; use one or the other";
+            return Err(Invalid::new("ids", what).into());
+        }
+        (true, true) => {
+            let what = "are missing; name the records, or say which with options like --session";
+            return Err(Invalid::new("ids", what).into());
+        }
+    };
+    let memory = door.memory()?;
+    if args.dry_run && by_ids {
+        return Chosen::by_ids(&memory, &ctx, args.ids).await?.show(door);
+    }
+    if by_ids {
+        ask_about_ids(args.ids.len(), args.purge, args.yes, door)?;
+    } else {
+        let chosen = Chosen::by_filter(&memory, &ctx, filter.clone()).await?;
+        if args.dry_run {
+            return chosen.show(door);
+        }
+        if chosen.records.is_empty() {
+            return nothing(door);
+        }
+        chosen.ask(args.purge, args.yes)?;
+    }
+    let request = api::forget::Request {
+        ids: args.ids,
+        filter: (!by_ids).then_some(filter),
+        purge: args.purge,
+        key: args.key,
+    };
+    remove(&memory, request, door).await
+}
+
+fn nothing(door: &mut Door) -> Result<(), Error> {
+    if door.out.json {
+        let none = serde_json::json!({ "commit": null, "items": [], "more": false });
+        return door.out.json(&none);
+    }
+    door.out.line("nothing to forget")
+}
+
+/// What would go: the first page of it.
+struct Chosen {
+    records: Vec<Record>,
+    missing: Vec<Id>,
+    more: bool,
+}
+
+impl Chosen {
+    async fn by_ids(memory: &Memory, ctx: &Ctx, ids: Vec<Id>) -> Result<Self, Error> {
+        let found = api::get::run(memory, ctx, api::get::Request { ids }).await?;
+        Ok(Self {
+            records: found.records,
+            missing: found.missing,
+            more: false,
+        })
+    }
+
+    async fn by_filter(memory: &Memory, ctx: &Ctx, filter: Filter) -> Result<Self, Error> {
+        let request = api::list::Request {
+            filter,
+            limit: limits::PAGE,
+            ..api::list::Request::default()
+        };
+        let page = api::list::run(memory, ctx, request).await?;
+        Ok(Self {
+            more: page.next.is_some(),
+            records: page.records,
+            missing: Vec::new(),
+        })
+    }
+
+    fn words(&self) -> String {
+        let count = text::count(self.records.len() as u64, "record");
+        match self.more {
+            true => format!("more than {count}"),
+            false => count,
+        }
+    }
+
+    fn show(self, door: &mut Door) -> Result<(), Error> {
+        if door.out.json {
+            door.out.json(&serde_json::json!({
+                "dry_run": true,
+                "records": self.records,
+                "missing": self.missing,
+                "more": self.more,
+            }))?;
+        } else {
+            let words = self.words();
+            door.out.line(format!(
+                "This would forget {words}, and all that was derived from them. Nothing was changed."
+            ))?;
+            if !self.records.is_empty() {
+                door.out.line("")?;
+                list::table(&self.records, door)?;
+            }
+        }
+        match self.missing.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Missing(self.missing)),
+        }
+    }
+
+    /// Records chosen by a description are confirmed.
+    fn ask(&self, purge: bool, yes: bool) -> Result<(), Error> {
+        let question = question(&self.words(), purge);
+        if self.more && !yes {
+            return Err(Error::Unconfirmed(format!(
+                "{question} Pass --yes to say so, or --dry-run to look first"
+            )));
+        }
+        confirm(&question, yes)
+    }
+}
+
+/// Ids that were written out are meant; only a purge is confirmed, if somebody is there to ask.
+fn ask_about_ids(count: usize, purge: bool, yes: bool, door: &Door) -> Result<(), Error> {
+    if purge && is_interactive() {
+        return confirm(&question(&text::count(count as u64, "record"), purge), yes);
+    }
+    if purge {
+        door.out.note("a purge cannot be undone");
+    }
+    Ok(())
+}
+
+fn question(words: &str, purge: bool) -> String {
+    match purge {
+        true => format!("This erases {words} for good; it cannot be undone."),
+        false => format!("This forgets {words}."),
+    }
+}
+
+/// Until nothing is left; each round is a commit of its own.
+async fn remove(
+    memory: &Memory,
+    request: api::forget::Request,
+    door: &mut Door,
+) -> Result<(), Error> {
+    let mut missing = Vec::new();
+    let mut round: usize = 1;
+    loop {
+        let key = request.key.as_deref().map(|key| match round {
+            1 => key.to_owned(),
+            _ => format!("{key}#{round}"),
+        });
+        let request = api::forget::Request {
+            key,
+            ..request.clone()
+        };
+        let done = api::forget::run(memory, &door.ctx()?, request).await?;
+        show(&done, door)?;
+        let gone = done.receipt.items.into_iter();
+        missing.extend(
+            gone.filter(|item| item.fate == Fate::Missing)
+                .map(|item| item.id),
+        );
+        if !done.more {
+            break;
+        }
+        round += 1;
+    }
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Missing(missing)),
+    }
+}
+
+/// How many ids are printed one by one.
+const SHOWN: usize = 20;
+
+fn show(done: &api::forget::Response, door: &mut Door) -> Result<(), Error> {
+    if door.out.json {
+        return door.out.json(done);
+    }
+    let gone = |id: &Id, word: &str| format!("{word} {id}");
+    let items = done.receipt.items.iter();
+    let lines: Vec<String> = items
+        .filter_map(|item| match item.fate {
+            Fate::Deleted => Some(gone(&item.id, "forgotten")),
+            Fate::Purged => Some(gone(&item.id, "purged")),
+            _ => None,
+        })
+        .chain(
+            done.receipt
+                .cascaded
+                .iter()
+                .map(|id| gone(id, "derived from it, gone as well:")),
+        )
+        .collect();
+    for line in lines.iter().take(SHOWN) {
+        door.out.line(line)?;
+    }
+    if lines.len() > SHOWN {
+        door.out.line(format!("and {} more", lines.len() - SHOWN))?;
+    }
+    match done.receipt.commit {
+        Some(commit) => door.out.line(format!("undo with: mnemon undo {commit}")),
+        None => Ok(()),
+    }
+}

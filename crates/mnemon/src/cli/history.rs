@@ -1,0 +1,65 @@
+//! `mnemon history`
+
+use mnemon_core::{Change, Id};
+
+use super::door::Door;
+use super::{diff, text};
+use crate::{Error, api};
+
+/// Show who changed what when, newest first
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon history --limit 5\n  \
+    mnemon history 01920e4a-6f2b-7c3d-8e4f-5a6b7c8d9e0f\n  \
+    mnemon history --commit 12 --json")]
+pub(super) struct Args {
+    /// Only changes of this record
+    #[arg(value_name = "ID")]
+    id: Option<Id>,
+    /// Only changes of this commit
+    #[arg(long, value_name = "N")]
+    commit: Option<u64>,
+    /// Go on where the page before ended
+    #[arg(long, value_name = "N")]
+    before: Option<u64>,
+    /// At most this many changes
+    #[arg(long, value_name = "N", default_value_t = api::history::LIMIT,
+        value_parser = super::list::limit)]
+    limit: usize,
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let request = api::history::Request {
+        id: args.id,
+        commit: args.commit,
+        before: args.before,
+        limit: args.limit,
+    };
+    let page = api::history::run(&door.memory()?, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&page);
+    }
+    if page.changes.is_empty() {
+        return door.out.line("nothing");
+    }
+    commits(&page.changes, door)?;
+    match page.next {
+        Some(next) => door.out.line(format!("\nThere is more: --before {next}")),
+        None => Ok(()),
+    }
+}
+
+/// The changes under the commits they belong to.
+pub(super) fn commits(changes: &[Change], door: &mut Door) -> Result<(), Error> {
+    let mut current = None;
+    for change in changes {
+        if current != Some(change.commit) {
+            let (commit, at) = (change.commit, text::local(change.at));
+            let actor = text::one_line(&change.actor);
+            door.out.line(format!("commit {commit}, {at}, {actor}"))?;
+            current = Some(commit);
+        }
+        diff::show(change, door)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! `mnemon import`
+
+use std::path::PathBuf;
+
+use mnemon_core::{Fate, Id, Receipt, Record};
+use mnemon_engine::OnConflict;
+use serde::Serialize;
+
+use super::door::Door;
+use super::lines::{self, Lines};
+use super::{progress, text};
+use crate::{Error, api};
+
+/// Read records that `mnemon export` wrote
+///
+/// They keep their ids, times and links, and go into this tenant. All lines are checked before the
+/// first is written. What is already there unchanged is passed over, so an import that was
+/// interrupted can be run again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon import memory.jsonl\n  \
+    zcat ann.jsonl.gz | mnemon import - --on-conflict skip")]
+pub(super) struct Args {
+    /// The file to read; - is stdin
+    file: PathBuf,
+    /// What to do with a record whose id is taken by a different one
+    #[arg(long, value_enum, default_value_t)]
+    on_conflict: OnConflictArg,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum OnConflictArg {
+    /// Stop
+    #[default]
+    Fail,
+    /// Keep the one that is there
+    Skip,
+    /// Take the imported one; the one that was there stays in the history
+    Replace,
+}
+
+impl From<OnConflictArg> for OnConflict {
+    fn from(arg: OnConflictArg) -> Self {
+        match arg {
+            OnConflictArg::Fail => Self::Fail,
+            OnConflictArg::Skip => Self::Skip,
+            OnConflictArg::Replace => Self::Replace,
+        }
+    }
+}
+
+/// What became of all lines together.
+#[derive(Debug, Default, Serialize)]
+struct Summary {
+    records: u64,
+    stored: u64,
+    updated: u64,
+    /// Already there, unchanged.
+    duplicate: u64,
+    /// A different record was there and was kept.
+    skipped: u64,
+    evicted: Vec<Id>,
+    commits: Vec<u64>,
+}
+
+impl Summary {
+    fn add(&mut self, receipt: Receipt) {
+        self.commits.extend(receipt.commit);
+        self.evicted.extend(receipt.evicted);
+        for item in receipt.items {
+            self.records += 1;
+            match item.fate {
+                Fate::Updated { .. } => self.updated += 1,
+                Fate::Duplicate { .. } => self.duplicate += 1,
+                Fate::Rejected { .. } => self.skipped += 1,
+                _ => self.stored += 1,
+            }
+        }
+    }
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let mut lines = Lines::open(Some(&args.file))?;
+    let count = lines.check::<Record>(Record::check)?;
+    let memory = door.memory()?;
+    let bar = progress::bar(count, "records");
+    let place = lines.place.clone();
+    let mut summary = Summary::default();
+    for batch in lines.batches::<Record>(|record| Some(&record.id))? {
+        let batch = batch?;
+        let size = batch.len() as u64;
+        let ids: Vec<_> = batch
+            .iter()
+            .map(|item| (item.line, Some(item.value.id.clone())))
+            .collect();
+        let request = api::import::Request {
+            records: batch.into_iter().map(|item| item.value).collect(),
+            on_conflict: args.on_conflict.into(),
+        };
+        let receipt = api::import::run(&memory, &door.ctx()?, request)
+            .await
+            .map_err(|error| lines::blame(&place, &ids, error))?;
+        summary.add(receipt);
+        bar.inc(size);
+    }
+    bar.finish_and_clear();
+    show(&summary, door)
+}
+
+fn show(summary: &Summary, door: &mut Door) -> Result<(), Error> {
+    if door.out.json {
+        return door.out.json(summary);
+    }
+    let mut parts = vec![format!("{} stored", summary.stored)];
+    let others = [
+        (summary.updated, "replaced"),
+        (summary.duplicate, "already there"),
+        (summary.skipped, "skipped, a different one is there"),
+        (
+            summary.evicted.len() as u64,
+            "evicted, the namespace is full",
+        ),
+    ];
+    let others = others.iter().filter(|(count, _)| *count > 0);
+    parts.extend(others.map(|(count, what)| format!("{count} {what}")));
+    let count = text::count(summary.records, "record");
+    door.out
+        .line(format!("read {count}: {}", parts.join("; ")))?;
+    match summary.commits.as_slice() {
+        [] => Ok(()),
+        [only] => door.out.line(format!("undo with: mnemon undo {only}")),
+        [first, .., last] => {
+            let count = summary.commits.len();
+            door.out.line(format!(
+                "in {count} commits from {first} to {last}; undo takes one at a time, newest first"
+            ))
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Content from stdin or a file: strict UTF-8, within the limit, never more than that in memory.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use mnemon_core::{Invalid, limits};
+
+use crate::Error;
+
+/// What stdin holds, without the line break that `echo` and editors put at the end.
+pub(super) fn stdin() -> Result<String, Error> {
+    let mut text = read(io::stdin().lock(), Error::Input)?;
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Ok(text)
+}
+
+/// What the file holds, as it is.
+pub(super) fn file(path: &Path) -> Result<String, Error> {
+    let failed = |source| Error::File {
+        path: path.to_owned(),
+        verb: "read",
+        source,
+    };
+    read(File::open(path).map_err(failed)?, failed)
+}
+
+fn read(from: impl Read, failed: impl FnOnce(io::Error) -> Error) -> Result<String, Error> {
+    let most = limits::CONTENT_BYTES;
+    let mut bytes = Vec::new();
+    // One line break may be cut off, one byte more tells that it is too much.
+    let mut bounded = from.take(most as u64 + 2);
+    if let Err(error) = bounded.read_to_end(&mut bytes) {
+        return Err(failed(error));
+    }
+    if bytes.len() > most + 1 {
+        let what = format!("has more than {most} bytes, at most {most} are allowed");
+        return Err(Invalid::new("content", what).into());
+    }
+    utf8("content", bytes)
+}
+
+/// The bytes as text, or where they are none.
+pub(super) fn utf8(field: &str, bytes: Vec<u8>) -> Result<String, Error> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let what = format!("is not UTF-8 text: the byte at offset {at} fits no character");
+        Invalid::new(field, what).into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(bytes: &[u8]) -> Result<String, Error> {
+        read(bytes, Error::Input)
+    }
+
+    #[test]
+    fn the_offset_of_the_bad_byte_is_named() {
+        let error = bytes(b"ab\xffcd").unwrap_err().to_string();
+        assert!(error.contains("offset 2"), "{error}");
+    }
+
+    #[test]
+    fn too_much_is_not_read_to_its_end() {
+        let error = read(io::repeat(b'x'), Error::Input)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("at most"), "{error}");
+    }
+}

@@ -1,0 +1,97 @@
+//! The only place that writes to the standard streams (but for progress bars and prompts).
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+
+use super::text;
+use crate::Error;
+use crate::env_vars;
+
+/// How wide text is when nobody can say.
+const WIDTH: usize = 100;
+
+/// The way out: text for people, or JSON for programs.
+pub(super) struct Out {
+    pub(super) json: bool,
+    /// Columns there are for text.
+    pub(super) width: usize,
+    stdout: BufWriter<Stdout>,
+}
+
+impl Out {
+    pub(super) fn new(json: bool) -> Self {
+        Self {
+            json,
+            width: width(),
+            stdout: BufWriter::new(io::stdout()),
+        }
+    }
+
+    /// A line of text.
+    pub(super) fn line(&mut self, line: impl Display) -> Result<(), Error> {
+        writeln!(self.stdout, "{line}").map_err(Error::Output)
+    }
+
+    /// A JSON document on a line of its own.
+    pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), Error> {
+        let json = serde_json::to_string(value)
+            .map_err(|error| Error::Internal(format!("an answer has no JSON form: {error}")))?;
+        self.line(json)
+    }
+
+    /// A table without lines. Cells must be clean and cut already.
+    pub(super) fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) -> Result<(), Error> {
+        let mut table = Table::new();
+        table
+            .load_style(presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Disabled);
+        if !header.is_empty() {
+            table.set_header(header);
+        }
+        table.add_rows(rows);
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        for line in table.to_string().lines() {
+            self.line(line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    /// Bytes as they are.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.stdout.write_all(bytes).map_err(Error::Output)
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), Error> {
+        self.stdout.flush().map_err(Error::Output)
+    }
+
+    /// Something worth knowing that is not the answer. In JSON mode it is JSON as well, so that
+    /// stderr stays readable by programs.
+    pub(super) fn note(&self, note: &str) {
+        if self.json {
+            error_line(serde_json::json!({ "note": note }));
+        } else {
+            error_line(format!("note: {}", text::one_line(note)));
+        }
+    }
+}
+
+/// A line on stderr. When even that fails there is nobody left to tell.
+pub(super) fn error_line(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn width() -> usize {
+    let terminal = console::Term::stdout();
+    let columns = || std::env::var(env_vars::COLUMNS.name).ok()?.parse().ok();
+    let wide = match terminal.size_checked() {
+        Some((_, columns)) if io::stdout().is_terminal() => Some(usize::from(columns)),
+        _ => columns(),
+    };
+    wide.unwrap_or(WIDTH).clamp(20, 1000)
+}

@@ -1,0 +1,85 @@
+//! How errors are told.
+
+use std::error::Error as _;
+use std::process::ExitCode;
+
+use console::style;
+use mnemon_core::ErrorKind;
+use serde::Serialize;
+
+use super::out::error_line;
+use super::text;
+use crate::{Error, code};
+
+/// Says what went wrong, why, and what to do about it.
+pub(super) fn failure(error: &Error, as_json: bool) -> ExitCode {
+    let kind = error.kind();
+    let row = code::of(kind);
+    let chain = chain(error);
+    if as_json {
+        return as_document(kind, &chain.join(": "));
+    }
+    let mut words = chain.iter();
+    if let Some(first) = words.next() {
+        let label = style("error:").for_stderr().red().bold();
+        error_line(format!("{label} {}", text::one_line(first)));
+    }
+    for cause in words {
+        error_line(format!("  caused by: {}", text::one_line(cause)));
+    }
+    error_line(format!("  hint: {}", row.hint));
+    ExitCode::from(row.exit)
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    kind: ErrorKind,
+    message: &'a str,
+    hint: &'static str,
+}
+
+fn as_document(kind: ErrorKind, message: &str) -> ExitCode {
+    let row = code::of(kind);
+    let error = Told {
+        kind,
+        message,
+        hint: row.hint,
+    };
+    // Three texts always have a JSON form.
+    let told = serde_json::to_string(&error).unwrap_or_default();
+    error_line(format!("{{\"error\":{told}}}"));
+    ExitCode::from(row.exit)
+}
+
+/// The error and what it came from, each said once.
+fn chain(error: &Error) -> Vec<String> {
+    let mut chain = vec![error.to_string()];
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if chain.last().is_none_or(|last| !last.contains(&cause_text)) {
+            chain.push(cause_text);
+        }
+        source = cause.source();
+    }
+    chain
+}
+
+/// What the argument parser has to say: help is not an error.
+pub(super) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
+    let wanted = !error.use_stderr();
+    if as_json && !wanted {
+        let text = error.render().to_string();
+        let text = text.trim_start_matches("error: ");
+        let message = text.split("\n\nUsage:").next().unwrap_or(text);
+        let message: Vec<&str> = message.split_whitespace().collect();
+        return as_document(ErrorKind::Invalid, &message.join(" "));
+    }
+    // Nobody may be reading the help; that is no error either.
+    let _ = error.print();
+    if wanted {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(code::of(ErrorKind::Invalid).exit)
+    }
+}

@@ -1,0 +1,99 @@
+//! Text for people: clean, cut to width, in their own time zone.
+
+use console::truncate_str;
+use jiff::{Timestamp, tz::TimeZone};
+use mnemon_core::{Owner, Record, Time};
+
+/// The text with every control character but line breaks and tabs made visible: what was
+/// remembered must not drive the reader's terminal.
+pub(super) fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            '\u{7f}' => '\u{2421}',
+            // The pictures of the control characters stand in the same order as they do.
+            c if c < ' ' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
+            c if c.is_control() || is_bidi_override(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// Characters that would show the rest of the line in another order than it is written.
+fn is_bidi_override(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text on one line.
+pub(super) fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    clean(&words.join(" "))
+}
+
+/// The text on one line of at most `width` columns; CJK characters take two.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    // No more than this can be shown, and content may have megabytes.
+    let head: String = text.chars().take(width.saturating_mul(4)).collect();
+    let mut line = one_line(&head);
+    let rest = text.get(head.len()..).unwrap_or_default();
+    if !rest.trim().is_empty() {
+        line.push_str(" …");
+    }
+    truncate_str(&line, width, "…").into_owned()
+}
+
+/// The moment in the reader's time zone, to the minute.
+pub(super) fn local(time: Time) -> String {
+    match Timestamp::from_millisecond(time.millis()) {
+        Ok(at) => {
+            let at = at.to_zoned(TimeZone::system());
+            at.strftime("%Y-%m-%d %H:%M").to_string()
+        }
+        Err(_) => time.to_string(),
+    }
+}
+
+/// Whose it is, in words.
+pub(super) fn owner(owner: &Owner) -> String {
+    let parts = owner.parts();
+    let named = parts
+        .iter()
+        .filter_map(|(name, part)| Some((name, (*part)?)));
+    let words: Vec<String> = named.map(|(name, part)| format!("{name} {part}")).collect();
+    one_line(&words.join(", "))
+}
+
+/// The tags as they are often written.
+pub(super) fn tags(record: &Record) -> String {
+    let tags: Vec<String> = record.tags.iter().map(|tag| format!("#{tag}")).collect();
+    one_line(&tags.join(" "))
+}
+
+/// `1 record`, `2 records`.
+pub(super) fn count(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_remembered_cannot_drive_the_terminal() {
+        assert_eq!(
+            clean("a\x1b[31mb\x07\u{9b}\u{202e}c\n"),
+            "a␛[31mb␇\u{fffd}\u{fffd}c\n"
+        );
+    }
+
+    #[test]
+    fn cutting_counts_columns_not_characters() {
+        assert_eq!(cut("記憶は大切です", 9), "記憶は大…");
+        assert_eq!(cut("Trời đẹp\nquá", 20), "Trời đẹp quá");
+        assert_eq!(cut(&"x".repeat(1_000_000), 5), "xxxx…");
+        assert_eq!(cut("short\n\n", 5), "short");
+    }
+}

@@ -1,0 +1,39 @@
+//! `mnemon undo`
+
+use mnemon_core::Id;
+
+use super::door::Door;
+use super::{history, text};
+use crate::{Error, api};
+
+/// Take a commit back: what it wrote goes, what it changed or forgot is as it was
+///
+/// The undo is a commit of its own: undoing it does the change again. It is refused when a record
+/// was changed again since.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon undo             the newest commit\n  \
+    mnemon undo 12          this commit; `mnemon history` shows the numbers\n  \
+    mnemon undo --record ID the newest commit that touched this record")]
+pub(super) struct Args {
+    /// The commit [default: the newest]
+    commit: Option<u64>,
+    /// The newest commit that touched this record
+    #[arg(long, value_name = "ID", conflicts_with = "commit")]
+    record: Option<Id>,
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let request = api::undo::Request {
+        commit: args.commit,
+        record: args.record,
+    };
+    let done = api::undo::run(&door.memory()?, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&done);
+    }
+    let count = text::count(done.receipt.items.len() as u64, "record");
+    door.out
+        .line(format!("took back commit {} ({count})", done.undone))?;
+    history::commits(&done.changes, door)
+}

@@ -1,0 +1,307 @@
+//! From `mnemon.toml`, `MNEMON_*` and flags to one [`Config`]. A flag beats a variable, a variable
+//! beats the file, the file beats the default; every value remembers which it was.
+
+mod environment;
+mod error;
+mod file;
+mod origin;
+
+use std::path::PathBuf;
+
+use mnemon_core::{Caps, Policy, Tenant};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::env_vars::{self, EnvVar};
+pub use environment::Environment;
+pub use error::ConfigError;
+use file::File;
+pub use origin::{Origin, Sourced};
+
+/// A setting: its key in the file and its variable.
+struct Key {
+    name: &'static str,
+    env: EnvVar,
+}
+
+const fn key(name: &'static str, env: EnvVar) -> Key {
+    Key { name, env }
+}
+
+const STORE: Key = key("store", env_vars::MNEMON_STORE);
+const TENANT: Key = key("tenant", env_vars::MNEMON_TENANT);
+const ACTOR: Key = key("actor", env_vars::MNEMON_ACTOR);
+const JSON: Key = key("json", env_vars::MNEMON_JSON);
+const SHORT_TTL: Key = key(
+    "namespaces.short-term.ttl_days",
+    env_vars::MNEMON_SHORT_TERM_TTL_DAYS,
+);
+const SHORT_MAX: Key = key(
+    "namespaces.short-term.max_entries",
+    env_vars::MNEMON_SHORT_TERM_MAX_ENTRIES,
+);
+const LONG_TTL: Key = key(
+    "namespaces.long-term.ttl_days",
+    env_vars::MNEMON_LONG_TERM_TTL_DAYS,
+);
+const LONG_MAX: Key = key(
+    "namespaces.long-term.max_entries",
+    env_vars::MNEMON_LONG_TERM_MAX_ENTRIES,
+);
+const HISTORY_DAYS: Key = key("history_days", env_vars::MNEMON_HISTORY_DAYS);
+
+/// Every key that a file may have.
+const KEYS: &[&Key] = &[
+    &STORE,
+    &TENANT,
+    &ACTOR,
+    &JSON,
+    &SHORT_TTL,
+    &SHORT_MAX,
+    &LONG_TTL,
+    &LONG_MAX,
+    &HISTORY_DAYS,
+];
+
+/// What was said on the command line.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    pub config: Option<PathBuf>,
+    pub store: Option<String>,
+    pub tenant: Option<String>,
+    pub json: bool,
+}
+
+impl Flags {
+    fn get(&self, key: &Key) -> Option<(String, &'static str)> {
+        match key.name {
+            "store" => self.store.clone().map(|store| (store, "--store")),
+            "tenant" => self.tenant.clone().map(|tenant| (tenant, "--tenant")),
+            "json" if self.json => Some(("true".to_owned(), "--json")),
+            _ => None,
+        }
+    }
+}
+
+/// How the records of one namespace are kept.
+#[derive(Debug, Clone)]
+pub struct Keeping {
+    /// Until they expire; `None` keeps them until they are forgotten.
+    pub ttl_days: Sourced<Option<i64>>,
+    /// How many notes; `None` is no cap.
+    pub max_entries: Sourced<Option<u64>>,
+}
+
+/// Everything that can be set.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub store: Sourced<String>,
+    pub tenant: Sourced<Tenant>,
+    /// Who acts, for the history.
+    pub actor: Sourced<String>,
+    pub json: Sourced<bool>,
+    pub short_term: Keeping,
+    pub long_term: Keeping,
+    /// After how many days upkeep drops old versions; `None` keeps them until they are purged.
+    pub history_days: Sourced<Option<i64>>,
+    /// The file that was read.
+    pub file: Option<PathBuf>,
+    /// Sentences for people: variables that look like ours but are not.
+    pub notices: Vec<String>,
+}
+
+/// One line of `mnemon config`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    pub key: &'static str,
+    pub value: Value,
+    pub origin: String,
+}
+
+impl Config {
+    /// The defaults with this store; nothing is read.
+    #[must_use]
+    pub fn for_store(store: impl Into<String>) -> Self {
+        let retention = Keeping {
+            ttl_days: Sourced::default(Some(14)),
+            max_entries: Sourced::default(None),
+        };
+        Self {
+            store: Sourced::default(store.into()),
+            tenant: Sourced::default(Tenant::default()),
+            actor: Sourced::default("cli".to_owned()),
+            json: Sourced::default(false),
+            short_term: retention.clone(),
+            long_term: Keeping {
+                ttl_days: Sourced::default(Some(3650)),
+                ..retention
+            },
+            history_days: Sourced::default(None),
+            file: None,
+            notices: Vec::new(),
+        }
+    }
+
+    /// Reads everything there is to read.
+    pub fn load(flags: &Flags, env: &Environment) -> Result<Self, ConfigError> {
+        let file = match env.config_file(flags.config.as_deref())? {
+            Some(path) => Some(File::read(path, KEYS)?),
+            None => None,
+        };
+        let layers = Layers { flags, env, file };
+        let plain = Self::for_store(String::new());
+        Ok(Self {
+            store: layers.store()?,
+            tenant: layers.read(&TENANT, || Ok(plain.tenant.value), parse_tenant)?,
+            actor: layers.read(&ACTOR, || Ok(env.actor()), |text| Ok(text.to_owned()))?,
+            json: layers.read(&JSON, || Ok(false), parse_bool)?,
+            short_term: layers.keeping(&SHORT_TTL, &SHORT_MAX, &plain.short_term)?,
+            long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
+            history_days: layers.read(&HISTORY_DAYS, || Ok(None), parse_days)?,
+            notices: env.notices(),
+            file: layers.file.map(|file| file.path),
+        })
+    }
+
+    /// Who may do what, and how much is kept.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        Policy {
+            caps: Caps {
+                short_term: self.short_term.max_entries.value,
+                long_term: self.long_term.max_entries.value,
+            },
+            history_days: self.history_days.value,
+            ..Policy::default()
+        }
+    }
+
+    /// Every value and where it came from.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        fn row<T: Serialize>(key: &Key, sourced: &Sourced<T>) -> Row {
+            Row {
+                key: key.name,
+                value: json!(sourced.value),
+                origin: sourced.origin.to_string(),
+            }
+        }
+        vec![
+            row(&STORE, &self.store),
+            row(&TENANT, &self.tenant),
+            row(&ACTOR, &self.actor),
+            row(&JSON, &self.json),
+            row(&SHORT_TTL, &self.short_term.ttl_days),
+            row(&SHORT_MAX, &self.short_term.max_entries),
+            row(&LONG_TTL, &self.long_term.ttl_days),
+            row(&LONG_MAX, &self.long_term.max_entries),
+            row(&HISTORY_DAYS, &self.history_days),
+        ]
+    }
+}
+
+/// Where values are looked for, the strongest first.
+struct Layers<'a> {
+    flags: &'a Flags,
+    env: &'a Environment,
+    file: Option<File>,
+}
+
+impl Layers<'_> {
+    fn find(&self, key: &Key) -> Result<Option<(String, Origin)>, ConfigError> {
+        if let Some((text, flag)) = self.flags.get(key) {
+            return Ok(Some((text, Origin::Flag(flag))));
+        }
+        if let Some(text) = self.env.get(key.env)? {
+            return Ok(Some((text.to_owned(), Origin::Env(key.env.name))));
+        }
+        Ok(self.file.as_ref().and_then(|file| file.get(key.name)))
+    }
+
+    fn read<T>(
+        &self,
+        key: &Key,
+        default: impl FnOnce() -> Result<T, ConfigError>,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Sourced<T>, ConfigError> {
+        let Some((text, origin)) = self.find(key)? else {
+            return default().map(Sourced::default);
+        };
+        match parse(&text) {
+            Ok(value) => Ok(Sourced { value, origin }),
+            Err(what) => Err(ConfigError::Value {
+                key: key.name,
+                origin,
+                what,
+            }),
+        }
+    }
+
+    /// A relative path in a file means a place beside that file, wherever the user stands.
+    fn store(&self) -> Result<Sourced<String>, ConfigError> {
+        let mut store = self.read(
+            &STORE,
+            || self.env.default_store(),
+            |text| Ok(text.to_owned()),
+        )?;
+        let base = match &store.origin {
+            Origin::File { path, .. } => path.parent(),
+            Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
+        };
+        store.value = self.env.settle(&store.value, base);
+        Ok(store)
+    }
+
+    fn keeping(&self, ttl: &Key, max: &Key, plain: &Keeping) -> Result<Keeping, ConfigError> {
+        Ok(Keeping {
+            ttl_days: self.read(ttl, || Ok(plain.ttl_days.value), parse_days)?,
+            max_entries: self.read(max, || Ok(plain.max_entries.value), parse_count)?,
+        })
+    }
+}
+
+fn parse_tenant(text: &str) -> Result<Tenant, String> {
+    text.parse()
+        .map_err(|invalid: mnemon_core::Invalid| invalid.what)
+}
+
+fn parse_bool(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(format!(
+            "`{}` is neither true nor false",
+            text.escape_debug()
+        )),
+    }
+}
+
+/// The word for "without a limit", since TOML has no null.
+const NONE: &str = "none";
+
+fn parse_days(text: &str) -> Result<Option<i64>, String> {
+    parse_limit(text, "days")
+}
+
+fn parse_count(text: &str) -> Result<Option<u64>, String> {
+    parse_limit(text, "records")
+}
+
+fn parse_limit<T: std::str::FromStr + PartialOrd + From<u8>>(
+    text: &str,
+    unit: &str,
+) -> Result<Option<T>, String> {
+    if text == NONE {
+        return Ok(None);
+    }
+    match text.parse::<T>() {
+        Ok(number) if number >= T::from(1) => Ok(Some(number)),
+        _ => Err(format!(
+            "`{}` is not a number of {unit}; write 1 or more, or \"{NONE}\" for no limit",
+            text.escape_debug()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! `mnemon.toml` as a flat list of keys, each with its line.
+
+use std::path::PathBuf;
+
+use toml::de::{DeTable, DeValue};
+
+use super::{ConfigError, Key, Origin};
+
+/// A configuration file is a page of settings; a larger one is a mistake.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// What a configuration file says.
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    /// Key, value as text, line.
+    values: Vec<(String, String, usize)>,
+}
+
+impl File {
+    /// Reads the file; a key that is not among `known` is refused.
+    pub(super) fn read(path: PathBuf, known: &[&Key]) -> Result<Self, ConfigError> {
+        let text = match std::fs::metadata(&path) {
+            Ok(meta) if meta.len() > MOST_BYTES => Err(std::io::Error::other(format!(
+                "it has {} bytes, at most {MOST_BYTES} are allowed",
+                meta.len()
+            ))),
+            Ok(_) => std::fs::read_to_string(&path),
+            Err(error) => Err(error),
+        };
+        match text {
+            Ok(text) => Self::parse(path, &text, known),
+            Err(source) => Err(ConfigError::Unreadable { path, source }),
+        }
+    }
+
+    fn parse(path: PathBuf, text: &str, known: &[&Key]) -> Result<Self, ConfigError> {
+        let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
+            path: path.clone(),
+            line: error.span().map_or(1, |span| line_of(text, span.start)),
+            what: error.message().to_owned(),
+        })?;
+        let mut walk = Walk {
+            file: Self {
+                path,
+                values: Vec::new(),
+            },
+            text,
+            known,
+        };
+        walk.table("", table.get_ref())?;
+        Ok(walk.file)
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<(String, Origin)> {
+        let (_, text, line) = self.values.iter().find(|(name, ..)| name == key)?;
+        let origin = Origin::File {
+            path: self.path.clone(),
+            line: *line,
+        };
+        Some((text.clone(), origin))
+    }
+}
+
+struct Walk<'a> {
+    file: File,
+    text: &'a str,
+    known: &'a [&'a Key],
+}
+
+impl Walk<'_> {
+    fn table(&mut self, prefix: &str, table: &DeTable<'_>) -> Result<(), ConfigError> {
+        for (name, value) in table {
+            let key = match prefix {
+                "" => name.get_ref().to_string(),
+                _ => format!("{prefix}.{}", name.get_ref()),
+            };
+            let line = line_of(self.text, name.span().start);
+            let inner = format!("{key}.");
+            let is_leaf = self.known.iter().any(|known| known.name == key);
+            let is_branch = self
+                .known
+                .iter()
+                .any(|known| known.name.starts_with(&inner));
+            match value.get_ref() {
+                DeValue::Table(table) if is_branch => self.table(&key, table)?,
+                value if is_leaf => self.leaf(key, value, line)?,
+                _ => return Err(self.unknown(key, line)),
+            }
+        }
+        Ok(())
+    }
+
+    fn leaf(&mut self, key: String, value: &DeValue<'_>, line: usize) -> Result<(), ConfigError> {
+        let text = match value {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Boolean(truth) => truth.to_string(),
+            other => {
+                return Err(ConfigError::Syntax {
+                    path: self.file.path.clone(),
+                    line,
+                    what: format!(
+                        "{key} is of type {}, but it must be a text, a whole number, or true or false",
+                        other.type_str()
+                    ),
+                });
+            }
+        };
+        self.file.values.push((key, text, line));
+        Ok(())
+    }
+
+    fn unknown(&self, key: String, line: usize) -> ConfigError {
+        let names = self.known.iter().map(|known| known.name);
+        let nearest = names
+            .clone()
+            .map(|name| (strsim::jaro_winkler(&key, name), name))
+            .filter(|(nearness, _)| *nearness > 0.8)
+            .max_by(|one, other| one.0.total_cmp(&other.0))
+            .map(|(_, name)| name.to_owned());
+        ConfigError::UnknownKey {
+            path: self.file.path.clone(),
+            line,
+            key,
+            nearest,
+            known: names.collect::<Vec<&str>>().join(", "),
+        }
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.as_bytes().iter().take(offset);
+    before.filter(|byte| **byte == b'\n').count() + 1
+}

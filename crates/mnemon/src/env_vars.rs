@@ -1,0 +1,58 @@
+//! Every environment variable that Mnemon reads.
+
+/// A variable and what it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EnvVar {
+    pub name: &'static str,
+    pub about: &'static str,
+}
+
+macro_rules! env_vars {
+    ($($name:ident = $about:literal;)+) => {
+        $(#[doc = $about] pub const $name: EnvVar = EnvVar { name: stringify!($name), about: $about };)+
+
+        /// All of them, in the order of the documentation.
+        pub const ALL: &[EnvVar] = &[$($name,)+];
+    };
+}
+
+env_vars! {
+    MNEMON_CONFIG = "The configuration file. Unset: `./mnemon.toml`, else `mnemon.toml` in the user's configuration folder.";
+    MNEMON_HOME = "The folder in which the default store lives. Unset: `mnemon` in the user's data folder.";
+    MNEMON_STORE = "The store, as a URL such as `sqlite:PATH`. Same as `--store`.";
+    MNEMON_TENANT = "Whose memory is meant. Same as `--tenant`.";
+    MNEMON_ACTOR = "Who acts, for the history. Unset: `cli:` and the user's name.";
+    MNEMON_JSON = "`true` or `false`: answer in JSON. Same as `--json`.";
+    MNEMON_SHORT_TERM_TTL_DAYS = "How many days short-term records are kept, or `none` to keep them.";
+    MNEMON_SHORT_TERM_MAX_ENTRIES = "How many short-term notes a tenant keeps, or `none` for no cap.";
+    MNEMON_LONG_TERM_TTL_DAYS = "How many days long-term records are kept, or `none` to keep them.";
+    MNEMON_LONG_TERM_MAX_ENTRIES = "How many long-term notes a tenant keeps, or `none` for no cap.";
+    MNEMON_HISTORY_DAYS = "After how many days upkeep drops old versions, or `none` to keep them until they are purged.";
+    XDG_CONFIG_HOME = "The user's configuration folder. Unset: `~/.config`.";
+    XDG_DATA_HOME = "The user's data folder. Unset: `~/.local/share`.";
+    HOME = "The user's folder.";
+    USER = "The user's name, for the history.";
+    NO_COLOR = "Set to anything: no colours.";
+    COLUMNS = "How wide tables may be when the output is no terminal.";
+    TZ = "The time zone in which times are shown and read.";
+}
+
+/// Variables that look like ours but are not known: most likely a slip of the pen. Those of the
+/// test suite are let pass.
+pub fn unknown<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    names
+        .filter(|name| name.starts_with("MNEMON_") && !name.starts_with("MNEMON_TEST_"))
+        .filter(|name| ALL.iter().all(|known| known.name != *name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_pen_is_noticed() {
+        let names = ["PATH", "MNEMON_STORE", "MNEMON_STROE", "MNEMON_TEST_ROUNDS"];
+        assert_eq!(unknown(names.into_iter()), ["MNEMON_STROE"]);
+    }
+}

@@ -1,0 +1,107 @@
+//! Whatever can go wrong at a door.
+
+use std::io;
+use std::path::PathBuf;
+
+use mnemon_core::{ErrorKind, Id, Invalid, StoreError};
+
+use crate::config::ConfigError;
+
+/// Every error of this crate, with the one it came from.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Engine(#[from] mnemon_engine::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("there is no record {}", list(.0))]
+    Missing(Vec<Id>),
+    #[error("{}", nothing_to_undo(.0))]
+    NothingToUndo(Option<Id>),
+    /// One of many lines; `done` says what became of those before it.
+    #[error("{place}, line {line}{done}")]
+    Line {
+        place: String,
+        line: u64,
+        done: String,
+        #[source]
+        source: Box<Error>,
+    },
+    #[error("{} cannot be {verb}", path.display())]
+    File {
+        path: PathBuf,
+        verb: &'static str,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the output cannot be written")]
+    Output(#[source] io::Error),
+    #[error("the input cannot be read")]
+    Input(#[source] io::Error),
+    #[error("{found} of {checks} checks of {place} found something wrong")]
+    Unwell {
+        place: String,
+        found: usize,
+        checks: usize,
+    },
+    #[error("nothing was changed: {0}")]
+    Unconfirmed(String),
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Invalid(_) | Self::Config(_) | Self::Unconfirmed(_) => ErrorKind::Invalid,
+            Self::Engine(error) => error.kind(),
+            Self::Store(error) => error.kind(),
+            Self::Missing(_) | Self::NothingToUndo(_) => ErrorKind::NotFound,
+            Self::Line { source, .. } => source.kind(),
+            Self::File { source, .. } | Self::Output(source) | Self::Input(source) => {
+                kind_of_io(source)
+            }
+            Self::Unwell { .. } => ErrorKind::Corrupt,
+            Self::Internal(_) => ErrorKind::Internal,
+        }
+    }
+
+    /// Whether the reader of our output went away, which is no error: `mnemon list | head`.
+    #[must_use]
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+fn kind_of_io(error: &io::Error) -> ErrorKind {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Denied,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
+        io::ErrorKind::IsADirectory => ErrorKind::Invalid,
+        _ => ErrorKind::Unavailable,
+    }
+}
+
+/// How many ids a message names before it only counts the rest.
+const NAMED: usize = 5;
+
+fn list(ids: &[Id]) -> String {
+    let named: Vec<&str> = ids.iter().take(NAMED).map(Id::as_str).collect();
+    match ids.len().saturating_sub(NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+fn nothing_to_undo(record: &Option<Id>) -> String {
+    match record {
+        Some(id) => format!("there is no change of record {id} that could be undone"),
+        None => "there is nothing to undo".to_owned(),
+    }
+}

@@ -1,0 +1,176 @@
+//! Forget, history, undo.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+fn count(sandbox: &Sandbox) -> u64 {
+    let stats = sandbox.run(&["stats", "--json"]).json();
+    stats["records"].as_u64().unwrap()
+}
+
+#[test]
+fn what_was_forgotten_with_its_offspring_comes_back() {
+    let sandbox = Sandbox::new();
+    sandbox.note("source", "Ann prefers tea");
+    let mut args = vec![
+        "add",
+        "buy tea",
+        "--id",
+        "child",
+        "--derived-from",
+        "source",
+    ];
+    args.extend(["--created", "2026-01-31T13:00:00Z"]);
+    sandbox.run(&args).ok();
+    let before = sandbox.run(&["list"]).ok();
+    let forgotten = sandbox.run(&["forget", "source"]).ok();
+    assert_eq!(count(&sandbox), 0);
+    let undone = sandbox.run(&["undo"]).ok();
+    assert_eq!(sandbox.run(&["list"]).ok(), before);
+    let history = sandbox.run(&["history"]).ok();
+    insta::assert_snapshot!(sandbox.redact(&format!("{forgotten}\n{undone}\n{history}")));
+}
+
+#[test]
+fn an_undo_can_be_undone_and_named() {
+    let sandbox = Sandbox::new();
+    sandbox.note("a", "one");
+    sandbox.note("b", "two");
+    sandbox.run(&["undo", "--record", "a"]).ok();
+    assert_eq!(sandbox.run(&["get", "a"]).code, 3);
+    sandbox.run(&["undo"]).ok();
+    assert_eq!(sandbox.run(&["get", "a"]).code, 0);
+    let undone = sandbox.run(&["undo", "2", "--json"]).json();
+    assert_eq!(
+        (&undone["undone"], &undone["changes"][0]["id"]),
+        (&2.into(), &"b".into())
+    );
+    assert_eq!(sandbox.run(&["get", "b"]).code, 3);
+    let again = sandbox.run(&["undo", "2"]);
+    assert_eq!(again.code, 4, "{}", again.err);
+}
+
+#[test]
+fn there_may_be_nothing_to_undo() {
+    let sandbox = Sandbox::new();
+    let (code, message) = sandbox.run(&["undo"]).failed();
+    assert_eq!(code, 3);
+    assert!(message.contains("there is nothing to undo"), "{message}");
+    let (code, message) = sandbox.run(&["undo", "7"]).failed();
+    assert_eq!(code, 3);
+    assert!(message.contains("no commit 7"), "{message}");
+    let (code, message) = sandbox.run(&["undo", "--record", "x"]).failed();
+    assert_eq!(code, 3);
+    assert!(message.contains("record x"), "{message}");
+}
+
+#[test]
+fn history_shows_before_and_after() {
+    let sandbox = Sandbox::new();
+    sandbox.note("a", "Ann prefers tea");
+    let changed = sandbox.run(&["export"]).ok().replace("tea", "coffee");
+    let changed = changed.replace("\"content\"", "\"tags\":[\"drinks\"],\"content\"");
+    let file = sandbox.file("changed.jsonl", changed);
+    sandbox
+        .run(&["import", &file, "--on-conflict", "replace"])
+        .ok();
+    insta::assert_snapshot!(sandbox.redact(&sandbox.run(&["history", "a"]).ok()));
+    let json = sandbox
+        .run(&["history", "a", "--commit", "2", "--json"])
+        .json();
+    let change = &json["changes"][0];
+    assert_eq!(change["before"]["content"], "Ann prefers tea");
+    assert_eq!(change["after"]["content"], "Ann prefers coffee");
+    assert_eq!(change["actor"], "cli:ann");
+    let page = sandbox.run(&["history", "--limit", "1", "--json"]).json();
+    let next = page["next"].to_string();
+    let page = sandbox
+        .run(&["history", "--before", &next, "--json"])
+        .json();
+    assert_eq!(page["changes"][0]["commit"], 1);
+    assert_eq!(page["next"], Value::Null);
+}
+
+#[test]
+fn forgetting_by_description_asks_first() {
+    let sandbox = Sandbox::new();
+    for (id, session) in [("a", "s1"), ("b", "s1"), ("c", "s2")] {
+        sandbox
+            .run(&["add", id, "--id", id, "--session", session])
+            .ok();
+    }
+    let shown = sandbox
+        .run(&["forget", "--session", "s1", "--dry-run"])
+        .ok();
+    assert!(shown.starts_with("This would forget 2 records"), "{shown}");
+    let (code, message) = sandbox.run(&["forget", "--session", "s1"]).failed();
+    assert_eq!(code, 2);
+    assert!(
+        message.contains("forgets 2 records. Pass --yes"),
+        "{message}"
+    );
+    assert_eq!(count(&sandbox), 3);
+    sandbox.run(&["forget", "--session", "s1", "--yes"]).ok();
+    assert_eq!(count(&sandbox), 1);
+    sandbox.run(&["undo"]).ok();
+    assert_eq!(count(&sandbox), 3);
+    let none = sandbox.run(&["forget", "--session", "s9", "--yes"]).ok();
+    assert_eq!(none, "nothing to forget\n");
+}
+
+#[test]
+fn forgetting_everything_by_leaving_something_out_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.note("a", "one");
+    for args in [
+        vec!["forget"],
+        vec!["forget", "--yes"],
+        vec!["forget", "a", "--user", "ann"],
+    ] {
+        let (code, message) = sandbox.run(&args).failed();
+        assert_eq!(code, 2, "{message}");
+    }
+    assert_eq!(count(&sandbox), 1);
+}
+
+#[test]
+fn more_than_a_page_goes_in_one_commit() {
+    let sandbox = Sandbox::new();
+    let drafts: String = (0..2300)
+        .map(|n| format!("{{\"content\":\"note {n}\",\"owner\":{{\"session\":\"s\"}}}}\n"))
+        .collect();
+    sandbox.pipe(drafts.as_bytes(), &["add", "--jsonl"]).ok();
+    let (_, message) = sandbox.run(&["forget", "--session", "s"]).failed();
+    assert!(message.contains("more than 1000 records"), "{message}");
+    let gone = sandbox.run(&["forget", "--session", "s", "--yes"]).ok();
+    assert!(gone.contains("and 2280 more"), "{gone}");
+    assert_eq!(count(&sandbox), 0);
+    sandbox.run(&["undo"]).ok();
+    assert_eq!(count(&sandbox), 2300);
+}
+
+#[test]
+fn a_purge_leaves_nothing() {
+    let sandbox = Sandbox::new().with("MNEMON_STORE", "sqlite:m.db");
+    sandbox.note("a", "zanzibar-secret");
+    sandbox.run(&["forget", "a"]).ok();
+    let purged = sandbox.run(&["forget", "a", "--purge"]);
+    assert_eq!((purged.code, purged.out.as_str()), (0, "purged a\n"));
+    assert!(purged.err.contains("cannot be undone"), "{}", purged.err);
+    assert_eq!(sandbox.run(&["history"]).ok(), "nothing\n");
+    for entry in std::fs::read_dir(sandbox.folder()).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("zanzibar"));
+    }
+}
+
+#[test]
+fn forgetting_what_is_not_there_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.note("a", "one");
+    let ran = sandbox.run(&["forget", "a", "nope"]);
+    assert_eq!(ran.code, 3);
+    assert!(ran.out.contains("forgotten a"), "{}", ran.out);
+    assert!(ran.err.contains("there is no record nope"), "{}", ran.err);
+}
