@@ -22,10 +22,8 @@
 //!
 //! mnemon_testkit::conformance!(ram, Place(Arc::default()));
 //!
-//! #[test]
-//! fn agrees_with_the_oracle() {
-//!     mnemon_testkit::oracle::check_against_ram(|| Place(Arc::default()), 64);
-//! }
+//! // And in a test of its own:
+//! mnemon_testkit::oracle::check_against_ram(|| Place(Arc::default()), 4);
 //! ```
 
 #![allow(
@@ -37,6 +35,8 @@
 )]
 
 pub mod conformance;
+pub mod fakes;
+pub mod faults;
 pub mod make;
 pub mod oracle;
 

@@ -138,6 +138,7 @@ pub async fn a_version_that_expired_is_not_shown_as_history(s: Subject) {
     let changes = s.changes(&grant(at(6)), "a").await;
     assert_eq!(changes.len(), 1);
     assert_eq!((changes[0].version, &changes[0].before), (2, &None));
+    assert!(!changes[0].before_known);
     // Nor is a deletion of what has expired since: it says what was there.
     s.put(&g, [note("b").until(at(5))]).await;
     s.delete(&g, "b").await;

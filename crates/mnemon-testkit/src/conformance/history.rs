@@ -201,6 +201,7 @@ pub async fn versions_go_on_after_a_delete(s: Subject) {
         (1, None, Some("one")),
     ];
     assert_eq!(told, expected);
+    assert!(changes.iter().all(|change| change.before_known));
     assert_eq!(s.tally(&g).await.history, 2);
 }
 
@@ -234,6 +235,8 @@ pub async fn upkeep_prunes_by_the_policy(mut s: Subject) {
         told,
         [(3, Some("two"), Some("three")), (2, None, Some("two"))]
     );
+    let known: Vec<bool> = changes.iter().map(|change| change.before_known).collect();
+    assert_eq!(known, [true, false], "the history was cut short there");
     assert_eq!(s.upkeep(&keeping(5, 999), 10).await.history, 1);
     assert_eq!(
         s.names(&on_day(999)).await,

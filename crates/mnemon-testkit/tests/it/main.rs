@@ -1,3 +1,5 @@
-//! The testkit on the reference store.
+//! The testkit on the reference store, and on itself.
 
+mod ports;
+mod retries;
 mod suite;

@@ -18,6 +18,8 @@ pub(super) struct SqlTables<'a> {
     place: &'a str,
     tenant: i64,
     last_seq: u64,
+    /// How many changes the history held when the transaction began.
+    history: i64,
     /// How many more or fewer records there are of each sort.
     grown: BTreeMap<(Scope, Kind, Namespace), i64>,
     history_grown: i64,
@@ -64,19 +66,19 @@ impl<'a> SqlTables<'a> {
         grant.require(Right::Write)?;
         let name = grant.tenant().as_str();
         let found = connection
-            .prepare_cached("SELECT num, last_seq FROM tenants WHERE name = ?1")
+            .prepare_cached("SELECT num, last_seq, history FROM tenants WHERE name = ?1")
             .and_then(|mut select| {
                 select
-                    .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
+                    .query_row([name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
                     .optional()
             })
             .at(place)?;
-        let (tenant, last_seq): (i64, i64) = match found {
+        let (tenant, last_seq, history): (i64, i64, i64) = match found {
             Some(found) => found,
             None => {
                 let add = "INSERT INTO tenants (name) VALUES (?1)";
                 connection.execute(add, [name]).at(place)?;
-                (connection.last_insert_rowid(), 0)
+                (connection.last_insert_rowid(), 0, 0)
             }
         };
         Ok(Self {
@@ -84,6 +86,7 @@ impl<'a> SqlTables<'a> {
             place,
             tenant,
             last_seq: u64::try_from(last_seq).unwrap_or(0),
+            history,
             grown: BTreeMap::new(),
             history_grown: 0,
         })
@@ -280,6 +283,10 @@ impl Tables for SqlTables<'_> {
     }
 
     fn buried_version(&mut self, id: &Id) -> Result<u64, StoreError> {
+        // While nothing was ever replaced or deleted there is nothing to look for.
+        if self.history + self.history_grown == 0 {
+            return Ok(0);
+        }
         let version: Option<i64> = self
             .connection
             .prepare_cached(

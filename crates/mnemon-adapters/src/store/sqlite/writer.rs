@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mnemon_core::{Batch, Grant, Op, Receipt, StoreError, Upkept, commit::commit};
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::errors::{At, PATIENCE_SECONDS, again};
@@ -175,30 +175,32 @@ impl Desk {
         answers: &mut Vec<Answer>,
         alone: bool,
     ) -> Result<(), StoreError> {
-        let place = &self.place;
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .at(place)?;
+        let (connection, place) = (&self.connection, self.place.as_str());
+        run(connection, "BEGIN IMMEDIATE").at(place)?;
         for job in jobs {
-            let answer = job.run(&transaction, place, alone);
-            answers.push(answer);
+            answers.push(job.run(connection, place, alone));
             // On a full disk SQLite takes the whole transaction back by itself; going on would
             // write outside of it.
-            if transaction.is_autocommit() {
+            if connection.is_autocommit() {
                 return Err(StoreError::Unavailable {
-                    place: place.clone(),
+                    place: place.to_owned(),
                     what: "nothing was written".to_owned(),
                     source: Box::from("another write of the same moment failed"),
                 });
             }
         }
         // With nothing done there is nothing to sync to disk.
-        if answers.iter().any(Answer::is_ok) {
-            transaction.commit().at(place)
+        let end = if answers.iter().any(Answer::is_ok) {
+            "COMMIT"
         } else {
-            transaction.rollback().at(place)
+            "ROLLBACK"
+        };
+        let outcome = run(connection, end).at(place);
+        if outcome.is_err() && !connection.is_autocommit() {
+            // A commit that failed leaves the transaction open.
+            run(connection, "ROLLBACK").at(place)?;
         }
+        outcome
     }
 
     /// The write-ahead log still holds the pages as they were. Moves them into the file, where
@@ -241,16 +243,16 @@ impl Job {
     }
 
     /// Does the job. An error goes to its own caller, and what it had done is taken back.
-    fn run(self, transaction: &Transaction<'_>, place: &str, alone: bool) -> Answer {
+    fn run(self, connection: &Connection, place: &str, alone: bool) -> Answer {
         let grant = &self.grant;
         match self.work {
             Work::Apply(batch, caller) => {
-                let work = || apply(transaction, place, grant, batch);
-                Answer::Applied(caller, guarded(transaction, place, alone, work))
+                let work = || apply(connection, place, grant, batch);
+                Answer::Applied(caller, guarded(connection, place, alone, work))
             }
             Work::Upkeep(limit, caller) => {
-                let work = || SqlTables::open(transaction, place, grant)?.upkeep(grant, limit);
-                Answer::Upkept(caller, guarded(transaction, place, alone, work))
+                let work = || SqlTables::open(connection, place, grant)?.upkeep(grant, limit);
+                Answer::Upkept(caller, guarded(connection, place, alone, work))
             }
         }
     }
@@ -259,7 +261,7 @@ impl Job {
 /// Runs one job of several under a savepoint. A job that is alone needs none: when it fails the
 /// whole transaction is rolled back.
 fn guarded<T>(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     place: &str,
     alone: bool,
     work: impl FnOnce() -> Result<T, StoreError>,
@@ -267,23 +269,27 @@ fn guarded<T>(
     if alone {
         return work();
     }
-    transaction.execute_batch("SAVEPOINT job").at(place)?;
+    run(connection, "SAVEPOINT job").at(place)?;
     let result = work();
-    let end = match result {
-        Ok(_) => "RELEASE job",
-        Err(_) => "ROLLBACK TO job; RELEASE job",
-    };
-    transaction.execute_batch(end).at(place)?;
+    if result.is_err() {
+        run(connection, "ROLLBACK TO job").at(place)?;
+    }
+    run(connection, "RELEASE job").at(place)?;
     result
 }
 
+/// Runs a statement that is prepared once: these come with every commit.
+fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
+}
+
 fn apply(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     place: &str,
     grant: &Grant,
     batch: Batch,
 ) -> Result<Receipt, StoreError> {
-    let mut tables = SqlTables::open(transaction, place, grant)?;
+    let mut tables = SqlTables::open(connection, place, grant)?;
     let receipt = commit(grant, batch, &mut tables)?;
     tables.finish()?;
     Ok(receipt)

@@ -1,0 +1,124 @@
+//! A store that fails on purpose, by a schedule that a seed decides.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use mnemon_core::{
+    Batch, Capabilities, Change, Changes, Grant, Id, Match, Page, Probe, Receipt, Record, Scan,
+    Store, StoreError, Tally, Upkept,
+};
+
+/// When a call fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Before it took effect.
+    Before,
+    /// After it took effect: the answer is lost, and the caller cannot know.
+    After,
+}
+
+/// A store of which some calls fail. The same seed gives the same failures.
+pub struct Flaky<S> {
+    inner: S,
+    random: Mutex<u64>,
+    in_hundred: u64,
+    failed: AtomicU64,
+}
+
+impl<S> Flaky<S> {
+    /// Of a hundred calls, about so many fail.
+    pub fn new(inner: S, seed: u64, in_hundred: u64) -> Self {
+        Self {
+            inner,
+            random: Mutex::new(seed),
+            in_hundred,
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    /// The store behind, which does not fail.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    /// How many calls have failed.
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    fn next(&self) -> Option<Fault> {
+        let mut state = self.random.lock().unwrap();
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let random = splitmix(*state);
+        if random % 100 >= self.in_hundred {
+            return None;
+        }
+        self.failed.fetch_add(1, Ordering::Relaxed);
+        Some(if random >> 63 == 0 {
+            Fault::Before
+        } else {
+            Fault::After
+        })
+    }
+
+    async fn call<T>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        match self.next() {
+            None => work.await,
+            Some(Fault::Before) => Err(lost("nothing was done")),
+            Some(Fault::After) => work.await.and(Err(lost("the answer was lost"))),
+        }
+    }
+}
+
+fn splitmix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn lost(what: &str) -> StoreError {
+    StoreError::Unavailable {
+        place: "flaky".to_owned(),
+        what: what.to_owned(),
+        source: "a fault that the test put there".into(),
+    }
+}
+
+#[async_trait]
+impl<S: Store> Store for Flaky<S> {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
+        self.call(self.inner.apply(grant, batch)).await
+    }
+
+    async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
+        self.call(self.inner.get(grant, ids)).await
+    }
+
+    async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
+        self.call(self.inner.scan(grant, scan)).await
+    }
+
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Match>, StoreError> {
+        self.call(self.inner.find(grant, probe)).await
+    }
+
+    async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {
+        self.call(self.inner.changes(grant, changes)).await
+    }
+
+    async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
+        self.call(self.inner.tally(grant)).await
+    }
+
+    async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
+        self.call(self.inner.upkeep(grant, limit)).await
+    }
+}
