@@ -30,12 +30,18 @@ impl Memory {
         on_conflict: OnConflict,
     ) -> Result<Receipt, Error> {
         let grant = self.policy.check(ctx, Right::Write)?;
-        let there = self.there(ctx, &records).await?;
+        let mut there = self.there(ctx, &records).await?;
         let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(records.len());
         let mut ops = Vec::new();
         for mut record in records {
             record.tenant = ctx.tenant.clone();
-            let (outcome, op) = decide(record, &there, on_conflict);
+            // Numbers of the store it comes from; this one gives out its own.
+            (record.seq, record.version) = (0, 0);
+            let (outcome, op) = decide(&record, &there, on_conflict);
+            if op.is_some() {
+                // The same id may come again further down.
+                there.insert(record.id.clone(), record);
+            }
             outcomes.push(outcome);
             ops.extend(op);
         }
@@ -61,26 +67,30 @@ impl Memory {
 
 /// Either the outcome is clear already, or there is something to do.
 fn decide(
-    record: Record,
+    record: &Record,
     there: &HashMap<Id, Record>,
     on_conflict: OnConflict,
 ) -> (Option<Outcome>, Option<Op>) {
     let Some(current) = there.get(&record.id) else {
-        return (None, Some(Op::append(record)));
+        return (None, Some(Op::append(record.clone())));
     };
     let id = record.id.clone();
-    if same(&record, current) {
+    if same(record, current) {
         let fate = Fate::Duplicate { of: id.clone() };
         return (Some(Outcome { id, fate }), None);
     }
     match on_conflict {
-        OnConflict::Fail => (None, Some(Op::append(record))),
+        OnConflict::Fail => (None, Some(Op::append(record.clone()))),
         OnConflict::Replace => {
-            let expect = Expect::Version(current.version);
-            (None, Some(Op::put_if(record, expect)))
+            let expect = match current.version {
+                // It came earlier in this very import.
+                0 => Expect::Anything,
+                version => Expect::Version(version),
+            };
+            (None, Some(Op::put_if(record.clone(), expect)))
         }
         OnConflict::Skip => {
-            let why = format!("version {} is already there", current.version);
+            let why = "another record of this id is already there".to_owned();
             let fate = Fate::Rejected { why };
             (Some(Outcome { id, fate }), None)
         }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use mnemon_core::{
-    Batch, Capabilities, Change, Changes, Ctx, Expect, Filter, Id, Ids, Invalid, Op, Page, Policy,
-    Receipt, Record, Right, Scan, Store, Tally, Upkept, limits,
+    Batch, Capabilities, Change, Changes, Ctx, Expect, Id, Ids, Invalid, Op, Page, Policy, Receipt,
+    Record, Right, Scan, Store, Tally, Upkept,
 };
 
-use crate::records::intent;
+use crate::records::{check_alive, intent};
 use crate::{Draft, Error, Retention};
 
 /// A memory over one store, under one policy.
@@ -76,9 +76,11 @@ impl Memory {
         let key = key.map(|key| intent(key, &drafts)).transpose()?;
         let ops = drafts.into_iter().map(|draft| {
             let record = draft.into_record(ctx, &self.ids, self.retention);
-            Op::put_if(record, Expect::Absent)
+            check_alive(&record, ctx)?;
+            Ok(Op::append(record))
         });
-        let batch = Batch::from(ops.collect::<Vec<Op>>()).with_key(key);
+        let ops: Vec<Op> = ops.collect::<Result<_, Invalid>>()?;
+        let batch = Batch::from(ops).with_key(key);
         Ok(self.store.apply(&grant, batch).await?)
     }
 
@@ -130,18 +132,6 @@ impl Memory {
             .transpose()?;
         let batch = Batch::from(ops).with_key(key);
         Ok(self.store.apply(&grant, batch).await?)
-    }
-
-    /// The ids of up to a page of records that the filter means. A filter that means everything
-    /// is refused: nobody forgets everything by leaving something out.
-    pub async fn select(&self, ctx: &Ctx, filter: &Filter) -> Result<Vec<Id>, Error> {
-        if filter.is_empty() {
-            return Err(Invalid::new("filter", "is empty; say which records are meant").into());
-        }
-        let page = self
-            .list(ctx, &Scan::new(filter.clone(), limits::PAGE))
-            .await?;
-        Ok(page.records.into_iter().map(|record| record.id).collect())
     }
 
     /// What was changed, newest first.

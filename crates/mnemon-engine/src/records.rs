@@ -63,6 +63,7 @@ impl Draft {
         let record = self
             .clone()
             .into_record(ctx, &Ids::new(0), Retention::default());
+        check_alive(&record, ctx)?;
         record.check()
     }
 
@@ -92,6 +93,18 @@ impl Draft {
             ..plain
         }
     }
+}
+
+/// A record that has already expired would be acknowledged and never seen.
+pub(crate) fn check_alive(record: &Record, ctx: &Ctx) -> Result<(), Invalid> {
+    if record.is_live(ctx.now) {
+        return Ok(());
+    }
+    let expired = record.expires.map(|at| at.to_string()).unwrap_or_default();
+    Err(Invalid::new(
+        "expires",
+        format!("is {expired}, which has passed; leave it out or name a time to come"),
+    ))
 }
 
 /// How many days records are kept, by namespace; `None` keeps them until they are forgotten.

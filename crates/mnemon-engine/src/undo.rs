@@ -53,33 +53,32 @@ impl Memory {
 /// What puts every record of a commit back to what it was before. `changes` come newest first; a
 /// record changed twice in one commit goes back to what it was before the first of them.
 fn reversals(commit: u64, changes: Vec<Change>) -> Result<Vec<Op>, Error> {
-    let mut newest: HashMap<Id, (u64, bool)> = HashMap::new();
-    for change in &changes {
-        let there = (change.version, change.after.is_some());
-        newest.entry(change.id.clone()).or_insert(there);
-    }
-    let mut ops: HashMap<Id, Op> = HashMap::new();
-    let mut order: Vec<Id> = Vec::new();
+    let mut newest: HashMap<Id, Expect> = HashMap::new();
+    let mut oldest: HashMap<Id, Change> = HashMap::new();
     for change in changes {
-        let Some((version, present)) = newest.get(&change.id).copied() else {
-            continue;
+        let there = match change.after {
+            Some(_) => Expect::Version(change.version),
+            None => Expect::Absent,
         };
-        let expect = if present {
-            Expect::Version(version)
-        } else {
-            Expect::Absent
-        };
-        if !order.contains(&change.id) {
-            order.push(change.id.clone());
-        }
-        let id = change.id.clone();
-        let op = match change.before {
-            Some(record) => Op::put_if(record, expect),
-            None if change.before_known => Op::Delete { id, expect },
-            None => return Err(Error::Lost { commit, id }),
-        };
-        ops.insert(change.id, op);
+        newest.entry(change.id.clone()).or_insert(there);
+        oldest.insert(change.id.clone(), change);
     }
-    // The last one written was made from the earlier ones: take it back first.
-    Ok(order.iter().filter_map(|id| ops.remove(id)).collect())
+    let mut ordered: Vec<Change> = oldest.into_values().collect();
+    ordered.sort_by_key(|change| change.seq);
+    let (mut puts, mut deletes) = (Vec::new(), Vec::new());
+    for change in ordered {
+        let id = change.id;
+        let expect = newest.get(&id).copied().unwrap_or_default();
+        match change.before {
+            Some(record) => puts.push((record.seq, Op::put_if(record, expect))),
+            None if change.before_known => deletes.push(Op::Delete { id, expect }),
+            None => return Err(Error::Lost { commit, id }),
+        }
+    }
+    // The last one written may have been made from earlier ones: it goes first, so that it is not
+    // taken along. What comes back is written in the order it once was.
+    deletes.reverse();
+    puts.sort_by_key(|(seq, _)| *seq);
+    deletes.extend(puts.into_iter().map(|(_, op)| op));
+    Ok(deletes)
 }

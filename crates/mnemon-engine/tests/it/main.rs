@@ -1,0 +1,54 @@
+//! The verbs, over the reference store.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a failure should panic"
+)]
+
+mod import;
+mod retries;
+mod undo;
+
+use std::sync::Arc;
+
+use mnemon_core::ram::Ram;
+use mnemon_core::{Ctx, Filter, Id, Ids, Record, Scan, Tenant, Time};
+use mnemon_engine::{Draft, Memory};
+
+fn memory() -> Memory {
+    Memory::builder(Arc::new(Ram::new()), Ids::new(7)).build()
+}
+
+fn ctx() -> Ctx {
+    let now = Time::from_millis(1_700_000_000_000).unwrap();
+    Ctx::new(Tenant::default(), "test", now)
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    futures::executor::block_on(future)
+}
+
+/// A note under an id of our choice.
+fn named(id: &str, content: &str) -> Draft {
+    Draft {
+        id: Some(id.parse().unwrap()),
+        ..Draft::note(content)
+    }
+}
+
+fn id(text: &str) -> Id {
+    text.parse().unwrap()
+}
+
+/// All records, newest first.
+fn all(memory: &Memory) -> Vec<Record> {
+    let scan = Scan::new(Filter::default(), 1000);
+    wait(memory.list(&ctx(), &scan)).unwrap().records
+}
+
+fn contents(memory: &Memory) -> Vec<String> {
+    all(memory).into_iter().map(|r| r.content).collect()
+}
