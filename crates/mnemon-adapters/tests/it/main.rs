@@ -10,6 +10,7 @@
 
 mod conformance;
 mod crash;
+mod full_disk;
 mod kit;
 mod processes;
 mod purge;
