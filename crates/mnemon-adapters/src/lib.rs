@@ -2,6 +2,8 @@
 //!
 //! Adapters know ports, not verbs. [`open`] turns a URL into a store; it is the only list of them.
 
+pub mod embed;
+
 mod health;
 mod open;
 mod store;

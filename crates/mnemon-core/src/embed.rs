@@ -1,5 +1,8 @@
 //! The port to a model that turns text into vectors.
 
+use std::error::Error;
+use std::path::PathBuf;
+
 use async_trait::async_trait;
 
 use crate::ErrorKind;
@@ -7,38 +10,53 @@ use crate::ErrorKind;
 /// A model that places texts so that near meanings lie near each other.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// Names the model and its version; vectors of different models are never compared.
-    fn model(&self) -> &str;
-
-    /// How long its vectors are.
-    fn dimension(&self) -> usize;
+    /// Name and dimension of the model.
+    fn model(&self) -> &ModelId;
 
     /// One unit vector per text, in order; `None` for a text that means nothing to the model.
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, EmbedError>;
 }
 
+/// Which model made a vector. Vectors are comparable only if these are equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModelId {
+    /// Unique, such as `builtin:static-256@1`.
+    pub name: String,
+    pub dimension: usize,
+}
+
+type Source = Box<dyn Error + Send + Sync>;
+
 /// Why there is no vector.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
-    #[error("the embedder {model} cannot be reached: {what}")]
+    #[error("the embedder cannot be reached: {what}")]
     Unavailable {
-        model: String,
         what: String,
         #[source]
-        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+        source: Option<Source>,
     },
-    #[error("the embedder {model} refused the request: {what}")]
-    Refused { model: String, what: String },
-    #[error("the embedder {model} answered something that is not a vector: {what}")]
-    BadAnswer { model: String, what: String },
-    #[error("the embedder {model} gave vectors of {got} dimensions where {expected} were expected")]
-    WrongDimension {
-        model: String,
-        expected: usize,
-        got: usize,
+    #[error("the embedder refused the request ({status}): {message}")]
+    Refused { status: u16, message: String },
+    #[error("the embedder gave an answer that makes no sense: {what}")]
+    BadAnswer {
+        what: String,
+        #[source]
+        source: Option<Source>,
     },
-    #[error("the weights at {path} cannot be used: {what}")]
-    Weights { path: String, what: String },
+    #[error("the embedder answers with {got} dimensions where {expected} were expected")]
+    WrongDimension { expected: usize, got: usize },
+    #[error("the embedder gave a vector that is not finite for text {index}")]
+    NotFinite { index: usize },
+    #[error("the weights at {} cannot be used: {what}", path.display())]
+    Weights {
+        path: PathBuf,
+        what: String,
+        #[source]
+        source: Option<Source>,
+    },
+    #[error("{what} is larger than the {max} that are accepted")]
+    TooLarge { what: &'static str, max: usize },
 }
 
 impl EmbedError {
@@ -46,10 +64,11 @@ impl EmbedError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::Unavailable { .. } | Self::BadAnswer { .. } => ErrorKind::Unavailable,
+            Self::WrongDimension { .. } | Self::NotFinite { .. } => ErrorKind::Unavailable,
             Self::Refused { .. } => ErrorKind::Denied,
-            Self::BadAnswer { .. } | Self::WrongDimension { .. } => ErrorKind::Unavailable,
             Self::Weights { .. } => ErrorKind::Corrupt,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
         }
     }
 }

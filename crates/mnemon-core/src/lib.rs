@@ -32,6 +32,8 @@ pub mod limits;
 pub mod llm;
 pub mod longterm;
 pub mod ram;
+pub mod text;
+pub mod vector;
 
 mod ctx;
 mod error;

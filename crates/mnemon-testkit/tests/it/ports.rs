@@ -71,7 +71,7 @@ fn texts_with_words_in_common_lie_near() {
         };
         let near = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         assert!((near(a, a) - 1.0).abs() < 1e-6, "a unit vector");
-        assert_eq!(a.len(), embedder.dimension());
+        assert_eq!(a.len(), embedder.model().dimension);
         assert!(near(a, b) > 0.5 && near(a, b) > near(a, c));
     });
 }

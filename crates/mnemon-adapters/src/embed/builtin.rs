@@ -1,0 +1,201 @@
+//! The static model in the binary: a text is the mean of the vectors of its pieces.
+
+use std::sync::OnceLock;
+
+use super::safetensors::Safetensors;
+use super::wordpiece::Vocabulary;
+use mnemon_core::embed::{EmbedError, Embedder, ModelId};
+
+use super::unit;
+
+static WEIGHTS: &[u8] = include_bytes!("../../assets/mnemon-static-256.safetensors");
+pub(super) static VOCABULARY: &str = include_str!("../../assets/vocab.txt");
+
+const NAME: &str = "builtin:static-256@1";
+const DIMENSION: usize = 256;
+/// Pieces of a text that are looked at; the rest would hardly move the mean.
+const MAX_PIECES: usize = 512;
+/// Texts between two chances for other tasks to run; they take about a millisecond.
+const TEXTS_PER_TURN: usize = 32;
+
+/// Needs no key, no network and no file. English; other languages rely on words.
+#[derive(Clone, Copy)]
+pub struct Builtin {
+    table: &'static Table,
+}
+
+struct Table {
+    model: ModelId,
+    vocabulary: Vocabulary<'static>,
+    rows: &'static [u8],
+    scales: Vec<f32>,
+}
+
+impl Builtin {
+    /// Builds the vocabulary's lookup the first time (about a millisecond); the rows are used
+    /// where they lie in the binary.
+    pub fn new() -> Result<Self, EmbedError> {
+        static TABLE: OnceLock<Table> = OnceLock::new();
+        if let Some(table) = TABLE.get() {
+            return Ok(Self { table });
+        }
+        let table = Table::parse(WEIGHTS, VOCABULARY).map_err(|what| EmbedError::Weights {
+            path: "(built in)".into(),
+            what,
+            source: None,
+        })?;
+        Ok(Self {
+            table: TABLE.get_or_init(|| table),
+        })
+    }
+
+    /// The vector of one text; `None` where it has no known piece.
+    #[must_use]
+    pub fn embed_one(&self, text: &str) -> Option<Vec<f32>> {
+        let pieces = self.table.vocabulary.pieces(text, MAX_PIECES);
+        // Sums of int8 × finite scale: always finite, so only a lack of direction is left.
+        unit(self.table.sum(&pieces), 0).unwrap_or_default()
+    }
+}
+
+#[async_trait::async_trait]
+impl Embedder for Builtin {
+    fn model(&self) -> &ModelId {
+        &self.table.model
+    }
+
+    async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
+        let mut out = Vec::with_capacity(texts.len());
+        for turn in texts.chunks(TEXTS_PER_TURN) {
+            out.extend(turn.iter().map(|text| self.embed_one(text)));
+            tokio::task::yield_now().await;
+        }
+        Ok(out)
+    }
+}
+
+impl Table {
+    fn parse(weights: &'static [u8], vocabulary: &'static str) -> Result<Self, String> {
+        let vocabulary =
+            Vocabulary::parse(vocabulary).ok_or("the vocabulary has no usable size")?;
+        let tensors = Safetensors::parse(weights)?;
+        let rows = tensors.tensor("rows", "I8", &[vocabulary.len(), DIMENSION])?;
+        let scales = tensors.tensor("scales", "F32", &[vocabulary.len()])?;
+        let (scales, _) = scales.as_chunks();
+        let scales: Vec<f32> = scales
+            .iter()
+            .map(|&bytes| f32::from_le_bytes(bytes))
+            .collect();
+        if !scales.iter().all(|s| s.is_finite()) {
+            return Err("a scale is not finite".to_owned());
+        }
+        let model = ModelId {
+            name: NAME.to_owned(),
+            dimension: DIMENSION,
+        };
+        Ok(Self {
+            model,
+            vocabulary,
+            rows,
+            scales,
+        })
+    }
+
+    /// Sum of the pieces' rows; its direction is that of their mean.
+    fn sum(&self, pieces: &[u32]) -> Vec<f32> {
+        let mut sum = vec![0.0; DIMENSION];
+        for &piece in pieces {
+            let piece = piece as usize;
+            let row = self.rows.get(piece * DIMENSION..(piece + 1) * DIMENSION);
+            let (Some(row), Some(&scale)) = (row, self.scales.get(piece)) else {
+                continue;
+            };
+            for (s, &x) in sum.iter_mut().zip(row) {
+                *s += f32::from(x.cast_signed()) * scale;
+            }
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(serde::Deserialize)]
+    struct Reference {
+        text: String,
+        /// The first forty.
+        tokens: Vec<u32>,
+        token_count: usize,
+        vector: Vec<f32>,
+    }
+
+    fn references() -> Vec<Reference> {
+        include_str!("../../tests/data/reference.jsonl")
+            .lines()
+            .map(|l| serde_json::from_str(l).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn matches_the_reference() {
+        let model = Builtin::new().unwrap();
+        let references = references();
+        assert_eq!(references.len(), 20);
+        for r in references {
+            let pieces = model.table.vocabulary.pieces(&r.text, MAX_PIECES);
+            assert_eq!(pieces.len(), r.token_count, "{:?}", r.text);
+            assert_eq!(&pieces[..r.tokens.len()], r.tokens, "{:?}", r.text);
+            let Some(vector) = model.embed_one(&r.text) else {
+                assert_eq!(r.token_count, 0);
+                continue;
+            };
+            let worst = vector
+                .iter()
+                .zip(&r.vector)
+                .map(|(a, b)| (a - b).abs())
+                .fold(0.0, f32::max);
+            assert!(
+                worst < 1e-3 && vector.len() == r.vector.len(),
+                "{:?} is off by {worst}",
+                r.text
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_in_order_with_unit_vectors() {
+        let model = Builtin::new().unwrap();
+        let texts: Vec<String> = (0..100)
+            .map(|i| format!("note number {i}"))
+            .chain([String::new()])
+            .collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let vectors = model.embed(&texts).await.unwrap();
+        assert_eq!(vectors.len(), texts.len());
+        assert_eq!(vectors[100], None);
+        for (text, vector) in texts.iter().zip(&vectors).take(100) {
+            assert_eq!(vector, &model.embed_one(text));
+            let square: f32 = vector.as_ref().unwrap().iter().map(|x| x * x).sum();
+            assert!((square - 1.0).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn similar_texts_are_near() {
+        let model = Builtin::new().unwrap();
+        let v = |t: &str| model.embed_one(t).unwrap();
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>();
+        let dog = v("my dog loves long walks");
+        assert!(
+            dot(&dog, &v("a puppy enjoys walking")) > dot(&dog, &v("quarterly tax report")) + 0.1
+        );
+    }
+
+    #[test]
+    fn refuses_weights_that_do_not_fit() {
+        assert!(Table::parse(&WEIGHTS[..WEIGHTS.len() - 1], VOCABULARY).is_err());
+        assert!(Table::parse(WEIGHTS, "one\ntwo").is_err());
+    }
+}

@@ -1,0 +1,398 @@
+//! Any endpoint that speaks OpenAI's `/embeddings`: OpenAI, Ollama, vLLM, LM Studio and others.
+
+use std::fmt;
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use serde::{Deserialize, Serialize};
+
+use mnemon_core::embed::{EmbedError, Embedder, ModelId};
+
+use super::unit;
+
+/// Inputs and characters of one request; larger calls become several.
+const MAX_BATCH_INPUTS: usize = 128;
+const MAX_BATCH_CHARS: usize = 100_000;
+/// Characters of one text that are sent: models read a few thousand tokens and refuse more.
+const MAX_TEXT_CHARS: usize = 24_000;
+/// Texts of one call.
+const MAX_TEXTS: usize = 100_000;
+/// Bytes of an answer: 128 vectors of 8192 dimensions, written out, with room to spare.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+/// Bytes of an error message that are passed on.
+const MAX_MESSAGE_BYTES: usize = 300;
+/// The longest that `Retry-After` can make us wait.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+/// What is embedded to learn the dimension.
+const PROBE: &str = "dimension";
+
+/// A key that cannot be printed by accident.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl Secret {
+    #[must_use]
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct OpenAiConfig {
+    /// Up to and including the version: `https://api.openai.com/v1`.
+    pub base_url: String,
+    pub model: String,
+    pub key: Option<Secret>,
+    /// What the store remembers of this model. `None` asks the endpoint; with it, a store opens
+    /// without the network.
+    pub dimension: Option<usize>,
+    pub timeout_ms: u64,
+    /// Requests for one batch, the first included.
+    pub attempts: u32,
+    /// Wait before the second attempt; it doubles with each one.
+    pub backoff_ms: u64,
+}
+
+impl OpenAiConfig {
+    #[must_use]
+    pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            base_url: base_url.into(),
+            model: model.into(),
+            key: None,
+            dimension: None,
+            timeout_ms: 30_000,
+            attempts: 5,
+            backoff_ms: 500,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct OpenAi {
+    client: reqwest::Client,
+    url: String,
+    config: OpenAiConfig,
+    model: ModelId,
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    input: Vec<&'a str>,
+    encoding_format: &'static str,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    index: usize,
+    embedding: Vec<f32>,
+}
+
+/// How an attempt failed: whether another may succeed, and when.
+struct Failure {
+    error: EmbedError,
+    again: Again,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Again {
+    Never,
+    AfterBackoff,
+    After(Duration),
+}
+
+impl OpenAi {
+    /// Makes an embedder of the dimension that the configuration states, or else that the
+    /// endpoint shows by embedding one word.
+    pub async fn connect(config: OpenAiConfig) -> Result<Self, EmbedError> {
+        let url = format!("{}/embeddings", config.base_url.trim_end_matches('/'));
+        let name = format!(
+            "openai:{}@{}",
+            config.model,
+            config.base_url.trim_end_matches('/')
+        );
+        let client = client(&config)?;
+        let mut embedder = Self {
+            client,
+            url,
+            model: ModelId { name, dimension: 0 },
+            config,
+        };
+        embedder.model.dimension = match embedder.config.dimension {
+            Some(dimension) => dimension,
+            None => embedder.probe().await?,
+        };
+        Ok(embedder)
+    }
+
+    async fn probe(&self) -> Result<usize, EmbedError> {
+        let vectors = self.batch(&[PROBE]).await?;
+        let dimension = vectors.first().map_or(0, Vec::len);
+        if dimension == 0 {
+            return Err(bad_answer("a vector without dimensions"));
+        }
+        Ok(dimension)
+    }
+
+    /// One request, tried as often as the configuration allows.
+    async fn batch(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let mut attempt = 1;
+        loop {
+            let Failure { error, again } = match self.attempt(texts).await {
+                Ok(vectors) => return Ok(vectors),
+                Err(failure) => failure,
+            };
+            let wait = match again {
+                Again::Never => return Err(error),
+                _ if attempt >= self.config.attempts => return Err(error),
+                Again::AfterBackoff => self.backoff(attempt),
+                Again::After(wait) => wait.min(MAX_WAIT),
+            };
+            tokio::time::sleep(wait).await;
+            attempt += 1;
+        }
+    }
+
+    /// Doubles with each attempt; half of it is chance, so that many clients do not come back
+    /// at the same moment.
+    fn backoff(&self, attempt: u32) -> Duration {
+        let full = self
+            .config
+            .backoff_ms
+            .saturating_mul(1 << attempt.saturating_sub(1).min(16));
+        let ms = full / 2 + fastrand::u64(0..=full / 2);
+        Duration::from_millis(ms).min(MAX_WAIT)
+    }
+
+    async fn attempt(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Failure> {
+        let input = texts.iter().map(|t| head(t)).collect();
+        let body = Request {
+            model: &self.config.model,
+            input,
+            encoding_format: "float",
+        };
+        let mut request = self.client.post(&self.url).json(&body);
+        if let Some(Secret(key)) = &self.config.key {
+            request = request.bearer_auth(key);
+        }
+        let response = request.send().await.map_err(unreachable)?;
+        let (status, wait) = (response.status(), retry_after(response.headers()));
+        let body = read(response).await?;
+        if status.is_success() {
+            return ordered(&body, texts.len()).map_err(|error| Failure {
+                error,
+                again: Again::Never,
+            });
+        }
+        let again = match status.as_u16() {
+            408 | 409 | 425 | 429 | 500..=599 => wait.map_or(Again::AfterBackoff, Again::After),
+            _ => Again::Never,
+        };
+        Err(Failure {
+            error: self.refusal(status.as_u16(), &body),
+            again,
+        })
+    }
+
+    /// What the endpoint said, without the key should it repeat it.
+    fn refusal(&self, status: u16, body: &[u8]) -> EmbedError {
+        let text = String::from_utf8_lossy(body);
+        let json: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+        let said = json
+            .as_ref()
+            .and_then(|v| v.pointer("/error/message")?.as_str());
+        let mut message = said.unwrap_or(text.trim()).to_owned();
+        if let Some(Secret(key)) = self
+            .config
+            .key
+            .as_ref()
+            .filter(|Secret(key)| !key.is_empty())
+        {
+            message = message.replace(key, "***");
+        }
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
+        EmbedError::Refused { status, message }
+    }
+
+    fn checked(&self, vector: Vec<f32>, index: usize) -> Result<Option<Vec<f32>>, EmbedError> {
+        let (expected, got) = (self.model.dimension, vector.len());
+        if got != expected {
+            return Err(EmbedError::WrongDimension { expected, got });
+        }
+        unit(vector, index)
+    }
+}
+
+#[async_trait::async_trait]
+impl Embedder for OpenAi {
+    fn model(&self) -> &ModelId {
+        &self.model
+    }
+
+    async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
+        if texts.len() > MAX_TEXTS {
+            return Err(EmbedError::TooLarge {
+                what: "the number of texts",
+                max: MAX_TEXTS,
+            });
+        }
+        let mut out = vec![None; texts.len()];
+        // Endpoints refuse empty inputs, and there is no meaning in them.
+        let full: Vec<usize> = (0..)
+            .zip(texts)
+            .filter(|(_, t)| !t.trim().is_empty())
+            .map(|(i, _)| i)
+            .collect();
+        for batch in batches(&full, texts) {
+            let inputs: Vec<&str> = batch
+                .iter()
+                .filter_map(|&i| texts.get(i).copied())
+                .collect();
+            for (&index, vector) in batch.iter().zip(self.batch(&inputs).await?) {
+                if let Some(slot) = out.get_mut(index) {
+                    *slot = self.checked(vector, index)?;
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Cuts the texts numbered `full` into requests.
+fn batches<'i>(full: &'i [usize], texts: &[&str]) -> Vec<&'i [usize]> {
+    let chars = |i: usize| texts.get(i).map_or(0, |t| head(t).len());
+    let mut out = Vec::new();
+    let mut rest = full;
+    while !rest.is_empty() {
+        let mut sum = 0;
+        let fits = rest.iter().take(MAX_BATCH_INPUTS).take_while(|&&i| {
+            sum += chars(i);
+            sum <= MAX_BATCH_CHARS
+        });
+        let (batch, tail) = rest.split_at(fits.count().max(1));
+        out.push(batch);
+        rest = tail;
+    }
+    out
+}
+
+/// The part of a text that is sent.
+fn head(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_TEXT_CHARS))
+        .unwrap_or(text)
+}
+
+fn client(config: &OpenAiConfig) -> Result<reqwest::Client, EmbedError> {
+    // Without a provider of its own rustls would panic; an earlier one stays.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let timeout = Duration::from_millis(config.timeout_ms);
+    let built = reqwest::Client::builder()
+        .timeout(timeout)
+        .connect_timeout(timeout)
+        .build();
+    built.map_err(|e| EmbedError::Unavailable {
+        what: "no HTTP client".to_owned(),
+        source: Some(Box::new(e)),
+    })
+}
+
+/// The answer's bytes; an endless answer is cut off, not stored.
+async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
+            let error = EmbedError::TooLarge {
+                what: "the embedder's answer",
+                max: MAX_ANSWER_BYTES,
+            };
+            return Err(Failure {
+                error,
+                again: Again::Never,
+            });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+fn unreachable(e: reqwest::Error) -> Failure {
+    let what = if e.is_timeout() {
+        "it took too long"
+    } else {
+        "the connection failed"
+    };
+    // A URL may carry a key; the error goes on without it.
+    let source = Some(Box::new(e.without_url()) as Box<_>);
+    Failure {
+        error: EmbedError::Unavailable {
+            what: what.to_owned(),
+            source,
+        },
+        again: Again::AfterBackoff,
+    }
+}
+
+/// `Retry-After` in seconds. The other form, a date, would need a clock: backoff serves.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds: f64 = headers
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// The vectors in the order of their index, exactly one for each text.
+fn ordered(body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let answer: Answer = serde_json::from_slice(body).map_err(|e| EmbedError::BadAnswer {
+        what: "it is not a list of vectors".to_owned(),
+        source: Some(Box::new(e)),
+    })?;
+    if answer.data.len() != count {
+        return Err(bad_answer(&format!(
+            "{} vectors for {count} texts",
+            answer.data.len()
+        )));
+    }
+    let mut out = vec![None; count];
+    for item in answer.data {
+        match out.get_mut(item.index) {
+            Some(slot @ None) => *slot = Some(item.embedding),
+            Some(Some(_)) => {
+                return Err(bad_answer(&format!("two vectors for text {}", item.index)));
+            }
+            None => {
+                return Err(bad_answer(&format!(
+                    "a vector for text {} of {count}",
+                    item.index
+                )));
+            }
+        }
+    }
+    Ok(out.into_iter().flatten().collect())
+}
+
+fn bad_answer(what: &str) -> EmbedError {
+    EmbedError::BadAnswer {
+        what: what.to_owned(),
+        source: None,
+    }
+}
+
+#[cfg(test)]
+#[path = "openai_tests.rs"]
+mod tests;

@@ -1,0 +1,304 @@
+//! Searching a set: which scan, and how.
+
+use super::dense::{VectorError, dot};
+use super::set::{Quantised, VectorSet, quantise, signs};
+use super::simd::{self, PLANES};
+use super::top::TopK;
+
+/// Slots that a kernel takes at once: enough to pay for the call, few enough to stay in cache.
+const BLOCK: usize = 512;
+/// Candidates by which the bar for the rest is judged.
+const SAMPLE: usize = 16_384;
+
+/// Which slots a search looks at.
+#[derive(Clone, Copy, Debug)]
+pub enum Candidates<'a> {
+    All,
+    /// These slots, each once, in ascending order.
+    Slots(&'a [u32]),
+    /// The slots whose bit is set: bit `s % 64` of word `s / 64`.
+    Mask(&'a [u64]),
+}
+
+/// How sign bits are compared with the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefilter {
+    /// Signs with signs: one popcount per word. For queries that resemble the vectors: both are
+    /// compared with the set's centre.
+    Hamming,
+    /// Signs with the query at four bits: four popcounts per word, better recall for
+    /// the same oversampling. Measured as fast as the other: memory sets the pace.
+    Asymmetric,
+}
+
+/// When to let the bits choose first, and how many.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScanConfig {
+    /// Up to this many candidates the int8 codes are scanned outright.
+    pub exact_up_to: usize,
+    pub prefilter: Prefilter,
+    /// Share of the candidates that pass the bits.
+    pub oversample: f32,
+    /// What passes at least, as a multiple of `k`; also how many the int8 scan passes on.
+    pub rescore_factor: usize,
+}
+
+impl Default for ScanConfig {
+    fn default() -> Self {
+        Self {
+            exact_up_to: 20_000,
+            prefilter: Prefilter::Asymmetric,
+            oversample: 0.04,
+            rescore_factor: 4,
+        }
+    }
+}
+
+/// A slot and its similarity to the query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scored {
+    pub slot: u32,
+    pub score: f32,
+}
+
+impl VectorSet {
+    /// The `k` candidates most similar to `query` (dot product; the cosine where both are of
+    /// unit length), the best first.
+    pub fn search(
+        &self,
+        query: &[f32],
+        k: usize,
+        candidates: Candidates<'_>,
+        config: &ScanConfig,
+    ) -> Result<Vec<Scored>, VectorError> {
+        self.check(query.len())?;
+        let quantised = quantise(query)?;
+        let count = candidates.count(self.len());
+        let least = k.saturating_mul(config.rescore_factor.max(1));
+        let passed = if count <= config.exact_up_to {
+            self.int8_scan(&quantised, least, candidates)
+        } else {
+            let share = (count as f64 * f64::from(config.oversample)).ceil() as usize;
+            let chosen = self.choose_by_bits(
+                &quantised,
+                (share.max(least), least),
+                candidates,
+                config.prefilter,
+            );
+            self.int8_scan(&quantised, least, Candidates::Slots(&chosen))
+        };
+        Ok(self.score_again(query, &passed, k))
+    }
+
+    /// The slots of the `keep` greatest int8 products.
+    fn int8_scan(&self, query: &Quantised, keep: usize, candidates: Candidates<'_>) -> Vec<u32> {
+        let kernel = simd::DotI8::new(&query.codes);
+        let mut best = TopK::new(keep);
+        let mut products = [0; BLOCK];
+        candidates.blocks(self.len(), 1, |slots| {
+            kernel.products(&self.bytes, slots, &mut products);
+            for (&slot, &product) in slots.iter().zip(&products) {
+                let scale = self.scales.get(slot as usize).copied().unwrap_or(f32::NAN);
+                best.push(product as f32 * scale, slot);
+            }
+        });
+        best.into_sorted()
+            .into_iter()
+            .map(|(_, slot)| slot)
+            .collect()
+    }
+
+    /// Scores slots with the unrounded query against the int8 codes.
+    fn score_again(&self, query: &[f32], slots: &[u32], k: usize) -> Vec<Scored> {
+        let mut best = TopK::new(k);
+        let mut row = vec![0.0; self.dimension];
+        for &slot in slots {
+            let Some((codes, scale)) = self.get(slot) else {
+                continue;
+            };
+            row.iter_mut()
+                .zip(codes)
+                .for_each(|(x, &code)| *x = f32::from(code));
+            best.push(dot(query, &row) * scale, slot);
+        }
+        best.into_sorted()
+            .into_iter()
+            .map(|(score, slot)| Scored { slot, score })
+            .collect()
+    }
+
+    /// About `keep` slots whose bits agree best with the query, ascending; never fewer than
+    /// `least`, where there are that many.
+    fn choose_by_bits(
+        &self,
+        query: &Quantised,
+        (keep, least): (usize, usize),
+        candidates: Candidates<'_>,
+        prefilter: Prefilter,
+    ) -> Vec<u32> {
+        let kernel = match prefilter {
+            Prefilter::Hamming => {
+                simd::Agreement::hamming(signs(&query.codes, query.scale, &self.centre).collect())
+            }
+            Prefilter::Asymmetric => simd::Agreement::weighed(planes(&query.codes)),
+        };
+        let stride = (candidates.count(self.len()) / SAMPLE).max(1);
+        let bar = self.bar(&kernel, keep, candidates, stride);
+        let chosen = self.at_least(&kernel, bar, candidates, keep);
+        if stride == 1 || chosen.len() >= least {
+            return chosen;
+        }
+        // The sample misled: ask all of them.
+        let bar = self.bar(&kernel, keep, candidates, 1);
+        self.at_least(&kernel, bar, candidates, keep)
+    }
+
+    /// The agreement that `keep` candidates reach, judged by every `stride`th of them.
+    fn bar(
+        &self,
+        kernel: &simd::Agreement,
+        keep: usize,
+        candidates: Candidates<'_>,
+        stride: usize,
+    ) -> u32 {
+        let mut agreement = [0u32; BLOCK];
+        let mut histogram = vec![0usize; kernel.most() + 1];
+        candidates.blocks(self.len(), stride, |slots| {
+            kernel.agreements(&self.bits, self.words, slots, &mut agreement);
+            for &a in agreement.iter().take(slots.len()) {
+                if let Some(bin) = histogram.get_mut(a as usize) {
+                    *bin += stride;
+                }
+            }
+        });
+        let mut reached = 0;
+        let enough = histogram.iter().enumerate().rev().find(|(_, count)| {
+            reached += **count;
+            reached >= keep
+        });
+        enough
+            .and_then(|(bar, _)| u32::try_from(bar).ok())
+            .unwrap_or(0)
+    }
+
+    /// The slots whose agreement is at least `bar`.
+    fn at_least(
+        &self,
+        kernel: &simd::Agreement,
+        bar: u32,
+        candidates: Candidates<'_>,
+        expected: usize,
+    ) -> Vec<u32> {
+        let mut agreement = [0u32; BLOCK];
+        let mut chosen = Vec::with_capacity(expected + expected / 4);
+        candidates.blocks(self.len(), 1, |slots| {
+            kernel.agreements(&self.bits, self.words, slots, &mut agreement);
+            let reach = slots.iter().zip(&agreement).filter(|&(_, &a)| a >= bar);
+            chosen.extend(reach.map(|(&slot, _)| slot));
+        });
+        chosen
+    }
+}
+
+/// The query at four bits per dimension, as bit planes in the layout of the sign codes: bit `d`
+/// of plane `p` is bit `p` of dimension `d`. int8 −127..=127 becomes 0..=15.
+fn planes(codes: &[i8]) -> [Vec<u64>; PLANES] {
+    // Most values of an embedding are small: four bits over the whole range would lose them.
+    let spread = spread(codes);
+    let level = |x: i8| {
+        ((f32::from(x) / spread + 1.0) * 7.5)
+            .round()
+            .clamp(0.0, 15.0) as u8
+    };
+    std::array::from_fn(|plane| {
+        codes
+            .chunks(64)
+            .map(|chunk| {
+                let bits = chunk.iter().enumerate();
+                bits.fold(0, |word, (bit, &x)| {
+                    word | u64::from(level(x) >> plane & 1) << bit
+                })
+            })
+            .collect()
+    })
+}
+
+/// Two standard deviations.
+fn spread(codes: &[i8]) -> f32 {
+    let square: i64 = codes.iter().map(|&x| i64::from(x) * i64::from(x)).sum();
+    (2.0 * (square as f64 / codes.len().max(1) as f64).sqrt()).max(1.0) as f32
+}
+
+/// Scores hits by vectors that a caller has in full, and sorts them anew. A slot without one
+/// keeps the score it has.
+#[must_use]
+pub fn rescore<'v>(
+    query: &[f32],
+    hits: &[Scored],
+    k: usize,
+    vector: impl Fn(u32) -> Option<&'v [f32]>,
+) -> Vec<Scored> {
+    let mut best = TopK::new(k);
+    for hit in hits {
+        best.push(
+            vector(hit.slot).map_or(hit.score, |v| dot(query, v)),
+            hit.slot,
+        );
+    }
+    best.into_sorted()
+        .into_iter()
+        .map(|(score, slot)| Scored { slot, score })
+        .collect()
+}
+
+impl Candidates<'_> {
+    /// How many slots there are, in a set of `len`.
+    #[must_use]
+    pub fn count(&self, len: usize) -> usize {
+        match self {
+            Self::All => len,
+            Self::Slots(slots) => slots.len(),
+            Self::Mask(words) => words
+                .iter()
+                .map(|w| w.count_ones() as usize)
+                .sum::<usize>()
+                .min(len),
+        }
+    }
+
+    /// Hands out every `stride`th slot below `len` in ascending blocks.
+    fn blocks(&self, len: usize, stride: usize, mut visit: impl FnMut(&[u32])) {
+        let all = 0..u32::try_from(len).unwrap_or(u32::MAX);
+        match self {
+            Self::All => in_blocks(all.step_by(stride), &mut visit),
+            Self::Slots(slots) if stride == 1 => slots.chunks(BLOCK).for_each(visit),
+            Self::Slots(slots) => in_blocks(slots.iter().step_by(stride).copied(), &mut visit),
+            Self::Mask(words) => {
+                let slots = (0..).zip(*words).flat_map(|(i, &w)| set_bits(i, w));
+                in_blocks(slots.step_by(stride), &mut visit);
+            }
+        }
+    }
+}
+
+fn in_blocks(slots: impl Iterator<Item = u32>, visit: &mut impl FnMut(&[u32])) {
+    let mut block = Vec::with_capacity(BLOCK);
+    for slot in slots {
+        block.push(slot);
+        if block.len() == BLOCK {
+            visit(&block);
+            block.clear();
+        }
+    }
+    if !block.is_empty() {
+        visit(&block);
+    }
+}
+
+fn set_bits(index: u32, mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros())?;
+        word &= word - 1;
+        Some(index * 64 + bit)
+    })
+}

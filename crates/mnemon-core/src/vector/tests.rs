@@ -1,0 +1,398 @@
+use proptest::prelude::*;
+
+use super::simd::{Agreement, DotI8, Level, PLANES};
+use super::*;
+
+/// A fixed sequence of numbers in −1..1, so that a failure can be repeated.
+fn numbers(seed: u64, len: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+fn unit(seed: u64, dimension: usize) -> Vec<f32> {
+    let mut v = numbers(seed, dimension);
+    normalise(&mut v).unwrap();
+    v
+}
+
+fn filled(count: u64, dimension: usize) -> VectorSet {
+    let mut set = VectorSet::new(dimension).unwrap();
+    for seed in 1..=count {
+        set.push(&unit(seed, dimension)).unwrap();
+    }
+    set
+}
+
+/// What a search must find: every candidate scored with the unrounded query, sorted.
+fn oracle(set: &VectorSet, query: &[f32], k: usize, slots: impl Iterator<Item = u32>) -> Vec<u32> {
+    let score = |slot: u32| {
+        let (codes, scale) = set.get(slot).unwrap();
+        let row: Vec<f32> = codes.iter().map(|&c| f32::from(c)).collect();
+        dot(query, &row) * scale
+    };
+    let mut all: Vec<(f32, u32)> = slots.map(|s| (score(s), s)).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    all.into_iter().take(k).map(|(_, s)| s).collect()
+}
+
+fn slots(hits: &[Scored]) -> Vec<u32> {
+    hits.iter().map(|h| h.slot).collect()
+}
+
+#[test]
+fn normalise_refuses_what_has_no_direction() {
+    let refused = |mut v: Vec<f32>| normalise(&mut v).unwrap_err();
+    assert_eq!(refused(vec![0.0; 3]), VectorError::Zero);
+    assert_eq!(
+        refused(vec![1.0, f32::NAN]),
+        VectorError::NotFinite { index: 1 }
+    );
+    assert_eq!(
+        refused(vec![f32::INFINITY, 1.0]),
+        VectorError::NotFinite { index: 0 }
+    );
+    let mut huge = vec![f32::MAX, f32::MAX];
+    normalise(&mut huge).unwrap();
+    assert!((huge[0] - 0.707_106_77).abs() < 1e-6);
+    let mut tiny = vec![1e-40, 0.0];
+    normalise(&mut tiny).unwrap();
+    assert!((tiny[0] - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_set_refuses_foreign_vectors() {
+    assert!(VectorSet::new(0).is_err() && VectorSet::new(MAX_DIMENSION + 1).is_err());
+    let mut set = VectorSet::new(4).unwrap();
+    assert_eq!(
+        set.push(&[1.0; 3]),
+        Err(VectorError::WrongDimension {
+            expected: 4,
+            got: 3
+        })
+    );
+    assert_eq!(set.push(&[0.0; 4]), Err(VectorError::Zero));
+    assert_eq!(
+        set.push(&[1.0, f32::NAN, 0.0, 0.0]),
+        Err(VectorError::NotFinite { index: 1 })
+    );
+    assert!(set.is_empty() && set.get(0).is_none());
+    assert!(
+        set.search(&[1.0; 4], 3, Candidates::All, &ScanConfig::default())
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        set.search(&[1.0; 5], 3, Candidates::All, &ScanConfig::default())
+            .is_err()
+    );
+    assert!(
+        set.search(&[f32::NAN; 4], 3, Candidates::All, &ScanConfig::default())
+            .is_err()
+    );
+}
+
+#[test]
+fn memory_stays_small() {
+    assert_eq!(
+        VectorSet::new(256).unwrap().bytes_per_vector(),
+        256 + 4 + 32
+    );
+}
+
+#[test]
+fn the_exact_scan_is_exact() {
+    let set = filled(3000, 100);
+    for seed in 0..20 {
+        let query = unit(10_000 + seed, 100);
+        let hits = set
+            .search(&query, 10, Candidates::All, &ScanConfig::default())
+            .unwrap();
+        assert_eq!(slots(&hits), oracle(&set, &query, 10, 0..3000));
+    }
+}
+
+#[test]
+fn the_prefilter_finds_what_is_near() {
+    let set = filled(5000, 256);
+    for prefilter in [Prefilter::Hamming, Prefilter::Asymmetric] {
+        let config = ScanConfig {
+            exact_up_to: 100,
+            oversample: 0.04,
+            prefilter,
+            ..ScanConfig::default()
+        };
+        for slot in (0..5000).step_by(499) {
+            let mut query = unit(u64::from(slot) + 1, 256);
+            query
+                .iter_mut()
+                .zip(numbers(7, 256))
+                .for_each(|(x, noise)| *x += 0.03 * noise);
+            let hits = set.search(&query, 3, Candidates::All, &config).unwrap();
+            assert_eq!(hits[0].slot, slot, "{prefilter:?}");
+            assert!(hits[0].score > 0.8);
+        }
+    }
+}
+
+/// Vectors that share most of their length, as texts of one kind do.
+fn with_much_in_common(count: u64) -> VectorSet {
+    let mut set = VectorSet::new(256).unwrap();
+    let common = unit(77, 256);
+    for seed in 1..=count {
+        let v: Vec<f32> = unit(seed, 256)
+            .iter()
+            .zip(&common)
+            .map(|(x, c)| x + 2.0 * c)
+            .collect();
+        set.push(&v).unwrap();
+    }
+    set
+}
+
+#[test]
+fn recentring_makes_the_bits_tell_more() {
+    let mut set = with_much_in_common(6000);
+    let config = ScanConfig {
+        exact_up_to: 0,
+        oversample: 0.02,
+        rescore_factor: 1,
+        prefilter: Prefilter::Asymmetric,
+    };
+    let found = |set: &VectorSet| -> usize {
+        let queries = (0..20).map(|i| unit(90_000 + i, 256));
+        let right = |q: Vec<f32>| {
+            let hits = slots(&set.search(&q, 10, Candidates::All, &config).unwrap());
+            oracle(set, &q, 10, 0..6000)
+                .iter()
+                .filter(|s| hits.contains(s))
+                .count()
+        };
+        queries.map(right).sum()
+    };
+    let before = found(&set);
+    set.recentre();
+    let after = found(&set);
+    assert!(after > before + 20, "{before} of 200 before, {after} after");
+    // Later vectors get their bits from the same centre.
+    let late = set.push(&unit(5, 256)).unwrap();
+    assert_eq!(
+        set.search(&unit(5, 256), 1, Candidates::All, &config)
+            .unwrap()[0]
+            .slot,
+        late
+    );
+    VectorSet::new(3).unwrap().recentre();
+}
+
+#[test]
+fn filters_come_before_ranking() {
+    let set = filled(2000, 64);
+    let query = unit(99_999, 64);
+    let even: Vec<u32> = (0..2000).step_by(2).collect();
+    let mask = vec![0x5555_5555_5555_5555u64; 2000 / 64 + 1];
+    let expected = oracle(&set, &query, 10, even.iter().copied());
+    for exact_up_to in [0, 5000] {
+        // Oversampling everything makes the bits choose nothing away.
+        let config = ScanConfig {
+            exact_up_to,
+            oversample: 1.0,
+            ..ScanConfig::default()
+        };
+        let by_slots = set
+            .search(&query, 10, Candidates::Slots(&even), &config)
+            .unwrap();
+        let by_mask = set
+            .search(&query, 10, Candidates::Mask(&mask), &config)
+            .unwrap();
+        assert_eq!(slots(&by_slots), expected);
+        assert_eq!(by_mask, by_slots);
+    }
+    let few = set
+        .search(
+            &query,
+            10,
+            Candidates::Slots(&[5, 1999, 2000, 77_777]),
+            &ScanConfig::default(),
+        )
+        .unwrap();
+    assert_eq!(few.len(), 2, "slots that do not exist are not found");
+}
+
+#[test]
+fn ties_go_to_the_smaller_slot() {
+    let mut set = VectorSet::new(64).unwrap();
+    for _ in 0..600 {
+        set.push(&unit(1, 64)).unwrap();
+    }
+    for exact_up_to in [0, 1000] {
+        let config = ScanConfig {
+            exact_up_to,
+            ..ScanConfig::default()
+        };
+        let hits = set
+            .search(&unit(1, 64), 5, Candidates::All, &config)
+            .unwrap();
+        assert_eq!(slots(&hits), [0, 1, 2, 3, 4]);
+    }
+}
+
+#[test]
+fn removing_and_replacing_keep_the_rest() {
+    let mut set = filled(50, 70);
+    let last = set.get(49).map(|(c, s)| (c.to_vec(), s)).unwrap();
+    assert_eq!(set.swap_remove(10), Some(49));
+    assert_eq!(set.get(10), Some((last.0.as_slice(), last.1)));
+    assert_eq!((set.len(), set.swap_remove(49)), (49, None));
+    assert!(set.replace(3, &unit(1234, 70)).unwrap());
+    assert!(!set.replace(49, &unit(1234, 70)).unwrap());
+    for exact_up_to in [0, 1000] {
+        let config = ScanConfig {
+            exact_up_to,
+            oversample: 0.1,
+            ..ScanConfig::default()
+        };
+        for (seed, slot) in [(1234, 3), (50, 10), (1, 0)] {
+            let hits = set
+                .search(&unit(seed, 70), 1, Candidates::All, &config)
+                .unwrap();
+            assert_eq!(hits[0].slot, slot);
+        }
+    }
+}
+
+#[test]
+fn rescoring_sorts_by_full_vectors() {
+    let hits = [
+        Scored {
+            slot: 0,
+            score: 0.9,
+        },
+        Scored {
+            slot: 1,
+            score: 0.8,
+        },
+        Scored {
+            slot: 2,
+            score: 0.1,
+        },
+    ];
+    let full = [vec![0.5, 0.0], vec![0.7, 0.0]];
+    let again = rescore(&[1.0, 0.0], &hits, 2, |s| {
+        full.get(s as usize).map(Vec::as_slice)
+    });
+    assert_eq!(
+        again,
+        [
+            Scored {
+                slot: 1,
+                score: 0.7
+            },
+            Scored {
+                slot: 0,
+                score: 0.5
+            }
+        ]
+    );
+}
+
+#[test]
+fn this_machine_is_tested_beyond_scalar() {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        assert!(Level::all().contains(&Level::Avx2));
+    }
+    assert_eq!(Level::all()[0], Level::Scalar);
+}
+
+proptest! {
+    #[test]
+    fn every_level_gives_the_scalar_product(
+        dimension in 1usize..200,
+        bytes in proptest::collection::vec(any::<i8>(), 200 * 9),
+        picked in proptest::collection::vec(0u32..12, 0..20),
+    ) {
+        let (query, rows) = (&bytes[..dimension], &bytes[dimension..9 * dimension]);
+        let expected: Vec<i32> = picked.iter().map(|&s| {
+            let row = rows.chunks_exact(dimension).nth(s as usize)?;
+            Some(query.iter().zip(row).map(|(&x, &y)| i32::from(x) * i32::from(y)).sum())
+        }).map(|p| p.unwrap_or(i32::MIN)).collect();
+        for level in Level::all() {
+            let mut out = vec![0; picked.len()];
+            DotI8::at(level, query).products(rows, &picked, &mut out);
+            prop_assert_eq!(&out, &expected, "{:?}", level);
+        }
+    }
+
+    #[test]
+    fn every_level_gives_the_scalar_agreement(
+        words in 1usize..8,
+        codes in proptest::collection::vec(any::<u64>(), 8 * 9),
+        picked in proptest::collection::vec(0u32..12, 0..20),
+    ) {
+        let planes: [Vec<u64>; PLANES] = std::array::from_fn(|p| codes[p..p + words].to_vec());
+        let weighed = |code: &[u64]| (0..PLANES).map(|p| equal(&planes[p], code) << p).sum::<u32>();
+        for level in Level::all() {
+            let mut out = vec![0; picked.len()];
+            let hamming = Agreement::hamming(planes[0].clone()).with_level(level);
+            hamming.agreements(&codes, words, &picked, &mut out);
+            for (&slot, &got) in picked.iter().zip(&out) {
+                let code = codes.chunks_exact(words).nth(slot as usize);
+                prop_assert_eq!(got, code.map_or(u32::MAX, |c| equal(&planes[0], c)));
+                prop_assert!(got == u32::MAX || got as usize <= hamming.most());
+            }
+            Agreement::weighed(planes.clone()).with_level(level).agreements(&codes, words, &picked, &mut out);
+            for (&slot, &got) in picked.iter().zip(&out) {
+                let code = codes.chunks_exact(words).nth(slot as usize);
+                prop_assert_eq!(got, code.map_or(u32::MAX, weighed));
+            }
+        }
+    }
+
+    #[test]
+    fn top_k_is_a_sorted_beginning(scores in proptest::collection::vec(-3i8..3, 0..60), k in 0usize..20) {
+        let mut top = TopK::new(k);
+        let mut all: Vec<(f32, usize)> = scores.iter().map(|&s| f32::from(s)).zip(0..).collect();
+        for &(score, id) in all.iter().rev() {
+            top.push(score, id);
+            top.push(f32::NAN, id);
+        }
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        all.truncate(k);
+        prop_assert_eq!(top.into_sorted(), all);
+    }
+
+    #[test]
+    fn rounding_stays_within_half_a_step(values in proptest::collection::vec(-1e6f32..1e6, 1..80)) {
+        if let Ok(q) = quantise(&values) {
+            for (x, &code) in values.iter().zip(&q.codes) {
+                prop_assert!((x - f32::from(code) * q.scale).abs() <= q.scale * 0.501);
+            }
+        }
+    }
+
+    #[test]
+    fn any_search_is_sorted_distinct_and_among_the_candidates(
+        count in 0u64..300, dimension in 1usize..80, k in 0usize..20, exact_up_to in 0usize..300, seed: u64,
+    ) {
+        let set = filled(count, dimension);
+        let picked: Vec<u32> = (0..count as u32).filter(|s| s % 3 != 1).collect();
+        let config = ScanConfig { exact_up_to, ..ScanConfig::default() };
+        let hits = set.search(&unit(seed, dimension), k, Candidates::Slots(&picked), &config).unwrap();
+        prop_assert_eq!(hits.len(), k.min(picked.len()));
+        prop_assert!(hits.windows(2).all(|w| (-w[0].score, w[0].slot) < (-w[1].score, w[1].slot)));
+        prop_assert!(hits.iter().all(|h| picked.binary_search(&h.slot).is_ok()));
+    }
+}
+
+fn equal(a: &[u64], b: &[u64]) -> u32 {
+    a.iter()
+        .zip(b)
+        .map(|(x, y)| 64 - (x ^ y).count_ones())
+        .sum()
+}
