@@ -1,11 +1,10 @@
 //! Mnemon's outside world: stores, files and models behind the ports of `mnemon-core`.
-//!
-//! Adapters know ports, not verbs. [`open`] turns a URL into a store; it is the only list of them.
 
 mod health;
-mod open;
 mod store;
 
 pub use health::{Examination, Finding};
-pub use open::{Opened, SCHEMES, examine, open, repair};
-pub use store::sqlite::Sqlite;
+pub use store::jsonl::{Jsonl, Notices, Skipped};
+
+// In place of `open`, which comes with the merge.
+pub use store::jsonl::{examine as examine_jsonl, repair as repair_jsonl};

@@ -1,3 +1,3 @@
 //! The stores.
 
-pub(crate) mod sqlite;
+pub(crate) mod jsonl;
