@@ -85,3 +85,6 @@ impl Store for Ram {
         Ok(self.with(grant, |image| image.upkeep(grant, limit)).0)
     }
 }
+
+#[cfg(test)]
+mod tests;

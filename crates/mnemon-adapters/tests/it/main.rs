@@ -1,1 +1,3 @@
+//! The adapters from outside.
 
+mod jsonl;

@@ -100,6 +100,14 @@ impl State {
         let Some(log) = &mut self.log else {
             return Ok(());
         };
+        let metadata = file.metadata();
+        let metadata = metadata.map_err(|error| read_failed(&paths.log, error))?;
+        // Also true of a device, which has no size and may have no end.
+        if metadata.len() == log.reached.mark.offset {
+            log.reached.torn = 0;
+            self.notices.torn_bytes = 0;
+            return Ok(());
+        }
         let mut sink = Player {
             image: &mut self.image,
             notices: &mut self.notices,
