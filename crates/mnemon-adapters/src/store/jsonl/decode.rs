@@ -131,18 +131,18 @@ pub(super) fn decode_kept(line: &[u8], tenant: &Tenant) -> Result<Kept, Unread> 
     }
     let version = stamp.version;
     Ok(match effect(raw, stamp, tenant)? {
-        Effect::Write { entry, record } => Kept::Past(Past {
+        Effect::Write { entry, record } => Kept::Past(Box::new(Past {
             entry,
             id: record.id.clone(),
             version: record.version,
             record: Some(*record),
-        }),
-        Effect::Bury { entry, id } => Kept::Past(Past {
+        })),
+        Effect::Bury { entry, id } => Kept::Past(Box::new(Past {
             entry,
             id,
             version: version.ok_or_else(|| lacks("mnemon.version"))?,
             record: None,
-        }),
+        })),
         receipt @ Effect::Receipt { .. } => Kept::Receipt(receipt),
         Effect::Erase { .. } | Effect::Drop { .. } => {
             return Err(bad("such a line does not belong into a history".to_owned()));

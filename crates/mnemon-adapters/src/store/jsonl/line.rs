@@ -63,7 +63,7 @@ pub(super) struct HistoryRef {
 /// A line of the history file.
 #[derive(Debug)]
 pub(super) enum Kept {
-    Past(Past),
+    Past(Box<Past>),
     Receipt(Effect),
 }
 

@@ -339,7 +339,7 @@ impl Player<'_> {
         let read = walk_history(&path, history.bytes, self.tenant, |kept| match kept {
             Ok(Kept::Past(past)) => {
                 self.filed.seqs.insert(past.entry.seq);
-                self.image.restore_past(past);
+                self.image.restore_past(*past);
             }
             Ok(Kept::Receipt(effect)) => {
                 if let Effect::Receipt { key, at, .. } = &effect {

@@ -1,5 +1,6 @@
 //! Commits: to the image, to the end of the log, to the disk.
 
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -149,9 +150,12 @@ impl Folder {
         self.cut_tail(state, &file).map_err(failed)?;
         let mark = state.log.as_ref().map(|log| log.reached.mark);
         let mark = mark.unwrap_or_default();
-        let line_break: &[u8] = if mark.open_end { b"\n" } else { b"" };
+        let bytes = match mark.open_end {
+            true => Cow::Owned([b"\n", lines].concat()),
+            false => Cow::Borrowed(lines),
+        };
         let written = file
-            .write_all(&[line_break, lines].concat())
+            .write_all(&bytes)
             .and_then(|()| file.sync_data())
             .and_then(|()| match is_new {
                 true => self.paths.sync_folder(),
@@ -166,10 +170,10 @@ impl Folder {
             return Err(failed(error));
         }
         let count = lines.iter().filter(|byte| **byte == b'\n').count();
-        let bytes = (line_break.len() + lines.len()) as u64;
+        let mark = mark.after(bytes.len() as u64, count as u64);
         match &mut state.log {
-            Some(log) => log.reached.mark = mark.after(bytes, count as u64),
-            None => state.adopt(&self.paths, mark.after(bytes, count as u64)),
+            Some(log) => log.reached.mark = mark,
+            None => state.adopt(&self.paths, mark),
         }
         Ok(())
     }

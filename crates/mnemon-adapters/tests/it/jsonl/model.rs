@@ -208,8 +208,19 @@ impl Pair {
     }
 }
 
+/// Each case waits for the disk many times; PROPTEST_CASES asks for more.
+fn cases() -> ProptestConfig {
+    let mut config = ProptestConfig::default();
+    config.failure_persistence = None;
+    config.cases = match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => config.cases,
+        None => 32,
+    };
+    config
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(cases())]
 
     #[test]
     fn agrees_with_the_store_in_memory(steps in prop::collection::vec(a_step(), 1..40)) {
