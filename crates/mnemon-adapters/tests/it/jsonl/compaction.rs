@@ -107,6 +107,10 @@ fn a_crash_before_the_rename_changes_nothing() {
         // As if the power had gone after the history and the next log were written.
         fs::write(log(dir.path()), &old).unwrap();
         fs::write(dir.path().join("memory.jsonl.tmp"), &new).unwrap();
+        // It had got further than the next one will.
+        let mut history = fs::read(history_file(dir.path())).unwrap();
+        history.extend(b"{\"op\":\"add\",\"entry\":{\"id\":\"half");
+        fs::write(history_file(dir.path()), history).unwrap();
 
         let again = open(dir.path());
         assert_eq!(all(&again), before, "round {round}");
