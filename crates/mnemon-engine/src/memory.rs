@@ -104,7 +104,12 @@ impl Memory {
     }
 
     /// Takes the records and all that was derived from them out of sight; undo brings them back.
-    pub async fn forget(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
+    pub async fn forget(
+        &self,
+        ctx: &Ctx,
+        ids: &[Id],
+        key: Option<&str>,
+    ) -> Result<Receipt, Error> {
         let ops = ids.iter().cloned().map(Op::delete).collect();
         self.remove(ctx, ids, ops, Right::Write, key).await
     }

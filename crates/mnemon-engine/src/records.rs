@@ -74,9 +74,7 @@ impl Draft {
             origin: self.origin.unwrap_or(plain.origin),
             importance: self.importance.unwrap_or(plain.importance),
             created: self.created.unwrap_or(ctx.now),
-            expires: self
-                .expires
-                .or_else(|| retention.expiry(namespace, ctx.now)),
+            expires: self.expires.or_else(|| retention.expiry(namespace, ctx.now)),
             valid_from: self.valid_from,
             valid_to: self.valid_to,
             derived_from: self.derived_from,
