@@ -10,4 +10,5 @@ mod store;
 
 pub use health::{Examination, Finding};
 pub use open::{Opened, SCHEMES, examine, open, repair};
+pub use store::jsonl::{Jsonl, Notices, Skipped};
 pub use store::sqlite::Sqlite;

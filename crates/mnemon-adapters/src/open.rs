@@ -7,6 +7,7 @@ use mnemon_core::ram::Ram;
 use mnemon_core::{Invalid, Store, StoreError};
 
 use crate::health::{Examination, Finding};
+use crate::store::jsonl::{self, Jsonl};
 use crate::store::sqlite::{self, Sqlite};
 
 /// The schemes that [`open`] knows, each with an example and what it is for.
@@ -28,6 +29,7 @@ pub struct Opened {
 /// Which store a URL means.
 enum Place {
     Ram,
+    Jsonl(PathBuf),
     Sqlite(PathBuf),
 }
 
@@ -38,6 +40,7 @@ impl Place {
         let path = rest.strip_prefix("//").unwrap_or(rest);
         match scheme {
             "ram" if rest.is_empty() => Ok(Self::Ram),
+            "jsonl" if !path.is_empty() => Ok(Self::Jsonl(PathBuf::from(path))),
             "sqlite" if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
             _ => {
                 let known: Vec<&str> = SCHEMES.iter().map(|(form, _)| *form).collect();
@@ -58,6 +61,11 @@ impl Place {
 pub fn open(url: &str) -> Result<Opened, StoreError> {
     let (store, notices): (Arc<dyn Store>, _) = match Place::of(url)? {
         Place::Ram => (Arc::new(Ram::new()), Vec::new()),
+        Place::Jsonl(path) => {
+            let store = Jsonl::open(&path)?;
+            let notices = store.notices().sentences();
+            (Arc::new(store), notices)
+        }
         Place::Sqlite(path) => (Arc::new(Sqlite::open(&path)?), Vec::new()),
     };
     Ok(Opened { store, notices })
@@ -73,6 +81,7 @@ pub fn examine(url: &str) -> Result<Examination, StoreError> {
                 findings: vec![finding],
             });
         }
+        Place::Jsonl(path) => (path.clone(), jsonl::examine(&path)),
         Place::Sqlite(path) => (path.clone(), sqlite::examine(&path)),
     };
     findings.push(space(&path));
@@ -86,6 +95,7 @@ pub fn examine(url: &str) -> Result<Examination, StoreError> {
 pub fn repair(url: &str) -> Result<Vec<String>, StoreError> {
     match Place::of(url)? {
         Place::Ram => Ok(Vec::new()),
+        Place::Jsonl(path) => jsonl::repair(&path),
         Place::Sqlite(path) => sqlite::repair(&path),
     }
 }

@@ -1,3 +1,4 @@
 //! The stores.
 
+pub(crate) mod jsonl;
 pub(crate) mod sqlite;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-pub use image::{Effect, Image, Past};
+pub use image::{Committed, Effect, Image, Past, WayBack};
 
 use crate::{
     Batch, Capabilities, Change, Changes, Grant, Id, Match, Page, Probe, Receipt, Record, Right,
@@ -53,7 +53,7 @@ impl Store for Ram {
 
     async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
         self.with(grant, |image| image.commit(grant, batch))
-            .map(|(receipt, _)| receipt)
+            .map(|done| done.receipt)
     }
 
     async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
@@ -85,3 +85,6 @@ impl Store for Ram {
         Ok(self.with(grant, |image| image.upkeep(grant, limit)).0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,3 +37,10 @@ mnemon_testkit::conformance!(sqlite, OnDisk::fresh("sqlite"));
 fn sqlite_agrees_with_the_reference_on_random_operations() {
     mnemon_testkit::oracle::check_against_ram(|| OnDisk::fresh("sqlite"), rounds(200, 40));
 }
+
+mnemon_testkit::conformance!(jsonl, OnDisk::fresh("jsonl"));
+
+#[test]
+fn jsonl_agrees_with_the_reference_on_random_operations() {
+    mnemon_testkit::oracle::check_against_ram(|| OnDisk::fresh("jsonl"), rounds(200, 40));
+}

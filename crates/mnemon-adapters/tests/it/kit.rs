@@ -4,13 +4,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use mnemon_adapters::Finding;
 use mnemon_core::{
-    Ctx, Filter, Grant, Ids, Order, Policy, Record, Right, Scan, Store, Tenant, Time, limits,
+    Ctx, Filter, Grant, Ids, Order, Policy, Record, Right, Scan, Store, StoreError, Tenant, Time,
+    limits,
 };
 
 /// The stores on disk, as URLs of a fresh place in the folder.
 pub(crate) fn on_disk(folder: &Path) -> Vec<String> {
-    vec![format!("sqlite:{}", folder.join("m.db").display())]
+    vec![
+        format!("sqlite:{}", folder.join("m.db").display()),
+        format!("jsonl:{}", folder.join("log").display()),
+    ]
 }
 
 pub(crate) fn open(url: &str) -> Arc<dyn Store> {
@@ -89,4 +94,13 @@ pub(crate) fn rounds(full: u32, quick: u32) -> u32 {
     } else {
         quick
     }
+}
+
+pub(crate) fn examine_jsonl(folder: &Path) -> Vec<Finding> {
+    let url = format!("jsonl:{}", folder.display());
+    mnemon_adapters::examine(&url).unwrap().findings
+}
+
+pub(crate) fn repair_jsonl(folder: &Path) -> Result<Vec<String>, StoreError> {
+    mnemon_adapters::repair(&format!("jsonl:{}", folder.display()))
 }

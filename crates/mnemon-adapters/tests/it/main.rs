@@ -5,12 +5,15 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "test code: a failure should panic"
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "test code: a failure should panic, and a child talks to its parent"
 )]
 
 mod conformance;
 mod crash;
 mod full_disk;
+mod jsonl;
 mod kit;
 mod processes;
 mod purge;

@@ -53,10 +53,27 @@ pub enum Effect {
         at: Time,
         receipt: Receipt,
     },
+    /// History and receipts past their time.
+    Drop {
+        seqs: Vec<u64>,
+        keys: Vec<String>,
+    },
 }
 
+/// A commit on an image: what to answer, what to log, and how to take it back if the log fails.
+#[derive(Debug)]
+pub struct Committed {
+    pub receipt: Receipt,
+    pub effects: Vec<Effect>,
+    pub way_back: WayBack,
+}
+
+/// How to take a commit back. Commits are taken back newest first, or not at all.
+#[derive(Debug, Default)]
+pub struct WayBack(Vec<Step>);
+
 /// One tenant's memory, with the indexes that keep every operation off the full scan.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Image {
     rows: HashMap<Id, Row>,
     by_seq: BTreeMap<u64, Id>,
@@ -81,23 +98,79 @@ fn worth(record: &Record) -> (Namespace, u64, Time, u64) {
 impl Image {
     /// Does what the batch asks or nothing; says what it did, for a log. An image has no
     /// transactions, so a batch runs on the image itself with a way back.
-    pub fn commit(
-        &mut self,
-        grant: &Grant,
-        batch: Batch,
-    ) -> Result<(Receipt, Vec<Effect>), StoreError> {
+    pub fn commit(&mut self, grant: &Grant, batch: Batch) -> Result<Committed, StoreError> {
         let mut draft = Draft {
             image: self,
             effects: Vec::new(),
-            way_back: Vec::new(),
+            way_back: WayBack::default(),
         };
-        match commit::commit(grant, batch, &mut draft) {
-            Ok(receipt) => Ok((receipt, draft.effects)),
+        let done = commit::commit(grant, batch, &mut draft);
+        let (effects, way_back) = (draft.effects, draft.way_back);
+        match done {
+            Ok(receipt) => Ok(Committed {
+                receipt,
+                effects,
+                way_back,
+            }),
             Err(error) => {
-                draft.roll_back();
+                self.take_back(way_back);
                 Err(error)
             }
         }
+    }
+
+    /// Takes the newest commit back, as if it had never been.
+    pub fn take_back(&mut self, way_back: WayBack) {
+        for step in way_back.0.into_iter().rev() {
+            match step {
+                Step::Seq(seq) => self.last_seq = seq,
+                Step::Receipt(key) => {
+                    self.receipts.remove(&key);
+                }
+                Step::Written { id, replaced } => {
+                    self.unlink(&id);
+                    self.take_row(&id);
+                    if replaced {
+                        self.revive(&id);
+                    }
+                    self.link(&id);
+                }
+                Step::Buried(id) => {
+                    self.pop_past(&id);
+                    self.revive(&id);
+                }
+                Step::Erased { row, past } => self.put_back(row.map(|row| *row), past),
+            }
+        }
+    }
+
+    /// Makes the newest version in the history the current one again.
+    fn revive(&mut self, id: &Id) {
+        if let Some(past) = self.pop_past(id)
+            && let Some(record) = past.record
+        {
+            self.put_row(Row {
+                entry: past.entry,
+                record,
+            });
+        }
+    }
+
+    fn put_back(&mut self, row: Option<Row>, past: Vec<Past>) {
+        let newest = row.as_ref().map(|row| &row.record.id);
+        let Some(id) = newest
+            .or_else(|| past.first().map(|past| &past.id))
+            .cloned()
+        else {
+            return;
+        };
+        for past in past {
+            self.keep_past(past);
+        }
+        if let Some(row) = row {
+            self.put_row(row);
+        }
+        self.link(&id);
     }
 
     /// Plays one effect of a log.
@@ -112,6 +185,14 @@ impl Image {
                 self.receipts
                     .insert(key.name.clone(), Receipted { key, at, receipt });
             }
+            Effect::Drop { seqs, keys } => {
+                for seq in seqs {
+                    self.drop_past(seq);
+                }
+                for key in keys {
+                    self.receipts.remove(&key);
+                }
+            }
         }
     }
 
@@ -119,7 +200,7 @@ impl Image {
     /// it is, so that a history may be read twice.
     pub fn restore_past(&mut self, past: Past) {
         let seq = past.entry.seq;
-        let known = self.past.contains_key(&seq) || self.by_seq.contains_key(&seq);
+        let known = self.has_change(seq);
         self.last_seq = self.last_seq.max(seq);
         if !known {
             let id = past.id.clone();
@@ -129,15 +210,10 @@ impl Image {
         }
     }
 
-    /// The effects that rebuild the current records, in the order they were written.
-    #[must_use]
-    pub fn current_effects(&self) -> Vec<Effect> {
+    /// The current records with the changes that wrote them, in the order they were written.
+    pub fn current(&self) -> impl Iterator<Item = (&Entry, &Record)> {
         let rows = self.by_seq.values().filter_map(|id| self.rows.get(id));
-        rows.map(|row| Effect::Write {
-            entry: row.entry.clone(),
-            record: Box::new(row.record.clone()),
-        })
-        .collect()
+        rows.map(|row| (&row.entry, &row.record))
     }
 
     /// The effects that rebuild the receipts, by key.
@@ -157,6 +233,40 @@ impl Image {
     /// Replaced versions and deletions, oldest first.
     pub fn past(&self) -> impl Iterator<Item = &Past> {
         self.past.values()
+    }
+
+    /// Whether a current record or the history has this number.
+    #[must_use]
+    pub fn has_change(&self, seq: u64) -> bool {
+        self.has_past(seq) || self.by_seq.contains_key(&seq)
+    }
+
+    /// Whether this change is in the history as a replaced version or a deletion.
+    #[must_use]
+    pub fn has_past(&self, seq: u64) -> bool {
+        self.past.contains_key(&seq)
+    }
+
+    /// The record that is there now, expired or not.
+    #[must_use]
+    pub fn slot(&self, id: &Id) -> Option<Slot> {
+        self.rows.get(id).map(|row| Slot::of(&row.record))
+    }
+
+    /// The newest version under this id, a deletion included; 0 if there never was one.
+    #[must_use]
+    pub fn newest_version(&self, id: &Id) -> u64 {
+        match self.rows.get(id) {
+            Some(row) => row.record.version,
+            None => self.buried_version(id),
+        }
+    }
+
+    fn buried_version(&self, id: &Id) -> u64 {
+        let newest = self.past_of.get(id).and_then(|seqs| seqs.last());
+        newest
+            .and_then(|seq| self.past.get(seq))
+            .map_or(0, |past| past.version)
     }
 
     /// How many records there are, expired ones included.
@@ -325,7 +435,7 @@ impl Image {
         }
     }
 
-    /// A slice of housekeeping, and what it erased of current records, for a log.
+    /// A slice of housekeeping, and what it did, for a log.
     pub fn upkeep(&mut self, grant: &Grant, limit: usize) -> (Upkept, Vec<Effect>) {
         let mut done = Upkept::default();
         let mut effects = Vec::new();
@@ -336,21 +446,22 @@ impl Image {
             done.expired += 1;
             left -= 1;
         }
+        let mut seqs = Vec::new();
         if let Some(until) = grant.history_until() {
-            let replaced: Vec<u64> = self.replaced_before(until).take(left).collect();
-            for seq in replaced {
-                self.drop_past(seq);
-                done.history += 1;
-                left -= 1;
-            }
+            seqs.extend(self.replaced_before(until).take(left));
+            left -= seqs.len();
         }
         let oldest = grant.now().plus_days(-limits::RECEIPT_DAYS);
-        for key in self.receipts_before(oldest, left) {
-            self.receipts.remove(&key);
-            done.receipts += 1;
-            left -= 1;
-        }
+        let keys = self.receipts_before(oldest, left);
+        left -= keys.len();
+        done.history = seqs.len() as u64;
+        done.receipts = keys.len() as u64;
         done.more = left == 0;
+        if !seqs.is_empty() || !keys.is_empty() {
+            let effect = Effect::Drop { seqs, keys };
+            self.play(effect.clone());
+            effects.push(effect);
+        }
         (done, effects)
     }
 
@@ -404,8 +515,8 @@ impl Image {
                 entry: replaced.entry,
             });
         }
-        self.unlink(&record.id);
         let id = record.id.clone();
+        self.unlink(&id);
         self.put_row(Row { entry, record });
         self.link(&id);
     }
@@ -439,9 +550,28 @@ impl Image {
         row.is_some() || !seqs.is_empty()
     }
 
-    /// What the newest version of the record that is kept, current or deleted, was derived from.
-    /// The links of an id are always these.
-    fn sources(&self, id: &Id) -> Vec<Id> {
+    /// Forgets what the newest version of the record was derived from. Whoever changes which
+    /// version is the newest unlinks before and links after.
+    fn unlink(&mut self, id: &Id) {
+        for source in self.newest_sources(id) {
+            if let Some(derived) = self.derived.get_mut(&source) {
+                derived.remove(id);
+                if derived.is_empty() {
+                    self.derived.remove(&source);
+                }
+            }
+        }
+    }
+
+    /// Records what the newest version of the record, current or deleted, was derived from.
+    fn link(&mut self, id: &Id) {
+        for source in self.newest_sources(id) {
+            let derived = self.derived.entry(source).or_default();
+            derived.insert(id.clone());
+        }
+    }
+
+    fn newest_sources(&self, id: &Id) -> Vec<Id> {
         let newest = match self.rows.get(id) {
             Some(row) => Some(&row.record),
             None => self.past_of.get(id).and_then(|seqs| {
@@ -450,24 +580,8 @@ impl Image {
                     .find_map(|seq| self.past.get(seq)?.record.as_ref())
             }),
         };
-        newest.map_or_else(Vec::new, |record| record.derived_from.clone())
-    }
-
-    fn link(&mut self, id: &Id) {
-        for source in self.sources(id) {
-            self.derived.entry(source).or_default().insert(id.clone());
-        }
-    }
-
-    fn unlink(&mut self, id: &Id) {
-        for source in self.sources(id) {
-            if let Some(derived) = self.derived.get_mut(&source) {
-                derived.remove(id);
-                if derived.is_empty() {
-                    self.derived.remove(&source);
-                }
-            }
-        }
+        let sources = newest.map(|record| record.derived_from.clone());
+        sources.unwrap_or_default()
     }
 
     fn put_row(&mut self, row: Row) {
@@ -510,6 +624,16 @@ impl Image {
         self.past.insert(seq, past);
     }
 
+    /// Takes the newest change of the record out of the history.
+    fn pop_past(&mut self, id: &Id) -> Option<Past> {
+        let seqs = self.past_of.get_mut(id)?;
+        let seq = seqs.pop_last()?;
+        if seqs.is_empty() {
+            self.past_of.remove(id);
+        }
+        self.past.remove(&seq)
+    }
+
     fn drop_past(&mut self, seq: u64) {
         let Some(id) = self.past.get(&seq).map(|past| past.id.clone()) else {
             return;
@@ -530,24 +654,25 @@ fn clamped(millis: i64) -> Time {
     Time::EPOCH.plus_millis(millis)
 }
 
-/// The state of one id before a draft first touched it.
-struct Before {
-    id: Id,
-    row: Option<Row>,
-    past: Vec<Past>,
-}
-
 /// A batch that runs on the image and can be taken back.
 struct Draft<'a> {
     image: &'a mut Image,
     effects: Vec<Effect>,
-    way_back: Vec<Step>,
+    way_back: WayBack,
 }
 
 /// How to take one move back.
+#[derive(Debug)]
 enum Step {
-    /// Put the id back into this state.
-    Id(Box<Before>),
+    /// Take the record out, and bring back the version it replaced.
+    Written { id: Id, replaced: bool },
+    /// Bring the deleted record back.
+    Buried(Id),
+    /// Put back all that was erased.
+    Erased {
+        row: Option<Box<Row>>,
+        past: Vec<Past>,
+    },
     /// Forget the receipt.
     Receipt(String),
     /// Count from here.
@@ -555,59 +680,20 @@ enum Step {
 }
 
 impl Draft<'_> {
-    fn remember(&mut self, id: &Id) {
-        let image = &*self.image;
-        let row = image.rows.get(id).cloned();
-        let past: Vec<Past> = image
-            .past_of
-            .get(id)
-            .into_iter()
-            .flatten()
-            .filter_map(|seq| image.past.get(seq).cloned())
-            .collect();
-        let seq = image.last_seq;
-        self.way_back.push(Step::Seq(seq));
-        self.way_back.push(Step::Id(Box::new(Before {
-            id: id.clone(),
-            row,
-            past,
-        })));
-    }
-
-    fn roll_back(self) {
-        let image = self.image;
-        for step in self.way_back.into_iter().rev() {
-            match step {
-                Step::Seq(seq) => image.last_seq = seq,
-                Step::Receipt(key) => {
-                    image.receipts.remove(&key);
-                }
-                Step::Id(before) => {
-                    image.erase(&before.id);
-                    for past in before.past {
-                        image.keep_past(past);
-                    }
-                    if let Some(row) = before.row {
-                        image.put_row(row);
-                    }
-                    image.link(&before.id);
-                }
-            }
-        }
+    fn remember(&mut self, step: Step) {
+        let seq = self.image.last_seq;
+        self.way_back.0.push(Step::Seq(seq));
+        self.way_back.0.push(step);
     }
 }
 
 impl Tables for Draft<'_> {
     fn slot(&mut self, id: &Id) -> Result<Option<Slot>, StoreError> {
-        Ok(self.image.rows.get(id).map(|row| Slot::of(&row.record)))
+        Ok(self.image.slot(id))
     }
 
     fn buried_version(&mut self, id: &Id) -> Result<u64, StoreError> {
-        let image = &*self.image;
-        let newest = image.past_of.get(id).and_then(|seqs| seqs.last());
-        Ok(newest
-            .and_then(|seq| image.past.get(seq))
-            .map_or(0, |past| past.version))
+        Ok(self.image.buried_version(id))
     }
 
     fn last_seq(&mut self) -> Result<u64, StoreError> {
@@ -620,7 +706,10 @@ impl Tables for Draft<'_> {
         record: Record,
         _replaced: Option<Slot>,
     ) -> Result<(), StoreError> {
-        self.remember(&record.id);
+        self.remember(Step::Written {
+            id: record.id.clone(),
+            replaced: self.image.rows.contains_key(&record.id),
+        });
         self.effects.push(Effect::Write {
             entry: entry.clone(),
             record: Box::new(record.clone()),
@@ -630,7 +719,9 @@ impl Tables for Draft<'_> {
     }
 
     fn bury(&mut self, entry: &Entry, id: &Id, _slot: Slot) -> Result<(), StoreError> {
-        self.remember(id);
+        if self.image.rows.contains_key(id) {
+            self.remember(Step::Buried(id.clone()));
+        }
         self.effects.push(Effect::Bury {
             entry: entry.clone(),
             id: id.clone(),
@@ -640,7 +731,12 @@ impl Tables for Draft<'_> {
     }
 
     fn erase(&mut self, id: &Id) -> Result<bool, StoreError> {
-        self.remember(id);
+        let image = &*self.image;
+        let row = image.rows.get(id).cloned().map(Box::new);
+        let seqs = image.past_of.get(id).into_iter().flatten();
+        let past = seqs.filter_map(|seq| image.past.get(seq).cloned());
+        let past = past.collect();
+        self.remember(Step::Erased { row, past });
         self.effects.push(Effect::Erase { id: id.clone() });
         Ok(self.image.erase(id))
     }
@@ -688,7 +784,7 @@ impl Tables for Draft<'_> {
         at: Time,
         receipt: &Receipt,
     ) -> Result<(), StoreError> {
-        self.way_back.push(Step::Receipt(key.name.clone()));
+        self.way_back.0.push(Step::Receipt(key.name.clone()));
         let effect = Effect::Receipt {
             key: key.clone(),
             at,

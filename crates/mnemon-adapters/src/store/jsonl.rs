@@ -1,0 +1,194 @@
+//! An append-only log of JSON lines in a folder, readable by people and by the program that the
+//! format comes from.
+//!
+//! The whole memory of a tenant is held in an [`mnemon_core::ram::Image`]; the log is how it
+//! survives. A write is played on the image, appended to the log as lines that count only
+//! together, and acknowledged when the disk has it. Several processes may use one folder: whoever
+//! writes holds a lock and first reads what the others appended, and a reader looks at the size of
+//! the file to see whether it has missed something. `docs/formats.md` describes the lines.
+//!
+//! It is made for thousands of records, not for millions: opening reads the whole log, and a purge
+//! rewrites it.
+
+mod bad;
+mod compact;
+mod decode;
+mod disk;
+mod doctor;
+mod encode;
+mod folder;
+mod foreign;
+mod line;
+mod notices;
+mod reader;
+mod state;
+mod write;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use mnemon_core::ram::Image;
+use mnemon_core::{
+    Batch, Capabilities, Change, Changes, Grant, Id, Match, Page, Probe, Receipt, Record, Right,
+    Scan, Store, StoreError, Tally, Tenant, Upkept,
+};
+
+pub(crate) use doctor::{examine, repair};
+pub use notices::{Notices, Skipped};
+
+use folder::Folder;
+
+/// How many tenants are held in memory at once; others are read again when they are needed.
+const TENANTS_HELD: usize = 256;
+
+/// A store of JSON lines in a folder.
+#[derive(Debug, Clone)]
+pub struct Jsonl {
+    shelf: Arc<Shelf>,
+}
+
+#[derive(Debug)]
+struct Shelf {
+    root: PathBuf,
+    folders: Mutex<HashMap<Tenant, Arc<Folder>>>,
+}
+
+impl Jsonl {
+    /// Opens the folder and reads the default tenant's log, if there is one. The folder is made
+    /// by the first write.
+    pub fn open(root: &Path) -> Result<Self, StoreError> {
+        if root.exists() && !root.is_dir() {
+            return Err(StoreError::Foreign {
+                place: root.display().to_string(),
+                what: "it is a file; name the folder that holds memory.jsonl".to_owned(),
+            });
+        }
+        let shelf = Shelf {
+            root: root.to_owned(),
+            folders: Mutex::default(),
+        };
+        let folder = shelf.folder(&Tenant::default());
+        if root.is_dir() {
+            folder.look()?;
+        }
+        Ok(Self {
+            shelf: Arc::new(shelf),
+        })
+    }
+
+    /// What was noticed so far about the logs that were read.
+    #[must_use]
+    pub fn notices(&self) -> Notices {
+        let mut all = Notices::default();
+        for folder in self.shelf.held().values() {
+            all.join(&folder.notices());
+        }
+        all
+    }
+
+    /// Rewrites the tenant's log without its dead lines now, whether that is due or not.
+    pub fn compact(&self, tenant: &Tenant) -> Result<(), StoreError> {
+        self.shelf.folder(tenant).compact()
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        grant: &Grant,
+        work: impl FnOnce(&Image) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        grant.require(Right::Read)?;
+        let folder = self.shelf.folder(grant.tenant());
+        blocking(move || folder.read(work)).await
+    }
+}
+
+impl Shelf {
+    fn held(&self) -> MutexGuard<'_, HashMap<Tenant, Arc<Folder>>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn folder(&self, tenant: &Tenant) -> Arc<Folder> {
+        let mut folders = self.held();
+        if folders.len() >= TENANTS_HELD && !folders.contains_key(tenant) {
+            // A folder that nobody is using holds nothing that is not on the disk.
+            let idle = folders
+                .iter()
+                .find(|(_, folder)| Arc::strong_count(folder) == 1);
+            if let Some(tenant) = idle.map(|(tenant, _)| tenant.clone()) {
+                folders.remove(&tenant);
+            }
+        }
+        let made = || Arc::new(Folder::new(&self.root, tenant.clone()));
+        Arc::clone(folders.entry(tenant.clone()).or_insert_with(made))
+    }
+}
+
+/// Waits for the disk without holding up other tasks; where there is no runtime, there are none.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        return work();
+    };
+    match runtime.spawn_blocking(work).await {
+        Ok(answer) => answer,
+        Err(error) => Err(StoreError::Internal(error.to_string())),
+    }
+}
+
+#[async_trait]
+impl Store for Jsonl {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            backend: "jsonl",
+            durable: true,
+            shared: true,
+            words: false,
+            meaning: false,
+        }
+    }
+
+    async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
+        let folder = self.shelf.folder(grant.tenant());
+        let grant = grant.clone();
+        blocking(move || folder.apply(grant, batch)).await
+    }
+
+    async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
+        let (held, ids) = (grant.clone(), ids.to_vec());
+        self.read(grant, move |image| image.get(&held, &ids))
+            .await?
+    }
+
+    async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
+        let (held, scan) = (grant.clone(), scan.clone());
+        self.read(grant, move |image| image.scan(&held, &scan))
+            .await
+    }
+
+    async fn find(&self, _grant: &Grant, _probe: &Probe) -> Result<Vec<Match>, StoreError> {
+        Err(StoreError::Unsupported {
+            backend: "jsonl",
+            what: "search",
+        })
+    }
+
+    async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {
+        let (held, changes) = (grant.clone(), changes.clone());
+        self.read(grant, move |image| image.changes(&held, &changes))
+            .await
+    }
+
+    async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
+        let held = grant.clone();
+        self.read(grant, move |image| image.tally(&held)).await
+    }
+
+    async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
+        let folder = self.shelf.folder(grant.tenant());
+        let grant = grant.clone();
+        blocking(move || folder.upkeep(&grant, limit)).await
+    }
+}

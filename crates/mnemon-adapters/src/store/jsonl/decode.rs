@@ -1,0 +1,280 @@
+//! From the bytes of a line to what it says.
+
+use mnemon_core::commit::Entry;
+use mnemon_core::ram::{Effect, Past};
+use mnemon_core::{
+    Cause, Id, IdempotencyKey, Invalid, Kind, Namespace, Origin, Owner, Receipt, Record, Scope,
+    Tenant, Time,
+};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::foreign;
+use super::line::{ERASED, FORMAT, Header, Kept, Line, Part, Stamp, Unread};
+
+/// Milliseconds since 1970; JavaScript may write them as a float.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Millis(pub(super) i64);
+
+impl<'de> Deserialize<'de> for Millis {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?;
+        // A float beyond the range saturates, and is then refused as a time.
+        let millis = number.as_i64().or(number.as_f64().map(|ms| ms as i64));
+        Ok(Self(millis.unwrap_or(i64::MAX)))
+    }
+}
+
+impl Millis {
+    pub(super) fn time(self) -> Result<Time, Invalid> {
+        Time::from_millis(self.0)
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Raw {
+    pub(super) op: String,
+    pub(super) entry: Option<RawEntry>,
+    pub(super) id: Option<Id>,
+    pub(super) timestamp: Option<Millis>,
+    mnemon: Option<Stamp>,
+    header: Option<Header>,
+    key: Option<IdempotencyKey>,
+    receipt: Option<Receipt>,
+    #[serde(default)]
+    seqs: Vec<u64>,
+    #[serde(default)]
+    keys: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RawEntry {
+    pub(super) id: Id,
+    pub(super) namespace: Namespace,
+    pub(super) content: String,
+    pub(super) summary: Option<String>,
+    #[serde(default)]
+    pub(super) tags: Vec<String>,
+    pub(super) created_at: Millis,
+    pub(super) updated_at: Option<Millis>,
+    pub(super) expires_at: Option<Millis>,
+    pub(super) source: Option<String>,
+    pub(super) importance: Option<f64>,
+    pub(super) metadata: Option<Map<String, Value>>,
+    pub(super) record: Option<Extra>,
+}
+
+/// What the original has no field for.
+#[derive(Deserialize)]
+pub(super) struct Extra {
+    pub(super) v: i64,
+    #[serde(default)]
+    pub(super) owner: Owner,
+    pub(super) scope: Scope,
+    pub(super) kind: Kind,
+    /// The original needs a summary; this one was made for it and is not the record's own.
+    #[serde(default)]
+    pub(super) made_summary: bool,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) body: Option<Value>,
+    pub(super) origin: Origin,
+    pub(super) valid_from: Option<Time>,
+    pub(super) valid_to: Option<Time>,
+    pub(super) seq: u64,
+    pub(super) version: u64,
+    #[serde(default)]
+    pub(super) derived_from: Vec<Id>,
+    pub(super) superseded_by: Option<Id>,
+}
+
+/// A body that is there, even if it is `null`.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// Reads a line of the log of this tenant.
+pub(super) fn decode(line: &[u8], tenant: &Tenant) -> Result<Line, Unread> {
+    let mut raw = parse(line)?;
+    let stamp = raw.mnemon.take();
+    let stamp = match stamp {
+        Some(stamp) if stamp.v > FORMAT => return Err(Unread::TooNew(stamp.v)),
+        Some(stamp) => stamp,
+        None => return foreign::change(raw, tenant).map(Line::Foreign),
+    };
+    if raw.op == "header" {
+        let header = raw.header.ok_or_else(|| lacks("header"))?;
+        number("header.last_seq", header.last_seq)?;
+        number("header.generation", header.generation)?;
+        return Ok(Line::Header(header));
+    }
+    let [at, of] = stamp.part;
+    if at == 0 || at > of {
+        return Err(bad(format!("it says it is line {at} of {of}")));
+    }
+    let commit = stamp.commit;
+    let effect = effect(raw, stamp, tenant)?;
+    Ok(Line::Ours(Part {
+        effect,
+        commit,
+        at,
+        of,
+    }))
+}
+
+/// Reads a line of the history of this tenant.
+pub(super) fn decode_kept(line: &[u8], tenant: &Tenant) -> Result<Kept, Unread> {
+    let mut raw = parse(line)?;
+    let stamp = raw.mnemon.take().ok_or_else(|| lacks("mnemon"))?;
+    if stamp.v > FORMAT {
+        return Err(Unread::TooNew(stamp.v));
+    }
+    let version = stamp.version;
+    Ok(match effect(raw, stamp, tenant)? {
+        Effect::Write { entry, record } => Kept::Past(Box::new(Past {
+            entry,
+            id: record.id.clone(),
+            version: record.version,
+            record: Some(*record),
+        })),
+        Effect::Bury { entry, id } => Kept::Past(Box::new(Past {
+            entry,
+            id,
+            version: version.ok_or_else(|| lacks("mnemon.version"))?,
+            record: None,
+        })),
+        receipt @ Effect::Receipt { .. } => Kept::Receipt(receipt),
+        Effect::Erase { .. } | Effect::Drop { .. } => {
+            return Err(bad("such a line does not belong into a history".to_owned()));
+        }
+    })
+}
+
+fn parse(line: &[u8]) -> Result<Raw, Unread> {
+    let error = match serde_json::from_slice::<Raw>(line) {
+        Ok(raw) => return Ok(raw),
+        Err(error) => error,
+    };
+    if let Some(mended) = foreign::without_lone_surrogates(line)
+        && let Ok(raw) = serde_json::from_slice(&mended)
+    {
+        return Ok(raw);
+    }
+    // A later version may have changed the rest of the line, but not where its version stands.
+    #[derive(Deserialize)]
+    struct Peek {
+        mnemon: Version,
+    }
+    #[derive(Deserialize)]
+    struct Version {
+        v: i64,
+    }
+    match serde_json::from_slice::<Peek>(line) {
+        Ok(peek) if peek.mnemon.v > FORMAT => Err(Unread::TooNew(peek.mnemon.v)),
+        _ => Err(error.into()),
+    }
+}
+
+fn effect(raw: Raw, stamp: Stamp, tenant: &Tenant) -> Result<Effect, Unread> {
+    let at = raw.timestamp.ok_or_else(|| lacks("timestamp"))?.time()?;
+    Ok(match raw.op.as_str() {
+        "add" | "update" => {
+            let entry = entry(at, stamp)?;
+            let mut record = ours(raw.entry.ok_or_else(|| lacks("entry"))?, tenant)?;
+            record.seq = entry.seq;
+            Effect::Write {
+                entry,
+                record: Box::new(record),
+            }
+        }
+        "delete" => {
+            let id = raw.id.ok_or_else(|| lacks("id"))?;
+            match stamp.cause.as_deref() {
+                Some(ERASED) => Effect::Erase { id },
+                _ => Effect::Bury {
+                    entry: entry(at, stamp)?,
+                    id,
+                },
+            }
+        }
+        "receipt" => Effect::Receipt {
+            key: raw.key.ok_or_else(|| lacks("key"))?,
+            at,
+            receipt: raw.receipt.ok_or_else(|| lacks("receipt"))?,
+        },
+        "drop" => Effect::Drop {
+            seqs: raw.seqs,
+            keys: raw.keys,
+        },
+        other => return Err(unknown(other)),
+    })
+}
+
+fn entry(at: Time, stamp: Stamp) -> Result<Entry, Unread> {
+    let cause = stamp.cause.ok_or_else(|| lacks("mnemon.cause"))?;
+    let seq = stamp.seq.ok_or_else(|| lacks("mnemon.seq"))?;
+    Ok(Entry {
+        seq: number("mnemon.seq", seq)?,
+        commit: number("mnemon.commit", stamp.commit)?,
+        at,
+        actor: stamp.actor.ok_or_else(|| lacks("mnemon.actor"))?,
+        cause: cause.parse::<Cause>()?,
+    })
+}
+
+/// A record that we wrote. It keeps the limits, unless somebody changed the line by hand.
+pub(super) fn ours(raw: RawEntry, tenant: &Tenant) -> Result<Record, Unread> {
+    let extra = raw.record.ok_or_else(|| lacks("entry.record"))?;
+    if extra.v > FORMAT {
+        return Err(Unread::TooNew(extra.v));
+    }
+    let created = raw.created_at.time()?;
+    let record = Record {
+        v: mnemon_core::Format,
+        id: raw.id,
+        tenant: tenant.clone(),
+        owner: extra.owner,
+        scope: extra.scope,
+        kind: extra.kind,
+        namespace: raw.namespace,
+        content: raw.content,
+        summary: raw.summary.filter(|_| !extra.made_summary),
+        body: extra.body,
+        tags: raw.tags,
+        source: raw.source,
+        origin: extra.origin,
+        importance: raw.importance.unwrap_or(0.0),
+        created,
+        updated: raw.updated_at.map_or(Ok(created), Millis::time)?,
+        expires: raw.expires_at.map(Millis::time).transpose()?,
+        valid_from: extra.valid_from,
+        valid_to: extra.valid_to,
+        seq: extra.seq,
+        version: number("version", extra.version)?,
+        derived_from: extra.derived_from,
+        superseded_by: extra.superseded_by,
+        metadata: raw.metadata.unwrap_or_default(),
+    };
+    record.check()?;
+    Ok(record)
+}
+
+/// A number that can be counted on from, and that JavaScript can hold.
+fn number(field: &str, number: u64) -> Result<u64, Unread> {
+    if number < 1 << 53 {
+        return Ok(number);
+    }
+    Err(bad(format!("`{field}` is too large")))
+}
+
+pub(super) fn lacks(field: &str) -> Unread {
+    bad(format!("it lacks `{field}`"))
+}
+
+pub(super) fn unknown(op: &str) -> Unread {
+    bad(format!("`{}` is not an op", op.escape_debug()))
+}
+
+fn bad(why: String) -> Unread {
+    Unread::Bad(why)
+}

@@ -1,0 +1,274 @@
+//! The folder on the disk: names, locks, identity, and what its errors mean.
+
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use mnemon_core::{StoreError, Tenant};
+
+/// How long a call waits for other processes before it gives up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The files of one tenant.
+#[derive(Debug, Clone)]
+pub(super) struct Paths {
+    pub(super) folder: PathBuf,
+    pub(super) log: PathBuf,
+    /// Where the next log is written before it takes the place of this one.
+    pub(super) aside: PathBuf,
+    /// Lines that could not be read, kept for people.
+    pub(super) bad: PathBuf,
+    pub(super) bad_aside: PathBuf,
+    lock: PathBuf,
+}
+
+impl Paths {
+    /// The default tenant's log lies where the original has it, others in folders of their own.
+    pub(super) fn of(root: &Path, tenant: &Tenant) -> Self {
+        let folder = if *tenant == Tenant::default() {
+            root.to_owned()
+        } else {
+            tenants(root).join(tenant.as_str())
+        };
+        Self {
+            log: folder.join("memory.jsonl"),
+            aside: folder.join("memory.jsonl.tmp"),
+            bad: folder.join("memory.jsonl.bad"),
+            bad_aside: folder.join("memory.jsonl.bad.tmp"),
+            lock: folder.join("memory.lock"),
+            folder,
+        }
+    }
+
+    pub(super) fn history(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// History files other than `current`. One is left behind when a rewrite was cut short.
+    pub(super) fn histories_but(&self, current: Option<&str>) -> io::Result<Vec<PathBuf>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if generation_of(&name).is_some() && Some(&*name) != current {
+                found.push(entry.path());
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// The folder with a file in it that has just been made or renamed survives a power cut.
+    pub(super) fn sync_folder(&self) -> io::Result<()> {
+        sync_dir(&self.folder)
+    }
+}
+
+/// Where the folders of the tenants other than the default one are.
+pub(super) fn tenants(root: &Path) -> PathBuf {
+    root.join("tenants")
+}
+
+/// The name of the history that goes with this generation of the log.
+pub(super) fn history_name(generation: u64) -> String {
+    format!("history.{generation}.jsonl")
+}
+
+/// The generation in the name of a history file.
+pub(super) fn generation_of(name: &str) -> Option<u64> {
+    let number = name.strip_prefix("history.")?.strip_suffix(".jsonl")?;
+    number.parse().ok()
+}
+
+/// Makes the folder, and sees to it that it is still there after a power cut.
+pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let missing: Vec<&Path> = folder.ancestors().take_while(|dir| !dir.is_dir()).collect();
+    fs::create_dir_all(folder)?;
+    for dir in missing {
+        sync_dir(dir)?;
+        sync_dir(&parent(dir))?;
+    }
+    Ok(())
+}
+
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(unix)]
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    if dir.as_os_str().is_empty() {
+        return Ok(());
+    }
+    File::open(dir)?.sync_all()
+}
+
+/// Elsewhere a folder cannot be opened as a file; the file system orders its own entries.
+#[cfg(not(unix))]
+fn sync_dir(_dir: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Which file it is, however it was renamed. It holds as long as the file is kept open: only then
+/// its number is not given to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity(Vec<u64>);
+
+impl Identity {
+    #[cfg(unix)]
+    pub(super) fn of(_path: &Path, metadata: &Metadata) -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        Ok(Self(vec![metadata.dev(), metadata.ino()]))
+    }
+
+    /// The beginning of the file: its header counts the rewrites.
+    #[cfg(not(unix))]
+    pub(super) fn of(path: &Path, _metadata: &Metadata) -> io::Result<Self> {
+        use std::io::Read;
+        let mut head = Vec::new();
+        File::open(path)?.take(128).read_to_end(&mut head)?;
+        Ok(Self(head.into_iter().map(u64::from).collect()))
+    }
+}
+
+/// The file's metadata, if there is a file.
+pub(super) fn look(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the file if it is there. Whether it was.
+pub(super) fn remove(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A lock among processes, on a file of its own: the log itself is replaced by compaction. It is
+/// let go when it is dropped, or when the process ends in whatever way.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Nobody else reads or writes.
+    pub(super) fn exclusive(paths: &Paths) -> Result<Self, StoreError> {
+        let file = open_lock(&paths.lock).map_err(|error| write_failed(&paths.lock, error))?;
+        wait(file, &paths.lock, Mode::Exclusive)
+    }
+
+    /// Like [`Lock::exclusive`], but gives up at once when somebody is there.
+    pub(super) fn try_exclusive(paths: &Paths) -> Option<Self> {
+        let file = open_lock(&paths.lock).ok()?;
+        file.try_lock().ok()?;
+        Some(Self { _file: file })
+    }
+
+    /// Nobody writes. `None` where there is no lock file that can be opened: no writer of ours has
+    /// been here, or it is not for us to wait for one; what is half written is then not read.
+    pub(super) fn shared(paths: &Paths) -> Result<Option<Self>, StoreError> {
+        match File::open(&paths.lock) {
+            Ok(file) => wait(file, &paths.lock, Mode::Shared).map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.open(path)
+}
+
+#[derive(Clone, Copy)]
+enum Mode {
+    Exclusive,
+    Shared,
+}
+
+fn wait(file: File, path: &Path, mode: Mode) -> Result<Lock, StoreError> {
+    let tried = match mode {
+        Mode::Exclusive => file.try_lock(),
+        Mode::Shared => file.try_lock_shared(),
+    };
+    match tried {
+        Ok(()) => Ok(Lock { _file: file }),
+        Err(TryLockError::WouldBlock) => wait_patiently(file, path, mode),
+        Err(TryLockError::Error(error)) => Err(read_failed(path, error)),
+    }
+}
+
+/// The system's wait knows no time limit, so a thread waits. If it gets the lock too late, nobody
+/// takes the file from it and the lock is let go at once.
+fn wait_patiently(file: File, path: &Path, mode: Mode) -> Result<Lock, StoreError> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let waiting = std::thread::Builder::new().name("memory.lock".to_owned());
+    let spawned = waiting.spawn(move || {
+        let locked = match mode {
+            Mode::Exclusive => file.lock(),
+            Mode::Shared => file.lock_shared(),
+        };
+        // The receiver may have given up; then the file is closed here.
+        let _ = sender.send(locked.map(|()| Lock { _file: file }));
+    });
+    spawned.map_err(|error| read_failed(path, error))?;
+    match receiver.recv_timeout(PATIENCE) {
+        Ok(locked) => locked.map_err(|error| read_failed(path, error)),
+        Err(RecvTimeoutError::Timeout) => Err(StoreError::Busy {
+            place: path.display().to_string(),
+            seconds: PATIENCE.as_secs(),
+        }),
+        Err(RecvTimeoutError::Disconnected) => {
+            Err(StoreError::Internal("the lock's thread is gone".to_owned()))
+        }
+    }
+}
+
+/// What a failure to write means to the caller.
+pub(super) fn write_failed(path: &Path, error: io::Error) -> StoreError {
+    use io::ErrorKind as Kind;
+    let place = path.display().to_string();
+    match error.kind() {
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => StoreError::Full {
+            place,
+            source: Box::new(error),
+        },
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => StoreError::ReadOnly { place },
+        _ => read_failed(path, error),
+    }
+}
+
+/// What a failure to read means to the caller.
+pub(super) fn read_failed(path: &Path, error: io::Error) -> StoreError {
+    let place = path.display().to_string();
+    match error.kind() {
+        io::ErrorKind::NotADirectory => StoreError::Foreign {
+            place,
+            what: "a file stands where its folder should be".to_owned(),
+        },
+        io::ErrorKind::IsADirectory => StoreError::Foreign {
+            place,
+            what: "a folder stands where the file should be".to_owned(),
+        },
+        _ => StoreError::Unavailable {
+            place,
+            what: error.to_string(),
+            source: Box::new(error),
+        },
+    }
+}

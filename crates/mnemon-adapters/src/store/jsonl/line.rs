@@ -1,0 +1,114 @@
+//! One line of a log: ours, and those of the program that the format comes from.
+//!
+//! Our lines are the original's with more in them. `entry.record` holds what the original has no
+//! field for, `mnemon` says which change of which commit the line is; the original ignores both.
+
+use mnemon_core::ram::{Effect, Past};
+use mnemon_core::{Id, Invalid, Record, Time};
+use serde::{Deserialize, Serialize};
+
+/// The version of our part of the format.
+pub(super) const FORMAT: i64 = 1;
+
+/// The longest line that is read or written. The largest record there can be, every character of
+/// it escaped, fits.
+pub(super) const LINE_BYTES: usize = 128 * 1024 * 1024;
+
+/// What a line says.
+#[derive(Debug)]
+pub(super) enum Line {
+    /// A part of one of our commits.
+    Ours(Part),
+    /// A change by the original.
+    Foreign(Foreign),
+    /// The first line of a compacted log.
+    Header(Header),
+}
+
+/// One effect of a commit, and its place among the commit's lines.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) effect: Effect,
+    pub(super) commit: u64,
+    /// This is line `at` of `of`, from 1. A commit counts when all its lines are there.
+    pub(super) at: u64,
+    pub(super) of: u64,
+}
+
+/// A change that carries no numbers: they follow from its place in the log.
+#[derive(Debug)]
+pub(super) enum Foreign {
+    Put { at: Time, record: Box<Record> },
+    Delete { at: Time, id: Id },
+}
+
+/// What a compacted log must know that its lines do not say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Header {
+    /// Counts the rewrites, so that names of history files are never used twice.
+    pub(super) generation: u64,
+    pub(super) last_seq: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) history: Option<HistoryRef>,
+}
+
+/// Where the history is, and how much of that file counts: what lies beyond was appended by a
+/// compaction that never finished.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct HistoryRef {
+    pub(super) file: String,
+    pub(super) bytes: u64,
+}
+
+/// A line of the history file.
+#[derive(Debug)]
+pub(super) enum Kept {
+    Past(Box<Past>),
+    Receipt(Effect),
+}
+
+/// Why a line cannot be used.
+#[derive(Debug)]
+pub(super) enum Unread {
+    Bad(String),
+    /// A later version of this program wrote it.
+    TooNew(i64),
+}
+
+impl From<Invalid> for Unread {
+    fn from(invalid: Invalid) -> Self {
+        Self::Bad(invalid.to_string())
+    }
+}
+
+impl From<serde_json::Error> for Unread {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Bad(error.to_string())
+    }
+}
+
+/// Which change of which commit a line is.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stamp {
+    pub(super) v: i64,
+    #[serde(default)]
+    pub(super) commit: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) seq: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) actor: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cause: Option<String>,
+    /// A deletion's version, where the line before it is not there to count from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<u64>,
+    #[serde(default = "alone")]
+    pub(super) part: [u64; 2],
+}
+
+fn alone() -> [u64; 2] {
+    [1, 1]
+}
+
+/// The cause of a deletion that leaves nothing: no entry in the history, no way back.
+pub(super) const ERASED: &str = "erased";

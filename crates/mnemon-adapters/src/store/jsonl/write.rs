@@ -1,0 +1,339 @@
+//! Commits: to the image, to the end of the log, to the disk.
+
+use std::borrow::Cow;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mnemon_core::ram::{Effect, Image, WayBack};
+use mnemon_core::{Batch, Grant, Id, Op, Receipt, Right, StoreError, Upkept};
+
+use super::disk::{self, write_failed};
+use super::encode;
+use super::folder::Folder;
+use super::state::State;
+
+/// How many batches, and about how many bytes, go to the disk at once.
+const GROUP_JOBS: usize = 1000;
+const GROUP_BYTES: usize = 64 * 1024 * 1024;
+
+/// A log is compacted when more than half of its lines are dead, and at least this many.
+pub(super) const COMPACT_LINES: u64 = 1000;
+
+/// A batch on its way to the disk.
+#[derive(Debug)]
+pub(super) struct Job {
+    work: Mutex<Option<(Grant, Batch)>>,
+    answer: Mutex<Option<Result<Receipt, StoreError>>>,
+}
+
+impl Job {
+    fn finish(&self, answer: Result<Receipt, StoreError>) {
+        *lock(&self.answer) = Some(answer);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a group did not reach the disk.
+pub(super) enum Failed {
+    /// Nothing has changed.
+    Before(StoreError),
+    /// The new log is in place, but it is not certain that it stays. The state was forgotten.
+    After(StoreError),
+}
+
+/// Batches that go to the disk together.
+#[derive(Default)]
+struct Group {
+    done: Vec<(Arc<Job>, Receipt)>,
+    ways_back: Vec<WayBack>,
+    lines: Vec<u8>,
+    /// What was purged: no copy of it may stay.
+    purged: Vec<Id>,
+}
+
+impl Folder {
+    /// Applies the batch; several that come at once share one wait for the disk.
+    pub(super) fn apply(&self, grant: Grant, batch: Batch) -> Result<Receipt, StoreError> {
+        grant.require(Right::Write)?;
+        if !self.is_there() {
+            // A batch that is refused anyway shall not leave an empty folder behind.
+            Image::default().commit(&grant, batch.clone())?;
+        }
+        let job = Arc::new(Job {
+            work: Mutex::new(Some((grant, batch))),
+            answer: Mutex::default(),
+        });
+        lock(&self.queue).push_back(Arc::clone(&job));
+        let mut state = self.state_mut();
+        loop {
+            if let Some(answer) = lock(&job.answer).take() {
+                return answer;
+            }
+            if !self.run_group(&mut state) {
+                // Whoever took the batch from the queue did not live to answer.
+                return Err(StoreError::Internal("a write was abandoned".to_owned()));
+            }
+        }
+    }
+
+    /// Writes what is waiting. Whether there was anything.
+    fn run_group(&self, state: &mut State) -> bool {
+        let held = match self.hold(state) {
+            Ok(lock) => lock,
+            Err(error) => return self.fail_waiting(&error),
+        };
+        let mut group = Group::default();
+        let mut found = false;
+        while group.done.len() < GROUP_JOBS && group.lines.len() < GROUP_BYTES {
+            let Some(job) = lock(&self.queue).pop_front() else {
+                break;
+            };
+            found = true;
+            group.commit(job, &mut state.image);
+        }
+        self.finish(state, group);
+        self.compact_if_due(state);
+        drop(held);
+        found
+    }
+
+    fn finish(&self, state: &mut State, group: Group) {
+        let written = if group.lines.is_empty() {
+            Ok(())
+        } else if group.purged.is_empty() {
+            self.append(state, &group.lines).map_err(Failed::Before)
+        } else {
+            self.rewrite(state, &group.purged)
+        };
+        let error = match written {
+            Ok(()) => {
+                for (job, receipt) in group.done {
+                    job.finish(Ok(receipt));
+                }
+                return;
+            }
+            Err(Failed::Before(error)) => {
+                for way_back in group.ways_back.into_iter().rev() {
+                    state.image.take_back(way_back);
+                }
+                error
+            }
+            Err(Failed::After(error)) => error,
+        };
+        for (job, _) in group.done {
+            job.finish(Err(again(&error)));
+        }
+    }
+
+    fn fail_waiting(&self, error: &StoreError) -> bool {
+        let waiting: Vec<Arc<Job>> = lock(&self.queue).drain(..).collect();
+        for job in &waiting {
+            job.finish(Err(again(error)));
+        }
+        !waiting.is_empty()
+    }
+
+    /// Puts the lines at the end of the log and waits for the disk. When it fails, the log is as
+    /// it was, or ends in bytes that the next writer cuts off.
+    fn append(&self, state: &mut State, lines: &[u8]) -> Result<(), StoreError> {
+        let failed = |error| write_failed(&self.paths.log, error);
+        let is_new = state.log.is_none();
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&self.paths.log)
+            .map_err(failed)?;
+        self.cut_tail(state, &file).map_err(failed)?;
+        let mark = state.log.as_ref().map(|log| log.reached.mark);
+        let mark = mark.unwrap_or_default();
+        let bytes = match mark.open_end {
+            true => Cow::Owned([b"\n", lines].concat()),
+            false => Cow::Borrowed(lines),
+        };
+        let written = file
+            .write_all(&bytes)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| match is_new {
+                true => self.paths.sync_folder(),
+                false => Ok(()),
+            });
+        if let Err(error) = written {
+            // If this fails as well, what was written is either torn or was never acknowledged.
+            let _ = file.set_len(mark.offset).and_then(|()| file.sync_data());
+            if is_new {
+                let _ = disk::remove(&self.paths.log);
+            }
+            return Err(failed(error));
+        }
+        let count = lines.iter().filter(|byte| **byte == b'\n').count();
+        let mark = mark.after(bytes.len() as u64, count as u64);
+        match &mut state.log {
+            Some(log) => log.reached.mark = mark,
+            None => state.adopt(&self.paths, mark),
+        }
+        Ok(())
+    }
+
+    /// Takes off what an interrupted write left at the end.
+    fn cut_tail(&self, state: &mut State, file: &std::fs::File) -> io::Result<()> {
+        let Some(log) = &mut state.log else {
+            return Ok(());
+        };
+        if log.reached.torn > 0 {
+            file.set_len(log.reached.mark.offset)?;
+            file.sync_data()?;
+            state.notices.cut_bytes += log.reached.torn;
+            state.notices.torn_bytes = 0;
+            log.reached.torn = 0;
+        }
+        Ok(())
+    }
+
+    /// The batch is on the disk by now, so a compaction that fails is a notice, not an error.
+    fn compact_if_due(&self, state: &mut State) {
+        if !state.is_due() {
+            return;
+        }
+        let Err(Failed::Before(error) | Failed::After(error)) = self.rewrite(state, &[]) else {
+            state.notices.not_compacted = None;
+            return;
+        };
+        state.notices.not_compacted = Some(error.to_string());
+        state.compact_after = state.dead_lines() + COMPACT_LINES;
+    }
+
+    /// A slice of housekeeping.
+    pub(super) fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
+        grant.require(Right::Write)?;
+        if !self.is_there() {
+            return Ok(Upkept::default());
+        }
+        let mut state = self.state_mut();
+        let state = &mut *state;
+        let _lock = self.hold(state)?;
+        let (mut done, effects) = state.image.upkeep(grant, limit);
+        if let Err(error) = self.log_upkeep(state, grant, &effects) {
+            *state = State::default();
+            return Err(error);
+        }
+        if state.is_due() {
+            self.rewrite(state, &[]).map_err(Failed::error)?;
+            done.compacted = true;
+        }
+        Ok(done)
+    }
+
+    fn log_upkeep(
+        &self,
+        state: &mut State,
+        grant: &Grant,
+        effects: &[Effect],
+    ) -> Result<(), StoreError> {
+        if effects.is_empty() {
+            return Ok(());
+        }
+        let mut lines = Vec::new();
+        encode::commit(effects, grant.now(), &mut lines)?;
+        self.append(state, &lines)
+    }
+
+    /// Rewrites the log now, whether it is due or not.
+    pub(super) fn compact(&self) -> Result<(), StoreError> {
+        if !self.is_there() {
+            return Ok(());
+        }
+        let mut state = self.state_mut();
+        let _lock = self.hold(&mut state)?;
+        self.rewrite(&mut state, &[]).map_err(Failed::error)
+    }
+}
+
+impl Failed {
+    pub(super) fn error(self) -> StoreError {
+        match self {
+            Self::Before(error) | Self::After(error) => error,
+        }
+    }
+}
+
+impl State {
+    fn is_due(&self) -> bool {
+        let Some(log) = &self.log else {
+            return false;
+        };
+        let dead = self.dead_lines();
+        dead >= COMPACT_LINES.max(self.compact_after) && dead * 2 > log.reached.mark.lines
+    }
+}
+
+impl Group {
+    fn commit(&mut self, job: Arc<Job>, image: &mut Image) {
+        let Some((grant, batch)) = lock(&job.work).take() else {
+            return;
+        };
+        let purges = batch.ops.iter().any(|op| matches!(op, Op::Purge { .. }));
+        let done = match image.commit(&grant, batch) {
+            Ok(done) => done,
+            Err(error) => return job.finish(Err(error)),
+        };
+        let start = self.lines.len();
+        if let Err(error) = encode::commit(&done.effects, grant.now(), &mut self.lines) {
+            self.lines.truncate(start);
+            image.take_back(done.way_back);
+            return job.finish(Err(error));
+        }
+        if purges {
+            let erased = done.effects.into_iter().filter_map(|effect| match effect {
+                Effect::Erase { id } => Some(id),
+                _ => None,
+            });
+            self.purged.extend(erased);
+        }
+        self.ways_back.push(done.way_back);
+        self.done.push((job, done.receipt));
+    }
+}
+
+/// The same error for another who waited for the same write.
+fn again(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::Full { place, source } => StoreError::Full {
+            place: place.clone(),
+            source: source.to_string().into(),
+        },
+        StoreError::Busy { place, seconds } => StoreError::Busy {
+            place: place.clone(),
+            seconds: *seconds,
+        },
+        StoreError::TooNew {
+            place,
+            found,
+            known,
+        } => StoreError::TooNew {
+            place: place.clone(),
+            found: *found,
+            known: *known,
+        },
+        StoreError::Foreign { place, what } => StoreError::Foreign {
+            place: place.clone(),
+            what: what.clone(),
+        },
+        StoreError::ReadOnly { place } => StoreError::ReadOnly {
+            place: place.clone(),
+        },
+        StoreError::Unavailable {
+            place,
+            what,
+            source,
+        } => StoreError::Unavailable {
+            place: place.clone(),
+            what: what.clone(),
+            source: source.to_string().into(),
+        },
+        other => StoreError::Internal(other.to_string()),
+    }
+}
