@@ -72,6 +72,7 @@ macro_rules! conformance {
                     a_failed_batch_leaves_its_key_free
                     a_key_must_be_a_line
                     a_key_is_free_again_after_its_time
+                    the_oldest_keys_go_first
                 }
                 expiry {
                     an_expired_record_is_invisible_at_once
