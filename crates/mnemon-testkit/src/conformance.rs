@@ -72,6 +72,7 @@ macro_rules! conformance {
                     a_failed_batch_leaves_its_key_free
                     a_key_must_be_a_line
                     a_key_is_free_again_after_its_time
+                    the_oldest_keys_go_first
                 }
                 expiry {
                     an_expired_record_is_invisible_at_once
@@ -81,6 +82,7 @@ macro_rules! conformance {
                     writes_clear_a_little
                     a_put_over_an_expired_record_starts_anew
                     an_expired_record_is_absent_to_expectations
+                    at_its_last_moment_a_record_is_there
                     a_later_expiry_keeps_the_record
                     a_version_that_expired_is_not_shown_as_history
                     what_is_expired_when_written_is_never_seen
@@ -91,6 +93,7 @@ macro_rules! conformance {
                     expired_notes_go_before_all_others
                     only_notes_count
                     each_namespace_has_its_own_cap
+                    expired_notes_make_room_in_their_own_namespace
                     an_update_evicts_nothing
                     a_lower_cap_evicts_many
                     a_weak_newcomer_goes_at_once
@@ -134,6 +137,7 @@ macro_rules! conformance {
                     pruning_is_limited_and_starts_with_the_oldest
                     pruning_takes_deleted_records_whole
                     pruned_links_are_gone
+                    pruning_keeps_the_links_of_what_is_left
                 }
                 tenants {
                     one_id_in_two_tenants_is_two_records

@@ -65,6 +65,9 @@ pub async fn only_notes_count(s: Subject) {
     let receipt = s.done(&g, vec![Op::put(note("c"))]).await;
     assert_eq!(receipt.evicted, [id("a")]);
     assert_eq!(s.tally(&g).await.records(), 8);
+    let lower = capped(0, None, Some(1));
+    let receipt = s.done(&lower, vec![Op::put(fact("f10"))]).await;
+    assert!(receipt.evicted.is_empty(), "no note came in");
 }
 
 pub async fn each_namespace_has_its_own_cap(s: Subject) {
@@ -80,6 +83,14 @@ pub async fn each_namespace_has_its_own_cap(s: Subject) {
         .done(&uncapped, vec![Op::put(note("s3").short_term())])
         .await;
     assert!(receipt.evicted.is_empty());
+}
+
+pub async fn expired_notes_make_room_in_their_own_namespace(s: Subject) {
+    let records = [note("short").short_term().until(at(5)), note("weak")];
+    s.put(&grant(at(0)), records).await;
+    let later = capped(6, Some(1), Some(1));
+    let receipt = s.done(&later, vec![Op::put(note("new"))]).await;
+    assert_eq!(receipt.evicted, [id("weak")]);
 }
 
 pub async fn an_update_evicts_nothing(s: Subject) {

@@ -119,6 +119,20 @@ pub async fn an_expired_record_is_absent_to_expectations(s: Subject) {
     assert_eq!(s.names(&later).await, ["a"]);
 }
 
+pub async fn at_its_last_moment_a_record_is_there(s: Subject) {
+    let brief = |name| note(name).until(at(5));
+    let records = [brief("a"), brief("b"), brief("c").made_from(&["b"])];
+    s.put(&grant(at(0)), records).await;
+    let ops = vec![
+        Op::put_if(note("a"), Expect::Version(1)),
+        Op::delete(id("b")),
+    ];
+    let receipt = s.done(&grant(at(5)), ops).await;
+    let fates: Vec<&Fate> = receipt.items.iter().map(|item| &item.fate).collect();
+    assert_eq!(fates, [&Fate::Updated { version: 2 }, &Fate::Deleted]);
+    assert_eq!(receipt.cascaded, [id("c")]);
+}
+
 pub async fn a_later_expiry_keeps_the_record(s: Subject) {
     let g = grant(at(0));
     s.put(&g, [note("a").until(at(5)), note("b").until(at(5))])

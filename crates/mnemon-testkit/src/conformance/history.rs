@@ -284,3 +284,16 @@ pub async fn pruned_links_are_gone(s: Subject) {
     assert!(s.delete(&on_day(9), "a").await.cascaded.is_empty());
     assert!(s.has(&on_day(9), "b").await);
 }
+
+pub async fn pruning_keeps_the_links_of_what_is_left(s: Subject) {
+    let twice = |name| [note(name).made_from(&["a"]), note(name).made_from(&["a"])];
+    s.put(&on_day(0), [note("a")]).await;
+    s.put(&on_day(0), twice("live")).await;
+    s.put(&on_day(0), twice("gone")).await;
+    s.delete(&on_day(0), "gone").await;
+    // The first version of each; of the deleted one the second is left.
+    assert_eq!(s.upkeep(&keeping(1, 9), 2).await.history, 2);
+    assert_eq!(s.delete(&on_day(9), "a").await.cascaded, [id("live")]);
+    let receipt = s.purge(&on_day(9), "a").await;
+    assert_eq!(receipt.cascaded, [id("gone"), id("live")]);
+}

@@ -100,3 +100,18 @@ pub async fn a_key_is_free_again_after_its_time(s: Subject) {
     s.done(&later, keyed(note("b"), "k", "2")).await;
     assert!(s.has(&later, "a").await && s.has(&later, "b").await);
 }
+
+pub async fn the_oldest_keys_go_first(s: Subject) {
+    let names = ["d", "a", "f", "c", "b", "e"];
+    for (n, name) in names.iter().enumerate() {
+        // Two moments; within one it goes by the key, so that all stores agree.
+        let g = grant(at(if n < 3 { 1 } else { 0 }));
+        s.done(&g, keyed(note("x"), name, "1")).await;
+    }
+    let later = grant(at(9).plus_days(limits::RECEIPT_DAYS));
+    for gone in ["b", "c", "e", "a", "d", "f"] {
+        let upkept = s.upkeep(&later, 1).await;
+        assert_eq!((upkept.receipts, upkept.more), (1, true));
+        s.done(&later, keyed(note("y"), gone, "2")).await;
+    }
+}
