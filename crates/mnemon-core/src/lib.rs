@@ -28,10 +28,12 @@
 pub mod commit;
 pub mod embed;
 pub mod files;
+pub mod index;
 pub mod limits;
 pub mod llm;
 pub mod longterm;
 pub mod ram;
+pub mod rank;
 pub mod text;
 pub mod vector;
 
@@ -42,6 +44,7 @@ mod message;
 mod owner;
 mod policy;
 mod query;
+mod recall;
 mod record;
 mod scope;
 mod store;
@@ -54,10 +57,11 @@ pub use message::{Block, Media, Message, Role};
 pub use owner::{Owner, Tenant};
 pub use policy::{Caps, Denied, Grant, Policy, Right, Rights};
 pub use query::{Cursor, Filter, Order, Page, Scan};
+pub use recall::{Candidate, Embedding, Probe, Recall};
 pub use record::{Format, Record};
 pub use scope::{Kind, Namespace, Origin, Scope};
 pub use store::{
-    Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, IdempotencyKey, Match, Op,
-    Outcome, Probe, Receipt, Store, StoreError, Tally, Upkept,
+    Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, IdempotencyKey, Op, Outcome,
+    Receipt, Store, StoreError, Tally, Upkept,
 };
 pub use time::Time;

@@ -41,3 +41,9 @@ pub const CHANGES: usize = 1000;
 pub const EXPIRED_PER_WRITE: usize = 8;
 /// Nesting of JSON in body and metadata.
 pub const JSON_DEPTH: usize = 100;
+/// Speakers that a question may name.
+pub const SPEAKERS: usize = 1000;
+/// A query, in bytes of UTF-8.
+pub const QUERY_BYTES: usize = 64 * 1024;
+/// Records that one search returns at the most.
+pub const HITS: usize = 1000;

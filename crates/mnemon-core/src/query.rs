@@ -56,6 +56,12 @@ impl Filter {
             .any(|tag| folded.contains(&tag.to_lowercase()))
     }
 
+    /// Whether it asks for something that only the whole record tells.
+    #[must_use]
+    pub fn needs_records(&self) -> bool {
+        self.owner.flow.is_some() || self.owner.node.is_some() || self.source.is_some()
+    }
+
     /// Whether nothing is asked for, so that every record is meant.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The reference store: everything in memory. It is the oracle that the other stores are compared
 //! with, and its [`Image`] is the working memory of the JSONL store.
 
+mod finder;
 mod image;
 
 use std::collections::HashMap;
@@ -8,17 +9,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
+pub use finder::{Finder, stored, wrong_vector};
 pub use image::{Committed, Effect, Image, Past, WayBack};
 
+use crate::embed::ModelId;
 use crate::{
-    Batch, Capabilities, Change, Changes, Grant, Id, Match, Page, Probe, Receipt, Record, Right,
-    Scan, Store, StoreError, Tally, Tenant, Upkept,
+    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Id, Page, Probe, Recall,
+    Receipt, Record, Right, Scan, Store, StoreError, Tally, Tenant, Upkept,
 };
 
 /// A store that lives as long as the process.
 #[derive(Debug, Default)]
 pub struct Ram {
-    images: Mutex<HashMap<Tenant, Image>>,
+    images: Mutex<HashMap<Tenant, Searched>>,
+}
+
+/// An image, and the index that follows it.
+#[derive(Debug, Default)]
+struct Searched {
+    image: Image,
+    finder: Finder,
 }
 
 impl Ram {
@@ -29,6 +39,10 @@ impl Ram {
     }
 
     fn with<T>(&self, grant: &Grant, work: impl FnOnce(&mut Image) -> T) -> T {
+        self.search(grant, |searched| work(&mut searched.image))
+    }
+
+    fn search<T>(&self, grant: &Grant, work: impl FnOnce(&mut Searched) -> T) -> T {
         let mut images = lock(&self.images);
         work(images.entry(grant.tenant().clone()).or_default())
     }
@@ -40,20 +54,62 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[async_trait]
+impl Recall for Ram {
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
+        self.search(grant, |Searched { image, finder }| {
+            finder.find(image, grant, probe)
+        })
+    }
+
+    async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
+        self.search(grant, |Searched { image, finder }| finder.speakers(image))
+    }
+
+    async fn lacking(
+        &self,
+        grant: &Grant,
+        model: &ModelId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.search(grant, |Searched { image, finder }| {
+            finder.lacking(image, grant, model, after, limit)
+        })
+    }
+
+    async fn embed(
+        &self,
+        grant: &Grant,
+        vectors: Vec<(u64, Embedding)>,
+    ) -> Result<usize, StoreError> {
+        grant.require(Right::Write)?;
+        self.search(grant, |Searched { image, finder }| {
+            finder.embed(image, vectors)
+        })
+    }
+}
+
+#[async_trait]
 impl Store for Ram {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             backend: "ram",
             durable: false,
             shared: false,
-            words: false,
-            meaning: false,
+            keeps_vectors: true,
         }
     }
 
-    async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
-        self.with(grant, |image| image.commit(grant, batch))
-            .map(|done| done.receipt)
+    async fn apply(&self, grant: &Grant, mut batch: Batch) -> Result<Receipt, StoreError> {
+        let vectors = std::mem::take(&mut batch.vectors);
+        for (_, embedding) in &vectors {
+            stored(embedding)?;
+        }
+        self.search(grant, |Searched { image, finder }| {
+            let done = image.commit(grant, batch)?;
+            finder.expect(vectors);
+            Ok(done.receipt)
+        })
     }
 
     async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
@@ -63,13 +119,6 @@ impl Store for Ram {
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
         grant.require(Right::Read)?;
         Ok(self.with(grant, |image| image.scan(grant, scan)))
-    }
-
-    async fn find(&self, _grant: &Grant, _probe: &Probe) -> Result<Vec<Match>, StoreError> {
-        Err(StoreError::Unsupported {
-            backend: "ram",
-            what: "search",
-        })
     }
 
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Cursor, Denied, ErrorKind, Filter, Grant, Id, Invalid, Kind, Namespace, Page, Record, Scan,
-    Scope, Time, limits,
+    Cursor, Denied, Embedding, ErrorKind, Grant, Id, Invalid, Kind, Namespace, Page, Recall,
+    Record, Scan, Scope, Time, limits,
 };
 
 /// A place where records are kept.
@@ -17,7 +17,7 @@ use crate::{
 /// store over its own tables, inside its own transaction. `mnemon-testkit` holds the suite that
 /// each must pass.
 #[async_trait]
-pub trait Store: Send + Sync {
+pub trait Store: Recall {
     /// What this backend can do. Constant for the life of the store.
     fn capabilities(&self) -> Capabilities;
 
@@ -31,9 +31,6 @@ pub trait Store: Send + Sync {
 
     /// A page of live records in order.
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError>;
-
-    /// The best matches of one arm of a search, best first.
-    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Match>, StoreError>;
 
     /// What was changed, newest first, with the record before and after.
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError>;
@@ -55,10 +52,8 @@ pub struct Capabilities {
     pub durable: bool,
     /// Several processes may use it at once.
     pub shared: bool,
-    /// It answers [`Probe::Words`].
-    pub words: bool,
-    /// It answers [`Probe::Meaning`].
-    pub meaning: bool,
+    /// It keeps vectors; otherwise they are made anew when the store was opened.
+    pub keeps_vectors: bool,
 }
 
 /// Changes that happen together or not at all, in order.
@@ -70,6 +65,9 @@ pub struct Batch {
     pub key: Option<IdempotencyKey>,
     /// The commit that this batch takes back, for the history.
     pub undoes: Option<u64>,
+    /// Vectors of records that the batch puts. They are not needed: a record without one is found
+    /// by its words, and gets one later.
+    pub vectors: Vec<(Id, Embedding)>,
 }
 
 impl Batch {
@@ -91,8 +89,7 @@ impl From<Vec<Op>> for Batch {
     fn from(ops: Vec<Op>) -> Self {
         Self {
             ops,
-            key: None,
-            undoes: None,
+            ..Self::default()
         }
     }
 }
@@ -377,31 +374,6 @@ pub struct Upkept {
     pub compacted: bool,
     /// Whether there is more to do.
     pub more: bool,
-}
-
-/// One arm of a search.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Probe {
-    /// By analysed words.
-    Words {
-        filter: Filter,
-        terms: Vec<String>,
-        limit: usize,
-    },
-    /// By nearness of vectors of one model.
-    Meaning {
-        filter: Filter,
-        model: String,
-        vector: Vec<f32>,
-        limit: usize,
-    },
-}
-
-/// A record that an arm found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Match {
-    pub id: Id,
-    pub score: f32,
 }
 
 /// Why a store did not do what it was asked.

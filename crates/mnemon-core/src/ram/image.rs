@@ -216,6 +216,19 @@ impl Image {
         rows.map(|row| (&row.entry, &row.record))
     }
 
+    /// The current record that this change wrote, if it still is current.
+    #[must_use]
+    pub fn by_seq(&self, seq: u64) -> Option<&Record> {
+        let row = self.rows.get(self.by_seq.get(&seq)?)?;
+        Some(&row.record)
+    }
+
+    /// Current records written after this change, in order.
+    pub fn written_after(&self, seq: u64) -> impl Iterator<Item = &Record> {
+        let ids = self.by_seq.range(seq + 1..).map(|(_, id)| id);
+        ids.filter_map(|id| Some(&self.rows.get(id)?.record))
+    }
+
     /// The effects that rebuild the receipts, by key.
     #[must_use]
     pub fn receipt_effects(&self) -> Vec<Effect> {

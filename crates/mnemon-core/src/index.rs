@@ -1,0 +1,237 @@
+//! The search index of one tenant, in memory: words, vectors, and who said what after what.
+//!
+//! It is a cache of records and never the truth: a store fills it from what it keeps, and every
+//! hit is fetched again before it is shown. Documents are numbered as they come; their numbers
+//! follow their `seq`, so that a document is found by bisection.
+//!
+//! A message is understood by its neighbours: each of the two before and after it in its session
+//! lends it a share of its words and of its nearness ([`LENT_WORDS`], [`LENT_MEANING`]). That
+//! happens while a query is answered and costs no memory.
+
+mod chain;
+mod docs;
+mod find;
+mod postings;
+mod terms;
+
+use std::collections::HashMap;
+
+use crate::embed::ModelId;
+use crate::vector::{Quantised, VectorError, VectorSet};
+use crate::{Record, Time};
+
+pub use terms::{Terms, hash};
+
+/// What neighbours lend of their words, by their place: two before, one before, one after, two
+/// after. From a sweep by cross-validation; see `docs/ranking.md`.
+const LENT_WORDS: [f32; 4] = [0.3, 0.5, 0.2, 0.1];
+/// What neighbours lend of their nearness in meaning.
+const LENT_MEANING: [f32; 4] = [0.2, 0.3, 0.2, 0.1];
+/// A neighbour of more words than this lends proportionally less: a long text speaks for itself.
+const LENDING_WORDS: f32 = 40.0;
+
+/// A place that holds no document.
+const NOBODY: u32 = u32::MAX;
+
+/// A vector as a store keeps it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredVector {
+    pub model: ModelId,
+    pub vector: Quantised,
+}
+
+/// One tenant's documents, ready to be searched.
+#[derive(Debug, Clone, Default)]
+pub struct Index {
+    docs: docs::Docs,
+    chain: chain::Chain,
+    postings: postings::Postings,
+    /// One set for each model; a document without a vector of a model has zeros there.
+    vectors: HashMap<ModelId, VectorSet>,
+    /// How large the sets were when their bits were last centred.
+    centred: usize,
+}
+
+impl Index {
+    /// An empty index.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many documents there are, removed ones not counted.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.docs.alive()
+    }
+
+    /// Whether nothing can be found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The newest change that is in it.
+    #[must_use]
+    pub fn last_seq(&self) -> u64 {
+        self.docs.last_seq()
+    }
+
+    /// Whether so many documents were removed that a fresh index would be much smaller.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        let removed = self.docs.len() - self.docs.alive();
+        removed > 1000 && removed > self.docs.alive()
+    }
+
+    /// About how many bytes it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let vectors = self.vectors.values();
+        let vectors: usize = vectors.map(|set| set.len() * set.bytes_per_vector()).sum();
+        self.docs.bytes() + self.chain.bytes() + self.postings.bytes() + vectors
+    }
+
+    /// The `seq`s of its documents, oldest first.
+    #[must_use]
+    pub fn seqs(&self) -> Vec<u64> {
+        (0..self.docs.len() as u32)
+            .filter(|doc| self.docs.is_alive(*doc))
+            .map(|doc| self.docs.seq(doc))
+            .collect()
+    }
+
+    /// Those who speak in the records, the most talkative first.
+    #[must_use]
+    pub fn speakers(&self, most: usize) -> Vec<String> {
+        self.docs.speakers(most)
+    }
+
+    /// Adds a record. Records come in the order of their `seq`; one that is not newer than the
+    /// newest is already here and is left out.
+    pub fn add(
+        &mut self,
+        record: &Record,
+        terms: &Terms,
+        vector: Option<&StoredVector>,
+    ) -> Result<(), VectorError> {
+        if record.seq <= self.docs.last_seq() && self.docs.len() > 0 {
+            return Ok(());
+        }
+        let doc = self.docs.push(record, terms);
+        self.chain
+            .push(&self.docs, doc, record.owner.session.as_deref());
+        self.postings.push(doc, terms);
+        self.push_vector(doc, vector)
+    }
+
+    fn push_vector(&mut self, doc: u32, vector: Option<&StoredVector>) -> Result<(), VectorError> {
+        if let Some(stored) = vector
+            && !self.vectors.contains_key(&stored.model)
+        {
+            let mut set = VectorSet::new(stored.model.dimension)?;
+            let nothing = vec![0; stored.model.dimension];
+            for _ in 0..doc {
+                set.push_codes(&nothing, 0.0)?;
+            }
+            self.vectors.insert(stored.model.clone(), set);
+        }
+        for (model, set) in &mut self.vectors {
+            match vector {
+                Some(stored) if stored.model == *model => {
+                    set.push_codes(&stored.vector.codes, stored.vector.scale)?;
+                }
+                _ => {
+                    set.push_codes(&vec![0; model.dimension], 0.0)?;
+                }
+            }
+        }
+        if self.docs.len() >= 2 * self.centred.max(512) {
+            self.recentre();
+        }
+        Ok(())
+    }
+
+    /// Gives a document another vector, as a new model made it.
+    pub fn embed(&mut self, seq: u64, stored: &StoredVector) -> Result<(), VectorError> {
+        let Some(doc) = self.docs.of_seq(seq) else {
+            return Ok(());
+        };
+        if !self.vectors.contains_key(&stored.model) {
+            let mut set = VectorSet::new(stored.model.dimension)?;
+            let nothing = vec![0; stored.model.dimension];
+            for _ in 0..self.docs.len() {
+                set.push_codes(&nothing, 0.0)?;
+            }
+            self.vectors.insert(stored.model.clone(), set);
+        }
+        for (model, set) in &mut self.vectors {
+            if stored.model == *model {
+                let scale = stored.vector.scale;
+                let values: Vec<f32> = stored
+                    .vector
+                    .codes
+                    .iter()
+                    .map(|code| f32::from(*code) * scale)
+                    .collect();
+                set.replace(doc, &values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fits the bits to the documents. Worth it after a load and when the index has doubled.
+    pub fn recentre(&mut self) {
+        self.centred = self.docs.len();
+        for set in self.vectors.values_mut() {
+            set.recentre();
+        }
+    }
+
+    /// Takes a document out. Its words stay in the postings until the index is made anew, but it
+    /// is no longer found.
+    pub fn remove(&mut self, seq: u64) {
+        if let Some(doc) = self.docs.of_seq(seq)
+            && self.docs.kill(doc)
+        {
+            self.chain.unlink(&self.docs, doc);
+        }
+    }
+
+    /// How many documents have a vector of this model, and how many have none of it.
+    #[must_use]
+    pub fn embedded(&self, model: &ModelId) -> (usize, usize) {
+        let Some(set) = self.vectors.get(model) else {
+            return (0, self.len());
+        };
+        let with = (0..self.docs.len() as u32)
+            .filter(|doc| self.docs.is_alive(*doc))
+            .filter(|doc| set.get(*doc).is_some_and(|(_, scale)| scale != 0.0))
+            .count();
+        (with, self.len() - with)
+    }
+
+    /// The `seq`s of up to `most` documents without a vector of this model, oldest first.
+    #[must_use]
+    pub fn lacking(&self, model: &ModelId, after: u64, most: usize) -> Vec<u64> {
+        let set = self.vectors.get(model);
+        (0..self.docs.len() as u32)
+            .filter(|doc| self.docs.is_alive(*doc))
+            .filter(|doc| {
+                let stored = set.and_then(|set| set.get(*doc));
+                stored.is_none_or(|(_, scale)| scale == 0.0)
+            })
+            .map(|doc| self.docs.seq(doc))
+            .filter(|seq| *seq > after)
+            .take(most)
+            .collect()
+    }
+
+    /// Whether the document has expired.
+    fn is_live(&self, doc: u32, now: Time) -> bool {
+        self.docs.is_alive(doc) && self.docs.expires(doc) >= now.millis()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! Who speaks after whom: the documents of a session in the order they were said.
+
+use std::collections::HashMap;
+
+use super::docs::Docs;
+use super::{LENDING_WORDS, LENT_WORDS, NOBODY};
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chain {
+    before: Vec<u32>,
+    after: Vec<u32>,
+    /// The last document of each session.
+    last: HashMap<String, u32>,
+    /// Each document's length with what its neighbours lend it.
+    length: Vec<f32>,
+    total_length: f64,
+}
+
+/// How much of itself a document of this length lends.
+pub(super) fn lends(length: f32) -> f32 {
+    (LENDING_WORDS / length.max(1.0)).min(1.0)
+}
+
+impl Chain {
+    pub(super) fn bytes(&self) -> usize {
+        self.before.len() * 12
+    }
+
+    /// The length of the document, context included.
+    pub(super) fn length(&self, doc: u32) -> f32 {
+        self.length.get(doc as usize).copied().unwrap_or(0.0)
+    }
+
+    pub(super) fn mean_length(&self, docs: usize) -> f32 {
+        ((self.total_length / docs.max(1) as f64) as f32).max(1e-6)
+    }
+
+    /// The neighbours: two before, one before, one after, two after; [`NOBODY`] where none is.
+    pub(super) fn around(&self, doc: u32) -> [u32; 4] {
+        let (one_before, one_after) = (self.previous(doc), self.next(doc));
+        [
+            self.previous(one_before),
+            one_before,
+            one_after,
+            self.next(one_after),
+        ]
+    }
+
+    fn previous(&self, doc: u32) -> u32 {
+        self.before.get(doc as usize).copied().unwrap_or(NOBODY)
+    }
+
+    fn next(&self, doc: u32) -> u32 {
+        self.after.get(doc as usize).copied().unwrap_or(NOBODY)
+    }
+
+    /// Puts a new document at its place in its session: behind the last one that is not younger.
+    pub(super) fn push(&mut self, docs: &Docs, doc: u32, session: Option<&str>) {
+        self.before.push(NOBODY);
+        self.after.push(NOBODY);
+        self.length.push(0.0);
+        if let Some(session) = session {
+            let last = self.last.get(session).copied().unwrap_or(NOBODY);
+            let mut place = last;
+            while place != NOBODY && docs.created(place) > docs.created(doc) {
+                place = self.previous(place);
+            }
+            let behind = if place == NOBODY {
+                self.first_of(last)
+            } else {
+                self.next(place)
+            };
+            self.join(place, doc);
+            self.join(doc, behind);
+            if place == last {
+                self.last.insert(session.to_owned(), doc);
+            }
+        }
+        self.measure_around(docs, doc);
+    }
+
+    pub(super) fn unlink(&mut self, docs: &Docs, doc: u32) {
+        let (before, after) = (self.previous(doc), self.next(doc));
+        let around = self.around(doc);
+        if before != NOBODY && after == NOBODY {
+            for last in self.last.values_mut().filter(|last| **last == doc) {
+                *last = before;
+            }
+        } else if after == NOBODY {
+            self.last.retain(|_, last| *last != doc);
+        }
+        self.join(before, after);
+        self.set(doc, NOBODY, NOBODY);
+        self.measure(doc, 0.0);
+        for neighbour in around {
+            self.measure_one(docs, neighbour);
+        }
+    }
+
+    fn first_of(&self, mut doc: u32) -> u32 {
+        while doc != NOBODY && self.previous(doc) != NOBODY {
+            doc = self.previous(doc);
+        }
+        doc
+    }
+
+    fn set(&mut self, doc: u32, before: u32, after: u32) {
+        if let Some(place) = self.before.get_mut(doc as usize) {
+            *place = before;
+        }
+        if let Some(place) = self.after.get_mut(doc as usize) {
+            *place = after;
+        }
+    }
+
+    fn join(&mut self, one: u32, other: u32) {
+        if let Some(after) = self.after.get_mut(one as usize) {
+            *after = other;
+        }
+        if let Some(before) = self.before.get_mut(other as usize) {
+            *before = one;
+        }
+    }
+
+    fn measure_around(&mut self, docs: &Docs, doc: u32) {
+        self.measure_one(docs, doc);
+        for neighbour in self.around(doc) {
+            self.measure_one(docs, neighbour);
+        }
+    }
+
+    fn measure_one(&mut self, docs: &Docs, doc: u32) {
+        if doc == NOBODY {
+            return;
+        }
+        let mut length = docs.length(doc);
+        for (neighbour, share) in self.around(doc).into_iter().zip(LENT_WORDS) {
+            if neighbour != NOBODY {
+                let theirs = docs.length(neighbour);
+                length += share * lends(theirs) * theirs;
+            }
+        }
+        self.measure(doc, length);
+    }
+
+    fn measure(&mut self, doc: u32, length: f32) {
+        if let Some(known) = self.length.get_mut(doc as usize) {
+            self.total_length += f64::from(length) - f64::from(*known);
+            *known = length;
+        }
+    }
+}

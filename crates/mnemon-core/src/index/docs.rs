@@ -1,0 +1,279 @@
+//! What filters and ranking need to know of each document, column by column.
+
+use std::collections::HashMap;
+
+use super::Terms;
+use crate::{Filter, Id, Kind, Namespace, Record, Scope, Time};
+
+/// No user, no agent, no session, no speaker.
+const NO_NAME: u32 = 0;
+
+/// Names, each kept once.
+#[derive(Debug, Clone, Default)]
+struct Names {
+    number: HashMap<String, u32>,
+    name: Vec<String>,
+}
+
+impl Names {
+    fn number(&mut self, name: Option<&str>) -> u32 {
+        let Some(name) = name else {
+            return NO_NAME;
+        };
+        if let Some(known) = self.number.get(name) {
+            return *known;
+        }
+        self.name.push(name.to_owned());
+        let number = u32::try_from(self.name.len()).unwrap_or(u32::MAX);
+        self.number.insert(name.to_owned(), number);
+        number
+    }
+
+    fn name(&self, number: u32) -> Option<&str> {
+        let at = (number as usize).checked_sub(1)?;
+        self.name.get(at).map(String::as_str)
+    }
+}
+
+/// What a document is, in three bytes.
+#[derive(Debug, Clone, Copy)]
+struct Sort {
+    scope: Scope,
+    kind: Kind,
+    namespace: Namespace,
+}
+
+/// A filter with its names as numbers. A name that nobody has matches nothing.
+pub(super) struct Wanted<'a> {
+    owner: [Option<u32>; 3],
+    filter: &'a Filter,
+    tagged: Option<Vec<u64>>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Docs {
+    seqs: Vec<u64>,
+    ids: Vec<[u8; 16]>,
+    /// Ids that are no UUIDs.
+    odd_ids: HashMap<u32, Id>,
+    owners: Vec<[u32; 3]>,
+    sorts: Vec<Sort>,
+    created: Vec<i64>,
+    expires: Vec<i64>,
+    importance: Vec<f32>,
+    speakers: Vec<u32>,
+    lengths: Vec<u16>,
+    asking: Vec<u8>,
+    /// A bit for each document that was not removed.
+    living: Vec<u64>,
+    alive: usize,
+    names: Names,
+    said: HashMap<u32, u32>,
+    tags: HashMap<String, Vec<u32>>,
+}
+
+/// Who said it: a speaker named in the metadata, or the name in a message.
+fn speaker(record: &Record) -> Option<&str> {
+    let named = record
+        .metadata
+        .get("speaker")
+        .and_then(|name| name.as_str());
+    named.or_else(|| record.body.as_ref()?.get("name")?.as_str())
+}
+
+impl Docs {
+    pub(super) fn push(&mut self, record: &Record, terms: &Terms) -> u32 {
+        let doc = u32::try_from(self.seqs.len()).unwrap_or(u32::MAX - 1);
+        self.seqs.push(record.seq);
+        match uuid::Uuid::try_parse(record.id.as_str()) {
+            Ok(uuid) if uuid.to_string() == record.id.as_str() => self.ids.push(uuid.into_bytes()),
+            _ => {
+                self.odd_ids.insert(doc, record.id.clone());
+                self.ids.push([0; 16]);
+            }
+        }
+        let owner = &record.owner;
+        let parts = [&owner.user, &owner.agent, &owner.session];
+        let owner = parts.map(|part| self.names.number(part.as_deref()));
+        self.owners.push(owner);
+        self.sorts.push(Sort {
+            scope: record.scope,
+            kind: record.kind,
+            namespace: record.namespace,
+        });
+        self.created.push(record.created.millis());
+        self.expires
+            .push(record.expires.map_or(i64::MAX, Time::millis));
+        self.importance.push(record.importance as f32);
+        let speaker = self.names.number(speaker(record));
+        self.speakers.push(speaker);
+        if speaker != NO_NAME {
+            *self.said.entry(speaker).or_default() += 1;
+        }
+        self.lengths.push(terms.length);
+        self.asking.push(terms.asking);
+        for tag in &record.tags {
+            self.tags.entry(tag.to_lowercase()).or_default().push(doc);
+        }
+        let word = doc as usize / 64;
+        if self.living.len() <= word {
+            self.living.push(0);
+        }
+        if let Some(word) = self.living.get_mut(word) {
+            *word |= 1 << (doc % 64);
+        }
+        self.alive += 1;
+        doc
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.seqs.len()
+    }
+
+    pub(super) fn alive(&self) -> usize {
+        self.alive
+    }
+
+    pub(super) fn last_seq(&self) -> u64 {
+        self.seqs.last().copied().unwrap_or(0)
+    }
+
+    pub(super) fn of_seq(&self, seq: u64) -> Option<u32> {
+        let at = self.seqs.binary_search(&seq).ok()?;
+        u32::try_from(at).ok()
+    }
+
+    pub(super) fn seq(&self, doc: u32) -> u64 {
+        self.seqs.get(doc as usize).copied().unwrap_or(0)
+    }
+
+    pub(super) fn id(&self, doc: u32) -> Option<Id> {
+        if let Some(odd) = self.odd_ids.get(&doc) {
+            return Some(odd.clone());
+        }
+        let bytes = self.ids.get(doc as usize)?;
+        uuid::Uuid::from_bytes(*bytes).to_string().parse().ok()
+    }
+
+    pub(super) fn created(&self, doc: u32) -> i64 {
+        self.created.get(doc as usize).copied().unwrap_or(0)
+    }
+
+    pub(super) fn expires(&self, doc: u32) -> i64 {
+        self.expires.get(doc as usize).copied().unwrap_or(0)
+    }
+
+    pub(super) fn importance(&self, doc: u32) -> f32 {
+        self.importance.get(doc as usize).copied().unwrap_or(0.0)
+    }
+
+    pub(super) fn length(&self, doc: u32) -> f32 {
+        f32::from(self.lengths.get(doc as usize).copied().unwrap_or(0))
+    }
+
+    pub(super) fn asking(&self, doc: u32) -> f32 {
+        f32::from(self.asking.get(doc as usize).copied().unwrap_or(0)) / 255.0
+    }
+
+    pub(super) fn speaker(&self, doc: u32) -> Option<&str> {
+        self.names.name(*self.speakers.get(doc as usize)?)
+    }
+
+    pub(super) fn speakers(&self, most: usize) -> Vec<String> {
+        let mut said: Vec<(&u32, &u32)> = self.said.iter().collect();
+        said.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), **name));
+        said.into_iter()
+            .take(most)
+            .filter_map(|(name, _)| self.names.name(*name).map(str::to_owned))
+            .collect()
+    }
+
+    pub(super) fn is_alive(&self, doc: u32) -> bool {
+        let word = self.living.get(doc as usize / 64).copied().unwrap_or(0);
+        word & (1 << (doc % 64)) != 0
+    }
+
+    /// Whether it was alive before.
+    pub(super) fn kill(&mut self, doc: u32) -> bool {
+        let was = self.is_alive(doc);
+        if let Some(word) = self.living.get_mut(doc as usize / 64) {
+            *word &= !(1 << (doc % 64));
+        }
+        if was {
+            self.alive -= 1;
+            let speaker = self.speakers.get(doc as usize).copied();
+            if let Some(said) = speaker.and_then(|speaker| self.said.get_mut(&speaker)) {
+                *said = said.saturating_sub(1);
+            }
+        }
+        was
+    }
+
+    pub(super) fn living(&self) -> &[u64] {
+        &self.living
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let names: usize = self.names.name.iter().map(|name| 2 * name.len() + 56).sum();
+        self.len() * (8 + 16 + 12 + 3 + 8 + 8 + 4 + 4 + 2 + 1) + self.len() / 8 + names
+    }
+
+    /// The filter as far as this index can decide it: not flow, node, source or metadata.
+    pub(super) fn wanted<'a>(&self, filter: &'a Filter) -> Wanted<'a> {
+        let owner = &filter.owner;
+        let number = |part: &Option<String>| {
+            let name = part.as_deref()?;
+            // A number that no document has.
+            Some(self.names.number.get(name).copied().unwrap_or(u32::MAX))
+        };
+        let tagged = (!filter.tags.is_empty()).then(|| {
+            let mut mask = vec![0_u64; self.living.len()];
+            for tag in &filter.tags {
+                for doc in self.tags.get(&tag.to_lowercase()).into_iter().flatten() {
+                    if let Some(word) = mask.get_mut(*doc as usize / 64) {
+                        *word |= 1 << (doc % 64);
+                    }
+                }
+            }
+            mask
+        });
+        Wanted {
+            owner: [
+                number(&owner.user),
+                number(&owner.agent),
+                number(&owner.session),
+            ],
+            filter,
+            tagged,
+        }
+    }
+
+    pub(super) fn matches(&self, doc: u32, wanted: &Wanted<'_>) -> bool {
+        let at = doc as usize;
+        let filter = wanted.filter;
+        let (Some(owner), Some(sort)) = (self.owners.get(at), self.sorts.get(at)) else {
+            return false;
+        };
+        let among = |empty: bool, found: bool| empty || found;
+        let created = self.created(doc);
+        let parts = owner.iter().zip(&wanted.owner);
+        parts
+            .into_iter()
+            .all(|(ours, theirs)| theirs.is_none_or(|theirs| theirs == *ours))
+            && among(
+                filter.scopes.is_empty(),
+                filter.scopes.contains(&sort.scope),
+            )
+            && among(filter.kinds.is_empty(), filter.kinds.contains(&sort.kind))
+            && among(
+                filter.namespaces.is_empty(),
+                filter.namespaces.contains(&sort.namespace),
+            )
+            && filter.since.is_none_or(|since| created >= since.millis())
+            && filter.until.is_none_or(|until| created < until.millis())
+            && wanted.tagged.as_ref().is_none_or(|mask| {
+                let word = mask.get(at / 64).copied().unwrap_or(0);
+                word & (1 << (doc % 64)) != 0
+            })
+    }
+}

@@ -1,0 +1,228 @@
+//! Answering a probe.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::chain::lends;
+use super::{Index, LENT_MEANING, LENT_WORDS, NOBODY};
+use crate::vector::{Candidates, ScanConfig, TopK, VectorError, VectorSet};
+use crate::{Candidate, Filter, Probe, Time};
+
+/// Saturation of a word that is repeated.
+const K1: f32 = 0.9;
+/// How much a long text is held back.
+const B: f32 = 0.75;
+/// Once this many places were touched by rarer words, commoner words only weigh what was found.
+const SPREAD: usize = 60_000;
+
+/// The documents that a probe may find: a bit for each.
+type Mask = Vec<u64>;
+
+impl Index {
+    /// The best of each arm, with the scores of both. `within` limits the search to documents
+    /// that a store has chosen by what is not in this index.
+    pub fn find(
+        &self,
+        probe: &Probe,
+        now: Time,
+        within: Option<&HashSet<u64>>,
+    ) -> Result<Vec<Candidate>, VectorError> {
+        let mask = self.mask(&probe.filter, within);
+        let words = self.words(&probe.terms);
+        let mut found: BTreeSet<u32> = BTreeSet::new();
+        let mut top = TopK::new(probe.depth);
+        for doc in 0..self.docs.len() as u32 {
+            let score = words.get(doc as usize).copied().unwrap_or(0.0);
+            if score > 0.0 && self.may(doc, &mask, now) {
+                top.push(score, doc);
+            }
+        }
+        found.extend(top.into_sorted().into_iter().map(|(_, doc)| doc));
+        let candidates = match &mask {
+            Some(mask) => Candidates::Mask(mask),
+            None => Candidates::Mask(self.docs.living()),
+        };
+        for (set, query) in self.queries(probe) {
+            let near = set.search(query, probe.depth, candidates, &ScanConfig::default())?;
+            let near = near.into_iter().filter(|scored| scored.score > 0.0);
+            found.extend(
+                near.map(|scored| scored.slot)
+                    .filter(|doc| self.is_live(*doc, now)),
+            );
+        }
+        let found = found.into_iter();
+        Ok(found
+            .filter_map(|doc| self.candidate(doc, probe, &words))
+            .collect())
+    }
+
+    /// The newest documents that a probe may find, for a query that says nothing.
+    #[must_use]
+    pub fn newest(&self, filter: &Filter, now: Time, most: usize) -> Vec<Candidate> {
+        let mask = self.mask(filter, None);
+        let mut docs: Vec<(i64, u32)> = (0..self.docs.len() as u32)
+            .filter(|doc| self.may(*doc, &mask, now))
+            .map(|doc| (self.docs.created(doc), doc))
+            .collect();
+        docs.sort_unstable_by(|a, b| b.cmp(a));
+        let docs = docs.into_iter().take(most);
+        docs.filter_map(|(_, doc)| self.describe(doc)).collect()
+    }
+
+    fn may(&self, doc: u32, mask: &Option<Mask>, now: Time) -> bool {
+        let chosen = mask.as_ref().is_none_or(|mask| {
+            let word = mask.get(doc as usize / 64).copied().unwrap_or(0);
+            word & (1 << (doc % 64)) != 0
+        });
+        chosen && self.is_live(doc, now)
+    }
+
+    fn mask(&self, filter: &Filter, within: Option<&HashSet<u64>>) -> Option<Mask> {
+        if filter.is_empty() && within.is_none() {
+            return None;
+        }
+        let wanted = self.docs.wanted(filter);
+        let mut mask = vec![0_u64; self.docs.living().len()];
+        for doc in 0..self.docs.len() as u32 {
+            let chosen = self.docs.is_alive(doc)
+                && self.docs.matches(doc, &wanted)
+                && within.is_none_or(|within| within.contains(&self.docs.seq(doc)));
+            if chosen && let Some(word) = mask.get_mut(doc as usize / 64) {
+                *word |= 1 << (doc % 64);
+            }
+        }
+        Some(mask)
+    }
+
+    /// BM25 of every document, with what its neighbours lend it counted as its own words.
+    fn words(&self, terms: &[(u32, f32)]) -> Vec<f32> {
+        let count = self.docs.len();
+        let mut scores = vec![0.0_f32; count];
+        let mut lent = vec![0.0_f32; count];
+        let mut touched: Vec<u32> = Vec::new();
+        let mean = self.chain.mean_length(self.docs.alive());
+        let mut known: Vec<_> = terms
+            .iter()
+            .filter_map(|(term, weight)| Some((self.postings.of(*term)?, *weight)))
+            .collect();
+        known.sort_by_key(|(posting, _)| posting.len());
+        let mut spread = 0;
+        for (posting, weight) in known {
+            let common = spread > SPREAD;
+            for (doc, tf) in posting.iter() {
+                if !self.docs.is_alive(doc) {
+                    continue;
+                }
+                if common && scores.get(doc as usize).is_none_or(|score| *score == 0.0) {
+                    continue;
+                }
+                self.spread(doc, tf, &mut lent, &mut touched);
+            }
+            spread += touched.len();
+            let idf = idf(self.docs.alive(), posting.len());
+            for doc in touched.drain(..) {
+                let (Some(tf), Some(score)) =
+                    (lent.get_mut(doc as usize), scores.get_mut(doc as usize))
+                else {
+                    continue;
+                };
+                let held = K1 * (1.0 - B + B * self.chain.length(doc) / mean);
+                *score += weight * idf * *tf * (K1 + 1.0) / (*tf + held);
+                *tf = 0.0;
+            }
+        }
+        scores
+    }
+
+    /// Counts an occurrence for the document and, in part, for those it is a neighbour of.
+    fn spread(&self, doc: u32, tf: f32, lent: &mut [f32], touched: &mut Vec<u32>) {
+        let mut add = |doc: u32, tf: f32| {
+            if let Some(sum) = lent.get_mut(doc as usize) {
+                if *sum == 0.0 {
+                    touched.push(doc);
+                }
+                *sum += tf;
+            }
+        };
+        add(doc, tf);
+        let around = self.chain.around(doc);
+        if around == [NOBODY; 4] {
+            return;
+        }
+        let tf = tf * lends(self.docs.length(doc));
+        // Whoever comes before us has us after it: the shares are seen from the other side.
+        for (neighbour, share) in around.into_iter().zip(LENT_WORDS.into_iter().rev()) {
+            if neighbour != NOBODY {
+                add(neighbour, share * tf);
+            }
+        }
+    }
+
+    fn queries<'a>(&'a self, probe: &'a Probe) -> impl Iterator<Item = (&'a VectorSet, &'a [f32])> {
+        probe.vectors.iter().filter_map(|query| {
+            let set = self.vectors.get(&query.model)?;
+            Some((set, query.vector.as_slice()))
+        })
+    }
+
+    /// How near a document is by itself, by the first of the models that knows it.
+    fn cosine(&self, doc: u32, probe: &Probe) -> f32 {
+        self.queries(probe)
+            .find_map(|(set, query)| {
+                let (codes, scale) = set.get(doc)?;
+                if scale == 0.0 {
+                    return None;
+                }
+                let sum: f32 = codes
+                    .iter()
+                    .zip(query)
+                    .map(|(code, value)| f32::from(*code) * value)
+                    .sum();
+                Some((sum * scale).max(0.0))
+            })
+            .unwrap_or(0.0)
+    }
+
+    /// How near it is with its neighbours: their mean, weighed by what they lend.
+    fn meaning(&self, doc: u32, own: f32, probe: &Probe) -> f32 {
+        let (mut sum, mut weights) = (own, 1.0);
+        for (neighbour, share) in self.chain.around(doc).into_iter().zip(LENT_MEANING) {
+            if neighbour != NOBODY {
+                let share = share * lends(self.docs.length(neighbour));
+                sum += share * self.cosine(neighbour, probe);
+                weights += share;
+            }
+        }
+        sum / weights
+    }
+
+    fn candidate(&self, doc: u32, probe: &Probe, words: &[f32]) -> Option<Candidate> {
+        let cosine = self.cosine(doc, probe);
+        Some(Candidate {
+            words: words.get(doc as usize).copied().unwrap_or(0.0),
+            meaning: self.meaning(doc, cosine, probe),
+            cosine,
+            ..self.describe(doc)?
+        })
+    }
+
+    fn describe(&self, doc: u32) -> Option<Candidate> {
+        Some(Candidate {
+            id: self.docs.id(doc)?,
+            seq: self.docs.seq(doc),
+            words: 0.0,
+            meaning: 0.0,
+            cosine: 0.0,
+            created: Time::EPOCH.plus_millis(self.docs.created(doc)),
+            importance: self.docs.importance(doc),
+            asking: self.docs.asking(doc),
+            length: self.docs.length(doc),
+            speaker: self.docs.speaker(doc).map(str::to_owned),
+        })
+    }
+}
+
+fn idf(documents: usize, having: usize) -> f32 {
+    // Postings still count what was removed.
+    let having = having.min(documents) as f32;
+    (1.0 + (documents as f32 - having + 0.5) / (having + 0.5)).ln()
+}

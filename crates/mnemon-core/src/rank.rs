@@ -1,0 +1,181 @@
+//! From candidates to an order: pure arithmetic.
+//!
+//! Each arm's scores are divided by the arm's best, so that words and meaning can be added. What
+//! the question names (a speaker, a date) lifts what fits it; a question in the records is held
+//! back, because the answer is wanted. Recency and importance only decide between near equals:
+//! together they lift by at most a fifth, so a clear winner stays one.
+//!
+//! Where the constants come from is told in `docs/ranking.md`.
+
+mod formula;
+mod question;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Candidate, Id, Time};
+
+pub use formula::{formula, formula_tokens};
+pub use question::{Asked, Question};
+
+/// A way to search, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recipe {
+    /// Words and meaning together.
+    #[default]
+    Hybrid,
+    /// Words only.
+    Words,
+    /// Meaning only.
+    Meaning,
+    /// The newest, whatever they say.
+    Recent,
+    /// The weighted formula of short and long-term notes: substrings in summary, content and tags.
+    Formula,
+}
+
+impl Recipe {
+    /// Every recipe.
+    pub const ALL: [Self; 5] = [
+        Self::Hybrid,
+        Self::Words,
+        Self::Meaning,
+        Self::Recent,
+        Self::Formula,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hybrid => "hybrid",
+            Self::Words => "words",
+            Self::Meaning => "meaning",
+            Self::Recent => "recent",
+            Self::Formula => "formula",
+        }
+    }
+
+    /// What words and meaning weigh.
+    fn shares(self) -> (f32, f32) {
+        match self {
+            Self::Hybrid => (0.5, 0.5),
+            Self::Words => (1.0, 0.0),
+            Self::Meaning => (0.0, 1.0),
+            Self::Recent | Self::Formula => (0.0, 0.0),
+        }
+    }
+}
+
+/// Who is named in the question is lifted by this much when they speak.
+const NAMED: f32 = 0.5;
+/// A date in the question lifts what was said then by up to this much.
+const DATED: f32 = 0.75;
+/// A record that only asks is held back by this much,
+const ASKING: f32 = 0.2;
+/// if it is short; longer ones say something besides.
+const ASKING_WORDS: f32 = 10.0;
+/// What is new, and what is important, is lifted by at most this much each.
+const NEW: f32 = 0.1;
+const IMPORTANT: f32 = 0.1;
+/// After so many days a record is half as new.
+const HALF_LIFE_DAYS: f32 = 30.0;
+/// What shares no word with the question and is farther than this from it is not an answer.
+const FLOOR: f32 = 0.15;
+
+/// A candidate with its score, and what made it up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ranked {
+    pub id: Id,
+    #[serde(skip)]
+    pub seq: u64,
+    pub score: f32,
+    pub parts: Parts,
+}
+
+/// What each step contributed.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Parts {
+    /// The words arm: its share of the best, times its weight.
+    pub words: f32,
+    /// The meaning arm, likewise.
+    pub meaning: f32,
+    /// Factors: 1 changes nothing.
+    pub speaker: f32,
+    pub date: f32,
+    pub asking: f32,
+    pub recency: f32,
+    pub importance: f32,
+}
+
+/// Orders the candidates, best first; ties by `seq`, so that the order is always the same.
+#[must_use]
+pub fn rank(
+    candidates: &[Candidate],
+    recipe: Recipe,
+    question: &Question,
+    now: Time,
+) -> Vec<Ranked> {
+    let (words, meaning) = recipe.shares();
+    let best = |score: fn(&Candidate) -> f32| {
+        let best = candidates.iter().map(score).fold(0.0, f32::max);
+        if best > 0.0 { best } else { 1.0 }
+    };
+    let (best_words, best_meaning) = (best(|c| c.words), best(|c| c.meaning));
+    let mut ranked: Vec<Ranked> = candidates
+        .iter()
+        .filter(|c| {
+            let by_words = words > 0.0 && c.words > 0.0;
+            let by_meaning = meaning > 0.0 && c.cosine.max(c.meaning) >= FLOOR;
+            recipe == Recipe::Recent || by_words || by_meaning
+        })
+        .map(|candidate| {
+            let parts = Parts {
+                words: words * candidate.words / best_words,
+                meaning: meaning * candidate.meaning / best_meaning,
+                speaker: question.speaker_factor(candidate.speaker.as_deref(), NAMED),
+                date: 1.0 + DATED * question.date_match(candidate.created),
+                asking: asking(candidate),
+                recency: 1.0 + NEW * newness(candidate.created, now),
+                importance: 1.0 + IMPORTANT * candidate.importance.clamp(0.0, 1.0),
+            };
+            Ranked {
+                id: candidate.id.clone(),
+                seq: candidate.seq,
+                score: parts.score(),
+                parts,
+            }
+        })
+        .collect();
+    if recipe == Recipe::Recent {
+        // The candidates come newest first.
+        return ranked;
+    }
+    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.seq.cmp(&b.seq)));
+    ranked
+}
+
+impl Parts {
+    fn score(&self) -> f32 {
+        (self.words + self.meaning)
+            * self.speaker
+            * self.date
+            * self.asking
+            * self.recency
+            * self.importance
+    }
+}
+
+fn asking(candidate: &Candidate) -> f32 {
+    let short = (ASKING_WORDS / candidate.length.max(1.0)).min(1.0);
+    1.0 - ASKING * candidate.asking * short
+}
+
+/// 1 now, a half after the half-life, towards 0; what lies ahead is as new as can be.
+fn newness(created: Time, now: Time) -> f32 {
+    let days = (now.millis() - created.millis()) as f32 / 86_400_000.0;
+    (-days.max(0.0) / HALF_LIFE_DAYS).exp2()
+}
+
+#[cfg(test)]
+mod tests;
