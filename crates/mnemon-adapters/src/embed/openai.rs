@@ -97,7 +97,8 @@ struct Answer {
 #[derive(Deserialize)]
 struct Item {
     index: usize,
-    embedding: Vec<f32>,
+    /// Read as f64: a number too large for an f32 is then told as such.
+    embedding: Vec<f64>,
 }
 
 /// How an attempt failed: whether another may succeed, and when.
@@ -371,7 +372,9 @@ fn ordered(body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
     let mut out = vec![None; count];
     for item in answer.data {
         match out.get_mut(item.index) {
-            Some(slot @ None) => *slot = Some(item.embedding),
+            Some(slot @ None) => {
+                *slot = Some(item.embedding.iter().map(|x| *x as f32).collect());
+            }
             Some(Some(_)) => {
                 return Err(bad_answer(&format!("two vectors for text {}", item.index)));
             }
