@@ -16,10 +16,11 @@ mod terms;
 
 use std::collections::HashMap;
 
+use crate::Time;
 use crate::embed::ModelId;
 use crate::vector::{Quantised, VectorError, VectorSet};
-use crate::{Record, Time};
 
+pub use docs::Doc;
 pub use terms::{Terms, hash};
 
 /// What neighbours lend of their words, by their place: two before, one before, one after, two
@@ -111,16 +112,15 @@ impl Index {
     /// newest is already here and is left out.
     pub fn add(
         &mut self,
-        record: &Record,
+        new: &Doc<'_>,
         terms: &Terms,
         vector: Option<&StoredVector>,
     ) -> Result<(), VectorError> {
-        if record.seq <= self.docs.last_seq() && self.docs.len() > 0 {
+        if new.seq <= self.docs.last_seq() && self.docs.len() > 0 {
             return Ok(());
         }
-        let doc = self.docs.push(record, terms);
-        self.chain
-            .push(&self.docs, doc, record.owner.session.as_deref());
+        let doc = self.docs.push(new, terms);
+        self.chain.push(&self.docs, doc, new.session);
         self.postings.push(doc, terms);
         self.push_vector(doc, vector)
     }

@@ -1,5 +1,6 @@
 //! Why the engine did not do what it was asked.
 
+use mnemon_core::embed::EmbedError;
 use mnemon_core::{Denied, ErrorKind, Id, Invalid, StoreError};
 
 /// Every error of the engine, with the one it came from.
@@ -11,6 +12,8 @@ pub enum Error {
     Denied(#[from] Denied),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
     #[error("there is no record {0}")]
     NoRecord(Id),
     #[error("there is no commit {0} to undo; it was purged, has expired, or never was")]
@@ -27,6 +30,7 @@ impl Error {
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Denied(_) => ErrorKind::Denied,
             Self::Store(error) => error.kind(),
+            Self::Embed(error) => error.kind(),
             Self::NoRecord(_) | Self::NoCommit(_) | Self::Lost { .. } => ErrorKind::NotFound,
         }
     }

@@ -45,7 +45,8 @@ impl Memory {
             outcomes.push(outcome);
             ops.extend(op);
         }
-        let mut receipt = self.store.apply(&grant, Batch::from(ops)).await?;
+        let batch = self.placed(Batch::from(ops)).await;
+        let mut receipt = self.store.apply(&grant, batch).await?;
         let mut applied = std::mem::take(&mut receipt.items).into_iter();
         receipt.items = outcomes
             .into_iter()

@@ -21,13 +21,17 @@
 //! # }).unwrap();
 //! ```
 
+mod embedding;
 mod error;
 mod import;
 mod memory;
 mod records;
+mod retrieve;
 mod undo;
 
+pub use embedding::Embedded;
 pub use error::Error;
 pub use import::OnConflict;
 pub use memory::{Builder, Memory};
 pub use records::{Draft, Retention};
+pub use retrieve::{Hit, Query};

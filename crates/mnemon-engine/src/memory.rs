@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mnemon_core::embed::Embedder;
 use mnemon_core::{
     Batch, Capabilities, Change, Changes, Ctx, Expect, Id, Ids, Invalid, Op, Page, Policy, Receipt,
     Record, Right, Scan, Store, Tally, Upkept,
@@ -14,6 +15,8 @@ use crate::{Draft, Error, Retention};
 pub struct Memory {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) policy: Policy,
+    /// The model that places new records, then those whose vectors may still be about.
+    pub(crate) embedders: Vec<Arc<dyn Embedder>>,
     ids: Ids,
     retention: Retention,
 }
@@ -28,6 +31,14 @@ impl Builder {
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.memory.policy = policy;
+        self
+    }
+
+    /// The model that places records by their meaning. Given several times, the first places new
+    /// records; the others find what they placed before the model was changed.
+    #[must_use]
+    pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
+        self.memory.embedders.push(embedder);
         self
     }
 
@@ -53,6 +64,7 @@ impl Memory {
             memory: Self {
                 store,
                 ids,
+                embedders: Vec::new(),
                 policy: Policy::default(),
                 retention: Retention::default(),
             },
@@ -80,8 +92,22 @@ impl Memory {
             Ok(Op::append(record))
         });
         let ops: Vec<Op> = ops.collect::<Result<_, Invalid>>()?;
-        let batch = Batch::from(ops).with_key(key);
+        let batch = self.placed(Batch::from(ops).with_key(key)).await;
         Ok(self.store.apply(&grant, batch).await?)
+    }
+
+    /// The batch with vectors for the records that it puts.
+    pub(crate) async fn placed(&self, mut batch: Batch) -> Batch {
+        let puts: Vec<&Record> = batch
+            .ops
+            .iter()
+            .filter_map(|op| match op {
+                Op::Put { record, .. } => Some(record.as_ref()),
+                _ => None,
+            })
+            .collect();
+        batch.vectors = self.vectors(&puts).await;
+        batch
     }
 
     /// Replaces a record by a changed version of itself; refused if somebody changed it meanwhile.
@@ -89,7 +115,7 @@ impl Memory {
         let grant = self.policy.check(ctx, Right::Write)?;
         let expect = Expect::Version(record.version);
         record.updated = ctx.now;
-        let batch = Batch::of(Op::put_if(record, expect));
+        let batch = self.placed(Batch::of(Op::put_if(record, expect))).await;
         Ok(self.store.apply(&grant, batch).await?)
     }
 

@@ -17,6 +17,7 @@ impl Memory {
         }
         let mut batch = Batch::from(reversals(commit, changes)?);
         batch.undoes = Some(commit);
+        let batch = self.placed(batch).await;
         Ok(self.store.apply(&grant, batch).await?)
     }
 

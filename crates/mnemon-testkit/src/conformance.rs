@@ -4,6 +4,7 @@
 
 pub mod caps;
 pub mod expiry;
+pub mod finding;
 pub mod history;
 pub mod idempotency;
 pub mod lasting;
@@ -38,7 +39,11 @@ macro_rules! conformance {
                     get_keeps_the_order_asked
                     each_filter_condition_holds
                     tally_equals_a_recount
-                    find_agrees_with_the_capabilities
+                }
+                finding {
+                    what_is_written_is_found_and_what_is_gone_is_not
+                    nobody_finds_anothers_records
+                    vectors_are_found_by_the_model_that_made_them
                 }
                 paging {
                     orders_are_as_named

@@ -4,9 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use mnemon_core::embed::ModelId;
 use mnemon_core::{
-    Batch, Capabilities, Change, Changes, Grant, Id, Match, Page, Probe, Receipt, Record, Scan,
-    Store, StoreError, Tally, Upkept,
+    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Id, Page, Probe, Recall,
+    Receipt, Record, Scan, Store, StoreError, Tally, Upkept,
 };
 
 /// When a call fails.
@@ -89,6 +90,36 @@ fn lost(what: &str) -> StoreError {
 }
 
 #[async_trait]
+impl<S: Store> Recall for Flaky<S> {
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
+        self.call(self.inner.find(grant, probe)).await
+    }
+
+    async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
+        self.call(self.inner.speakers(grant)).await
+    }
+
+    async fn lacking(
+        &self,
+        grant: &Grant,
+        model: &ModelId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.call(self.inner.lacking(grant, model, after, limit))
+            .await
+    }
+
+    async fn embed(
+        &self,
+        grant: &Grant,
+        vectors: Vec<(u64, Embedding)>,
+    ) -> Result<usize, StoreError> {
+        self.call(self.inner.embed(grant, vectors)).await
+    }
+}
+
+#[async_trait]
 impl<S: Store> Store for Flaky<S> {
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
@@ -104,10 +135,6 @@ impl<S: Store> Store for Flaky<S> {
 
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
         self.call(self.inner.scan(grant, scan)).await
-    }
-
-    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Match>, StoreError> {
-        self.call(self.inner.find(grant, probe)).await
     }
 
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {

@@ -158,6 +158,7 @@ impl<F: Fixture> Pair<'_, F> {
             ops,
             key: retried.and_then(|(name, intent)| key(&format!("k{name}"), &intent.to_string())),
             undoes: *undoes,
+            ..Batch::default()
         };
         let theirs = self.store().apply(&grant, batch.clone()).await;
         let ours = self.ram.apply(&grant, batch).await;

@@ -29,10 +29,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use mnemon_core::embed::ModelId;
+use mnemon_core::ram::Finder;
 use mnemon_core::ram::Image;
 use mnemon_core::{
-    Batch, Capabilities, Change, Changes, Grant, Id, Match, Page, Probe, Receipt, Record, Right,
-    Scan, Store, StoreError, Tally, Tenant, Upkept,
+    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Id, Page, Probe, Recall,
+    Receipt, Record, Right, Scan, Store, StoreError, Tally, Tenant, Upkept,
 };
 
 pub(crate) use doctor::{examine, repair};
@@ -53,6 +55,9 @@ pub struct Jsonl {
 struct Shelf {
     root: PathBuf,
     folders: Mutex<HashMap<Tenant, Arc<Folder>>>,
+    /// The indexes of the tenants that were searched. They are made from the records when they
+    /// are needed: a log keeps no vectors.
+    finders: Mutex<HashMap<Tenant, Arc<Mutex<Finder>>>>,
 }
 
 impl Jsonl {
@@ -68,6 +73,7 @@ impl Jsonl {
         let shelf = Shelf {
             root: root.to_owned(),
             folders: Mutex::default(),
+            finders: Mutex::default(),
         };
         let folder = shelf.folder(&Tenant::default());
         if root.is_dir() {
@@ -101,6 +107,26 @@ impl Jsonl {
         grant.require(Right::Read)?;
         let folder = self.shelf.folder(grant.tenant());
         blocking(move || folder.read(work)).await
+    }
+}
+
+impl Jsonl {
+    /// Searches the tenant's image with the index that follows it.
+    async fn search<T: Send + 'static>(
+        &self,
+        grant: &Grant,
+        work: impl FnOnce(&mut Finder, &Image) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let finder = {
+            let finders = self.shelf.finders.lock();
+            let mut finders = finders.unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(finders.entry(grant.tenant().clone()).or_default())
+        };
+        self.read(grant, move |image| {
+            let mut finder = finder.lock().unwrap_or_else(PoisonError::into_inner);
+            work(&mut finder, image)
+        })
+        .await?
     }
 }
 
@@ -139,14 +165,52 @@ async fn blocking<T: Send + 'static>(
 }
 
 #[async_trait]
+impl Recall for Jsonl {
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
+        let (held, probe) = (grant.clone(), probe.clone());
+        self.search(grant, move |finder, image| {
+            finder.find(image, &held, &probe)
+        })
+        .await
+    }
+
+    async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
+        self.search(grant, Finder::speakers).await
+    }
+
+    async fn lacking(
+        &self,
+        grant: &Grant,
+        model: &ModelId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let (held, model) = (grant.clone(), model.clone());
+        self.search(grant, move |finder, image| {
+            finder.lacking(image, &held, &model, after, limit)
+        })
+        .await
+    }
+
+    async fn embed(
+        &self,
+        grant: &Grant,
+        vectors: Vec<(u64, Embedding)>,
+    ) -> Result<usize, StoreError> {
+        grant.require(Right::Write)?;
+        self.search(grant, move |finder, image| finder.embed(image, vectors))
+            .await
+    }
+}
+
+#[async_trait]
 impl Store for Jsonl {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             backend: "jsonl",
             durable: true,
             shared: true,
-            words: false,
-            meaning: false,
+            keeps_vectors: false,
         }
     }
 
@@ -166,13 +230,6 @@ impl Store for Jsonl {
         let (held, scan) = (grant.clone(), scan.clone());
         self.read(grant, move |image| image.scan(&held, &scan))
             .await
-    }
-
-    async fn find(&self, _grant: &Grant, _probe: &Probe) -> Result<Vec<Match>, StoreError> {
-        Err(StoreError::Unsupported {
-            backend: "jsonl",
-            what: "search",
-        })
     }
 
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {

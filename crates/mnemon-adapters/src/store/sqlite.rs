@@ -8,6 +8,7 @@ mod errors;
 mod health;
 mod reads;
 mod schema;
+mod search;
 mod tables;
 mod writer;
 
@@ -15,14 +16,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use mnemon_core::embed::ModelId;
+use mnemon_core::ram::stored;
 use mnemon_core::{
-    Batch, Capabilities, Change, Changes, Grant, Id, Match, Page, Probe, Receipt, Record, Scan,
-    Store, StoreError, Tally, Upkept,
+    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Id, Page, Probe, Recall,
+    Receipt, Record, Scan, Store, StoreError, Tally, Upkept,
 };
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 pub(crate) use health::{examine, repair};
+use search::Indexes;
 use writer::Writer;
 
 /// How many reads of one handle run at once; more wait their turn.
@@ -32,6 +36,7 @@ const READERS: usize = 8;
 pub struct Sqlite {
     writer: Writer,
     pool: Arc<Pool>,
+    indexes: Arc<Indexes>,
 }
 
 impl Sqlite {
@@ -46,6 +51,7 @@ impl Sqlite {
         Ok(Self {
             writer: Writer::start(connection, path)?,
             pool: Arc::new(pool),
+            indexes: Arc::default(),
         })
     }
 
@@ -98,14 +104,57 @@ impl Pool {
 }
 
 #[async_trait]
+impl Recall for Sqlite {
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
+        let (grant, probe, indexes) = (grant.clone(), probe.clone(), Arc::clone(&self.indexes));
+        self.read(move |connection, place| indexes.find(connection, place, &grant, &probe))
+            .await
+    }
+
+    async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
+        let (grant, indexes) = (grant.clone(), Arc::clone(&self.indexes));
+        self.read(move |connection, place| indexes.speakers(connection, place, &grant))
+            .await
+    }
+
+    async fn lacking(
+        &self,
+        grant: &Grant,
+        model: &ModelId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let (grant, model) = (grant.clone(), model.clone());
+        self.read(move |connection, place| {
+            search::lacking(connection, place, &grant, &model, after, limit)
+        })
+        .await
+    }
+
+    async fn embed(
+        &self,
+        grant: &Grant,
+        vectors: Vec<(u64, Embedding)>,
+    ) -> Result<usize, StoreError> {
+        let vectors = vectors.into_iter().map(|(seq, embedding)| {
+            let kept = stored(&embedding)?;
+            Ok((seq, kept))
+        });
+        let vectors = vectors.collect::<Result<_, StoreError>>()?;
+        let taken = self.writer.embed(grant, vectors).await?;
+        self.indexes.forget();
+        Ok(taken)
+    }
+}
+
+#[async_trait]
 impl Store for Sqlite {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             backend: "sqlite",
             durable: true,
             shared: true,
-            words: false,
-            meaning: false,
+            keeps_vectors: true,
         }
     }
 
@@ -123,13 +172,6 @@ impl Store for Sqlite {
         let (grant, scan) = (grant.clone(), scan.clone());
         self.read(move |connection, place| reads::scan(connection, place, &grant, &scan))
             .await
-    }
-
-    async fn find(&self, _grant: &Grant, _probe: &Probe) -> Result<Vec<Match>, StoreError> {
-        Err(StoreError::Unsupported {
-            backend: "sqlite",
-            what: "search",
-        })
     }
 
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {

@@ -55,7 +55,7 @@ pub(super) struct Docs {
     seqs: Vec<u64>,
     ids: Vec<[u8; 16]>,
     /// Ids that are no UUIDs.
-    odd_ids: HashMap<u32, Id>,
+    odd_ids: HashMap<u32, String>,
     owners: Vec<[u32; 3]>,
     sorts: Vec<Sort>,
     created: Vec<i64>,
@@ -72,47 +72,75 @@ pub(super) struct Docs {
     tags: HashMap<String, Vec<u32>>,
 }
 
-/// Who said it: a speaker named in the metadata, or the name in a message.
-fn speaker(record: &Record) -> Option<&str> {
-    let named = record
-        .metadata
-        .get("speaker")
-        .and_then(|name| name.as_str());
-    named.or_else(|| record.body.as_ref()?.get("name")?.as_str())
+/// What the index wants to know of a record, so that a store need not read it whole.
+#[derive(Debug, Clone)]
+pub struct Doc<'a> {
+    pub seq: u64,
+    pub id: &'a str,
+    pub user: Option<&'a str>,
+    pub agent: Option<&'a str>,
+    pub session: Option<&'a str>,
+    pub scope: Scope,
+    pub kind: Kind,
+    pub namespace: Namespace,
+    pub created: Time,
+    pub expires: Option<Time>,
+    pub importance: f64,
+    /// Who said it: named in the metadata, or in a message.
+    pub speaker: Option<&'a str>,
+    pub tags: Vec<&'a str>,
 }
 
-impl Docs {
-    pub(super) fn push(&mut self, record: &Record, terms: &Terms) -> u32 {
-        let doc = u32::try_from(self.seqs.len()).unwrap_or(u32::MAX - 1);
-        self.seqs.push(record.seq);
-        match uuid::Uuid::try_parse(record.id.as_str()) {
-            Ok(uuid) if uuid.to_string() == record.id.as_str() => self.ids.push(uuid.into_bytes()),
-            _ => {
-                self.odd_ids.insert(doc, record.id.clone());
-                self.ids.push([0; 16]);
-            }
-        }
-        let owner = &record.owner;
-        let parts = [&owner.user, &owner.agent, &owner.session];
-        let owner = parts.map(|part| self.names.number(part.as_deref()));
-        self.owners.push(owner);
-        self.sorts.push(Sort {
+impl<'a> Doc<'a> {
+    /// What the index wants to know of this record.
+    #[must_use]
+    pub fn of(record: &'a Record) -> Self {
+        let named = record.metadata.get("speaker");
+        let named = named.and_then(|name| name.as_str());
+        let speaker = named.or_else(|| record.body.as_ref()?.get("name")?.as_str());
+        Self {
+            seq: record.seq,
+            id: record.id.as_str(),
+            user: record.owner.user.as_deref(),
+            agent: record.owner.agent.as_deref(),
+            session: record.owner.session.as_deref(),
             scope: record.scope,
             kind: record.kind,
             namespace: record.namespace,
+            created: record.created,
+            expires: record.expires,
+            importance: record.importance,
+            speaker,
+            tags: record.tags.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+impl Docs {
+    pub(super) fn push(&mut self, new: &Doc<'_>, terms: &Terms) -> u32 {
+        let doc = u32::try_from(self.seqs.len()).unwrap_or(u32::MAX - 1);
+        self.seqs.push(new.seq);
+        self.push_id(doc, new.id);
+        let parts = [new.user, new.agent, new.session];
+        let owner = parts.map(|part| self.names.number(part));
+        self.owners.push(owner);
+        self.sorts.push(Sort {
+            scope: new.scope,
+            kind: new.kind,
+            namespace: new.namespace,
         });
-        self.created.push(record.created.millis());
+        self.created.push(new.created.millis());
         self.expires
-            .push(record.expires.map_or(i64::MAX, Time::millis));
-        self.importance.push(record.importance as f32);
-        let speaker = self.names.number(speaker(record));
+            .push(new.expires.map_or(i64::MAX, Time::millis));
+        self.importance.push(new.importance as f32);
+        let speaker = self.names.number(new.speaker);
         self.speakers.push(speaker);
         if speaker != NO_NAME {
             *self.said.entry(speaker).or_default() += 1;
         }
         self.lengths.push(terms.length);
         self.asking.push(terms.asking);
-        for tag in &record.tags {
+        for tag in &new.tags {
             self.tags.entry(tag.to_lowercase()).or_default().push(doc);
         }
         let word = doc as usize / 64;
@@ -124,6 +152,16 @@ impl Docs {
         }
         self.alive += 1;
         doc
+    }
+
+    fn push_id(&mut self, doc: u32, id: &str) {
+        match uuid::Uuid::try_parse(id) {
+            Ok(uuid) if uuid.to_string() == id => self.ids.push(uuid.into_bytes()),
+            _ => {
+                self.odd_ids.insert(doc, id.to_owned());
+                self.ids.push([0; 16]);
+            }
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -149,7 +187,7 @@ impl Docs {
 
     pub(super) fn id(&self, doc: u32) -> Option<Id> {
         if let Some(odd) = self.odd_ids.get(&doc) {
-            return Some(odd.clone());
+            return odd.parse().ok();
         }
         let bytes = self.ids.get(doc as usize)?;
         uuid::Uuid::from_bytes(*bytes).to_string().parse().ok()

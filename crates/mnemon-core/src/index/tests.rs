@@ -2,7 +2,7 @@ use super::*;
 use crate::embed::ModelId;
 use crate::text::query_terms;
 use crate::vector::quantise;
-use crate::{Candidate, Ctx, Embedding, Filter, Kind, Owner, Probe, Tenant};
+use crate::{Candidate, Ctx, Embedding, Filter, Kind, Owner, Probe, Record, Tenant};
 
 fn now() -> Time {
     Time::from_millis(1_700_000_000_000).unwrap()
@@ -25,7 +25,9 @@ fn said(seq: u64, session: &str, content: &str) -> Record {
 fn index(records: &[Record]) -> Index {
     let mut index = Index::new();
     for record in records {
-        index.add(record, &Terms::of(record), None).unwrap();
+        index
+            .add(&Doc::of(record), &Terms::of(record), None)
+            .unwrap();
     }
     index
 }
@@ -95,11 +97,11 @@ fn messages_that_come_late_take_their_place() {
     assert_eq!(index.chain.around(0), [NOBODY, NOBODY, 1, NOBODY]);
     let mut late = said(4, "s", "zero");
     late.created = now().plus_millis(-5);
-    index.add(&late, &Terms::of(&late), None).unwrap();
+    index.add(&Doc::of(&late), &Terms::of(&late), None).unwrap();
     assert_eq!(index.chain.around(3), [NOBODY, NOBODY, 0, 1]);
     let mut last = said(5, "s", "four");
     last.created = now().plus_millis(30);
-    index.add(&last, &Terms::of(&last), None).unwrap();
+    index.add(&Doc::of(&last), &Terms::of(&last), None).unwrap();
     assert_eq!(index.chain.around(4), [0, 1, NOBODY, NOBODY]);
 }
 
@@ -170,7 +172,7 @@ fn near_vectors_are_found_and_neighbours_lend() {
     for (seq, place) in (1..).zip(places) {
         let record = said(seq, if seq == 3 { "t" } else { "s" }, "x");
         index
-            .add(&record, &Terms::of(&record), Some(&vector(place)))
+            .add(&Doc::of(&record), &Terms::of(&record), Some(&vector(place)))
             .unwrap();
     }
     let probe = Probe {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Image;
 use crate::embed::ModelId;
-use crate::index::{Index, StoredVector, Terms};
+use crate::index::{Doc, Index, StoredVector, Terms};
 use crate::vector::{VectorError, quantise};
 use crate::{Candidate, Embedding, Grant, Id, Probe, Record, StoreError, limits};
 
@@ -96,7 +96,9 @@ impl Finder {
         for record in image.written_after(self.followed) {
             let vector = self.waiting.remove(&record.id);
             let vector = vector.map(|embedding| stored(&embedding)).transpose()?;
-            let added = self.index.add(record, &Terms::of(record), vector.as_ref());
+            let added = self
+                .index
+                .add(&Doc::of(record), &Terms::of(record), vector.as_ref());
             added.map_err(|error| wrong_vector(&error))?;
         }
         self.waiting.clear();

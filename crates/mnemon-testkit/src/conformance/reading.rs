@@ -1,13 +1,10 @@
 //! What was put in comes out.
 
-use mnemon_core::{
-    ErrorKind, Filter, Group, Kind, Namespace, Op, Origin, Owner, Probe, Record, Scope, Tally,
-    limits,
-};
+use mnemon_core::{Filter, Group, Kind, Namespace, Op, Origin, Owner, Record, Scope, Tally};
 use serde_json::json;
 
 use super::Subject;
-use crate::make::{Remade, at, fact, full, grant, id, ids, note};
+use crate::make::{Remade, at, fact, full, grant, ids, note};
 use crate::observe::scan_all;
 
 pub async fn an_empty_store_answers(s: Subject) {
@@ -298,34 +295,4 @@ pub async fn tally_equals_a_recount(s: Subject) {
     );
     assert_eq!(tally.seq, 14);
     assert_eq!(tally.expired, 0);
-}
-
-pub async fn find_agrees_with_the_capabilities(s: Subject) {
-    let g = grant(at(0));
-    s.put(&g, [note("a")]).await;
-    let filter = Filter::default();
-    let words = Probe::Words {
-        filter: filter.clone(),
-        terms: vec!["content".into()],
-        limit: limits::PAGE,
-    };
-    let meaning = Probe::Meaning {
-        filter,
-        model: "none".into(),
-        vector: vec![1.0, 0.0],
-        limit: limits::PAGE,
-    };
-    let can = s.store().capabilities();
-    for (able, probe) in [(can.words, words), (can.meaning, meaning)] {
-        match s.store().find(&g, &probe).await {
-            Ok(found) => {
-                assert!(able, "{probe:?} was answered");
-                assert!(found.iter().all(|found| found.id == id("a")));
-            }
-            Err(error) => {
-                assert!(!able, "{error}");
-                assert_eq!(error.kind(), ErrorKind::Unsupported);
-            }
-        }
-    }
 }

@@ -11,7 +11,11 @@ use super::errors::At;
 use super::tables::{key, seq, time, word};
 
 /// The tenant's number; `None` when it never wrote anything.
-fn tenant(connection: &Connection, place: &str, grant: &Grant) -> Result<Option<i64>, StoreError> {
+pub(super) fn tenant(
+    connection: &Connection,
+    place: &str,
+    grant: &Grant,
+) -> Result<Option<i64>, StoreError> {
     grant.require(Right::Read)?;
     connection
         .prepare_cached("SELECT num FROM tenants WHERE name = ?1")
@@ -23,7 +27,7 @@ fn tenant(connection: &Connection, place: &str, grant: &Grant) -> Result<Option<
         .at(place)
 }
 
-fn record(place: &str, doc: &str) -> Result<Record, StoreError> {
+pub(super) fn record(place: &str, doc: &str) -> Result<Record, StoreError> {
     serde_json::from_str(doc).map_err(|error| StoreError::Corrupt {
         place: place.to_owned(),
         what: format!("a record cannot be read: {error}"),

@@ -14,7 +14,7 @@ pub(super) const APPLICATION_ID: i64 = 0x4d4e_454d;
 
 /// Each step leads from one version of the format to the next; the last one is current. Steps are
 /// never edited once they were released: a file of every version is kept under `tests/fixtures`.
-pub(super) const MIGRATIONS: &[&str] = &[V1];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2];
 
 /// A row's key is its tenant's number and, in the lower 40 bits, its change number, so that a
 /// tenant's records lie together in the order they were written without an index for it.
@@ -97,6 +97,27 @@ CREATE TABLE tally (
     count     INTEGER NOT NULL,
     PRIMARY KEY (tenant, scope, kind, namespace)
 ) WITHOUT ROWID;
+";
+
+/// What a record is found by, so that an index is loaded without analysing anything again.
+const V2: &str = "
+CREATE TABLE models (
+    num       INTEGER PRIMARY KEY,
+    name      TEXT NOT NULL,
+    dimension INTEGER NOT NULL,
+    UNIQUE (name, dimension)
+);
+-- Beside each record of the same key: its analysed words, who said it, its tags (a line each), and
+-- its vector as int8 codes times a scale, with the model that made it.
+CREATE TABLE search (
+    key     INTEGER PRIMARY KEY,
+    terms   BLOB NOT NULL,
+    speaker TEXT,
+    tags    TEXT,
+    model   INTEGER,
+    scale   REAL,
+    codes   BLOB
+);
 ";
 
 /// Opens the file for writing, makes it if it is not there, and brings it to the current format.

@@ -1,8 +1,10 @@
 //! One tenant's tables inside a write transaction: the primitive moves that core's rules ask for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use mnemon_core::commit::{Entry, KeptReceipt, Slot, Tables};
+use mnemon_core::embed::ModelId;
+use mnemon_core::index::{Doc, StoredVector, Terms};
 use mnemon_core::{
     Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Right, Scope, StoreError, Time,
     Upkept, limits,
@@ -23,6 +25,8 @@ pub(super) struct SqlTables<'a> {
     /// How many more or fewer records there are of each sort.
     grown: BTreeMap<(Scope, Kind, Namespace), i64>,
     history_grown: i64,
+    /// Vectors of records that are about to be written.
+    vectors: HashMap<Id, StoredVector>,
 }
 
 /// The key of the row with this number.
@@ -89,7 +93,73 @@ impl<'a> SqlTables<'a> {
             history,
             grown: BTreeMap::new(),
             history_grown: 0,
+            vectors: HashMap::new(),
         })
+    }
+
+    /// Vectors for records that are about to be written.
+    pub(super) fn expect(&mut self, vectors: HashMap<Id, StoredVector>) {
+        self.vectors = vectors;
+    }
+
+    /// Gives records vectors; one that has been changed since is left out.
+    pub(super) fn embed(self, vectors: Vec<(u64, StoredVector)>) -> Result<usize, StoreError> {
+        let mut taken = 0;
+        for (seq, stored) in vectors {
+            let key = key(self.tenant, seq);
+            let doc: Option<String> = self
+                .connection
+                .prepare_cached("SELECT doc FROM records WHERE key = ?1")
+                .and_then(|mut select| select.query_row([key], |row| row.get(0)).optional())
+                .at(self.place)?;
+            if let Some(doc) = doc {
+                let record = super::reads::record(self.place, &doc)?;
+                self.run("DELETE FROM search WHERE key = ?1", params![key])?;
+                self.insert_search(key, &record, Some(stored))?;
+                taken += 1;
+            }
+        }
+        Ok(taken)
+    }
+
+    fn model(&self, model: &ModelId) -> Result<i64, StoreError> {
+        if let Some(known) = super::search::model_number(self.connection, self.place, model)? {
+            return Ok(known);
+        }
+        self.run(
+            "INSERT INTO models (name, dimension) VALUES (?1, ?2)",
+            params![model.name, count(model.dimension)],
+        )?;
+        Ok(self.connection.last_insert_rowid())
+    }
+
+    /// Keeps what the record is found by.
+    fn insert_search(
+        &self,
+        key: i64,
+        record: &Record,
+        vector: Option<StoredVector>,
+    ) -> Result<(), StoreError> {
+        let doc = Doc::of(record);
+        let model = vector.as_ref().map(|stored| self.model(&stored.model));
+        let codes: Option<Vec<u8>> = vector.as_ref().map(|stored| {
+            let codes = stored.vector.codes.iter();
+            codes.map(|code| code.cast_unsigned()).collect()
+        });
+        self.run(
+            "INSERT INTO search (key, terms, speaker, tags, model, scale, codes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                key,
+                Terms::of(record).to_bytes(),
+                doc.speaker,
+                (!doc.tags.is_empty()).then(|| doc.tags.join("\n")),
+                model.transpose()?,
+                vector.map(|stored| f64::from(stored.vector.scale)),
+                codes,
+            ],
+        )?;
+        Ok(())
     }
 
     /// Writes the counts that the moves have changed.
@@ -199,6 +269,7 @@ impl<'a> SqlTables<'a> {
             params![key, at.millis()],
         )?;
         self.run("DELETE FROM records WHERE key = ?1", params![key])?;
+        self.run("DELETE FROM search WHERE key = ?1", params![key])?;
         self.history_grown += 1;
         self.count(slot, -1);
         Ok(())
@@ -325,6 +396,8 @@ impl Tables for SqlTables<'_> {
             None => {}
         }
         self.insert(entry, &record)?;
+        let vector = self.vectors.remove(&record.id);
+        self.insert_search(key(self.tenant, entry.seq), &record, vector)?;
         self.link(&record)?;
         self.count(&Slot::of(&record), 1);
         self.last_seq = self.last_seq.max(entry.seq);
@@ -358,6 +431,8 @@ impl Tables for SqlTables<'_> {
         let slot = self.slot(id)?;
         if let Some(slot) = &slot {
             self.run("DELETE FROM records WHERE tenant = ?1 AND id = ?2", target)?;
+            let key = key(tenant, slot.seq);
+            self.run("DELETE FROM search WHERE key = ?1", params![key])?;
             self.count(slot, -1);
         }
         let dropped = self.run("DELETE FROM history WHERE tenant = ?1 AND id = ?2", target)?;

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use mnemon_core::index::StoredVector;
+use mnemon_core::ram::stored;
 use mnemon_core::{Batch, Grant, Op, Receipt, StoreError, Upkept, commit::commit};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -26,6 +28,10 @@ struct Job {
 enum Work {
     Apply(Batch, oneshot::Sender<Result<Receipt, StoreError>>),
     Upkeep(usize, oneshot::Sender<Result<Upkept, StoreError>>),
+    Embed(
+        Vec<(u64, StoredVector)>,
+        oneshot::Sender<Result<usize, StoreError>>,
+    ),
 }
 
 /// An answer that is not sent before the transaction is durable.
@@ -38,6 +44,10 @@ enum Answer {
         oneshot::Sender<Result<Upkept, StoreError>>,
         Result<Upkept, StoreError>,
     ),
+    Embedded(
+        oneshot::Sender<Result<usize, StoreError>>,
+        Result<usize, StoreError>,
+    ),
 }
 
 impl Answer {
@@ -46,6 +56,7 @@ impl Answer {
         match self {
             Self::Applied(caller, result) => drop(caller.send(result)),
             Self::Upkept(caller, result) => drop(caller.send(result)),
+            Self::Embedded(caller, result) => drop(caller.send(result)),
         }
     }
 
@@ -53,6 +64,7 @@ impl Answer {
         match self {
             Self::Applied(_, result) => result.is_ok(),
             Self::Upkept(_, result) => result.is_ok(),
+            Self::Embedded(_, result) => result.is_ok(),
         }
     }
 
@@ -61,6 +73,7 @@ impl Answer {
         match self {
             Self::Applied(caller, Ok(_)) => Self::Applied(caller, Err(again(error))),
             Self::Upkept(caller, Ok(_)) => Self::Upkept(caller, Err(again(error))),
+            Self::Embedded(caller, Ok(_)) => Self::Embedded(caller, Err(again(error))),
             failed => failed,
         }
     }
@@ -112,6 +125,16 @@ impl Writer {
     pub(super) async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         let (caller, answer) = oneshot::channel();
         self.send(grant, Work::Upkeep(limit, caller)).await?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    pub(super) async fn embed(
+        &self,
+        grant: &Grant,
+        vectors: Vec<(u64, StoredVector)>,
+    ) -> Result<usize, StoreError> {
+        let (caller, answer) = oneshot::channel();
+        self.send(grant, Work::Embed(vectors, caller)).await?;
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
@@ -231,7 +254,7 @@ impl Job {
     fn purges(&self) -> bool {
         match &self.work {
             Work::Apply(batch, _) => batch.ops.iter().any(|op| matches!(op, Op::Purge { .. })),
-            Work::Upkeep(..) => false,
+            Work::Upkeep(..) | Work::Embed(..) => false,
         }
     }
 
@@ -239,6 +262,7 @@ impl Job {
         match self.work {
             Work::Apply(_, caller) => Answer::Applied(caller, Err(again(error))),
             Work::Upkeep(_, caller) => Answer::Upkept(caller, Err(again(error))),
+            Work::Embed(_, caller) => Answer::Embedded(caller, Err(again(error))),
         }
     }
 
@@ -253,6 +277,10 @@ impl Job {
             Work::Upkeep(limit, caller) => {
                 let work = || SqlTables::open(connection, place, grant)?.upkeep(grant, limit);
                 Answer::Upkept(caller, guarded(connection, place, alone, work))
+            }
+            Work::Embed(vectors, caller) => {
+                let work = || SqlTables::open(connection, place, grant)?.embed(vectors);
+                Answer::Embedded(caller, guarded(connection, place, alone, work))
             }
         }
     }
@@ -287,9 +315,15 @@ fn apply(
     connection: &Connection,
     place: &str,
     grant: &Grant,
-    batch: Batch,
+    mut batch: Batch,
 ) -> Result<Receipt, StoreError> {
     let mut tables = SqlTables::open(connection, place, grant)?;
+    let vectors = std::mem::take(&mut batch.vectors);
+    let vectors = vectors.into_iter().map(|(id, embedding)| {
+        let kept = stored(&embedding)?;
+        Ok((id, kept))
+    });
+    tables.expect(vectors.collect::<Result<_, StoreError>>()?);
     let receipt = commit(grant, batch, &mut tables)?;
     tables.finish()?;
     Ok(receipt)

@@ -1,0 +1,360 @@
+//! Searching: an index in memory for each tenant, which follows the file.
+//!
+//! What the index is made of (analysed words, vectors) is kept beside each record, so that
+//! loading it needs neither analysis nor a model. Before every search it catches up with what
+//! this or any other process has committed.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use mnemon_core::embed::ModelId;
+use mnemon_core::index::{Doc, Index, StoredVector, Terms};
+use mnemon_core::ram::wrong_vector;
+use mnemon_core::vector::Quantised;
+use mnemon_core::{Candidate, Filter, Grant, Order, Probe, Record, Scan, StoreError, Time, limits};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::errors::At;
+use super::reads;
+use super::tables::{key, seq, time, word};
+
+/// The indexes of the tenants that were searched.
+#[derive(Default)]
+pub(super) struct Indexes {
+    tenants: Mutex<HashMap<i64, Arc<RwLock<Followed>>>>,
+}
+
+/// An index, and the newest change that it has seen.
+#[derive(Default)]
+struct Followed {
+    index: Index,
+    seq: u64,
+}
+
+/// A tenant as the file knows it at one moment.
+struct Moment<'a> {
+    connection: &'a Connection,
+    place: &'a str,
+    tenant: i64,
+    last_seq: u64,
+    records: usize,
+}
+
+impl Indexes {
+    /// Runs a search on the tenant's index, brought up to the file; `None` if it has no records.
+    fn with<T>(
+        &self,
+        connection: &Connection,
+        place: &str,
+        grant: &Grant,
+        work: impl FnOnce(&Index) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let Some(tenant) = reads::tenant(connection, place, grant)? else {
+            return Ok(None);
+        };
+        let followed = {
+            let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(tenants.entry(tenant).or_default())
+        };
+        let _moment = connection.unchecked_transaction().at(place)?;
+        let moment = Moment::look(connection, place, tenant)?;
+        let current = |followed: &RwLockReadGuard<'_, Followed>| {
+            followed.seq == moment.last_seq && followed.index.len() == moment.records
+        };
+        let read = followed.read().unwrap_or_else(PoisonError::into_inner);
+        if current(&read) {
+            return work(&read.index).map(Some);
+        }
+        drop(read);
+        let mut write = followed.write().unwrap_or_else(PoisonError::into_inner);
+        // Another search may have come first, and may have seen more than our moment.
+        if write.seq <= moment.last_seq {
+            moment.follow(&mut write)?;
+        }
+        work(&write.index).map(Some)
+    }
+
+    pub(super) fn find(
+        &self,
+        connection: &Connection,
+        place: &str,
+        grant: &Grant,
+        probe: &Probe,
+    ) -> Result<Vec<Candidate>, StoreError> {
+        let within = if probe.filter.needs_records() {
+            Some(meant(connection, place, grant, &probe.filter)?)
+        } else {
+            None
+        };
+        let found = self.with(connection, place, grant, |index| {
+            let found = index.find(probe, grant.now(), within.as_ref());
+            found.map_err(|error| wrong_vector(&error))
+        })?;
+        Ok(found.unwrap_or_default())
+    }
+
+    pub(super) fn speakers(
+        &self,
+        connection: &Connection,
+        place: &str,
+        grant: &Grant,
+    ) -> Result<Vec<String>, StoreError> {
+        let speakers = self.with(connection, place, grant, |index| {
+            Ok(index.speakers(limits::SPEAKERS))
+        })?;
+        Ok(speakers.unwrap_or_default())
+    }
+
+    /// Vectors were given to records without a change of their own: the index starts anew.
+    pub(super) fn forget(&self) {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        tenants.clear();
+    }
+}
+
+/// The records that a filter means which only whole records can answer.
+fn meant(
+    connection: &Connection,
+    place: &str,
+    grant: &Grant,
+    filter: &Filter,
+) -> Result<HashSet<u64>, StoreError> {
+    let mut scan = Scan {
+        order: Order::Written,
+        ..Scan::new(filter.clone(), limits::PAGE)
+    };
+    let mut seqs = HashSet::new();
+    loop {
+        let page = reads::scan(connection, place, grant, &scan)?;
+        seqs.extend(page.records.iter().map(|record| record.seq));
+        match page.next {
+            Some(next) => scan.after = Some(next),
+            None => return Ok(seqs),
+        }
+    }
+}
+
+impl<'a> Moment<'a> {
+    fn look(connection: &'a Connection, place: &'a str, tenant: i64) -> Result<Self, StoreError> {
+        let (last_seq, records): (i64, i64) = connection
+            .prepare_cached(
+                "SELECT last_seq, (SELECT coalesce(sum(count), 0) FROM tally WHERE tenant = num)
+                 FROM tenants WHERE num = ?1",
+            )
+            .and_then(|mut select| select.query_row([tenant], |row| Ok((row.get(0)?, row.get(1)?))))
+            .at(place)?;
+        Ok(Self {
+            connection,
+            place,
+            tenant,
+            last_seq: last_seq.cast_unsigned(),
+            records: usize::try_from(records).unwrap_or(0),
+        })
+    }
+
+    /// Brings the index to this moment.
+    fn follow(&self, followed: &mut Followed) -> Result<(), StoreError> {
+        if followed.index.is_stale() {
+            *followed = Followed::default();
+        }
+        let fresh = followed.index.is_empty();
+        self.add_new(followed)?;
+        if !fresh {
+            for gone in self.replaced_since(followed.seq)? {
+                followed.index.remove(gone);
+            }
+        }
+        followed.seq = self.last_seq;
+        // What was purged or has expired leaves no trace: look for what is not there any more.
+        if followed.index.len() != self.records {
+            let there = self.seqs()?;
+            for seq in followed.index.seqs() {
+                if !there.contains(&seq) {
+                    followed.index.remove(seq);
+                }
+            }
+        }
+        if fresh {
+            followed.index.recentre();
+        }
+        Ok(())
+    }
+
+    fn add_new(&self, followed: &mut Followed) -> Result<(), StoreError> {
+        let models = models(self.connection, self.place)?;
+        let mut select = self
+            .connection
+            .prepare_cached(
+                "SELECT r.key, r.id, r.user, r.agent, r.session, r.scope, r.kind, r.namespace,
+                    r.created, r.expires, r.importance, s.speaker, s.tags, s.terms,
+                    s.model, s.scale, s.codes, CASE WHEN s.key IS NULL THEN r.doc END
+                 FROM records r LEFT JOIN search s ON s.key = r.key
+                 WHERE r.key > ?1 AND r.key < ?2 ORDER BY r.key",
+            )
+            .at(self.place)?;
+        let range = params![key(self.tenant, followed.seq), key(self.tenant + 1, 0)];
+        let mut rows = select.query(range).at(self.place)?;
+        while let Some(row) = rows.next().at(self.place)? {
+            self.add_row(&mut followed.index, row, &models)?;
+        }
+        Ok(())
+    }
+
+    fn add_row(
+        &self,
+        index: &mut Index,
+        row: &Row<'_>,
+        models: &HashMap<i64, ModelId>,
+    ) -> Result<(), StoreError> {
+        // A record from before there was a search: analyse it now.
+        if let Some(doc) = row.get::<_, Option<String>>(17).at(self.place)? {
+            let record = reads::record(self.place, &doc)?;
+            let added = index.add(&Doc::of(&record), &Terms::of(&record), None);
+            return added.map_err(|error| wrong_vector(&error));
+        }
+        let terms = row.get_ref(13).at(self.place)?;
+        let terms = terms.as_blob().ok().and_then(Terms::from_bytes);
+        let terms = terms.ok_or_else(|| StoreError::Corrupt {
+            place: self.place.to_owned(),
+            what: "the words of a record cannot be read; rebuild the index".to_owned(),
+        })?;
+        let vector = vector(row, models).at(self.place)?;
+        let doc = doc(row).at(self.place)?;
+        let added = index.add(&doc, &terms, vector.as_ref());
+        added.map_err(|error| wrong_vector(&error))
+    }
+
+    /// The older versions of what was updated or deleted after this change.
+    fn replaced_since(&self, seq: u64) -> Result<Vec<u64>, StoreError> {
+        let sql = "
+            SELECT (SELECT max(p.key) FROM history p
+                WHERE p.tenant = r.tenant AND p.id = r.id AND p.key < r.key)
+            FROM records r WHERE r.key > ?1 AND r.key < ?2 AND r.version > 1
+            UNION ALL
+            SELECT (SELECT max(p.key) FROM history p
+                WHERE p.tenant = h.tenant AND p.id = h.id AND p.key < h.key)
+            FROM history h WHERE h.key > ?1 AND h.key < ?2 AND h.doc IS NULL";
+        let range = params![key(self.tenant, seq), key(self.tenant + 1, 0)];
+        let keys: Vec<Option<i64>> = self
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut select| select.query_map(range, |row| row.get(0))?.collect())
+            .at(self.place)?;
+        Ok(keys.into_iter().flatten().map(super::tables::seq).collect())
+    }
+
+    fn seqs(&self) -> Result<HashSet<u64>, StoreError> {
+        let range = params![key(self.tenant, 0), key(self.tenant + 1, 0)];
+        self.connection
+            .prepare_cached("SELECT key FROM records WHERE key > ?1 AND key < ?2")
+            .and_then(|mut select| {
+                let rows = select.query_map(range, |row| Ok(seq(row.get(0)?)))?;
+                rows.collect()
+            })
+            .at(self.place)
+    }
+}
+
+fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<Option<&'a str>> {
+    row.get_ref(column)?.as_str_or_null().map_err(Into::into)
+}
+
+fn doc<'a>(row: &'a Row<'_>) -> rusqlite::Result<Doc<'a>> {
+    let tags = text(row, 12)?.unwrap_or_default();
+    Ok(Doc {
+        seq: seq(row.get(0)?),
+        id: text(row, 1)?.unwrap_or_default(),
+        user: text(row, 2)?,
+        agent: text(row, 3)?,
+        session: text(row, 4)?,
+        scope: word(row, 5)?,
+        kind: word(row, 6)?,
+        namespace: word(row, 7)?,
+        created: time(row, 8)?,
+        expires: row
+            .get::<_, Option<i64>>(9)?
+            .map(|ms| Time::EPOCH.plus_millis(ms)),
+        importance: row.get(10)?,
+        speaker: text(row, 11)?,
+        tags: tags.split('\n').filter(|tag| !tag.is_empty()).collect(),
+    })
+}
+
+fn vector(row: &Row<'_>, models: &HashMap<i64, ModelId>) -> rusqlite::Result<Option<StoredVector>> {
+    let model: Option<i64> = row.get(14)?;
+    let Some(model) = model.and_then(|model| models.get(&model)) else {
+        return Ok(None);
+    };
+    let codes = row.get_ref(16)?.as_blob_or_null()?.unwrap_or_default();
+    Ok(Some(StoredVector {
+        model: model.clone(),
+        vector: Quantised {
+            codes: codes.iter().map(|code| code.cast_signed()).collect(),
+            scale: row.get::<_, f64>(15)? as f32,
+        },
+    }))
+}
+
+fn models(connection: &Connection, place: &str) -> Result<HashMap<i64, ModelId>, StoreError> {
+    connection
+        .prepare_cached("SELECT num, name, dimension FROM models")
+        .and_then(|mut select| {
+            let rows = select.query_map([], |row| {
+                let model = ModelId {
+                    name: row.get(1)?,
+                    dimension: usize::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
+                };
+                Ok((row.get(0)?, model))
+            })?;
+            rows.collect()
+        })
+        .at(place)
+}
+
+/// The number of a model, if any record has a vector of it.
+pub(super) fn model_number(
+    connection: &Connection,
+    place: &str,
+    model: &ModelId,
+) -> Result<Option<i64>, StoreError> {
+    connection
+        .prepare_cached("SELECT num FROM models WHERE name = ?1 AND dimension = ?2")
+        .and_then(|mut select| {
+            let values = params![model.name, model.dimension as i64];
+            select.query_row(values, |row| row.get(0)).optional()
+        })
+        .at(place)
+}
+
+/// Live records without a vector of this model.
+pub(super) fn lacking(
+    connection: &Connection,
+    place: &str,
+    grant: &Grant,
+    model: &ModelId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Record>, StoreError> {
+    let Some(tenant) = reads::tenant(connection, place, grant)? else {
+        return Ok(Vec::new());
+    };
+    let number = model_number(connection, place, model)?.unwrap_or(-1);
+    let docs: Vec<String> = connection
+        .prepare_cached(
+            "SELECT r.doc FROM records r LEFT JOIN search s ON s.key = r.key
+             WHERE r.key > ?1 AND r.key < ?2 AND (s.model IS NULL OR s.model <> ?3)
+             AND (r.expires IS NULL OR r.expires >= ?4) ORDER BY r.key LIMIT ?5",
+        )
+        .and_then(|mut select| {
+            let values = params![
+                key(tenant, after),
+                key(tenant + 1, 0),
+                number,
+                grant.now().millis(),
+                limit.min(limits::PAGE) as i64
+            ];
+            select.query_map(values, |row| row.get(0))?.collect()
+        })
+        .at(place)?;
+    docs.iter().map(|doc| reads::record(place, doc)).collect()
+}

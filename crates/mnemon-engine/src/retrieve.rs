@@ -1,0 +1,271 @@
+//! Finding: plan → find → rank → fetch.
+
+use std::collections::HashSet;
+
+use mnemon_core::index::hash;
+use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
+use mnemon_core::text::{self, query_terms};
+use mnemon_core::{
+    Ctx, Embedding, Filter, Grant, Id, Invalid, Order, Probe, Record, Right, Scan, Time, limits,
+};
+use serde::Serialize;
+
+use crate::{Error, Memory};
+
+/// How many of the best each arm contributes.
+const DEPTH: usize = 200;
+/// What a named speaker's name weighs as a word.
+const NAME_WEIGHT: f32 = 0.2;
+/// Two texts that share this much of their words say the same.
+const SAME: f32 = 0.9;
+/// Records that the formula reads at the most; it has no index.
+const FORMULA_READS: usize = 100_000;
+
+/// A search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    pub text: String,
+    pub filter: Filter,
+    pub recipe: Recipe,
+    pub limit: usize,
+}
+
+impl Query {
+    /// A hybrid search for ten records.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            filter: Filter::default(),
+            recipe: Recipe::Hybrid,
+            limit: 10,
+        }
+    }
+}
+
+/// A record that was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hit {
+    pub score: f64,
+    /// What each arm and each step contributed; not for the formula.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+    /// Words of the query that stand in the record.
+    pub matched: Vec<String>,
+    pub record: Record,
+}
+
+impl Memory {
+    /// The records that answer the query best. Near-copies of a better hit come last.
+    pub async fn search(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        check(query)?;
+        if query.recipe == Recipe::Formula {
+            return self.by_formula(ctx, query).await;
+        }
+        if query.recipe == Recipe::Recent {
+            return self.newest(ctx, query).await;
+        }
+        if !self.store.capabilities().keeps_vectors {
+            self.embed_missing(ctx, usize::MAX).await?;
+        }
+        let speakers = self.store.speakers(&grant).await?;
+        let question = Question::read(&query.text, &speakers);
+        let probe = self.probe(query, &question).await;
+        let candidates = self.store.find(&grant, &probe).await?;
+        let ranked = rank::rank(&candidates, query.recipe, &question, ctx.now);
+        let hits = self.fetch(&grant, ranked, query).await?;
+        Ok(diversify(hits, query.limit))
+    }
+
+    /// What the stores are asked. An embedder that fails costs the meaning arm, not the search.
+    async fn probe(&self, query: &Query, question: &Question) -> Probe {
+        let mut terms: Vec<(u32, f32)> = Vec::new();
+        let mut vectors = Vec::new();
+        if query.recipe != Recipe::Meaning {
+            let wanted = query_terms(&question.rest);
+            terms.extend(
+                wanted
+                    .iter()
+                    .filter(|term| !term.stop)
+                    .map(|t| (hash(&t.text), t.weight)),
+            );
+            let known: HashSet<u32> = terms.iter().map(|(term, _)| *term).collect();
+            for name in &question.named {
+                let names = query_terms(name).into_iter();
+                let names = names.map(|term| (hash(&term.text), NAME_WEIGHT * term.weight));
+                terms.extend(names.filter(|(term, _)| !known.contains(term)));
+            }
+        }
+        if query.recipe != Recipe::Words {
+            for embedder in &self.embedders {
+                if let Ok(vector) = embedder.embed(&[question.rest.as_str()]).await {
+                    vectors.extend(vector.into_iter().flatten().map(|vector| Embedding {
+                        model: embedder.model().clone(),
+                        vector,
+                    }));
+                }
+            }
+        }
+        Probe {
+            filter: query.filter.clone(),
+            terms,
+            vectors,
+            depth: DEPTH.max(query.limit * 2),
+        }
+    }
+
+    /// The records themselves, as they are now: what has gone in the meantime is left out.
+    async fn fetch(
+        &self,
+        grant: &Grant,
+        ranked: Vec<Ranked>,
+        query: &Query,
+    ) -> Result<Vec<Hit>, Error> {
+        let wanted = query.limit.saturating_mul(2).min(limits::PAGE);
+        let ranked: Vec<Ranked> = ranked.into_iter().take(wanted).collect();
+        let ids: Vec<Id> = ranked.iter().map(|ranked| ranked.id.clone()).collect();
+        let records = self.store.get(grant, &ids).await?;
+        let terms: Vec<String> = words_of(&query.text);
+        let hits = ranked.into_iter().zip(records);
+        Ok(hits
+            .filter_map(|(ranked, record)| {
+                let record = record.filter(|record| query.filter.matches(record))?;
+                Some(Hit {
+                    score: f64::from(ranked.score),
+                    parts: Some(ranked.parts),
+                    matched: matched(&terms, &record),
+                    record,
+                })
+            })
+            .collect())
+    }
+
+    async fn newest(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
+        let page = self
+            .list(ctx, &Scan::new(query.filter.clone(), query.limit))
+            .await?;
+        let hits = page.records.into_iter().map(|record| Hit {
+            score: newness(&record, ctx.now),
+            parts: None,
+            matched: Vec::new(),
+            record,
+        });
+        Ok(hits.collect())
+    }
+
+    /// The formula has no index: it reads every record that the filter means.
+    async fn by_formula(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
+        let tokens = rank::formula_tokens(&query.text);
+        let mut scan = Scan {
+            order: Order::Written,
+            ..Scan::new(query.filter.clone(), limits::PAGE)
+        };
+        let mut hits: Vec<Hit> = Vec::new();
+        for _ in 0..FORMULA_READS / limits::PAGE {
+            let page = self.list(ctx, &scan).await?;
+            hits.extend(page.records.into_iter().map(|record| Hit {
+                score: rank::formula(&record, &tokens, ctx.now),
+                parts: None,
+                matched: Vec::new(),
+                record,
+            }));
+            match page.next {
+                Some(next) => scan.after = Some(next),
+                None => break,
+            }
+        }
+        hits.retain(|hit| hit.score > 0.0);
+        // Stable: equals stay in the order they were written.
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+        hits.truncate(query.limit);
+        Ok(hits)
+    }
+}
+
+fn check(query: &Query) -> Result<(), Invalid> {
+    if query.text.trim().is_empty() && query.recipe != Recipe::Recent {
+        return Err(Invalid::new(
+            "query",
+            "is empty; say what to look for, or use the recipe `recent`",
+        ));
+    }
+    if query.text.len() > limits::QUERY_BYTES {
+        let (bytes, most) = (query.text.len(), limits::QUERY_BYTES);
+        return Err(Invalid::new(
+            "query",
+            format!("has {bytes} bytes, at most {most} are allowed"),
+        ));
+    }
+    if !(1..=limits::HITS).contains(&query.limit) {
+        return Err(Invalid::new(
+            "limit",
+            format!(
+                "is {}, it must lie between 1 and {}",
+                query.limit,
+                limits::HITS
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The distinct words of a text, as the index knows them.
+fn words_of(text: &str) -> Vec<String> {
+    let terms = query_terms(text);
+    let words = terms.into_iter().filter(|term| !term.stop);
+    words.map(|term| term.text).collect()
+}
+
+/// The words of the query that the record itself has.
+fn matched(terms: &[String], record: &Record) -> Vec<String> {
+    let mut own: HashSet<String> = words_of_record(record);
+    let matched = terms.iter().filter(|term| own.remove(*term));
+    // The mark of a spelled-out form is for the index, not for people.
+    matched
+        .map(|term| term.trim_start_matches('ǀ').to_owned())
+        .collect()
+}
+
+fn words_of_record(record: &Record) -> HashSet<String> {
+    let mut texts = vec![record.content.as_str()];
+    texts.extend(record.tags.iter().map(String::as_str));
+    texts.extend(record.summary.as_deref());
+    let terms = texts.into_iter().flat_map(text::index_terms);
+    terms.map(|term| term.text).collect()
+}
+
+/// A hit that repeats a better one goes to the end; nothing is lost if there is room.
+fn diversify(hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
+    let mut kept: Vec<(HashSet<String>, Hit)> = Vec::new();
+    let mut copies: Vec<Hit> = Vec::new();
+    for hit in hits {
+        if kept.len() == limit {
+            break;
+        }
+        let words = words_of_record(&hit.record);
+        if kept
+            .iter()
+            .any(|(others, _)| overlap(&words, others) >= SAME)
+        {
+            copies.push(hit);
+        } else {
+            kept.push((words, hit));
+        }
+    }
+    let kept = kept.into_iter().map(|(_, hit)| hit);
+    kept.chain(copies).take(limit).collect()
+}
+
+fn overlap(one: &HashSet<String>, other: &HashSet<String>) -> f32 {
+    let shared = one.intersection(other).count();
+    let all = one.len() + other.len() - shared;
+    if all == 0 {
+        return 1.0;
+    }
+    shared as f32 / all as f32
+}
+
+fn newness(record: &Record, now: Time) -> f64 {
+    let days = (now.millis() - record.created.millis()) as f64 / 86_400_000.0;
+    1.0 / (1.0 + days.max(0.0))
+}
