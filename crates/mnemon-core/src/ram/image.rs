@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::commit::{self, Entry, KeptReceipt, Slot, Tables};
 use crate::{
-    Batch, Change, Changes, Cursor, Grant, Group, Id, IdempotencyKey, Kind, Namespace, Order, Page,
+    Batch, Change, Changes, Grant, Group, Id, IdempotencyKey, Kind, Namespace, Order, Page,
     Receipt, Record, Scan, Scope, StoreError, Tally, Time, Upkept, limits,
 };
 
@@ -97,7 +97,9 @@ pub struct WayBack(Vec<Step>);
 pub struct Image {
     rows: HashMap<Id, Row>,
     by_seq: BTreeMap<u64, Id>,
-    by_created: BTreeSet<(Time, u64)>,
+    by_created: ByCreation,
+    by_user: HashMap<String, ByCreation>,
+    by_session: HashMap<String, ByCreation>,
     by_expiry: BTreeSet<(Time, Id)>,
     /// Notes in the order in which they are given up.
     by_worth: BTreeSet<(Namespace, u64, Time, u64)>,
@@ -109,6 +111,9 @@ pub struct Image {
     groups: BTreeMap<(Scope, Kind, Namespace), u64>,
     last_seq: u64,
 }
+
+/// Records by when they were created, equals by when they were written.
+type ByCreation = BTreeSet<(Time, u64)>;
 
 /// For importance between 0 and 1 the bits sort as the numbers do; adding 0 turns -0 into 0.
 fn worth(record: &Record) -> (Namespace, u64, Time, u64) {
@@ -351,7 +356,7 @@ impl Image {
     pub fn scan(&self, grant: &Grant, scan: &Scan) -> Page {
         let limit = scan.limit.min(limits::PAGE);
         let records = self
-            .seqs_after(scan.order, scan.after)
+            .seqs_after(scan)
             .filter_map(|seq| self.live(self.by_seq.get(&seq)?, grant.now()))
             .filter(|record| scan.filter.matches(record))
             .take(limit + 1)
@@ -361,24 +366,33 @@ impl Image {
     }
 
     /// The numbers of the records that come after the cursor, in order.
-    fn seqs_after<'a>(
-        &'a self,
-        order: Order,
-        after: Option<Cursor>,
-    ) -> Box<dyn Iterator<Item = u64> + 'a> {
+    fn seqs_after<'a>(&'a self, scan: &Scan) -> Box<dyn Iterator<Item = u64> + 'a> {
         use std::ops::Bound::{Excluded, Unbounded};
-        let place = after.map(|cursor| (clamped(cursor.key), cursor.seq));
-        let ascending = |place: Option<(Time, u64)>| (place.map_or(Unbounded, Excluded), Unbounded);
-        match order {
+        let place = scan.after.map(|cursor| (clamped(cursor.key), cursor.seq));
+        let place = place.map_or(Unbounded, Excluded);
+        let Some(records) = self.narrowest(scan) else {
+            return Box::new(std::iter::empty());
+        };
+        match scan.order {
             Order::Newest => {
-                let range = (Unbounded, place.map_or(Unbounded, Excluded));
-                Box::new(self.by_created.range(range).rev().map(|(_, seq)| *seq))
+                let range = records.range((Unbounded, place)).rev();
+                Box::new(range.map(|(_, seq)| *seq))
             }
-            Order::Oldest => Box::new(self.by_created.range(ascending(place)).map(|(_, seq)| *seq)),
+            Order::Oldest => Box::new(records.range((place, Unbounded)).map(|(_, seq)| *seq)),
             Order::Written => {
-                let from = after.map_or(Unbounded, |cursor| Excluded(cursor.seq));
+                let from = scan.after.map_or(Unbounded, |cursor| Excluded(cursor.seq));
                 Box::new(self.by_seq.range((from, Unbounded)).map(|(seq, _)| *seq))
             }
+        }
+    }
+
+    /// The records of the session or the user that the filter names; all otherwise.
+    fn narrowest(&self, scan: &Scan) -> Option<&ByCreation> {
+        let owner = &scan.filter.owner;
+        match (&owner.session, &owner.user) {
+            (Some(session), _) => self.by_session.get(session),
+            (None, Some(user)) => self.by_user.get(user),
+            (None, None) => Some(&self.by_created),
         }
     }
 
@@ -655,7 +669,10 @@ impl Image {
     fn put_row(&mut self, row: Row) {
         let record = &row.record;
         self.by_seq.insert(record.seq, record.id.clone());
-        self.by_created.insert((record.created, record.seq));
+        let place = (record.created, record.seq);
+        self.by_created.insert(place);
+        note_owner(&mut self.by_user, record.owner.user.as_ref(), place);
+        note_owner(&mut self.by_session, record.owner.session.as_ref(), place);
         if let Some(expires) = record.expires {
             self.by_expiry.insert((expires, record.id.clone()));
         }
@@ -671,7 +688,10 @@ impl Image {
         let row = self.rows.remove(id)?;
         let record = &row.record;
         self.by_seq.remove(&record.seq);
-        self.by_created.remove(&(record.created, record.seq));
+        let place = (record.created, record.seq);
+        self.by_created.remove(&place);
+        drop_owner(&mut self.by_user, record.owner.user.as_ref(), place);
+        drop_owner(&mut self.by_session, record.owner.session.as_ref(), place);
         if let Some(expires) = record.expires {
             self.by_expiry.remove(&(expires, record.id.clone()));
         }
@@ -733,6 +753,23 @@ impl Image {
 /// Receipts from before then are kept no longer.
 fn oldest_receipt(now: Time) -> Time {
     now.plus_days(-limits::RECEIPT_DAYS)
+}
+
+fn note_owner(of: &mut HashMap<String, ByCreation>, name: Option<&String>, place: (Time, u64)) {
+    if let Some(name) = name {
+        of.entry(name.clone()).or_default().insert(place);
+    }
+}
+
+fn drop_owner(of: &mut HashMap<String, ByCreation>, name: Option<&String>, place: (Time, u64)) {
+    if let Some(name) = name
+        && let Some(places) = of.get_mut(name)
+    {
+        places.remove(&place);
+        if places.is_empty() {
+            of.remove(name);
+        }
+    }
 }
 
 fn clamped(millis: i64) -> Time {

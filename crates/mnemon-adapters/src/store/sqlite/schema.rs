@@ -152,7 +152,8 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     // Not SQLITE_OPEN_READ_ONLY: a reader of a WAL file takes part in its shared memory.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(path, flags, &place)?;
-    let pragmas = "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;";
+    let pragmas = "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;
+                   PRAGMA mmap_size = 1073741824;";
     connection.execute_batch(pragmas).at(&place)?;
     Ok(connection)
 }
