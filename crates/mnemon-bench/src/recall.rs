@@ -31,22 +31,15 @@ struct Vocabulary {
 
 impl Vocabulary {
     fn new() -> Self {
-        let syllables = [
-            "ka", "mo", "ri", "ten", "sal", "vo", "li", "pra", "dus", "ne", "gar", "ti",
-        ];
-        let syllable = |n: usize| syllables.get(n % syllables.len()).copied().unwrap_or("x");
-        let word = |n: usize| {
-            let n = n + 7;
-            format!(
-                "{}{}{}{}",
-                syllable(n),
-                syllable(n / 12),
-                syllable(n / 144),
-                syllable(n / 1728)
-            )
-        };
+        // Whole words of the built-in model, so that they mean something to it.
+        let vocabulary = include_str!("../../mnemon-adapters/assets/vocab.txt");
+        let whole = |word: &&str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_lowercase());
         Self {
-            words: (0..20_000).map(word).collect(),
+            words: vocabulary
+                .lines()
+                .filter(whole)
+                .map(str::to_owned)
+                .collect(),
             state: 42,
         }
     }

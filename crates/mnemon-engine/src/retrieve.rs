@@ -18,6 +18,8 @@ const DEPTH: usize = 200;
 const NAME_WEIGHT: f32 = 0.2;
 /// Two texts that share this much of their words say the same.
 const SAME: f32 = 0.9;
+/// Words by which texts are compared at the most.
+const COMPARED_WORDS: usize = 500;
 /// Records that the formula reads at the most; it has no index.
 const FORMULA_READS: usize = 100_000;
 
@@ -28,6 +30,8 @@ pub struct Query {
     pub filter: Filter,
     pub recipe: Recipe,
     pub limit: usize,
+    /// Whether to say which words of the query each hit has.
+    pub explain: bool,
 }
 
 impl Query {
@@ -38,6 +42,7 @@ impl Query {
             filter: Filter::default(),
             recipe: Recipe::Hybrid,
             limit: 10,
+            explain: false,
         }
     }
 }
@@ -49,7 +54,8 @@ pub struct Hit {
     /// What each arm and each step contributed; not for the formula.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
-    /// Words of the query that stand in the record.
+    /// Words of the query that stand in the record, if the query asked to explain.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matched: Vec<String>,
     pub record: Record,
 }
@@ -74,7 +80,14 @@ impl Memory {
         let candidates = self.store.find(&grant, &probe).await?;
         let ranked = rank::rank(&candidates, query.recipe, &question, ctx.now);
         let hits = self.fetch(&grant, ranked, query).await?;
-        Ok(diversify(hits, query.limit))
+        let mut hits = diversify(hits, query.limit);
+        if query.explain {
+            let words = words_of(&query.text);
+            for hit in &mut hits {
+                hit.matched = matched(&words, &hit.record);
+            }
+        }
+        Ok(hits)
     }
 
     /// What the stores are asked. An embedder that fails costs the meaning arm, not the search.
@@ -125,7 +138,6 @@ impl Memory {
         let ranked: Vec<Ranked> = ranked.into_iter().take(wanted).collect();
         let ids: Vec<Id> = ranked.iter().map(|ranked| ranked.id.clone()).collect();
         let records = self.store.get(grant, &ids).await?;
-        let terms: Vec<String> = words_of(&query.text);
         let hits = ranked.into_iter().zip(records);
         Ok(hits
             .filter_map(|(ranked, record)| {
@@ -133,7 +145,7 @@ impl Memory {
                 Some(Hit {
                     score: f64::from(ranked.score),
                     parts: Some(ranked.parts),
-                    matched: matched(&terms, &record),
+                    matched: Vec::new(),
                     record,
                 })
             })
@@ -242,7 +254,7 @@ fn diversify(hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
         if kept.len() == limit {
             break;
         }
-        let words = words_of_record(&hit.record);
+        let words = plain_words(&hit.record);
         if kept
             .iter()
             .any(|(others, _)| overlap(&words, others) >= SAME)
@@ -254,6 +266,13 @@ fn diversify(hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
     }
     let kept = kept.into_iter().map(|(_, hit)| hit);
     kept.chain(copies).take(limit).collect()
+}
+
+/// The words as they stand there: enough to tell a copy, and cheaper than an analysis.
+fn plain_words(record: &Record) -> HashSet<String> {
+    let words = record.content.split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty()).take(COMPARED_WORDS);
+    words.map(str::to_lowercase).collect()
 }
 
 fn overlap(one: &HashSet<String>, other: &HashSet<String>) -> f32 {

@@ -1,6 +1,6 @@
 //! Answering a probe.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::chain::lends;
 use super::{Index, LENT_MEANING, LENT_WORDS, NOBODY};
@@ -12,7 +12,7 @@ const K1: f32 = 0.9;
 /// How much a long text is held back.
 const B: f32 = 0.75;
 /// Once this many places were touched by rarer words, commoner words only weigh what was found.
-const SPREAD: usize = 60_000;
+const SPREAD: usize = 20_000;
 
 /// The documents that a probe may find: a bit for each.
 type Mask = Vec<u64>;
@@ -27,12 +27,12 @@ impl Index {
         within: Option<&HashSet<u64>>,
     ) -> Result<Vec<Candidate>, VectorError> {
         let mask = self.mask(&probe.filter, within);
-        let words = self.words(&probe.terms);
+        let (words, matched) = self.words(&probe.terms);
         let mut found: BTreeSet<u32> = BTreeSet::new();
         let mut top = TopK::new(probe.depth);
-        for doc in 0..self.docs.len() as u32 {
+        for doc in matched {
             let score = words.get(doc as usize).copied().unwrap_or(0.0);
-            if score > 0.0 && self.may(doc, &mask, now) {
+            if self.may(doc, &mask, now) {
                 top.push(score, doc);
             }
         }
@@ -49,9 +49,17 @@ impl Index {
                     .filter(|doc| self.is_live(*doc, now)),
             );
         }
+        let mut near = Nearness::new(self, probe);
         let found = found.into_iter();
         Ok(found
-            .filter_map(|doc| self.candidate(doc, probe, &words))
+            .filter_map(|doc| {
+                Some(Candidate {
+                    words: words.get(doc as usize).copied().unwrap_or(0.0),
+                    meaning: near.with_neighbours(doc),
+                    cosine: near.own(doc),
+                    ..self.describe(doc)?
+                })
+            })
             .collect())
     }
 
@@ -93,12 +101,14 @@ impl Index {
         Some(mask)
     }
 
-    /// BM25 of every document, with what its neighbours lend it counted as its own words.
-    fn words(&self, terms: &[(u32, f32)]) -> Vec<f32> {
+    /// BM25 of every document, with what its neighbours lend it counted as its own words; and
+    /// which documents have any.
+    fn words(&self, terms: &[(u32, f32)]) -> (Vec<f32>, Vec<u32>) {
         let count = self.docs.len();
         let mut scores = vec![0.0_f32; count];
         let mut lent = vec![0.0_f32; count];
         let mut touched: Vec<u32> = Vec::new();
+        let mut matched: Vec<u32> = Vec::new();
         let mean = self.chain.mean_length(self.docs.alive());
         let mut known: Vec<_> = terms
             .iter()
@@ -125,12 +135,15 @@ impl Index {
                 else {
                     continue;
                 };
+                if *score == 0.0 {
+                    matched.push(doc);
+                }
                 let held = K1 * (1.0 - B + B * self.chain.length(doc) / mean);
                 *score += weight * idf * *tf * (K1 + 1.0) / (*tf + held);
                 *tf = 0.0;
             }
         }
-        scores
+        (scores, matched)
     }
 
     /// Counts an occurrence for the document and, in part, for those it is a neighbour of.
@@ -164,47 +177,6 @@ impl Index {
         })
     }
 
-    /// How near a document is by itself, by the first of the models that knows it.
-    fn cosine(&self, doc: u32, probe: &Probe) -> f32 {
-        self.queries(probe)
-            .find_map(|(set, query)| {
-                let (codes, scale) = set.get(doc)?;
-                if scale == 0.0 {
-                    return None;
-                }
-                let sum: f32 = codes
-                    .iter()
-                    .zip(query)
-                    .map(|(code, value)| f32::from(*code) * value)
-                    .sum();
-                Some((sum * scale).max(0.0))
-            })
-            .unwrap_or(0.0)
-    }
-
-    /// How near it is with its neighbours: their mean, weighed by what they lend.
-    fn meaning(&self, doc: u32, own: f32, probe: &Probe) -> f32 {
-        let (mut sum, mut weights) = (own, 1.0);
-        for (neighbour, share) in self.chain.around(doc).into_iter().zip(LENT_MEANING) {
-            if neighbour != NOBODY {
-                let share = share * lends(self.docs.length(neighbour));
-                sum += share * self.cosine(neighbour, probe);
-                weights += share;
-            }
-        }
-        sum / weights
-    }
-
-    fn candidate(&self, doc: u32, probe: &Probe, words: &[f32]) -> Option<Candidate> {
-        let cosine = self.cosine(doc, probe);
-        Some(Candidate {
-            words: words.get(doc as usize).copied().unwrap_or(0.0),
-            meaning: self.meaning(doc, cosine, probe),
-            cosine,
-            ..self.describe(doc)?
-        })
-    }
-
     fn describe(&self, doc: u32) -> Option<Candidate> {
         Some(Candidate {
             id: self.docs.id(doc)?,
@@ -219,6 +191,69 @@ impl Index {
             speaker: self.docs.speaker(doc).map(str::to_owned),
         })
     }
+}
+
+/// How near documents are to a probe. Neighbours are asked for again and again, so each answer is
+/// kept.
+struct Nearness<'a> {
+    index: &'a Index,
+    queries: Vec<(&'a VectorSet, &'a [f32])>,
+    known: HashMap<u32, f32>,
+}
+
+impl<'a> Nearness<'a> {
+    fn new(index: &'a Index, probe: &'a Probe) -> Self {
+        Self {
+            index,
+            queries: index.queries(probe).collect(),
+            known: HashMap::with_capacity(4 * probe.depth),
+        }
+    }
+
+    /// How near a document is by itself, by the first of the models that knows it.
+    fn own(&mut self, doc: u32) -> f32 {
+        let queries = &self.queries;
+        *self.known.entry(doc).or_insert_with(|| {
+            let cosine = queries.iter().find_map(|(set, query)| {
+                let (codes, scale) = set.get(doc)?;
+                (scale != 0.0).then(|| (dot_codes(codes, query) * scale).max(0.0))
+            });
+            cosine.unwrap_or(0.0)
+        })
+    }
+
+    /// How near it is with its neighbours: their mean, weighed by what they lend.
+    fn with_neighbours(&mut self, doc: u32) -> f32 {
+        if self.queries.is_empty() {
+            return 0.0;
+        }
+        let (mut sum, mut weights) = (self.own(doc), 1.0);
+        let around = self.index.chain.around(doc);
+        for (neighbour, share) in around.into_iter().zip(LENT_MEANING) {
+            if neighbour != NOBODY {
+                let share = share * lends(self.index.docs.length(neighbour));
+                sum += share * self.own(neighbour);
+                weights += share;
+            }
+        }
+        sum / weights
+    }
+}
+
+/// The dot product of int8 codes and a query, in lanes that the compiler can keep in registers.
+fn dot_codes(codes: &[i8], query: &[f32]) -> f32 {
+    const LANES: usize = 16;
+    let (codes, more_codes) = codes.as_chunks::<LANES>();
+    let (query, more_query) = query.as_chunks::<LANES>();
+    let mut lanes = [0.0_f32; LANES];
+    for (codes, query) in codes.iter().zip(query) {
+        for ((lane, code), value) in lanes.iter_mut().zip(codes).zip(query) {
+            *lane += f32::from(*code) * value;
+        }
+    }
+    let rest = more_codes.iter().zip(more_query);
+    let rest: f32 = rest.map(|(code, value)| f32::from(*code) * value).sum();
+    lanes.iter().sum::<f32>() + rest
 }
 
 fn idf(documents: usize, having: usize) -> f32 {
