@@ -53,7 +53,10 @@ async fn finds(language: &Language, at_least: usize) {
     for (query, note) in language.pairs {
         let found = contents(&memory, query).await;
         match found.iter().position(|content| content == note) {
-            Some(place) if place < TOP => first += usize::from(place == 0),
+            Some(place) if place < TOP => {
+                if place > 0 { eprintln!("WEAK {} {place} {query} | {}", language.name, found[0]); }
+                first += usize::from(place == 0);
+            }
             place => missed.push(format!(
                 "{query}\n  wanted {note}\n  which came at {place:?}, after {:#?}",
                 &found[..TOP.min(found.len())]
@@ -96,12 +99,12 @@ async fn code_and_dates() {
 /// Who types the marks means them; who leaves them out finds both, the bare spelling first.
 #[tokio::test]
 async fn exact_diacritics_come_before_folded() {
-    let with = "quyết định về kiến trúc";
-    let without = "quyet dinh ve kien truc";
-    let other = "quyển định giá về kiến thức";
+    let with = "Quyết định về kiến trúc đã được ghi lại.";
+    let without = "Quyet dinh ve kien truc da duoc ghi lai.";
     // Whichever was written first.
-    for notes in [[with, without, other], [other, without, with]] {
-        let memory = remember(notes.into_iter()).await;
+    for notes in [[with, without], [without, with]] {
+        let others = vietnamese::VIETNAMESE.others.iter().copied();
+        let memory = remember(notes.into_iter().chain(others)).await;
         assert_eq!(contents(&memory, "quyết định").await[..2], [with, without]);
         assert_eq!(contents(&memory, "QUYẾT ĐỊNH").await[..2], [with, without]);
         assert_eq!(contents(&memory, "quyet dinh").await[..2], [without, with]);
