@@ -7,6 +7,7 @@
 )]
 
 mod measure;
+mod recall;
 mod stores;
 
 use clap::{Parser, Subcommand};
@@ -29,10 +30,20 @@ enum What {
         #[arg(long)]
         folder: Option<std::path::PathBuf>,
     },
+    /// Search, ingest with vectors and memory as the store grows.
+    Recall {
+        /// How many records, one column each.
+        #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
+        sizes: Vec<usize>,
+        /// Where the stores are made; a temporary folder otherwise.
+        #[arg(long)]
+        folder: Option<std::path::PathBuf>,
+    },
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match Args::parse().what {
         What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
+        What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
     }
 }

@@ -5,6 +5,13 @@ use std::time::{Duration, Instant};
 /// How long each call took, sorted.
 pub(crate) struct Times(Vec<Duration>);
 
+impl From<Vec<Duration>> for Times {
+    fn from(mut times: Vec<Duration>) -> Self {
+        times.sort();
+        Self(times)
+    }
+}
+
 impl Times {
     /// Times one call after the other.
     pub(crate) fn of<E>(
@@ -17,8 +24,7 @@ impl Times {
             call(number)?;
             times.push(start.elapsed());
         }
-        times.sort();
-        Ok(Self(times))
+        Ok(Self::from(times))
     }
 
     /// The time that this share of the calls kept below, in microseconds.

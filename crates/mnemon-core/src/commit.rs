@@ -249,7 +249,7 @@ impl Work<'_> {
                     self.tables.bury(&entry, &derived, slot)?;
                     self.cascaded.push(derived);
                 }
-                // In the history nothing would come to erase what has expired.
+                // It was not seen any more, so its deletion is not for the history.
                 Some(_) => {
                     self.tables.erase(&derived)?;
                 }

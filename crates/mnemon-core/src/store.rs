@@ -32,14 +32,24 @@ pub trait Store: Recall {
     /// A page of live records in order.
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError>;
 
-    /// What was changed, newest first, with the record before and after.
+    /// What was changed, newest first, with the record before and after. A change whose version
+    /// has expired is not shown, nor is it known as what was before the next one, whether or not
+    /// upkeep has erased it yet. A deletion expires with the version that it deleted.
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError>;
 
     /// How much there is. Does not read the records.
     async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError>;
 
-    /// Does at most `limit` pieces of housekeeping: erases what expired, drops history and
-    /// receipts past their time, compacts.
+    /// Does at most `limit` pieces of housekeeping, in this order, and compacts:
+    /// 1. records that have expired are erased with their history: by expiry, then id;
+    /// 2. past changes that have expired: by expiry, then `seq`. If the record's newest change is
+    ///    a deletion that has expired, too, the record is erased with its history, as it would
+    ///    have been without the deletion: one piece. Otherwise that one change goes;
+    /// 3. history past its time, by `seq`; a change counts from the next one of its record that is
+    ///    kept, a deletion from itself if none came;
+    /// 4. receipts past their time, by time, then key.
+    ///
+    /// A record of which no version is left is derived from nothing any more.
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError>;
 }
 
@@ -251,30 +261,14 @@ pub struct Change {
     pub cause: Cause,
     pub id: Id,
     pub version: u64,
-    /// `None` when there was no record, or when it is not known any more.
+    /// The version right before this one. `None` when there was no record, or when it is not
+    /// known any more.
     pub before: Option<Record>,
-    /// Whether it is known what was there before: not when the history was cut short there, or
-    /// what was there has expired.
+    /// Whether it is known what was there right before: not when that change was dropped from the
+    /// history or has expired, even if an older one is still there.
     pub before_known: bool,
     /// `None` when the record was deleted.
     pub after: Option<Record>,
-}
-
-impl Change {
-    /// The change as it may be shown now: what has expired is not shown, not even as history.
-    #[must_use]
-    pub fn shown_at(mut self, now: Time) -> Option<Self> {
-        let was_deletion = self.after.is_none();
-        let hidden = |image: &Option<Record>| image.as_ref().is_some_and(|r| !r.is_live(now));
-        if hidden(&self.after) || (was_deletion && hidden(&self.before)) {
-            return None;
-        }
-        if hidden(&self.before) {
-            self.before = None;
-            self.before_known = false;
-        }
-        Some(self)
-    }
 }
 
 /// Why a record changed.
@@ -364,7 +358,7 @@ pub struct Group {
 /// What a slice of housekeeping did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Upkept {
-    /// Records erased because they had expired.
+    /// Erased because they had expired: records, each with its history, and past changes.
     pub expired: u64,
     /// Old versions dropped because the policy keeps them no longer.
     pub history: u64,
@@ -372,7 +366,9 @@ pub struct Upkept {
     pub receipts: u64,
     /// Whether the store was rewritten without its dead parts.
     pub compacted: bool,
-    /// Whether there is more to do.
+    /// Whether something that was due now is left because the limit was reached. Exact: `false`
+    /// when the limit was just enough, `true` with a limit of 0 and anything due. Compacting is
+    /// never left.
     pub more: bool,
 }
 

@@ -92,6 +92,16 @@ macro_rules! conformance {
                     a_version_that_expired_is_not_shown_as_history
                     what_is_expired_when_written_is_never_seen
                     a_cascade_keeps_nothing_expired
+                    upkeep_erases_replaced_versions_that_expired
+                    upkeep_erases_deleted_records_that_expired
+                    a_deletion_expires_with_what_it_deleted
+                    expired_history_goes_by_expiry_then_number
+                    erased_history_takes_its_links_along
+                    erasing_history_keeps_the_links_of_what_is_left
+                    what_was_before_is_the_version_right_before
+                    what_is_left_counts_from_the_next_change
+                    upkeep_goes_in_order
+                    upkeep_knows_whether_there_is_more
                 }
                 caps {
                     the_least_important_goes_first_then_the_oldest

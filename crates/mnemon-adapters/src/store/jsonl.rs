@@ -30,8 +30,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
-use mnemon_core::ram::Finder;
 use mnemon_core::ram::Image;
+use mnemon_core::ram::{Finder, stored};
 use mnemon_core::{
     Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Id, Page, Probe, Recall,
     Receipt, Record, Right, Scan, Store, StoreError, Tally, Tenant, Upkept,
@@ -117,11 +117,7 @@ impl Jsonl {
         grant: &Grant,
         work: impl FnOnce(&mut Finder, &Image) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let finder = {
-            let finders = self.shelf.finders.lock();
-            let mut finders = finders.unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(finders.entry(grant.tenant().clone()).or_default())
-        };
+        let finder = self.shelf.finder(grant.tenant());
         self.read(grant, move |image| {
             let mut finder = finder.lock().unwrap_or_else(PoisonError::into_inner);
             work(&mut finder, image)
@@ -133,6 +129,12 @@ impl Jsonl {
 impl Shelf {
     fn held(&self) -> MutexGuard<'_, HashMap<Tenant, Arc<Folder>>> {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finder(&self, tenant: &Tenant) -> Arc<Mutex<Finder>> {
+        let finders = self.finders.lock();
+        let mut finders = finders.unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(finders.entry(tenant.clone()).or_default())
     }
 
     fn folder(&self, tenant: &Tenant) -> Arc<Folder> {
@@ -214,10 +216,21 @@ impl Store for Jsonl {
         }
     }
 
-    async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
+    async fn apply(&self, grant: &Grant, mut batch: Batch) -> Result<Receipt, StoreError> {
+        let vectors = std::mem::take(&mut batch.vectors);
+        for (_, embedding) in &vectors {
+            stored(embedding)?;
+        }
+        let finder = self.shelf.finder(grant.tenant());
         let folder = self.shelf.folder(grant.tenant());
         let grant = grant.clone();
-        blocking(move || folder.apply(grant, batch)).await
+        blocking(move || {
+            let receipt = folder.apply(grant, batch)?;
+            let mut finder = finder.lock().unwrap_or_else(PoisonError::into_inner);
+            finder.expect(vectors);
+            Ok(receipt)
+        })
+        .await
     }
 
     async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {

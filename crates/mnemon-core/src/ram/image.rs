@@ -23,6 +23,26 @@ pub struct Past {
     pub version: u64,
     /// `None` marks the deletion.
     pub record: Option<Record>,
+    /// When the version expires; of a deletion, when the version that it deleted does.
+    pub expires: Option<Time>,
+}
+
+impl Past {
+    /// A replaced or deleted version.
+    #[must_use]
+    pub fn of(entry: Entry, record: Record) -> Self {
+        Self {
+            entry,
+            id: record.id.clone(),
+            version: record.version,
+            expires: record.expires,
+            record: Some(record),
+        }
+    }
+
+    fn is_live(&self, now: Time) -> bool {
+        self.expires.is_none_or(|expires| expires >= now)
+    }
 }
 
 /// A receipt under its key.
@@ -83,6 +103,7 @@ pub struct Image {
     by_worth: BTreeSet<(Namespace, u64, Time, u64)>,
     past: BTreeMap<u64, Past>,
     past_of: HashMap<Id, BTreeSet<u64>>,
+    past_by_expiry: BTreeSet<(Time, u64)>,
     derived: HashMap<Id, BTreeSet<Id>>,
     receipts: HashMap<String, Receipted>,
     groups: BTreeMap<(Scope, Kind, Namespace), u64>,
@@ -379,9 +400,8 @@ impl Image {
         seqs.into_iter()
             .rev()
             .filter(|seq| *seq < before)
-            .filter_map(|seq| self.change(seq))
+            .filter_map(|seq| self.change(seq, grant.now()))
             .filter(|change| changes.commit.is_none_or(|commit| change.commit == commit))
-            .filter_map(|change| change.shown_at(grant.now()))
             .take(limit)
             .collect()
     }
@@ -398,20 +418,25 @@ impl Image {
         past.chain(current).collect()
     }
 
-    fn change(&self, seq: u64) -> Option<Change> {
+    /// The change with this number. One that has expired is not there any more, neither as a
+    /// change of its own nor as what was before the next.
+    fn change(&self, seq: u64, now: Time) -> Option<Change> {
         let (entry, id, version, after) = match self.past.get(&seq) {
+            Some(past) if !past.is_live(now) => return None,
             Some(past) => (&past.entry, &past.id, past.version, past.record.clone()),
             None => {
-                let row = self.rows.get(self.by_seq.get(&seq)?)?;
-                let record = Some(row.record.clone());
-                (&row.entry, &row.record.id, row.record.version, record)
+                let id = self.by_seq.get(&seq)?;
+                let record = self.live(id, now)?;
+                let entry = &self.rows.get(id)?.entry;
+                (entry, id, record.version, Some(record.clone()))
             }
         };
         let previous = self
             .past_of
             .get(id)
             .and_then(|seqs| seqs.range(..seq).next_back())
-            .and_then(|seq| self.past.get(seq));
+            .and_then(|seq| self.past.get(seq))
+            .filter(|past| past.version.checked_add(1) == Some(version) && past.is_live(now));
         Some(Change {
             commit: entry.commit,
             seq,
@@ -448,34 +473,73 @@ impl Image {
         }
     }
 
-    /// A slice of housekeeping, and what it did, for a log.
+    /// A slice of housekeeping, and what it did, for a log. In the order that
+    /// [`Store::upkeep`](crate::Store::upkeep) says.
     pub fn upkeep(&mut self, grant: &Grant, limit: usize) -> (Upkept, Vec<Effect>) {
+        let now = grant.now();
         let mut done = Upkept::default();
         let mut effects = Vec::new();
         let mut left = limit;
-        for id in self.expired_ids(grant.now(), left) {
+        for id in self.expired_ids(now, left) {
             self.erase(&id);
             effects.push(Effect::Erase { id });
             done.expired += 1;
             left -= 1;
         }
         let mut seqs = Vec::new();
-        if let Some(until) = grant.history_until() {
-            seqs.extend(self.replaced_before(until).take(left));
-            left -= seqs.len();
+        while left > 0
+            && let Some((seq, id)) = self.first_expired_past(now)
+        {
+            if self.was_deleted_and_expired(&id, now) {
+                self.erase(&id);
+                effects.push(Effect::Erase { id });
+            } else {
+                self.drop_past(seq);
+                seqs.push(seq);
+            }
+            done.expired += 1;
+            left -= 1;
         }
-        let oldest = grant.now().plus_days(-limits::RECEIPT_DAYS);
-        let keys = self.receipts_before(oldest, left);
-        left -= keys.len();
-        done.history = seqs.len() as u64;
+        if let Some(until) = grant.history_until() {
+            let old: Vec<u64> = self.replaced_before(until).take(left).collect();
+            done.history = old.len() as u64;
+            left -= old.len();
+            seqs.extend(old);
+        }
+        let keys = self.receipts_before(oldest_receipt(now), left);
         done.receipts = keys.len() as u64;
-        done.more = left == 0;
+        left -= keys.len();
         if !seqs.is_empty() || !keys.is_empty() {
             let effect = Effect::Drop { seqs, keys };
             self.play(effect.clone());
             effects.push(effect);
         }
+        done.more = left == 0 && self.is_upkeep_due(grant);
         (done, effects)
+    }
+
+    fn is_upkeep_due(&self, grant: &Grant) -> bool {
+        let now = grant.now();
+        let old = |until| self.replaced_before(until).next().is_some();
+        !self.expired_ids(now, 1).is_empty()
+            || self.first_expired_past(now).is_some()
+            || grant.history_until().is_some_and(old)
+            || !self.receipts_before(oldest_receipt(now), 1).is_empty()
+    }
+
+    /// The past change that expired first, and its record.
+    fn first_expired_past(&self, now: Time) -> Option<(u64, Id)> {
+        let (expires, seq) = self.past_by_expiry.first()?;
+        let past = self.past.get(seq)?;
+        (*expires < now).then(|| (*seq, past.id.clone()))
+    }
+
+    /// Whether the record's newest change is a deletion, and what was deleted has expired.
+    fn was_deleted_and_expired(&self, id: &Id, now: Time) -> bool {
+        let newest = self.past_of.get(id).and_then(|seqs| seqs.last());
+        let newest = newest.and_then(|seq| self.past.get(seq));
+        !self.rows.contains_key(id)
+            && newest.is_some_and(|past| past.record.is_none() && !past.is_live(now))
     }
 
     /// The keys of receipts kept since before then, oldest first.
@@ -521,12 +585,7 @@ impl Image {
     fn write(&mut self, entry: Entry, record: Record) {
         self.last_seq = self.last_seq.max(entry.seq);
         if let Some(replaced) = self.take_row(&record.id) {
-            self.keep_past(Past {
-                id: replaced.record.id.clone(),
-                version: replaced.record.version,
-                record: Some(replaced.record),
-                entry: replaced.entry,
-            });
+            self.keep_past(Past::of(replaced.entry, replaced.record));
         }
         let id = record.id.clone();
         self.unlink(&id);
@@ -537,19 +596,15 @@ impl Image {
     fn bury(&mut self, entry: Entry, id: &Id) {
         self.last_seq = self.last_seq.max(entry.seq);
         if let Some(row) = self.take_row(id) {
-            let version = row.record.version;
-            self.keep_past(Past {
+            let mark = Past {
                 id: id.clone(),
-                version,
-                record: Some(row.record),
-                entry: row.entry,
-            });
-            self.keep_past(Past {
-                id: id.clone(),
-                version: version + 1,
+                version: row.record.version + 1,
                 record: None,
+                expires: row.record.expires,
                 entry,
-            });
+            };
+            self.keep_past(Past::of(row.entry, row.record));
+            self.keep_past(mark);
         }
     }
 
@@ -558,7 +613,7 @@ impl Image {
         let row = self.take_row(id);
         let seqs = self.past_of.remove(id).unwrap_or_default();
         for seq in &seqs {
-            self.past.remove(seq);
+            self.take_past(*seq);
         }
         row.is_some() || !seqs.is_empty()
     }
@@ -634,7 +689,19 @@ impl Image {
     fn keep_past(&mut self, past: Past) {
         let seq = past.entry.seq;
         self.past_of.entry(past.id.clone()).or_default().insert(seq);
+        if let Some(expires) = past.expires {
+            self.past_by_expiry.insert((expires, seq));
+        }
         self.past.insert(seq, past);
+    }
+
+    /// Takes a change out of the history; its record's list of changes is the caller's to mend.
+    fn take_past(&mut self, seq: u64) -> Option<Past> {
+        let past = self.past.remove(&seq)?;
+        if let Some(expires) = past.expires {
+            self.past_by_expiry.remove(&(expires, seq));
+        }
+        Some(past)
     }
 
     /// Takes the newest change of the record out of the history.
@@ -644,7 +711,7 @@ impl Image {
         if seqs.is_empty() {
             self.past_of.remove(id);
         }
-        self.past.remove(&seq)
+        self.take_past(seq)
     }
 
     fn drop_past(&mut self, seq: u64) {
@@ -652,7 +719,7 @@ impl Image {
             return;
         };
         self.unlink(&id);
-        self.past.remove(&seq);
+        self.take_past(seq);
         if let Some(seqs) = self.past_of.get_mut(&id) {
             seqs.remove(&seq);
             if seqs.is_empty() {
@@ -661,6 +728,11 @@ impl Image {
         }
         self.link(&id);
     }
+}
+
+/// Receipts from before then are kept no longer.
+fn oldest_receipt(now: Time) -> Time {
+    now.plus_days(-limits::RECEIPT_DAYS)
 }
 
 fn clamped(millis: i64) -> Time {

@@ -15,6 +15,8 @@ fn record(name: &str, content: &str, sources: &[&str]) -> Record {
     let ctx = Ctx::new(Tenant::default(), "test", grant().now());
     let mut record = Record::new(id(name), &ctx, Kind::Fact, content);
     record.derived_from = sources.iter().map(|name| id(name)).collect();
+    // First versions expire, so that the history is indexed by that, too.
+    record.expires = (content == "1").then(|| ctx.now.plus_days(1));
     record
 }
 

@@ -1,9 +1,9 @@
 //! What has expired is not seen, and not kept.
 
-use mnemon_core::{ErrorKind, Expect, Fate, Op, limits};
+use mnemon_core::{Batch, Change, ErrorKind, Expect, Fate, Grant, Op, Right, limits};
 
 use super::Subject;
-use crate::make::{Remade, at, grant, id, note};
+use crate::make::{Caller, Remade, at, grant, id, key, note};
 
 pub async fn an_expired_record_is_invisible_at_once(s: Subject) {
     s.put(&grant(at(0)), [note("a").until(at(10)), note("b")])
@@ -185,4 +185,200 @@ pub async fn a_cascade_keeps_nothing_expired(s: Subject) {
     // As of then: erased, not moved to the history.
     assert!(s.changes(&g, "b").await.is_empty());
     assert_eq!(s.tally(&grant(at(6))).await.history, 4);
+}
+
+/// What history holds of the record, newest first: versions, and what was before each if known.
+async fn told(s: &Subject, ms: i64, name: &str) -> Vec<(u64, Option<Option<String>>)> {
+    let changes = s.changes(&grant(at(ms)), name).await;
+    let before = |change: &Change| change.before.as_ref().map(|record| record.content.clone());
+    let told = changes
+        .iter()
+        .map(|change| (change.version, change.before_known.then(|| before(change))));
+    told.collect()
+}
+
+pub async fn upkeep_erases_replaced_versions_that_expired(mut s: Subject) {
+    let g = grant(at(0));
+    s.put(&g, [note("a").until(at(5)), note("a"), note("b")])
+        .await;
+    assert_eq!(s.upkeep(&grant(at(5)), 10).await.expired, 0);
+    let upkept = s.upkeep(&grant(at(6)), 10).await;
+    assert_eq!((upkept.expired, upkept.history), (1, 0));
+    assert_eq!(s.tally(&g).await.history, 0);
+    for _ in 0..2 {
+        // Asked as of a moment before it expired, too: it is gone, not hidden.
+        assert_eq!(told(&s, 0, "a").await, [(2, None)]);
+        assert_eq!(s.names(&g).await, ["a", "b"]);
+        s.reopen().await;
+    }
+}
+
+pub async fn upkeep_erases_deleted_records_that_expired(mut s: Subject) {
+    let g = grant(at(0));
+    let brief = |name| note(name).until(at(5));
+    s.put(&g, [note("a"), brief("a"), brief("b"), note("c")])
+        .await;
+    for name in ["a", "b", "c"] {
+        s.delete(&g, name).await;
+    }
+    assert_eq!(s.upkeep(&grant(at(5)), 10).await.expired, 0);
+    // With all its versions, as if it had not been deleted: each record is one piece.
+    assert_eq!(s.upkeep(&grant(at(6)), 10).await.expired, 2);
+    s.reopen().await;
+    assert!(s.changes(&g, "a").await.is_empty());
+    assert!(s.changes(&g, "b").await.is_empty());
+    assert_eq!(s.changes(&g, "c").await.len(), 2);
+    let tally = s.tally(&g).await;
+    assert_eq!((tally.history, tally.seq), (2, 7));
+    let receipt = s.done(&grant(at(6)), vec![Op::append(note("a"))]).await;
+    assert_eq!(receipt.items[0].fate, Fate::Stored { version: 1 });
+}
+
+pub async fn a_deletion_expires_with_what_it_deleted(mut s: Subject) {
+    let g = grant(at(0));
+    s.put(&g, [note("a").until(at(5))]).await;
+    s.delete(&g, "a").await;
+    s.put(&g, [note("a").saying("new")]).await;
+    let alive = told(&s, 5, "a").await;
+    let one = Some(Some("content of a".to_owned()));
+    assert_eq!(alive, [(3, Some(None)), (2, one), (1, Some(None))]);
+    // Seen from outside it makes no difference whether upkeep came by, or half-way.
+    for more in [true, false] {
+        assert_eq!(told(&s, 6, "a").await, [(3, None)]);
+        let upkept = s.upkeep(&grant(at(6)), 1).await;
+        assert_eq!((upkept.expired, upkept.more), (1, more));
+        s.reopen().await;
+    }
+    assert_eq!(told(&s, 0, "a").await, [(3, None)]);
+    assert_eq!(s.tally(&g).await.history, 0);
+}
+
+pub async fn expired_history_goes_by_expiry_then_number(s: Subject) {
+    let g = grant(at(0));
+    for (name, ms) in [("a", 9), ("b", 5), ("c", 7), ("d", 5)] {
+        s.put(&g, [note(name).until(at(ms)), note(name)]).await;
+    }
+    s.put(&g, [note("current").until(at(30))]).await;
+    let later = grant(at(31));
+    let mut left = vec!["a", "b", "c", "d"];
+    assert_eq!(s.upkeep(&later, 1).await.expired, 1);
+    assert!(!s.has(&g, "current").await, "what is current goes first");
+    for name in ["b", "d", "c", "a"] {
+        assert_eq!(s.tally(&g).await.history, left.len() as u64);
+        let upkept = s.upkeep(&later, 1).await;
+        left.retain(|other| *other != name);
+        assert_eq!((upkept.expired, upkept.more), (1, !left.is_empty()));
+        assert_eq!(told(&s, 0, name).await, [(2, None)]);
+        for name in &left {
+            assert_eq!(told(&s, 0, name).await.len(), 2);
+        }
+    }
+}
+
+pub async fn erased_history_takes_its_links_along(s: Subject) {
+    let g = grant(at(0));
+    s.put(&g, [note("a"), note("b").made_from(&["a"]).until(at(5))])
+        .await;
+    s.delete(&g, "b").await;
+    s.put(&g, [note("c").made_from(&["b"])]).await;
+    assert_eq!(s.upkeep(&grant(at(6)), 10).await.expired, 1);
+    assert!(s.delete(&grant(at(6)), "a").await.cascaded.is_empty());
+    assert!(s.has(&g, "c").await);
+}
+
+pub async fn erasing_history_keeps_the_links_of_what_is_left(mut s: Subject) {
+    let g = grant(at(0));
+    let twice = |name| {
+        let first = note(name).made_from(&["x"]).until(at(5));
+        [first, note(name).made_from(&["a"])]
+    };
+    s.put(&g, [note("a"), note("x")]).await;
+    s.put(&g, twice("live")).await;
+    s.put(&g, twice("gone")).await;
+    s.delete(&g, "gone").await;
+    assert_eq!(s.upkeep(&grant(at(6)), 10).await.expired, 2);
+    s.reopen().await;
+    assert!(s.delete(&grant(at(6)), "x").await.cascaded.is_empty());
+    assert_eq!(
+        s.purge(&grant(at(6)), "a").await.cascaded,
+        [id("gone"), id("live")]
+    );
+}
+
+pub async fn what_was_before_is_the_version_right_before(s: Subject) {
+    let g = grant(at(0));
+    let versions = [
+        note("a").saying("one"),
+        note("a").saying("two").until(at(5)),
+        note("a").saying("three"),
+        note("a").saying("four"),
+    ];
+    s.put(&g, versions).await;
+    let cut = [
+        (4, Some(Some("three".to_owned()))),
+        (3, None),
+        (1, Some(None)),
+    ];
+    assert_eq!(told(&s, 6, "a").await, cut);
+    assert_eq!(s.upkeep(&grant(at(6)), 10).await.expired, 1);
+    assert_eq!(told(&s, 6, "a").await, cut);
+    assert_eq!(told(&s, 0, "a").await, cut);
+}
+
+pub async fn what_is_left_counts_from_the_next_change(s: Subject) {
+    let on = |day: i64| at(0).plus_days(day);
+    let keeping = |now| Caller::default().at(now).keeping_history(5);
+    s.put(&grant(on(0)), [note("a")]).await;
+    s.put(&grant(on(1)), [note("a").until(on(12))]).await;
+    s.put(&grant(on(10)), [note("a")]).await;
+    assert_eq!(s.upkeep(&grant(on(13)), 10).await.expired, 1);
+    let upkept = s.upkeep(&keeping(on(15)).grant(Right::Write), 10).await;
+    assert_eq!(upkept.history, 0);
+    let upkept = s.upkeep(&keeping(on(16)).grant(Right::Write), 10).await;
+    assert_eq!(upkept.history, 1);
+}
+
+/// One thing of each sort that upkeep does, due on day 40: a record, an old version that expired,
+/// one that is old, and a receipt.
+async fn one_of_each(s: &Subject) -> Grant {
+    let g = grant(at(0));
+    s.put(&g, [note("old"), note("old")]).await;
+    s.put(&g, [note("brief").until(at(5)), note("brief")]).await;
+    let keyed = Batch::from(vec![Op::put(note("current").until(at(9)))]);
+    s.done(&g, keyed.with_key(key("k", "d"))).await;
+    let later = Caller::default().at(at(0).plus_days(40));
+    later.keeping_history(10).grant(Right::Write)
+}
+
+pub async fn upkeep_goes_in_order(s: Subject) {
+    let later = one_of_each(&s).await;
+    let mut counts = Vec::new();
+    for _ in 0..5 {
+        let upkept = s.upkeep(&later, 1).await;
+        let history = s.tally(&later).await.history;
+        counts.push((upkept.expired, upkept.history, upkept.receipts, history));
+    }
+    let expected = [
+        (1, 0, 0, 2),
+        (1, 0, 0, 1),
+        (0, 1, 0, 0),
+        (0, 0, 1, 0),
+        (0, 0, 0, 0),
+    ];
+    assert_eq!(counts, expected);
+}
+
+pub async fn upkeep_knows_whether_there_is_more(s: Subject) {
+    let nothing_yet = s.upkeep(&grant(at(0)), 0).await;
+    assert!(!nothing_yet.more);
+    let later = one_of_each(&s).await;
+    for left in (1..=4).rev() {
+        assert!(s.upkeep(&later, 0).await.more, "{left} are left");
+        assert_eq!(s.upkeep(&later, 1).await.more, left > 1, "of {left}");
+    }
+    assert!(!s.upkeep(&later, 0).await.more);
+    // What is not due does not count.
+    s.put(&later, [note("old"), note("brief").until(later.now())])
+        .await;
+    assert!(!s.upkeep(&later, 0).await.more);
 }

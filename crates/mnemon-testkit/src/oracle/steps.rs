@@ -15,6 +15,9 @@ pub(super) const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
 const DAY_MS: i64 = 86_400_000;
 
+/// What expires does so within this time, replaced and deleted versions as well.
+const LIFE_MS: i64 = 10;
+
 /// One thing that happens.
 #[derive(Debug, Clone)]
 pub enum Step {
@@ -95,6 +98,7 @@ fn apply() -> impl Strategy<Value = Step> {
 fn passing() -> impl Strategy<Value = Step> {
     let ms = prop_oneof![
         4 => 1_i64..8,
+        2 => Just(LIFE_MS),
         1 => Just(DAY_MS),
         1 => Just(40 * DAY_MS),
     ];
@@ -139,7 +143,7 @@ fn record() -> impl Strategy<Value = Record> {
         prop_oneof![3 => Just(Kind::Note), 1 => Just(Kind::Fact)],
         prop::sample::select(Namespace::ALL),
         vec(name(), 0..3),
-        option::weighted(0.3, 0_i64..10),
+        option::weighted(0.4, 0..LIFE_MS),
         (0_i64..3, 0_u8..3, 0_u8..50),
     )
         .prop_map(

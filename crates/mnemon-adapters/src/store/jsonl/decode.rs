@@ -129,19 +129,15 @@ pub(super) fn decode_kept(line: &[u8], tenant: &Tenant) -> Result<Kept, Unread> 
     if stamp.v > FORMAT {
         return Err(Unread::TooNew(stamp.v));
     }
-    let version = stamp.version;
+    let (version, expires) = (stamp.version, stamp.expires);
     Ok(match effect(raw, stamp, tenant)? {
-        Effect::Write { entry, record } => Kept::Past(Box::new(Past {
-            entry,
-            id: record.id.clone(),
-            version: record.version,
-            record: Some(*record),
-        })),
+        Effect::Write { entry, record } => Kept::Past(Box::new(Past::of(entry, *record))),
         Effect::Bury { entry, id } => Kept::Past(Box::new(Past {
             entry,
             id,
             version: version.ok_or_else(|| lacks("mnemon.version"))?,
             record: None,
+            expires,
         })),
         receipt @ Effect::Receipt { .. } => Kept::Receipt(receipt),
         Effect::Erase { .. } | Effect::Drop { .. } => {

@@ -192,6 +192,7 @@ impl Stamp {
             actor: None,
             cause: None,
             version: None,
+            expires: None,
             part: [1, 1],
         }
     }
@@ -254,6 +255,7 @@ pub(super) fn past(past: &Past, out: &mut impl Write) -> io::Result<()> {
     }
     let mut line = Out::bury(&past.entry, &past.id);
     line.mnemon.version = Some(past.version);
+    line.mnemon.expires = past.expires;
     line.write_to(out)
 }
 

@@ -102,6 +102,9 @@ pub(super) struct Stamp {
     /// A deletion's version, where the line before it is not there to count from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) version: Option<u64>,
+    /// When the version that was deleted expires, where the line before it is not there to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) expires: Option<Time>,
     #[serde(default = "alone")]
     pub(super) part: [u64; 2],
 }

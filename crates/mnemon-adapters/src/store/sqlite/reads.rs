@@ -218,9 +218,10 @@ pub(super) fn changes(
     let _moment = connection.unchecked_transaction().at(place)?;
     let mut upper = key(tenant + 1, 0);
     let mut where_ = Conditions {
-        sql: "key >= ?".to_owned(),
-        values: vec![key(tenant, wanted.commit.unwrap_or(0)).into()],
+        sql: "(expires IS NULL OR expires >= ?)".to_owned(),
+        values: vec![grant.now().millis().into()],
     };
+    where_.and("key >= ?", key(tenant, wanted.commit.unwrap_or(0)));
     if let Some(commit) = wanted.commit {
         upper = end_of(connection, place, tenant, commit)?.unwrap_or(upper);
     }
@@ -246,9 +247,8 @@ pub(super) fn changes(
         && let Some(row) = rows.next().at(place)?
     {
         let (change, doc) = change(row).at(place)?;
-        let change = with_images(connection, place, tenant, change, doc)?;
         if wanted.commit.is_none_or(|commit| change.commit == commit) {
-            found.extend(change.shown_at(grant.now()));
+            found.push(with_images(connection, place, tenant, grant, change, doc)?);
         }
     }
     Ok(found)
@@ -283,17 +283,25 @@ fn with_images(
     connection: &Connection,
     place: &str,
     tenant: i64,
+    grant: &Grant,
     mut change: Change,
     doc: Option<String>,
 ) -> Result<Change, StoreError> {
     change.after = doc.map(|doc| record(place, &doc)).transpose()?;
     let before: Option<Option<String>> = connection
         .prepare_cached(
-            "SELECT doc FROM history WHERE tenant = ?1 AND id = ?2 AND key < ?3
-             ORDER BY key DESC LIMIT 1",
+            "SELECT doc FROM (SELECT doc, version, expires FROM history
+                WHERE tenant = ?1 AND id = ?2 AND key < ?3 ORDER BY key DESC LIMIT 1)
+             WHERE version = ?4 AND (expires IS NULL OR expires >= ?5)",
         )
         .and_then(|mut select| {
-            let values = params![tenant, change.id.as_str(), key(tenant, change.seq)];
+            let values = params![
+                tenant,
+                change.id.as_str(),
+                key(tenant, change.seq),
+                change.version.cast_signed() - 1,
+                grant.now().millis(),
+            ];
             select.query_row(values, |row| row.get(0)).optional()
         })
         .at(place)?;

@@ -56,7 +56,8 @@ CREATE INDEX records_session ON records (tenant, session, created) WHERE session
 CREATE INDEX records_expires ON records (tenant, expires, id) WHERE expires IS NOT NULL;
 CREATE INDEX records_worth ON records (tenant, namespace, importance, created) WHERE kind = 'note';
 -- Changes that are no longer the newest of their record: replaced versions, and deletions
--- (doc is NULL). replaced is when the next change came; a deletion's own time until then.
+-- (doc is NULL). replaced is when the next change that is kept came; a deletion's own time until
+-- then. A deletion expires with the version that it deleted.
 CREATE TABLE history (
     key        INTEGER PRIMARY KEY,
     tenant     INTEGER NOT NULL,
@@ -67,10 +68,12 @@ CREATE TABLE history (
     actor      TEXT NOT NULL,
     cause      TEXT NOT NULL,
     replaced   INTEGER NOT NULL,
+    expires    INTEGER,
     doc        TEXT
 );
 CREATE INDEX history_id ON history (tenant, id);
 CREATE INDEX history_replaced ON history (tenant, replaced);
+CREATE INDEX history_expires ON history (tenant, expires) WHERE expires IS NOT NULL;
 -- What was derived from what, by the newest version of the derived record.
 CREATE TABLE links (
     tenant  INTEGER NOT NULL,

@@ -1,6 +1,6 @@
 //! One tenant's tables inside a write transaction: the primitive moves that core's rules ask for.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use mnemon_core::commit::{Entry, KeptReceipt, Slot, Tables};
 use mnemon_core::embed::ModelId;
@@ -186,35 +186,115 @@ impl<'a> SqlTables<'a> {
         Ok(())
     }
 
-    /// A slice of housekeeping.
+    /// A slice of housekeeping, in the order that `Store::upkeep` says.
     pub(super) fn upkeep(mut self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
+        let now = grant.now();
         let mut done = Upkept::default();
         let mut left = limit;
-        for id in self.expired(grant.now(), left)? {
+        for id in self.expired(now, left)? {
             self.erase(&id)?;
             done.expired += 1;
             left -= 1;
         }
+        let erased = self.erase_expired_past(now, left)?;
+        done.expired += erased as u64;
+        left -= erased;
         if let Some(until) = grant.history_until() {
             let dropped = self.drop_history(until, left)?;
             done.history = dropped as u64;
             left -= dropped;
         }
-        let oldest = grant.now().plus_days(-limits::RECEIPT_DAYS);
+        let oldest = now.plus_days(-limits::RECEIPT_DAYS);
         let dropped = self.run(
             "DELETE FROM receipts WHERE tenant = ?1 AND key IN (SELECT key FROM receipts
-             WHERE tenant = ?1 AND at < ?2 ORDER BY at LIMIT ?3)",
+             WHERE tenant = ?1 AND at < ?2 ORDER BY at, key LIMIT ?3)",
             params![self.tenant, oldest.millis(), count(left)],
         )?;
         done.receipts = dropped as u64;
         left -= dropped;
-        done.more = left == 0;
+        done.more = left == 0 && self.is_upkeep_due(grant)?;
         self.finish()?;
         Ok(done)
     }
 
-    /// Drops changes that were followed by another one before `until`. A deleted record of which
-    /// no version is left was derived from nothing any more.
+    fn is_upkeep_due(&self, grant: &Grant) -> Result<bool, StoreError> {
+        let now = grant.now();
+        self.yes(
+            "SELECT EXISTS (SELECT 1 FROM records WHERE tenant = ?1 AND expires < ?2)
+                OR EXISTS (SELECT 1 FROM history WHERE tenant = ?1 AND expires < ?2)
+                OR EXISTS (SELECT 1 FROM history WHERE tenant = ?1 AND replaced < ?3)
+                OR EXISTS (SELECT 1 FROM receipts WHERE tenant = ?1 AND at < ?4)",
+            params![
+                self.tenant,
+                now.millis(),
+                grant.history_until().map(Time::millis),
+                now.plus_days(-limits::RECEIPT_DAYS).millis(),
+            ],
+        )
+    }
+
+    /// Erases what has expired in the history; answers how many pieces it came to. A record that
+    /// was deleted last, and of which the deleted version has expired, goes whole.
+    fn erase_expired_past(&mut self, now: Time, most: usize) -> Result<usize, StoreError> {
+        let mut done = 0;
+        while done < most {
+            let due = self.expired_past(now, (most - done).min(limits::PAGE))?;
+            if due.is_empty() {
+                break;
+            }
+            let mut erased = HashSet::new();
+            for (key, id) in due {
+                if erased.contains(&id) {
+                    continue;
+                }
+                if self.was_deleted_and_expired(&id, now)? {
+                    self.erase(&id)?;
+                    erased.insert(id);
+                } else {
+                    self.drop_past(key, &id)?;
+                }
+                done += 1;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Drops one change. The one before it is followed by what followed this one.
+    fn drop_past(&mut self, key: i64, id: &Id) -> Result<(), StoreError> {
+        self.run(
+            "UPDATE history SET replaced = (SELECT replaced FROM history WHERE key = ?3)
+             WHERE key = (SELECT max(key) FROM history WHERE tenant = ?1 AND id = ?2 AND key < ?3)",
+            params![self.tenant, id.as_str(), key],
+        )?;
+        let dropped = self.run("DELETE FROM history WHERE key = ?1", params![key])?;
+        self.history_grown -= count(dropped);
+        self.unlink_if_gone(id)
+    }
+
+    fn expired_past(&self, now: Time, most: usize) -> Result<Vec<(i64, Id)>, StoreError> {
+        self.connection
+            .prepare_cached(
+                "SELECT key, id FROM history WHERE tenant = ?1 AND expires < ?2
+                 ORDER BY expires, key LIMIT ?3",
+            )
+            .and_then(|mut select| {
+                let values = params![self.tenant, now.millis(), count(most)];
+                let rows = select.query_map(values, |row| Ok((row.get(0)?, word(row, 1)?)))?;
+                rows.collect()
+            })
+            .at(self.place)
+    }
+
+    fn was_deleted_and_expired(&self, id: &Id, now: Time) -> Result<bool, StoreError> {
+        self.yes(
+            "SELECT NOT EXISTS (SELECT 1 FROM records WHERE tenant = ?1 AND id = ?2)
+                AND coalesce((SELECT doc IS NULL AND expires < ?3 FROM history
+                    WHERE tenant = ?1 AND id = ?2 ORDER BY key DESC LIMIT 1), 0)",
+            params![self.tenant, id.as_str(), now.millis()],
+        )
+    }
+
+    /// Drops changes that were followed by another one before `until`.
     fn drop_history(&mut self, until: Time, most: usize) -> Result<usize, StoreError> {
         let due =
             "SELECT key FROM history WHERE tenant = ?1 AND replaced < ?2 ORDER BY key LIMIT ?3";
@@ -226,21 +306,35 @@ impl<'a> SqlTables<'a> {
         let dropped = self.run(&sql, values)?;
         self.history_grown -= count(dropped);
         for id in touched {
-            self.run(
-                "DELETE FROM links WHERE tenant = ?1 AND derived = ?2
-                 AND NOT EXISTS (SELECT 1 FROM records WHERE tenant = ?1 AND id = ?2)
-                 AND NOT EXISTS (SELECT 1 FROM history
-                    WHERE tenant = ?1 AND id = ?2 AND doc IS NOT NULL)",
-                params![self.tenant, id.as_str()],
-            )?;
+            self.unlink_if_gone(&id)?;
         }
         Ok(dropped)
+    }
+
+    /// A record of which no version is left was derived from nothing any more.
+    fn unlink_if_gone(&self, id: &Id) -> Result<(), StoreError> {
+        self.run(
+            "DELETE FROM links WHERE tenant = ?1 AND derived = ?2
+             AND NOT EXISTS (SELECT 1 FROM records WHERE tenant = ?1 AND id = ?2)
+             AND NOT EXISTS (SELECT 1 FROM history
+                WHERE tenant = ?1 AND id = ?2 AND doc IS NOT NULL)",
+            params![self.tenant, id.as_str()],
+        )
+        .map(drop)
     }
 
     fn run(&self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<usize, StoreError> {
         self.connection
             .prepare_cached(sql)
             .and_then(|mut statement| statement.execute(values))
+            .at(self.place)
+    }
+
+    /// The answer to a question with one row of one truth value.
+    fn yes(&self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<bool, StoreError> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut select| select.query_row(values, |row| row.get(0)))
             .at(self.place)
     }
 
@@ -263,8 +357,9 @@ impl<'a> SqlTables<'a> {
     fn retire(&mut self, slot: &Slot, at: Time) -> Result<(), StoreError> {
         let key = key(self.tenant, slot.seq);
         self.run(
-            "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced, doc)
-             SELECT key, tenant, id, version, commit_seq, at, actor, cause, ?2, doc
+            "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced,
+                expires, doc)
+             SELECT key, tenant, id, version, commit_seq, at, actor, cause, ?2, expires, doc
              FROM records WHERE key = ?1",
             params![key, at.millis()],
         )?;
@@ -407,8 +502,9 @@ impl Tables for SqlTables<'_> {
     fn bury(&mut self, entry: &Entry, id: &Id, slot: Slot) -> Result<(), StoreError> {
         self.retire(&slot, entry.at)?;
         self.run(
-            "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced, doc)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?6, NULL)",
+            "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced,
+                expires, doc)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?6, ?9, NULL)",
             params![
                 key(self.tenant, entry.seq),
                 self.tenant,
@@ -418,6 +514,7 @@ impl Tables for SqlTables<'_> {
                 entry.at.millis(),
                 entry.actor,
                 entry.cause.to_string(),
+                slot.expires.map(Time::millis),
             ],
         )?;
         self.history_grown += 1;

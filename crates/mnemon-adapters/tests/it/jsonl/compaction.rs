@@ -218,6 +218,36 @@ fn what_expired_does_not_come_back_through_the_history() {
 }
 
 #[test]
+fn what_expired_in_the_history_goes_for_good() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    for name in ["gone", "again"] {
+        let mut brief = note(name, "a secret");
+        brief.expires = Some(now().plus_days(1));
+        apply(&store, vec![Op::put(brief)]);
+        apply(&store, vec![Op::delete(id(name))]);
+    }
+    put(&store, "again", "x");
+    store.compact(&Tenant::default()).unwrap();
+    assert!(holds(dir.path(), "a secret"), "it can still be undone");
+
+    let later = Ctx::new(Tenant::default(), "test", now().plus_days(2));
+    let later = Policy::default().check(&later, Right::Write).unwrap();
+    // The deletion knows when it expires, even where the version before it has gone already.
+    for more in [true, true, false] {
+        let store = open(dir.path());
+        let done = wait(store.upkeep(&later, 1)).unwrap();
+        assert_eq!((done.expired, done.more), (1, more));
+        store.compact(&Tenant::default()).unwrap();
+    }
+    let store = open(dir.path());
+    assert_eq!(names(&store), ["again"]);
+    assert_eq!(history(&store, None).len(), 1);
+    assert!(!holds(dir.path(), "a secret"));
+    assert!(!holds(dir.path(), "gone"));
+}
+
+#[test]
 fn upkeep_drops_history_and_receipts_for_good() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());

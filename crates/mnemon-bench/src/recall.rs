@@ -1,0 +1,307 @@
+//! Search beside the floor: a bare scan of the same bits and a bare walk of the same postings.
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use mnemon_adapters::embed::Builtin;
+use mnemon_core::embed::Embedder;
+use mnemon_core::index::{Doc, Index, Terms, hash};
+use mnemon_core::ram::stored;
+use mnemon_core::rank::Recipe;
+use mnemon_core::text::query_terms;
+use mnemon_core::vector::{Candidates, ScanConfig, VectorSet, dot};
+use mnemon_core::{Batch, Ctx, Embedding, Ids, Op, Policy, Record, Right, Store, Tenant, Time};
+use mnemon_engine::{Memory, Query};
+
+use crate::measure::{Table, Times, rate};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+const QUERIES: usize = 200;
+const BATCH: usize = 1000;
+
+/// Words by rank: the first are the common ones, as in a language.
+struct Vocabulary {
+    words: Vec<String>,
+    state: u64,
+}
+
+impl Vocabulary {
+    fn new() -> Self {
+        let syllables = [
+            "ka", "mo", "ri", "ten", "sal", "vo", "li", "pra", "dus", "ne", "gar", "ti",
+        ];
+        let syllable = |n: usize| syllables.get(n % syllables.len()).copied().unwrap_or("x");
+        let word = |n: usize| {
+            let n = n + 7;
+            format!(
+                "{}{}{}{}",
+                syllable(n),
+                syllable(n / 12),
+                syllable(n / 144),
+                syllable(n / 1728)
+            )
+        };
+        Self {
+            words: (0..20_000).map(word).collect(),
+            state: 42,
+        }
+    }
+
+    fn random(&mut self) -> f64 {
+        self.state = self
+            .state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.state >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A word, common ones more often.
+    fn word(&mut self) -> String {
+        let share = self.random();
+        let rank = (self.words.len() as f64).powf(share) as usize - 1;
+        self.words.get(rank).cloned().unwrap_or_default()
+    }
+
+    fn text(&mut self, words: usize) -> String {
+        let words: Vec<String> = (0..words).map(|_| self.word()).collect();
+        words.join(" ")
+    }
+}
+
+pub(crate) fn run(sizes: &[usize], folder: Option<&Path>) -> Outcome<()> {
+    let temporary = tempfile::tempdir()?;
+    let folder = folder.unwrap_or(temporary.path());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()?;
+    let mut table = Table::new(sizes);
+    for size in sizes {
+        let place = folder.join(format!("recall-{size}"));
+        std::fs::create_dir_all(&place)?;
+        runtime.block_on(one(*size, &place, &mut table))?;
+        std::fs::remove_dir_all(&place)?;
+    }
+    table.print();
+    Ok(())
+}
+
+fn records(size: usize, ctx: &Ctx, ids: &Ids) -> (Vec<Record>, Vec<String>) {
+    let mut vocabulary = Vocabulary::new();
+    let records = (0..size).map(|number| {
+        let words = 10 + number % 30;
+        let mut record = Record::note(ids.next(ctx.now), ctx, vocabulary.text(words));
+        record.owner.session = Some(format!("s{}", number / 40));
+        record.owner.user = Some(format!("u{}", number % 100));
+        record
+    });
+    let records: Vec<Record> = records.collect();
+    let queries = (0..QUERIES).map(|_| vocabulary.text(5)).collect();
+    (records, queries)
+}
+
+async fn one(size: usize, place: &Path, table: &mut Table) -> Outcome<()> {
+    let ctx = Ctx::new(
+        Tenant::default(),
+        "bench",
+        Time::from_millis(1_700_000_000_000)?,
+    );
+    let (records, queries) = records(size, &ctx, &Ids::new(1));
+    let embedder = Arc::new(Builtin::new()?);
+    let url = format!("sqlite:{}", place.join("m.db").display());
+
+    let start = Instant::now();
+    for record in &records {
+        black_box(embedder.embed_one(&record.content));
+    }
+    table.add("embed, records/s", rate(size, start));
+    let plain = format!("sqlite:{}", place.join("plain.db").display());
+    let without = ingest(&plain, &records, &ctx, None).await?;
+    let with = ingest(&url, &records, &ctx, Some(embedder.as_ref())).await?;
+    table.add("ingest without vectors, records/s", without);
+    table.add("ingest with vectors, records/s", with);
+    table.add("with / without", with / without);
+    let bytes = std::fs::metadata(place.join("m.db"))?.len();
+    table.add("file, bytes per record", bytes as f64 / size as f64);
+
+    let cold = Instant::now();
+    let store = mnemon_adapters::open(&url)?.store;
+    let memory = memory(store, &embedder);
+    memory
+        .search(
+            &ctx,
+            &Query::new(queries.first().cloned().unwrap_or_default()),
+        )
+        .await?;
+    table.add(
+        "cold open and first search, ms",
+        cold.elapsed().as_secs_f64() * 1e3,
+    );
+    let mut hybrid = 0.0;
+    for recipe in [Recipe::Hybrid, Recipe::Words, Recipe::Meaning] {
+        let mut times = Vec::new();
+        for text in &queries {
+            let query = Query {
+                recipe,
+                ..Query::new(text.as_str())
+            };
+            let start = Instant::now();
+            black_box(memory.search(&ctx, &query).await?);
+            times.push(start.elapsed());
+        }
+        let times = Times::from(times);
+        let name = recipe.as_str();
+        if recipe == Recipe::Hybrid {
+            hybrid = times.percentile(0.5);
+        }
+        table.add(&format!("{name} p50, µs"), times.percentile(0.5));
+        table.add(&format!("{name} p99, µs"), times.percentile(0.99));
+    }
+    floor(&records, &queries, &embedder, hybrid, table)
+}
+
+async fn ingest(
+    url: &str,
+    records: &[Record],
+    ctx: &Ctx,
+    embedder: Option<&Builtin>,
+) -> Outcome<f64> {
+    let store = mnemon_adapters::open(url)?.store;
+    let grant = Policy::default().check(ctx, Right::Write)?;
+    let start = Instant::now();
+    for chunk in records.chunks(BATCH) {
+        let ops: Vec<Op> = chunk.iter().cloned().map(Op::append).collect();
+        let mut batch = Batch::from(ops);
+        if let Some(embedder) = embedder {
+            let texts: Vec<&str> = chunk.iter().map(|record| record.content.as_str()).collect();
+            let vectors = embedder.embed(&texts).await?;
+            batch.vectors = chunk
+                .iter()
+                .zip(vectors)
+                .filter_map(|(record, vector)| {
+                    let model = embedder.model().clone();
+                    Some((
+                        record.id.clone(),
+                        Embedding {
+                            model,
+                            vector: vector?,
+                        },
+                    ))
+                })
+                .collect();
+        }
+        store.apply(&grant, batch).await?;
+    }
+    Ok(rate(records.len(), start))
+}
+
+fn memory(store: Arc<dyn Store>, embedder: &Arc<Builtin>) -> Memory {
+    let embedder: Arc<dyn Embedder> = Arc::clone(embedder) as Arc<dyn Embedder>;
+    Memory::builder(store, Ids::new(2))
+        .embedder(embedder)
+        .build()
+}
+
+/// The bare scan and the bare walk, the memory of the structures, and how exact the scan is.
+fn floor(
+    records: &[Record],
+    queries: &[String],
+    embedder: &Builtin,
+    hybrid: f64,
+    table: &mut Table,
+) -> Outcome<()> {
+    let model = embedder.model();
+    let mut index = Index::new();
+    let mut set = VectorSet::new(model.dimension)?;
+    let mut exact: Vec<Vec<f32>> = Vec::new();
+    let mut postings: HashMap<u32, Vec<(u32, u8)>> = HashMap::new();
+    for (number, record) in (1_u32..).zip(records) {
+        let mut record = record.clone();
+        record.seq = u64::from(number);
+        let terms = Terms::of(&record);
+        let vector = embedder.embed_one(&record.content).unwrap_or_else(|| {
+            let mut unit = vec![0.0; model.dimension];
+            if let Some(first) = unit.first_mut() {
+                *first = 1.0;
+            }
+            unit
+        });
+        let embedding = Embedding {
+            model: model.clone(),
+            vector: vector.clone(),
+        };
+        index.add(&Doc::of(&record), &terms, Some(&stored(&embedding)?))?;
+        set.push(&vector)?;
+        exact.push(vector);
+        for term in query_terms(&record.content) {
+            postings
+                .entry(hash(&term.text))
+                .or_default()
+                .push((number - 1, 4));
+        }
+    }
+    set.recentre();
+    table.add(
+        "index, bytes per record",
+        index.bytes() as f64 / records.len() as f64,
+    );
+    let vectors: Vec<Vec<f32>> = queries
+        .iter()
+        .filter_map(|q| embedder.embed_one(q))
+        .collect();
+    let config = ScanConfig {
+        exact_up_to: 0,
+        ..ScanConfig::default()
+    };
+    let scan = Times::of(vectors.len(), |at| {
+        let query = vectors.get(at).map(Vec::as_slice).unwrap_or_default();
+        set.search(query, 10, Candidates::All, &config)
+            .map(|found| drop(black_box(found)))
+    })?;
+    let walk = Times::of(queries.len(), |at| {
+        let mut scores = vec![0.0_f32; records.len()];
+        for term in query_terms(queries.get(at).map(String::as_str).unwrap_or_default()) {
+            for (doc, tf) in postings.get(&hash(&term.text)).into_iter().flatten() {
+                if let Some(score) = scores.get_mut(*doc as usize) {
+                    *score += f32::from(*tf);
+                }
+            }
+        }
+        black_box(scores);
+        Ok::<(), std::convert::Infallible>(())
+    })?;
+    table.add("bare 1-bit scan p50, µs", scan.percentile(0.5));
+    table.add("bare postings walk p50, µs", walk.percentile(0.5));
+    let bare = scan.percentile(0.5) + walk.percentile(0.5);
+    table.add("hybrid p50 / (scan + walk)", hybrid / bare);
+    table.add("recall at 10 of the scan", recall(&set, &exact, &vectors)?);
+    Ok(())
+}
+
+/// How many of the ten nearest by exact arithmetic are among the ten that the scan finds.
+fn recall(set: &VectorSet, exact: &[Vec<f32>], queries: &[Vec<f32>]) -> Outcome<f64> {
+    let (mut hits, mut all) = (0, 0);
+    for query in queries.iter().take(100) {
+        let mut scored: Vec<(f32, usize)> = exact
+            .iter()
+            .enumerate()
+            .map(|(at, vector)| (dot(query, vector), at))
+            .collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+        // Copies of one text are equally near: any of them counts.
+        let bar = scored.get(9).map_or(f32::MIN, |(score, _)| score - 1e-6);
+        let found = set.search(query, 10, Candidates::All, &ScanConfig::default())?;
+        hits += found
+            .iter()
+            .filter(|found| {
+                let vector = exact.get(found.slot as usize).map(Vec::as_slice);
+                dot(query, vector.unwrap_or_default()) >= bar
+            })
+            .count();
+        all += 10.min(exact.len());
+    }
+    Ok(hits as f64 / all.max(1) as f64)
+}
