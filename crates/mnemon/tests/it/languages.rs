@@ -53,10 +53,7 @@ async fn finds(language: &Language, at_least: usize) {
     for (query, note) in language.pairs {
         let found = contents(&memory, query).await;
         match found.iter().position(|content| content == note) {
-            Some(place) if place < TOP => {
-                if place > 0 { eprintln!("WEAK {} {place} {query} | {}", language.name, found[0]); }
-                first += usize::from(place == 0);
-            }
+            Some(place) if place < TOP => first += usize::from(place == 0),
             place => missed.push(format!(
                 "{query}\n  wanted {note}\n  which came at {place:?}, after {:#?}",
                 &found[..TOP.min(found.len())]
