@@ -180,6 +180,25 @@ impl Index {
         Ok(())
     }
 
+    /// The vectors of a document, one for each model that placed it.
+    #[must_use]
+    pub fn vectors_of(&self, seq: u64) -> Vec<StoredVector> {
+        let Some(doc) = self.docs.of_seq(seq) else {
+            return Vec::new();
+        };
+        let vectors = self.vectors.iter().filter_map(|(model, set)| {
+            let (codes, scale) = set.get(doc).filter(|(_, scale)| *scale != 0.0)?;
+            Some(StoredVector {
+                model: model.clone(),
+                vector: Quantised {
+                    codes: codes.to_vec(),
+                    scale,
+                },
+            })
+        });
+        vectors.collect()
+    }
+
     /// Fits the bits to the documents. Worth it after a load and when the index has doubled.
     pub fn recentre(&mut self) {
         self.centred = self.docs.len();

@@ -101,10 +101,7 @@ impl Store for Ram {
     }
 
     async fn apply(&self, grant: &Grant, mut batch: Batch) -> Result<Receipt, StoreError> {
-        let vectors = std::mem::take(&mut batch.vectors);
-        for (_, embedding) in &vectors {
-            stored(embedding)?;
-        }
+        let vectors = Finder::arrivals(&mut batch)?;
         self.search(grant, |Searched { image, finder }| {
             let done = image.commit(grant, batch)?;
             finder.expect(vectors);

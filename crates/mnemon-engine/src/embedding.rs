@@ -1,6 +1,7 @@
 //! Vectors: made when a record is written, or later.
 
-use mnemon_core::embed::Embedder;
+use mnemon_core::embed::{EmbedError, Embedder};
+use mnemon_core::vector::{VectorError, normalise};
 use mnemon_core::{Ctx, Embedding, Id, Record, Right, limits};
 use serde::Serialize;
 
@@ -28,17 +29,12 @@ impl Memory {
         let mut vectors = Vec::with_capacity(records.len());
         for batch in records.chunks(BATCH) {
             let texts: Vec<&str> = batch.iter().map(|record| record.content.as_str()).collect();
-            let Ok(made) = embedder.embed(&texts).await else {
+            let Ok(made) = ask(embedder.as_ref(), &texts).await else {
                 continue;
             };
-            let model = embedder.model();
-            vectors.extend(batch.iter().zip(made).filter_map(|(record, vector)| {
-                let embedding = Embedding {
-                    model: model.clone(),
-                    vector: vector?,
-                };
-                Some((record.id.clone(), embedding))
-            }));
+            let made = batch.iter().zip(made);
+            vectors
+                .extend(made.filter_map(|(record, made)| Some((record.id.clone(), made.ok()??))));
         }
         vectors
     }
@@ -86,15 +82,59 @@ impl Memory {
             .iter()
             .map(|record| record.content.as_str())
             .collect();
-        let made = embedder.embed(&texts).await?;
-        let vectors = records.iter().zip(made).filter_map(|(record, vector)| {
-            let embedding = Embedding {
-                model: embedder.model().clone(),
-                vector: vector?,
-            };
-            Some((record.seq, embedding))
-        });
-        let vectors: Vec<(u64, Embedding)> = vectors.collect();
+        let made = ask(embedder, &texts).await?;
+        let mut vectors = Vec::with_capacity(made.len());
+        for (record, made) in records.iter().zip(made) {
+            vectors.extend(made?.map(|embedding| (record.seq, embedding)));
+        }
         Ok(self.store.embed(grant, vectors).await? as u64)
+    }
+}
+
+/// One answer per text, each of unit length and of the model's dimension, or what is wrong with
+/// it: whatever an embedder says, nothing else gets into a store or a search.
+pub(crate) async fn ask(
+    embedder: &dyn Embedder,
+    texts: &[&str],
+) -> Result<Vec<Result<Option<Embedding>, EmbedError>>, EmbedError> {
+    let made = embedder.embed(texts).await?;
+    if made.len() != texts.len() {
+        let (asked, got) = (texts.len(), made.len());
+        return Err(EmbedError::BadAnswer {
+            what: format!("{got} vectors for {asked} texts"),
+            source: None,
+        });
+    }
+    let made = made.into_iter().enumerate();
+    Ok(made
+        .map(|(index, vector)| {
+            let Some(vector) = vector else {
+                return Ok(None);
+            };
+            checked(embedder, index, vector)
+        })
+        .collect())
+}
+
+fn checked(
+    embedder: &dyn Embedder,
+    index: usize,
+    mut vector: Vec<f32>,
+) -> Result<Option<Embedding>, EmbedError> {
+    let model = embedder.model();
+    if vector.len() != model.dimension {
+        return Err(EmbedError::WrongDimension {
+            expected: model.dimension,
+            got: vector.len(),
+        });
+    }
+    match normalise(&mut vector) {
+        Ok(()) => Ok(Some(Embedding {
+            model: model.clone(),
+            vector,
+        })),
+        // No direction: it means nothing to the model.
+        Err(VectorError::Zero) => Ok(None),
+        Err(_) => Err(EmbedError::NotFinite { index }),
     }
 }

@@ -6,10 +6,11 @@ use mnemon_core::index::hash;
 use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
 use mnemon_core::text::{self, query_terms};
 use mnemon_core::{
-    Ctx, Embedding, Filter, Grant, Id, Invalid, Order, Probe, Record, Right, Scan, Time, limits,
+    Ctx, Filter, Grant, Id, Invalid, Order, Probe, Record, Right, Scan, Time, limits,
 };
 use serde::Serialize;
 
+use crate::embedding::ask;
 use crate::{Error, Memory};
 
 /// How many of the best each arm contributes.
@@ -72,7 +73,11 @@ impl Memory {
             return self.newest(ctx, query).await;
         }
         if !self.store.capabilities().keeps_vectors {
-            self.embed_missing(ctx, usize::MAX).await?;
+            match self.embed_missing(ctx, usize::MAX).await {
+                // What has no vector is still found by its words.
+                Ok(_) | Err(Error::Embed(_)) => {}
+                Err(error) => return Err(error),
+            }
         }
         let speakers = self.store.speakers(&grant).await?;
         let question = Question::read(&query.text, &speakers);
@@ -111,11 +116,8 @@ impl Memory {
         }
         if query.recipe != Recipe::Words {
             for embedder in &self.embedders {
-                if let Ok(vector) = embedder.embed(&[question.rest.as_str()]).await {
-                    vectors.extend(vector.into_iter().flatten().map(|vector| Embedding {
-                        model: embedder.model().clone(),
-                        vector,
-                    }));
+                if let Ok(made) = ask(embedder.as_ref(), &[question.rest.as_str()]).await {
+                    vectors.extend(made.into_iter().flatten().flatten());
                 }
             }
         }

@@ -30,8 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
-use mnemon_core::ram::Image;
-use mnemon_core::ram::{Finder, stored};
+use mnemon_core::ram::{Finder, Image};
 use mnemon_core::{
     Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Id, Page, Probe, Recall,
     Receipt, Record, Right, Scan, Store, StoreError, Tally, Tenant, Upkept,
@@ -217,10 +216,7 @@ impl Store for Jsonl {
     }
 
     async fn apply(&self, grant: &Grant, mut batch: Batch) -> Result<Receipt, StoreError> {
-        let vectors = std::mem::take(&mut batch.vectors);
-        for (_, embedding) in &vectors {
-            stored(embedding)?;
-        }
+        let vectors = Finder::arrivals(&mut batch)?;
         let finder = self.shelf.finder(grant.tenant());
         let folder = self.shelf.folder(grant.tenant());
         let grant = grant.clone();

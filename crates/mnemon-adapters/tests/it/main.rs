@@ -17,4 +17,5 @@ mod jsonl;
 mod kit;
 mod processes;
 mod purge;
+mod search;
 mod sqlite_format;

@@ -118,17 +118,20 @@ impl Index {
         let mut spread = 0;
         for (posting, weight) in known {
             let common = spread > SPREAD;
+            // Postings still hold what was removed; a rebuilt index does not, and must agree.
+            let mut having = 0;
             for (doc, tf) in posting.iter() {
                 if !self.docs.is_alive(doc) {
                     continue;
                 }
+                having += 1;
                 if common && scores.get(doc as usize).is_none_or(|score| *score == 0.0) {
                     continue;
                 }
                 self.spread(doc, tf, &mut lent, &mut touched);
             }
             spread += touched.len();
-            let idf = idf(self.docs.alive(), posting.len());
+            let idf = idf(self.docs.alive(), having);
             for doc in touched.drain(..) {
                 let (Some(tf), Some(score)) =
                     (lent.get_mut(doc as usize), scores.get_mut(doc as usize))
@@ -257,7 +260,6 @@ fn dot_codes(codes: &[i8], query: &[f32]) -> f32 {
 }
 
 fn idf(documents: usize, having: usize) -> f32 {
-    // Postings still count what was removed.
-    let having = having.min(documents) as f32;
-    (1.0 + (documents as f32 - having + 0.5) / (having + 0.5)).ln()
+    let (documents, having) = (documents as f32, having as f32);
+    (1.0 + (documents - having + 0.5) / (having + 0.5)).ln()
 }

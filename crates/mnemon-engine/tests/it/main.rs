@@ -8,6 +8,7 @@
     reason = "test code: a failure should panic"
 )]
 
+mod bad_vectors;
 mod import;
 mod retries;
 mod undo;

@@ -15,6 +15,7 @@ mod commands;
 mod config;
 mod docs;
 mod forgetting;
+mod languages;
 mod moving;
 mod sandbox;
 mod stores;

@@ -1,0 +1,400 @@
+//! What is gone is not found: in no store, through no handle, from no process.
+//!
+//! A search here is what the engine does: find, then fetch what was found.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::Arc;
+
+use mnemon_adapters::Sqlite;
+use mnemon_core::embed::Embedder;
+use mnemon_core::index::hash;
+use mnemon_core::text::query_terms;
+use mnemon_core::{Batch, Candidate, Embedding, Grant, Id, Op, Probe, Record, Store, Time, limits};
+use mnemon_testkit::fakes::HashEmbedder;
+use mnemon_testkit::make::{Remade, at, grant, grant_on, id, note};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::kit::{child, childs_work, open, rounds, wait};
+
+const WORDS: [&str; 6] = ["tea", "coffee", "quyết", "quyet", "東京", "parseJSON"];
+const IDS: usize = 5;
+/// Scores of two stores may differ by the last bits of a sum.
+const NEAR: f32 = 1e-5;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Put {
+        id: usize,
+        words: Vec<usize>,
+        session: Option<bool>,
+        lives: Option<i64>,
+        theirs: bool,
+    },
+    Delete(usize),
+    Purge(usize),
+    /// Time passes; what was to expire expires.
+    Pass(i64),
+    Upkeep,
+    /// One of the handles searches, so that its index is as old as this.
+    Look(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let put = (
+        0..IDS,
+        vec(0..WORDS.len(), 1..5),
+        option::of(any::<bool>()),
+        option::weighted(0.3, 1..50_i64),
+        prop::bool::weighted(0.2),
+    );
+    prop_oneof![
+        6 => put.prop_map(|(id, words, session, lives, theirs)| Step::Put {
+            id, words, session, lives, theirs
+        }),
+        2 => (0..IDS).prop_map(Step::Delete),
+        2 => (0..IDS).prop_map(Step::Purge),
+        1 => (1..30_i64).prop_map(Step::Pass),
+        1 => Just(Step::Upkeep),
+        2 => (0..5_usize).prop_map(Step::Look),
+    ]
+}
+
+fn name(number: usize) -> Id {
+    id(&format!("n{number}"))
+}
+
+fn place(text: &str) -> Option<Embedding> {
+    let embedder = HashEmbedder::new(16);
+    let vector = wait(embedder.embed(&[text])).unwrap().remove(0)?;
+    Some(Embedding {
+        model: embedder.model().clone(),
+        vector,
+    })
+}
+
+fn probe(query: &str) -> Probe {
+    let terms = query_terms(query);
+    let terms = terms.iter().map(|term| (hash(&term.text), term.weight));
+    Probe {
+        terms: terms.collect(),
+        vectors: place(query).into_iter().collect(),
+        depth: limits::PAGE,
+        ..Probe::default()
+    }
+}
+
+/// What the engine would show, and what the store had to say about it.
+fn search(store: &dyn Store, grant: &Grant, query: &str) -> Vec<(Candidate, Record)> {
+    if !store.capabilities().keeps_vectors {
+        let model = HashEmbedder::new(16).model().clone();
+        let lacking = wait(store.lacking(grant, &model, 0, limits::PAGE)).unwrap();
+        let made = lacking.iter().map(|r| (r.seq, place(&r.content)));
+        let made = made.filter_map(|(seq, made)| Some((seq, made?)));
+        wait(store.embed(grant, made.collect())).unwrap();
+    }
+    let found = wait(store.find(grant, &probe(query))).unwrap();
+    let ids: Vec<Id> = found.iter().map(|c| c.id.clone()).collect();
+    let records = wait(store.get(grant, &ids)).unwrap();
+    let shown = found.into_iter().zip(records);
+    shown
+        .filter_map(|(candidate, record)| Some((candidate, record?)))
+        .collect()
+}
+
+/// The same store several times: some handles were opened before anything was written and are
+/// told of nothing.
+struct Handles {
+    all: Vec<(&'static str, Arc<dyn Store>)>,
+    sqlite: String,
+    /// Through these it is written, one for each store.
+    writers: [usize; 3],
+}
+
+impl Handles {
+    fn new(folder: &Path) -> Self {
+        let sqlite = format!("sqlite:{}", folder.join("m.db").display());
+        let jsonl = format!("jsonl:{}", folder.join("log").display());
+        Self {
+            all: vec![
+                ("ram", open("ram:")),
+                ("jsonl", open(&jsonl)),
+                ("sqlite", open(&sqlite)),
+                ("another jsonl", open(&jsonl)),
+                ("another sqlite", open(&sqlite)),
+            ],
+            sqlite,
+            writers: [0, 1, 2],
+        }
+    }
+
+    fn apply(&self, grant: &Grant, op: &Op) {
+        for writer in self.writers {
+            let mut batch = Batch::of(op.clone());
+            if let Op::Put { record, .. } = op {
+                let made = place(&record.content);
+                batch.vectors = made
+                    .map(|made| (record.id.clone(), made))
+                    .into_iter()
+                    .collect();
+            }
+            let (name, store) = &self.all[writer];
+            if let Err(error) = wait(store.apply(grant, batch)) {
+                panic!("{name}: {error}");
+            }
+        }
+    }
+}
+
+/// What is there, told without a store.
+#[derive(Default)]
+struct Truth {
+    /// What each of our records says, and until when.
+    ours: BTreeMap<Id, (String, Option<Time>)>,
+    now: i64,
+}
+
+impl Truth {
+    fn run(&mut self, handles: &Handles, step: &Step) {
+        let ours = grant(at(self.now));
+        match step {
+            Step::Put {
+                id,
+                words,
+                session,
+                lives,
+                theirs,
+            } => {
+                let said: Vec<&str> = words.iter().map(|word| WORDS[*word]).collect();
+                let mut record = note(name(*id).as_str()).saying(&said.join(" "));
+                record.owner.session = session.map(|one| format!("s{one}"));
+                record.expires = lives.map(|lives| at(self.now + lives));
+                if *theirs {
+                    let record = Record {
+                        expires: None,
+                        ..record.on("other")
+                    };
+                    return handles.apply(&grant_on("other"), &Op::put(record));
+                }
+                let known = (record.content.clone(), record.expires);
+                self.ours.insert(record.id.clone(), known);
+                handles.apply(&ours, &Op::put(record));
+            }
+            Step::Delete(id) => {
+                self.ours.remove(&name(*id));
+                handles.apply(&ours, &Op::delete(name(*id)));
+            }
+            Step::Purge(id) => {
+                self.ours.remove(&name(*id));
+                handles.apply(&ours, &Op::Purge { id: name(*id) });
+            }
+            Step::Pass(ms) => self.now += ms,
+            Step::Upkeep => {
+                for writer in handles.writers {
+                    wait(handles.all[writer].1.upkeep(&ours, 1000)).unwrap();
+                }
+            }
+            Step::Look(handle) => {
+                search(handles.all[*handle].1.as_ref(), &ours, WORDS[0]);
+            }
+        }
+    }
+
+    /// Exactly what is there is shown.
+    fn check(&self, name: &str, query: &str, shown: &[(Candidate, Record)]) {
+        for (candidate, record) in shown {
+            let known = self.ours.get(&record.id);
+            let known = known.filter(|(_, until)| until.is_none_or(|until| until >= at(self.now)));
+            let Some((content, _)) = known else {
+                panic!("{name}, {query}: {record:?} is gone");
+            };
+            assert_eq!(
+                (&record.content, candidate.seq),
+                (content, record.seq),
+                "{name}"
+            );
+            assert_eq!(record.tenant.as_str(), "default", "{name}");
+        }
+        for (id, (content, until)) in &self.ours {
+            let there = until.is_none_or(|until| until >= at(self.now));
+            let says = content.split(' ').any(|word| word == query);
+            let is_shown = shown.iter().any(|(candidate, _)| candidate.id == *id);
+            assert!(
+                !there || !says || is_shown,
+                "{name}, {query}: {id} is missing"
+            );
+        }
+    }
+}
+
+fn assert_alike(one: &[(Candidate, Record)], other: &[(Candidate, Record)], what: &str) {
+    let ids = |shown: &[(Candidate, Record)]| -> Vec<(Id, u64)> {
+        let mut ids: Vec<_> = shown.iter().map(|(c, _)| (c.id.clone(), c.seq)).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(one), ids(other), "{what}");
+    for (a, _) in one {
+        let (b, _) = other.iter().find(|(b, _)| a.id == b.id).unwrap();
+        let scores = [
+            (a.words, b.words),
+            (a.meaning, b.meaning),
+            (a.cosine, b.cosine),
+            (a.length, b.length),
+            (a.importance, b.importance),
+        ];
+        let near = scores.iter().all(|(x, y)| (x - y).abs() <= NEAR);
+        assert!(near && a.created == b.created, "{what}\n{a:?}\n{b:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(rounds(200, 20)))]
+
+    #[test]
+    fn what_is_gone_is_never_found(steps in vec(step(), 1..25)) {
+        let folder = tempfile::tempdir().unwrap();
+        let handles = Handles::new(folder.path());
+        let mut truth = Truth::default();
+        for step in &steps {
+            truth.run(&handles, step);
+            let removes = matches!(step, Step::Delete(_) | Step::Purge(_) | Step::Pass(_));
+            if removes {
+                // The one that was told nothing comes first.
+                for (name, store) in handles.all.iter().rev() {
+                    let shown = search(store.as_ref(), &grant(at(truth.now)), WORDS[0]);
+                    truth.check(name, WORDS[0], &shown);
+                }
+            }
+        }
+        let reopened = open(&handles.sqlite);
+        for query in WORDS {
+            let of = |store: &dyn Store| search(store, &grant(at(truth.now)), query);
+            let first = of(handles.all[0].1.as_ref());
+            truth.check("ram", query, &first);
+            for (name, store) in &handles.all {
+                let shown = of(store.as_ref());
+                truth.check(name, query, &shown);
+                assert_alike(&first, &shown, &format!("{name}, {query}"));
+            }
+            assert_alike(&first, &of(reopened.as_ref()), &format!("reopened, {query}"));
+        }
+    }
+}
+
+/// A child's work: answers questions (`WORD MILLISECOND`) until there are no more.
+#[test]
+fn asker() {
+    let Some((url, _)) = childs_work() else {
+        return;
+    };
+    let store = open(&url);
+    for line in std::io::stdin().lines() {
+        let line = line.unwrap();
+        let (word, now) = line.split_once(' ').unwrap();
+        let shown = search(store.as_ref(), &grant(at(now.parse().unwrap())), word);
+        let mut ids: Vec<&str> = shown.iter().map(|(_, record)| record.id.as_str()).collect();
+        ids.sort_unstable();
+        println!("\nFOUND {}", ids.join(" "));
+    }
+}
+
+struct Asker {
+    child: Child,
+    questions: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Asker {
+    fn on(url: &str) -> Self {
+        let mut command = child("search::asker", url, "ask");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        Self {
+            questions: child.stdin.take().unwrap(),
+            answers: BufReader::new(child.stdout.take().unwrap()),
+            child,
+        }
+    }
+
+    fn ask(&mut self, word: &str, now: i64) -> String {
+        writeln!(self.questions, "{word} {now}").unwrap();
+        let lines = self.answers.by_ref().lines().map(Result::unwrap);
+        let mut found = lines.filter_map(|line| line.strip_prefix("FOUND ").map(str::to_owned));
+        found.next().expect("the child ended early")
+    }
+
+    fn end(mut self) {
+        drop(self.questions);
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn another_process_does_not_find_what_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    for url in crate::kit::on_disk(folder.path()) {
+        let store = open(&url);
+        let put = |record: Record| wait(store.apply(&grant(at(0)), Batch::of(Op::put(record))));
+        let tea = |name: &str| note(name).saying("green tea");
+        for name in ["deleted", "purged", "replaced", "stays"] {
+            put(tea(name)).unwrap();
+        }
+        put(tea("brief").until(at(10))).unwrap();
+        let foreign = Batch::of(Op::put(tea("foreign").on("other")));
+        wait(store.apply(&grant_on("other"), foreign)).unwrap();
+
+        let mut asker = Asker::on(&url);
+        assert_eq!(asker.ask("tea", 0), "brief deleted purged replaced stays");
+        let g = grant(at(0));
+        wait(store.apply(&g, Batch::of(Op::delete(id("deleted"))))).unwrap();
+        assert_eq!(asker.ask("tea", 0), "brief purged replaced stays", "{url}");
+        wait(store.apply(&g, Batch::of(Op::Purge { id: id("purged") }))).unwrap();
+        assert_eq!(asker.ask("tea", 0), "brief replaced stays", "{url}");
+        put(note("replaced").saying("black coffee")).unwrap();
+        assert_eq!(asker.ask("tea", 0), "brief stays", "{url}");
+        assert_eq!(asker.ask("coffee", 0), "replaced", "{url}");
+        assert_eq!(asker.ask("tea", 11), "stays", "{url}: it has expired");
+        wait(store.upkeep(&grant(at(11)), 100)).unwrap();
+        put(tea("new")).unwrap();
+        assert_eq!(asker.ask("tea", 11), "new stays", "{url}");
+        asker.end();
+    }
+}
+
+/// A file from before there was a search has no words beside its records.
+#[test]
+fn old_files_are_found_by_words() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    for version in [1, 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.db");
+        std::fs::copy(fixtures.join(format!("sqlite-v{version}.db")), &path).unwrap();
+        let store = Sqlite::open(&path).unwrap();
+        let found = |query: &str| -> Vec<String> {
+            let shown = search(&store, &grant(at(0)), query);
+            shown
+                .into_iter()
+                .map(|(_, record)| record.content)
+                .collect()
+        };
+        for query in ["tea", "preferring", "no sugar"] {
+            assert_eq!(found(query), ["Ann prefers tea, no sugar"], "v{version}");
+        }
+        for query in ["Huế", "hue", "moving"] {
+            assert_eq!(found(query), ["Ann moved to Huế"], "v{version}");
+        }
+        assert_eq!(found("Ann fixture").len(), 2, "v{version}");
+        assert!(
+            found("coffee Đà Nẵng").is_empty(),
+            "v{version}: an old version"
+        );
+    }
+}
