@@ -51,6 +51,7 @@ impl Memory {
         let Some(embedder) = self.embedders.first() else {
             return Ok(Embedded::default());
         };
+        embedder.ready().await?;
         let (mut done, mut after) = (Embedded::default(), 0);
         let mut left = limit;
         while left > 0 {

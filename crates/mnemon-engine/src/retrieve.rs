@@ -66,7 +66,11 @@ impl Memory {
             return self.newest(ctx, query).await;
         }
         if !self.store.capabilities().keeps_vectors {
-            self.embed_missing(ctx, usize::MAX).await?;
+            match self.embed_missing(ctx, usize::MAX).await {
+                // An embedder that fails costs the meaning arm, not the search.
+                Ok(_) | Err(Error::Embed(_)) => {}
+                Err(error) => return Err(error),
+            }
         }
         let speakers = self.store.speakers(&grant).await?;
         let question = Question::read(&query.text, &speakers);

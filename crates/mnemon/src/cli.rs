@@ -8,6 +8,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod door;
+mod eval;
 mod export;
 mod filters;
 mod forget;
@@ -20,6 +21,7 @@ mod list;
 mod out;
 mod progress;
 mod report;
+mod search;
 mod stats;
 mod text;
 mod undo;
@@ -76,6 +78,7 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     Add(Box<add::Args>),
+    Search(search::Args),
     Get(get::Args),
     List(list::Args),
     Forget(forget::Args),
@@ -86,6 +89,7 @@ enum Command {
     Import(import::Args),
     Upkeep(upkeep::Args),
     Doctor(doctor::Args),
+    Eval(eval::Args),
     Config(config::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -94,6 +98,7 @@ enum Command {
 const EXAMPLES: &str = "Examples:
   mnemon demo                              see what it does, in a temporary folder
   mnemon add \"Ann prefers tea\" --user ann  remember something
+  mnemon search what does Ann drink        find it again
   mnemon list --user ann                   see what is remembered
   mnemon undo                              take the newest change back";
 
@@ -157,6 +162,7 @@ fn start(command: Command, config: Config) -> Result<(), Error> {
 async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
     match command {
         Command::Add(args) => add::run(*args, door).await,
+        Command::Search(args) => search::run(args, door).await,
         Command::Get(args) => get::run(args, door).await,
         Command::List(args) => list::run(args, door).await,
         Command::Forget(args) => forget::run(args, door).await,
@@ -167,6 +173,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Import(args) => import::run(args, door).await,
         Command::Upkeep(args) => upkeep::run(args, door).await,
         Command::Doctor(args) => doctor::run(args, door),
+        Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),
         Command::Demo(args) => demo::run(args, door).await,
         Command::Completions(args) => completions::run(args, door),
