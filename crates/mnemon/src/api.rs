@@ -11,6 +11,7 @@ pub mod get;
 pub mod history;
 pub mod import;
 pub mod list;
+pub mod reembed;
 pub mod search;
 pub mod stats;
 pub mod undo;

@@ -18,8 +18,10 @@ mod import;
 mod input;
 mod lines;
 mod list;
+mod model;
 mod out;
 mod progress;
+mod reembed;
 mod report;
 mod search;
 mod stats;
@@ -88,6 +90,8 @@ enum Command {
     Export(export::Args),
     Import(import::Args),
     Upkeep(upkeep::Args),
+    Reembed(reembed::Args),
+    Model(model::Args),
     Doctor(doctor::Args),
     Eval(eval::Args),
     Config(config::Args),
@@ -172,6 +176,8 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Export(args) => export::run(args, door).await,
         Command::Import(args) => import::run(args, door).await,
         Command::Upkeep(args) => upkeep::run(args, door).await,
+        Command::Reembed(args) => reembed::run(args, door).await,
+        Command::Model(args) => model::run(args, door).await,
         Command::Doctor(args) => doctor::run(args, door),
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),

@@ -116,7 +116,9 @@ pub async fn run(
         embedder: config.embedder.value.to_string(),
         conversations: request.samples.len(),
         records,
-        rows: rows.flat_map(|(r, recipe)| rows_of(*recipe, r, &scores)).collect(),
+        rows: rows
+            .flat_map(|(r, recipe)| rows_of(*recipe, r, &scores))
+            .collect(),
     })
 }
 
@@ -235,9 +237,14 @@ fn grade(found: &[Id], wanted: &HashSet<Id>) -> Score {
 /// All questions, then each category that has some.
 fn rows_of(recipe: Recipe, r: usize, scores: &BTreeMap<(usize, u64), Vec<Score>>) -> Vec<Row> {
     let of = |category: u64| scores.get(&(r, category)).cloned().unwrap_or_default();
-    let all: Vec<Score> = CATEGORIES.iter().flat_map(|(number, _)| of(*number)).collect();
+    let all: Vec<Score> = CATEGORIES
+        .iter()
+        .flat_map(|(number, _)| of(*number))
+        .collect();
     let mut rows = vec![row(recipe, "all", &all)];
-    let each = CATEGORIES.iter().map(|(number, name)| row(recipe, name, &of(*number)));
+    let each = CATEGORIES
+        .iter()
+        .map(|(number, name)| row(recipe, name, &of(*number)));
     rows.extend(each.filter(|row| row.questions > 0));
     rows
 }

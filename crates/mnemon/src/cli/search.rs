@@ -90,7 +90,10 @@ fn head(rank: usize, hit: &Hit, recipe: Recipe, door: &mut Door) -> Result<(), E
         record.id.to_string(),
         text::local(record.created),
     ];
-    let speaker = record.metadata.get("speaker").and_then(|name| name.as_str());
+    let speaker = record
+        .metadata
+        .get("speaker")
+        .and_then(|name| name.as_str());
     parts.extend(speaker.map(text::one_line));
     if !record.tags.is_empty() {
         parts.push(text::tags(record));
@@ -121,19 +124,24 @@ fn content(
 ) -> Result<(), Error> {
     if full {
         for line in text::clean(&record.content).lines() {
-            door.out.line(format!("{INDENT}{}", highlight(line, words)))?;
+            door.out
+                .line(format!("{INDENT}{}", highlight(line, words)))?;
         }
         return Ok(());
     }
     let head = record.summary.as_deref().unwrap_or(&record.content);
     let line = text::cut(head, door.out.width.saturating_sub(INDENT.len()));
-    door.out.line(format!("{INDENT}{}", highlight(&line, words)))
+    door.out
+        .line(format!("{INDENT}{}", highlight(&line, words)))
 }
 
 /// The words of a query that are worth pointing at, as the index knows them.
 fn query_words(query: &str) -> HashSet<String> {
     let terms = query_terms(query).into_iter();
-    terms.filter(|term| !term.stop).map(|term| term.text).collect()
+    terms
+        .filter(|term| !term.stop)
+        .map(|term| term.text)
+        .collect()
 }
 
 /// The line with every word that matches set off, when somebody sees it.
@@ -144,7 +152,10 @@ fn highlight(line: &str, words: &HashSet<String>) -> String {
     while let Some(first) = rest.chars().next() {
         let end = rest.find(|c| is_word(c) != is_word(first));
         let (run, after) = rest.split_at(end.unwrap_or(rest.len()));
-        let hit = is_word(first) && index_terms(run).iter().any(|term| words.contains(&term.text));
+        let hit = is_word(first)
+            && index_terms(run)
+                .iter()
+                .any(|term| words.contains(&term.text));
         match hit {
             true => out.push_str(&style(run).bold().to_string()),
             false => out.push_str(run),
@@ -159,7 +170,9 @@ const BAR: f32 = 30.0;
 
 fn explain(hit: &Hit, door: &mut Door) -> Result<(), Error> {
     let Some(parts) = hit.parts else {
-        return door.out.line(format!("{INDENT}this recipe has one score and no parts"));
+        return door
+            .out
+            .line(format!("{INDENT}this recipe has one score and no parts"));
     };
     let matched = text::one_line(&hit.matched.join(", "));
     let words = bar("words", parts.words) + "  " + &matched;
@@ -171,7 +184,11 @@ fn explain(hit: &Hit, door: &mut Door) -> Result<(), Error> {
 fn bar(name: &str, share: f32) -> String {
     let full = (share.clamp(0.0, 1.0) * BAR).round() as usize;
     let empty = BAR as usize - full.min(BAR as usize);
-    format!("{INDENT}{name:<8}{}{} {share:.2}", "█".repeat(full), "░".repeat(empty))
+    format!(
+        "{INDENT}{name:<8}{}{} {share:.2}",
+        "█".repeat(full),
+        "░".repeat(empty)
+    )
 }
 
 fn factors(parts: &Parts, score: f64) -> String {
@@ -193,7 +210,12 @@ mod tests {
 
     #[test]
     fn ties_of_the_formula_are_rounded_up() {
-        let cases = [(0.1225, "12.3 %"), (0.1224, "12.2 %"), (1.0, "100.0 %"), (0.0005, "0.1 %")];
+        let cases = [
+            (0.1225, "12.3 %"),
+            (0.1224, "12.2 %"),
+            (1.0, "100.0 %"),
+            (0.0005, "0.1 %"),
+        ];
         for (value, text) in cases {
             assert_eq!(score(value, Recipe::Formula), text);
         }

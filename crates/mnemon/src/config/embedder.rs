@@ -101,7 +101,15 @@ mod tests {
         ] {
             assert_eq!(EmbedderChoice::parse(text).unwrap().to_string(), text);
         }
-        for bad in ["", "Builtin", "minilm", "minilm:", "openai:x", "openai:@http://a", "openai:m@ftp://x"] {
+        for bad in [
+            "",
+            "Builtin",
+            "minilm",
+            "minilm:",
+            "openai:x",
+            "openai:@http://a",
+            "openai:m@ftp://x",
+        ] {
             let error = EmbedderChoice::parse(bad).unwrap_err();
             assert!(error.contains("openai:MODEL@BASE_URL"), "{error}");
         }
