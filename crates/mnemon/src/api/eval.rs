@@ -197,8 +197,8 @@ fn draft(turn: Turn, session: &str, created: Time) -> Result<Draft, String> {
 
 /// Reads `1:56 pm on 8 May, 2023`, as UTC.
 fn moment(text: &str) -> Option<Time> {
-    let text = text.trim().to_uppercase();
-    let at = jiff::fmt::strtime::parse("%I:%M %p on %d %B, %Y", &text).ok()?;
+    let text = text.trim();
+    let at = jiff::fmt::strtime::parse("%I:%M %p on %d %B, %Y", text).ok()?;
     let at = at.to_datetime().ok()?;
     let at = at.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
     Time::from_millis(at.timestamp().as_millisecond()).ok()

@@ -36,6 +36,9 @@ pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
         return door.out.json(&serde_json::json!({ "embedded": embedded }));
     }
     let embedder = &door.config.embedder.value;
-    let done = format!("{} embedded with {embedder}", text::count(embedded, "record"));
+    let done = format!(
+        "{} embedded with {embedder}",
+        text::count(embedded, "record")
+    );
     door.out.line(text::one_line(&done))
 }
