@@ -7,6 +7,7 @@
 //! model states, or it is an error. None of them downloads anything to embed a text.
 
 mod builtin;
+mod lazy;
 #[cfg(feature = "minilm")]
 mod minilm;
 mod openai;
@@ -15,6 +16,7 @@ mod safetensors;
 mod wordpiece;
 
 pub use builtin::Builtin;
+pub use lazy::LazyOpenAi;
 #[cfg(feature = "minilm")]
 pub use minilm::MiniLm;
 pub use openai::{OpenAi, OpenAiConfig, Secret};

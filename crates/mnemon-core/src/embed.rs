@@ -10,8 +10,14 @@ use crate::ErrorKind;
 /// A model that places texts so that near meanings lie near each other.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// Name and dimension of the model.
+    /// Name and dimension of the model. One that must be asked for its dimension knows it once
+    /// it is [`ready`](Self::ready) or has embedded something.
     fn model(&self) -> &ModelId;
+
+    /// Makes sure that the model can be used and its dimension is known.
+    async fn ready(&self) -> Result<(), EmbedError> {
+        Ok(())
+    }
 
     /// One unit vector per text, in order; `None` for a text that means nothing to the model.
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, EmbedError>;

@@ -56,7 +56,7 @@ pub use id::{Id, Ids};
 pub use message::{Block, Media, Message, Role};
 pub use owner::{Owner, Tenant};
 pub use policy::{Caps, Denied, Grant, Policy, Right, Rights};
-pub use query::{Cursor, Filter, Order, Page, Scan};
+pub use query::{Cursor, Expr, Filter, Order, Page, Scan};
 pub use recall::{Candidate, Embedding, Probe, Recall};
 pub use record::{Format, Record};
 pub use scope::{Kind, Namespace, Origin, Scope};

@@ -47,3 +47,9 @@ pub const SPEAKERS: usize = 1000;
 pub const QUERY_BYTES: usize = 64 * 1024;
 /// Records that one search returns at the most.
 pub const HITS: usize = 1000;
+/// A condition on metadata, in bytes of JSON.
+pub const FILTER_BYTES: usize = 64 * 1024;
+/// Nesting of a condition on metadata.
+pub const FILTER_DEPTH: usize = 16;
+/// Tests in a condition on metadata.
+pub const FILTER_TESTS: usize = 256;

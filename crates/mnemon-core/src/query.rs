@@ -1,9 +1,13 @@
 //! Which records, and in which order.
 
+mod expr;
+
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+pub use expr::Expr;
 
 use crate::{Invalid, Kind, Namespace, Owner, Record, Scope, Time, limits};
 
@@ -25,6 +29,9 @@ pub struct Filter {
     pub since: Option<Time>,
     /// Created before.
     pub until: Option<Time>,
+    /// What their metadata must be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Expr>,
 }
 
 impl Filter {
@@ -44,6 +51,12 @@ impl Filter {
             && (self.source.is_none() || self.source == record.source)
             && self.since.is_none_or(|since| record.created >= since)
             && self.until.is_none_or(|until| record.created < until)
+            && self.matches_metadata(record)
+    }
+
+    fn matches_metadata(&self, record: &Record) -> bool {
+        let expr = self.metadata.as_ref();
+        expr.is_none_or(|expr| expr.matches(&record.metadata))
     }
 
     fn matches_tags(&self, record: &Record) -> bool {
@@ -59,7 +72,8 @@ impl Filter {
     /// Whether it asks for something that only the whole record tells.
     #[must_use]
     pub fn needs_records(&self) -> bool {
-        self.owner.flow.is_some() || self.owner.node.is_some() || self.source.is_some()
+        let owner = self.owner.flow.is_some() || self.owner.node.is_some();
+        owner || self.source.is_some() || self.metadata.is_some()
     }
 
     /// Whether nothing is asked for, so that every record is meant.
@@ -223,6 +237,10 @@ mod tests {
             },
             Filter {
                 until: at(1000),
+                ..Filter::default()
+            },
+            Filter {
+                metadata: Some(r#"{"lang":"vi"}"#.parse().unwrap()),
                 ..Filter::default()
             },
         ];

@@ -17,6 +17,10 @@ pub struct Embedded {
     pub embedded: u64,
     /// Whether some still have none.
     pub more: bool,
+    /// The last record that was looked at, by its `seq`: what means nothing to the model gets no
+    /// vector, and must not be looked at again and again.
+    #[serde(skip)]
+    pub reached: u64,
 }
 
 impl Memory {
@@ -43,11 +47,22 @@ impl Memory {
     /// interrupted at any point and goes on where it was; until it is done, the vectors of other
     /// models that this memory knows are searched as well.
     pub async fn embed_missing(&self, ctx: &Ctx, limit: usize) -> Result<Embedded, Error> {
+        self.embed_after(ctx, 0, limit).await
+    }
+
+    /// The same for records that were written after this `seq`.
+    pub async fn embed_after(
+        &self,
+        ctx: &Ctx,
+        mut after: u64,
+        limit: usize,
+    ) -> Result<Embedded, Error> {
         let grant = self.policy.check(ctx, Right::Write)?;
         let Some(embedder) = self.embedders.first() else {
             return Ok(Embedded::default());
         };
-        let (mut done, mut after) = (Embedded::default(), 0);
+        embedder.ready().await?;
+        let mut done = Embedded::default();
         let mut left = limit;
         while left > 0 {
             let most = left.min(BATCH).min(limits::PAGE);
@@ -59,6 +74,7 @@ impl Memory {
                 return Ok(done);
             };
             after = last.seq;
+            done.reached = after;
             left = left.saturating_sub(records.len());
             done.embedded += self
                 .embed_records(&grant, embedder.as_ref(), &records)

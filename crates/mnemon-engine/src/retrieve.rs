@@ -74,8 +74,8 @@ impl Memory {
         }
         if !self.store.capabilities().keeps_vectors {
             match self.embed_missing(ctx, usize::MAX).await {
-                // What has no vector is still found by its words.
-                Ok(_) | Err(Error::Embed(_)) => {}
+                // What has no vector is still found by its words; one who may only read makes none.
+                Ok(_) | Err(Error::Embed(_) | Error::Denied(_)) => {}
                 Err(error) => return Err(error),
             }
         }

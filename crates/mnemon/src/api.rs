@@ -4,12 +4,15 @@
 
 pub mod add;
 pub mod doctor;
+pub mod eval;
 pub mod export;
 pub mod forget;
 pub mod get;
 pub mod history;
 pub mod import;
 pub mod list;
+pub mod reembed;
+pub mod search;
 pub mod stats;
 pub mod undo;
 pub mod update;

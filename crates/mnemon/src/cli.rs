@@ -8,6 +8,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod door;
+mod eval;
 mod export;
 mod filters;
 mod forget;
@@ -17,9 +18,12 @@ mod import;
 mod input;
 mod lines;
 mod list;
+mod model;
 mod out;
 mod progress;
+mod reembed;
 mod report;
+mod search;
 mod stats;
 mod text;
 mod undo;
@@ -76,6 +80,7 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     Add(Box<add::Args>),
+    Search(search::Args),
     Get(get::Args),
     List(list::Args),
     Forget(forget::Args),
@@ -85,7 +90,10 @@ enum Command {
     Export(export::Args),
     Import(import::Args),
     Upkeep(upkeep::Args),
+    Reembed(reembed::Args),
+    Model(model::Args),
     Doctor(doctor::Args),
+    Eval(eval::Args),
     Config(config::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -94,6 +102,7 @@ enum Command {
 const EXAMPLES: &str = "Examples:
   mnemon demo                              see what it does, in a temporary folder
   mnemon add \"Ann prefers tea\" --user ann  remember something
+  mnemon search what does Ann drink        find it again
   mnemon list --user ann                   see what is remembered
   mnemon undo                              take the newest change back";
 
@@ -157,6 +166,7 @@ fn start(command: Command, config: Config) -> Result<(), Error> {
 async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
     match command {
         Command::Add(args) => add::run(*args, door).await,
+        Command::Search(args) => search::run(args, door).await,
         Command::Get(args) => get::run(args, door).await,
         Command::List(args) => list::run(args, door).await,
         Command::Forget(args) => forget::run(args, door).await,
@@ -166,7 +176,10 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Export(args) => export::run(args, door).await,
         Command::Import(args) => import::run(args, door).await,
         Command::Upkeep(args) => upkeep::run(args, door).await,
+        Command::Reembed(args) => reembed::run(args, door).await,
+        Command::Model(args) => model::run(args, door).await,
         Command::Doctor(args) => doctor::run(args, door),
+        Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),
         Command::Demo(args) => demo::run(args, door).await,
         Command::Completions(args) => completions::run(args, door),

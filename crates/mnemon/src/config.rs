@@ -1,6 +1,7 @@
 //! From `mnemon.toml`, `MNEMON_*` and flags to one [`Config`]. A flag beats a variable, a variable
 //! beats the file, the file beats the default; every value remembers which it was.
 
+mod embedder;
 mod environment;
 mod error;
 mod file;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::env_vars::{self, EnvVar};
+pub use embedder::{EmbedderChoice, Secret};
 pub use environment::Environment;
 pub use error::ConfigError;
 use file::File;
@@ -32,6 +34,7 @@ const STORE: Key = key("store", env_vars::MNEMON_STORE);
 const TENANT: Key = key("tenant", env_vars::MNEMON_TENANT);
 const ACTOR: Key = key("actor", env_vars::MNEMON_ACTOR);
 const JSON: Key = key("json", env_vars::MNEMON_JSON);
+const EMBEDDER: Key = key("embedder", env_vars::MNEMON_EMBEDDER);
 const SHORT_TTL: Key = key(
     "namespaces.short-term.ttl_days",
     env_vars::MNEMON_SHORT_TERM_TTL_DAYS,
@@ -56,6 +59,7 @@ const KEYS: &[&Key] = &[
     &TENANT,
     &ACTOR,
     &JSON,
+    &EMBEDDER,
     &SHORT_TTL,
     &SHORT_MAX,
     &LONG_TTL,
@@ -100,6 +104,12 @@ pub struct Config {
     /// Who acts, for the history.
     pub actor: Sourced<String>,
     pub json: Sourced<bool>,
+    /// What places records by their meaning.
+    pub embedder: Sourced<EmbedderChoice>,
+    /// The embedder's key; only from the environment, so that it lies in no file of ours.
+    pub embedder_key: Option<Secret>,
+    /// Where weights that were pulled lie, if there is a folder for data.
+    pub models: Option<PathBuf>,
     pub short_term: Keeping,
     pub long_term: Keeping,
     /// After how many days upkeep drops old versions; `None` keeps them until they are purged.
@@ -131,6 +141,9 @@ impl Config {
             tenant: Sourced::default(Tenant::default()),
             actor: Sourced::default("cli".to_owned()),
             json: Sourced::default(false),
+            embedder: Sourced::default(EmbedderChoice::Builtin),
+            embedder_key: None,
+            models: None,
             short_term: retention.clone(),
             long_term: Keeping {
                 ttl_days: Sourced::default(Some(3650)),
@@ -155,6 +168,9 @@ impl Config {
             tenant: layers.read(&TENANT, || Ok(plain.tenant.value), parse_tenant)?,
             actor: layers.read(&ACTOR, || Ok(env.actor()), |text| Ok(text.to_owned()))?,
             json: layers.read(&JSON, || Ok(false), parse_bool)?,
+            embedder: layers.embedder()?,
+            embedder_key: env.get(env_vars::MNEMON_EMBEDDER_KEY)?.map(Secret::new),
+            models: env.models(),
             short_term: layers.keeping(&SHORT_TTL, &SHORT_MAX, &plain.short_term)?,
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
             history_days: layers.read(&HISTORY_DAYS, || Ok(None), parse_days)?,
@@ -191,6 +207,7 @@ impl Config {
             row(&TENANT, &self.tenant),
             row(&ACTOR, &self.actor),
             row(&JSON, &self.json),
+            row(&EMBEDDER, &self.embedder),
             row(&SHORT_TTL, &self.short_term.ttl_days),
             row(&SHORT_MAX, &self.short_term.max_entries),
             row(&LONG_TTL, &self.long_term.ttl_days),
@@ -250,6 +267,20 @@ impl Layers<'_> {
         };
         store.value = self.env.settle(&store.value, base);
         Ok(store)
+    }
+
+    /// A folder of weights is found like a store: beside the file that names it.
+    fn embedder(&self) -> Result<Sourced<EmbedderChoice>, ConfigError> {
+        let builtin = || Ok(EmbedderChoice::Builtin);
+        let mut embedder = self.read(&EMBEDDER, builtin, EmbedderChoice::parse)?;
+        if let EmbedderChoice::MiniLm(folder) = &mut embedder.value {
+            let base = match &embedder.origin {
+                Origin::File { path, .. } => path.parent(),
+                Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
+            };
+            *folder = self.env.settle_path(folder, base);
+        }
+        Ok(embedder)
     }
 
     fn keeping(&self, ttl: &Key, max: &Key, plain: &Keeping) -> Result<Keeping, ConfigError> {

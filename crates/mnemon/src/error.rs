@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use mnemon_core::embed::EmbedError;
 use mnemon_core::{ErrorKind, Id, Invalid, StoreError};
 
 use crate::config::ConfigError;
@@ -18,6 +19,13 @@ pub enum Error {
     Engine(#[from] mnemon_engine::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
+    #[error("{what} is not in this program: rebuild with --features {feature}")]
+    NotBuilt {
+        what: &'static str,
+        feature: &'static str,
+    },
     #[error("there is no record {}", list(.0))]
     Missing(Vec<Id>),
     #[error("{}", nothing_to_undo(.0))]
@@ -62,6 +70,8 @@ impl Error {
             Self::Invalid(_) | Self::Config(_) | Self::Unconfirmed(_) => ErrorKind::Invalid,
             Self::Engine(error) => error.kind(),
             Self::Store(error) => error.kind(),
+            Self::Embed(error) => error.kind(),
+            Self::NotBuilt { .. } => ErrorKind::Unsupported,
             Self::Missing(_) | Self::NothingToUndo(_) => ErrorKind::NotFound,
             Self::Line { source, .. } => source.kind(),
             Self::File { source, .. } | Self::Output(source) | Self::Input(source) => {

@@ -1,11 +1,16 @@
 //! From a [`Config`] to a memory: the only place that names both the engine and the adapters, and
 //! the only one that asks the clock and the operating system's dice.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
+use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::{Ctx, Ids, StoreError, Time};
 use mnemon_engine::{Memory, Retention};
 
 use crate::Error;
-use crate::config::Config;
+use crate::config::{Config, EmbedderChoice};
 
 pub use mnemon_adapters::{Examination, Finding, SCHEMES};
 
@@ -23,14 +28,63 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
         short_term_days: config.short_term.ttl_days.value,
         long_term_days: config.long_term.ttl_days.value,
     };
-    let memory = Memory::builder(opened.store, Ids::new(seed()))
+    let mut builder = Memory::builder(opened.store, Ids::new(seed()))
         .policy(config.policy())
-        .retention(retention)
-        .build();
+        .retention(retention);
+    for embedder in embedders(config)? {
+        builder = builder.embedder(embedder);
+    }
     Ok(Wired {
-        memory,
+        memory: builder.build(),
         notices: opened.notices,
     })
+}
+
+/// The model that was chosen, and the built-in one after it: what that has placed is still found
+/// after a change. None of this asks the network.
+fn embedders(config: &Config) -> Result<Vec<Arc<dyn Embedder>>, Error> {
+    let chosen: Arc<dyn Embedder> = match &config.embedder.value {
+        EmbedderChoice::None => return Ok(Vec::new()),
+        EmbedderChoice::Builtin => return Ok(vec![Arc::new(Builtin::new()?)]),
+        EmbedderChoice::MiniLm(folder) => minilm(folder)?,
+        EmbedderChoice::OpenAi { model, base_url } => {
+            let key = config.embedder_key.as_ref();
+            Arc::new(LazyOpenAi::new(OpenAiConfig {
+                key: key.map(|key| embed::Secret::new(key.reveal())),
+                attempts: ATTEMPTS,
+                ..OpenAiConfig::new(base_url, model)
+            }))
+        }
+    };
+    Ok(vec![chosen, Arc::new(Builtin::new()?)])
+}
+
+/// How often an endpoint is asked before its answer is done without: somebody is waiting.
+const ATTEMPTS: u32 = 3;
+
+#[cfg(feature = "minilm")]
+fn minilm(folder: &Path) -> Result<Arc<dyn Embedder>, Error> {
+    Ok(Arc::new(embed::MiniLm::open(folder)?))
+}
+
+#[cfg(not(feature = "minilm"))]
+fn minilm(_folder: &Path) -> Result<Arc<dyn Embedder>, Error> {
+    Err(Error::NotBuilt {
+        what: "the embedder `minilm`",
+        feature: "minilm",
+    })
+}
+
+/// Brings the weights of MiniLM into the folder, from another folder or from an address.
+pub async fn pull_minilm(to: &Path, from: Option<&str>) -> Result<(), EmbedError> {
+    let from = match from {
+        None => embed::PullSource::Url(embed::MINILM_URL.to_owned()),
+        Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
+            embed::PullSource::Url(url.to_owned())
+        }
+        Some(folder) => embed::PullSource::Folder(folder.into()),
+    };
+    embed::pull(to, embed::MINILM_FILES, &from).await
 }
 
 /// The circumstances of a call that is made now.

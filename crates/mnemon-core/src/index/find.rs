@@ -39,6 +39,7 @@ impl Index {
         found.extend(top.into_sorted().into_iter().map(|(_, doc)| doc));
         let candidates = match &mask {
             Some(mask) => Candidates::Mask(mask),
+            None if self.docs.alive() == self.docs.len() => Candidates::All,
             None => Candidates::Mask(self.docs.living()),
         };
         for (set, query) in self.queries(probe) {

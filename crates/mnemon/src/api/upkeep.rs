@@ -1,9 +1,10 @@
 //! The housekeeping that is due.
 
-use mnemon_core::{Ctx, Upkept};
+use mnemon_core::Ctx;
 use mnemon_engine::Memory;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use super::reembed;
 use crate::Error;
 
 /// How many pieces of work one call does when nobody says.
@@ -12,7 +13,8 @@ pub const LIMIT: usize = 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
-    /// At most this many records, versions and receipts are cleared away.
+    /// At most this many records, versions and receipts are cleared away, and as many records get
+    /// the vectors that they lack.
     pub limit: usize,
 }
 
@@ -23,8 +25,36 @@ impl Default for Request {
 }
 
 /// What was done.
-pub type Response = Upkept;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Response {
+    pub expired: u64,
+    pub history: u64,
+    pub receipts: u64,
+    pub compacted: bool,
+    /// Records that got a vector.
+    pub embedded: u64,
+    /// Whether there is more to do.
+    pub more: bool,
+}
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    Ok(memory.upkeep(ctx, request.limit).await?)
+    let kept = memory.upkeep(ctx, request.limit).await?;
+    let slice = reembed::Request {
+        limit: request.limit,
+        ..reembed::Request::default()
+    };
+    let embedded = match reembed::run(memory, ctx, slice).await {
+        Ok(embedded) => embedded,
+        // An embedder that cannot be reached must not keep the house dirty.
+        Err(Error::Engine(mnemon_engine::Error::Embed(_))) => reembed::Response::default(),
+        Err(error) => return Err(error),
+    };
+    Ok(Response {
+        expired: kept.expired,
+        history: kept.history,
+        receipts: kept.receipts,
+        compacted: kept.compacted,
+        embedded: embedded.embedded,
+        more: kept.more || (embedded.more && embedded.embedded > 0),
+    })
 }

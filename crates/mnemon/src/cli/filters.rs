@@ -64,6 +64,9 @@ pub(super) struct FilterArgs {
     /// Created before
     #[arg(long, value_name = "WHEN")]
     until: Option<String>,
+    /// What their metadata must be: {"lang":"vi","n":{"$gte":3}}, with AND, OR and NOT
+    #[arg(long = "filter", value_name = "JSON")]
+    metadata: Option<String>,
 }
 
 impl FilterArgs {
@@ -79,6 +82,7 @@ impl FilterArgs {
             source: self.source,
             since: since.transpose()?,
             until: until.transpose()?,
+            metadata: self.metadata.map(|text| text.parse()).transpose()?,
         })
     }
 }

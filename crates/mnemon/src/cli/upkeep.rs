@@ -1,14 +1,13 @@
 //! `mnemon upkeep`
 
-use mnemon_core::Upkept;
-
 use super::door::Door;
+use crate::api::upkeep::Response;
 use crate::{Error, api};
 
 /// Do the housekeeping that is due
 ///
-/// Erases what has expired, drops history and receipts past their time, compacts. Every write does
-/// a little of this on the side; this does the rest.
+/// Erases what has expired, drops history and receipts past their time, compacts, and gives records
+/// the vectors that they lack. Every write does a little of this on the side; this does the rest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon upkeep\n  \
@@ -21,22 +20,23 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let memory = door.memory()?;
-    let mut done = Upkept::default();
+    let mut done = Response::default();
     let mut left = args.limit.unwrap_or(usize::MAX);
     // In slices, so that other processes get their turn in between.
     loop {
         let limit = left.min(api::upkeep::LIMIT);
         let request = api::upkeep::Request { limit };
         let slice = api::upkeep::run(&memory, &door.ctx()?, request).await?;
-        done = Upkept {
+        done = Response {
             expired: done.expired + slice.expired,
             history: done.history + slice.history,
             receipts: done.receipts + slice.receipts,
             compacted: done.compacted || slice.compacted,
+            embedded: done.embedded + slice.embedded,
             more: slice.more,
         };
         left -= limit;
-        let progressed = slice.expired + slice.history + slice.receipts > 0;
+        let progressed = slice.expired + slice.history + slice.receipts + slice.embedded > 0;
         if !slice.more || left == 0 || !progressed {
             break;
         }
@@ -47,11 +47,12 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     show(&done, door)
 }
 
-fn show(done: &Upkept, door: &mut Door) -> Result<(), Error> {
+fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
     let pieces = [
         (done.expired, "expired records erased"),
         (done.history, "old versions dropped"),
         (done.receipts, "old receipts dropped"),
+        (done.embedded, "records embedded"),
     ];
     for (count, what) in pieces {
         if count > 0 {

@@ -78,13 +78,21 @@ impl Environment {
         Ok(places.into_iter().find(|path| path.is_file()))
     }
 
-    /// The store that is used when nobody names one.
-    pub(super) fn default_store(&self) -> Result<String, ConfigError> {
-        let folder = self
-            .folder(env_vars::MNEMON_HOME.name)
+    /// The folder for what is kept.
+    fn data(&self) -> Option<PathBuf> {
+        self.folder(env_vars::MNEMON_HOME.name)
             .or_else(|| Some(self.folder(env_vars::XDG_DATA_HOME.name)?.join("mnemon")))
             .or_else(|| Some(self.home()?.join(".local").join("share").join("mnemon")))
-            .ok_or(ConfigError::NoHome)?;
+    }
+
+    /// Where the weights of models lie.
+    pub(super) fn models(&self) -> Option<PathBuf> {
+        self.data().map(|folder| folder.join("models"))
+    }
+
+    /// The store that is used when nobody names one.
+    pub(super) fn default_store(&self) -> Result<String, ConfigError> {
+        let folder = self.data().ok_or(ConfigError::NoHome)?;
         match folder.join("mnemon.db").to_str() {
             Some(path) => Ok(format!("sqlite:{path}")),
             None => Err(ConfigError::NotText(env_vars::MNEMON_HOME.name)),
@@ -97,13 +105,18 @@ impl Environment {
         let Some((scheme, path)) = url.split_once(':').filter(|(_, path)| !path.is_empty()) else {
             return url.to_owned();
         };
-        let settled = match (path.strip_prefix("~/"), self.home(), base) {
-            (Some(rest), Some(home), _) => home.join(rest),
-            // An absolute path, and `//host/…`, stay as they are: that is what join does.
-            (None, _, Some(base)) => base.join(path),
-            _ => return url.to_owned(),
-        };
+        let settled = self.settle_path(Path::new(path), base);
         format!("{scheme}:{}", settled.display())
+    }
+
+    /// The path with `~` meaning the user's folder, and a relative one beginning at `base`.
+    pub(super) fn settle_path(&self, path: &Path, base: Option<&Path>) -> PathBuf {
+        match (path.strip_prefix("~"), self.home(), base) {
+            (Ok(rest), Some(home), _) => home.join(rest),
+            // An absolute path, and `//host/…`, stay as they are: that is what join does.
+            (Err(_), _, Some(base)) => base.join(path),
+            _ => path.to_owned(),
+        }
     }
 
     /// Who acts, for the history.

@@ -1,0 +1,64 @@
+//! `mnemon model`
+
+use std::path::PathBuf;
+
+use super::door::Door;
+use super::text;
+use crate::config::ConfigError;
+use crate::{Error, wiring};
+
+/// Get the weights of an embedder
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon model pull\n  \
+    mnemon model pull minilm --from ./downloaded --to /srv/models/minilm\n\n\
+    Nothing else downloads weights, and no search waits for any.")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Bring the weights into a folder, and check them
+    ///
+    /// What is there already and whole is left alone, so a pull that was cut off can be repeated.
+    Pull(PullArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct PullArgs {
+    /// Which model
+    #[arg(value_enum, default_value_t)]
+    model: Model,
+    /// A folder that has the files, or the model's address on a hub [default: Hugging Face]
+    #[arg(long, value_name = "FOLDER|URL")]
+    from: Option<String>,
+    /// Where they go [default: in the user's data folder]
+    #[arg(long, value_name = "FOLDER")]
+    to: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Model {
+    /// all-MiniLM-L6-v2, quantised, 23 MB
+    #[default]
+    Minilm,
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let What::Pull(args) = args.what;
+    let Model::Minilm = args.model;
+    let models = || door.config.models.as_ref();
+    let to = args.to.or_else(|| Some(models()?.join("minilm")));
+    let to = to.ok_or(ConfigError::NoHome)?;
+    wiring::pull_minilm(&to, args.from.as_deref()).await?;
+    if door.out.json {
+        let embedder = format!("minilm:{}", to.display());
+        return door.out.json(&serde_json::json!({ "embedder": embedder }));
+    }
+    let place = text::one_line(&to.display().to_string());
+    door.out.line(format!("the weights are in {place}"))?;
+    door.out
+        .line(format!("use them with: MNEMON_EMBEDDER=minilm:{place}"))
+}

@@ -1,0 +1,44 @@
+//! `mnemon reembed`
+
+use super::door::Door;
+use super::{progress, text};
+use crate::{Error, api};
+
+/// Place all records by the embedder that is set now
+///
+/// Records that have no vector of the current embedder get one; until then they are found by their
+/// words and by the vectors they have. It can be interrupted and goes on where it was. Setting the
+/// old embedder again and running this takes it back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon reembed\n  \
+    MNEMON_EMBEDDER=openai:nomic-embed-text@http://localhost:11434/v1 mnemon reembed")]
+pub(super) struct Args {}
+
+pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
+    let memory = door.memory()?;
+    let stats = api::stats::run(&memory, &door.ctx()?, api::stats::Request {}).await?;
+    let bar = progress::bar(stats.records, "records");
+    let mut request = api::reembed::Request::default();
+    let mut embedded = 0;
+    // In slices, so that other processes get their turn in between.
+    loop {
+        let slice = api::reembed::run(&memory, &door.ctx()?, request).await?;
+        embedded += slice.embedded;
+        bar.inc(slice.embedded);
+        request.after = slice.reached;
+        if !slice.more {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    if door.out.json {
+        return door.out.json(&serde_json::json!({ "embedded": embedded }));
+    }
+    let embedder = &door.config.embedder.value;
+    let done = format!(
+        "{} embedded with {embedder}",
+        text::count(embedded, "record")
+    );
+    door.out.line(text::one_line(&done))
+}

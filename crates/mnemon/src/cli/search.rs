@@ -1,0 +1,233 @@
+//! `mnemon search`
+
+use std::collections::HashSet;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use console::style;
+use mnemon_core::rank::{Parts, Recipe};
+use mnemon_core::text::{index_terms, query_terms};
+use mnemon_core::{Invalid, Record};
+use mnemon_engine::Hit;
+
+use super::door::Door;
+use super::filters::FilterArgs;
+use super::{input, list, text};
+use crate::{Error, api};
+
+/// Find what was remembered, by words and meaning
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon search what does Ann drink --user ann\n  \
+    mnemon search \"deployment decision\" --kind decision --since 30d --explain\n  \
+    mnemon search tea --filter '{\"lang\":\"en\",\"rating\":{\"$gte\":3}}' --json\n  \
+    mnemon search --recipe recent --limit 5\n\n\
+    Finding nothing is no error.")]
+pub(super) struct Args {
+    /// What to look for; - reads it from stdin
+    #[arg(value_name = "QUERY")]
+    query: Vec<String>,
+    /// How to look
+    #[arg(long, value_parser = recipe(), default_value = "hybrid")]
+    recipe: Recipe,
+    /// At most this many, up to 1000
+    #[arg(long, value_name = "N", default_value_t = api::search::LIMIT, value_parser = list::limit)]
+    limit: usize,
+    /// Show what made the score of each
+    #[arg(long)]
+    explain: bool,
+    /// Show the whole content
+    #[arg(long)]
+    full: bool,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+/// One of the recipes by name.
+pub(super) fn recipe() -> impl TypedValueParser<Value = Recipe> {
+    PossibleValuesParser::new(Recipe::ALL.map(Recipe::as_str)).try_map(|word| {
+        let named = Recipe::ALL.into_iter().find(|known| known.as_str() == word);
+        named.ok_or_else(|| Invalid::new("recipe", format!("`{word}` is none")))
+    })
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let query = match args.query.as_slice() {
+        [dash] if dash == "-" => input::stdin()?,
+        words => words.join(" "),
+    };
+    let ctx = door.ctx()?;
+    let words = query_words(&query);
+    let request = api::search::Request {
+        query,
+        filter: args.filter.into_filter(ctx.now)?,
+        recipe: args.recipe,
+        limit: args.limit,
+    };
+    let found = api::search::run(&door.memory()?, &ctx, request).await?;
+    if door.out.json {
+        return door.out.json(&found);
+    }
+    if found.hits.is_empty() {
+        return door.out.line("nothing found");
+    }
+    for (n, hit) in found.hits.iter().enumerate() {
+        head(n + 1, hit, args.recipe, door)?;
+        content(&hit.record, &words, args.full, door)?;
+        if args.explain {
+            explain(hit, door)?;
+        }
+    }
+    Ok(())
+}
+
+/// Rank, score, id, date, who said it and how it is tagged.
+fn head(rank: usize, hit: &Hit, recipe: Recipe, door: &mut Door) -> Result<(), Error> {
+    let record = &hit.record;
+    let score = score(hit.score, recipe);
+    let mut parts = vec![
+        format!("{rank:>2}."),
+        score,
+        record.id.to_string(),
+        text::local(record.created),
+    ];
+    let speaker = record
+        .metadata
+        .get("speaker")
+        .and_then(|name| name.as_str());
+    parts.extend(speaker.map(text::one_line));
+    if !record.tags.is_empty() {
+        parts.push(text::tags(record));
+    }
+    let line = text::cut(&parts.join("  "), door.out.width);
+    // Cutting takes the padding away that lines up the ranks.
+    let pad = if rank < 10 { " " } else { "" };
+    door.out.line(format!("{pad}{}", style(line).dim()))
+}
+
+/// The formula counts in percent, with a tie rounded up as its document has it.
+fn score(score: f64, recipe: Recipe) -> String {
+    if recipe == Recipe::Formula {
+        // A tie in decimals is seldom one in binary: 0.1225 lies a hair below.
+        let tenths = (score * 1000.0 + 1e-9).round();
+        return format!("{:.1} %", tenths / 10.0);
+    }
+    format!("{score:.2}")
+}
+
+const INDENT: &str = "    ";
+
+fn content(
+    record: &Record,
+    words: &HashSet<String>,
+    full: bool,
+    door: &mut Door,
+) -> Result<(), Error> {
+    if full {
+        for line in text::clean(&record.content).lines() {
+            door.out
+                .line(format!("{INDENT}{}", highlight(line, words)))?;
+        }
+        return Ok(());
+    }
+    let head = record.summary.as_deref().unwrap_or(&record.content);
+    let line = text::cut(head, door.out.width.saturating_sub(INDENT.len()));
+    door.out
+        .line(format!("{INDENT}{}", highlight(&line, words)))
+}
+
+/// The words of a query that are worth pointing at, as the index knows them.
+fn query_words(query: &str) -> HashSet<String> {
+    let terms = query_terms(query).into_iter();
+    terms
+        .filter(|term| !term.stop)
+        .map(|term| term.text)
+        .collect()
+}
+
+/// The line with every word that matches set off, when somebody sees it.
+fn highlight(line: &str, words: &HashSet<String>) -> String {
+    let mut out = String::with_capacity(line.len());
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c| is_word(c) != is_word(first));
+        let (run, after) = rest.split_at(end.unwrap_or(rest.len()));
+        let hit = is_word(first)
+            && index_terms(run)
+                .iter()
+                .any(|term| words.contains(&term.text));
+        match hit {
+            true => out.push_str(&style(run).bold().to_string()),
+            false => out.push_str(run),
+        }
+        rest = after;
+    }
+    out
+}
+
+/// Columns of a bar that is full: an arm that gave all there was to give.
+const BAR: f32 = 30.0;
+
+fn explain(hit: &Hit, door: &mut Door) -> Result<(), Error> {
+    let Some(parts) = hit.parts else {
+        return door
+            .out
+            .line(format!("{INDENT}this recipe has one score and no parts"));
+    };
+    let matched = text::one_line(&hit.matched.join(", "));
+    let words = bar("words", parts.words) + "  " + &matched;
+    door.out.line(words.trim_end())?;
+    door.out.line(bar("meaning", parts.meaning))?;
+    door.out.line(factors(&parts, hit.score))
+}
+
+fn bar(name: &str, share: f32) -> String {
+    let full = (share.clamp(0.0, 1.0) * BAR).round() as usize;
+    let empty = BAR as usize - full.min(BAR as usize);
+    format!(
+        "{INDENT}{name:<8}{}{} {share:.2}",
+        "█".repeat(full),
+        "░".repeat(empty)
+    )
+}
+
+fn factors(parts: &Parts, score: f64) -> String {
+    let factors = [
+        ("speaker", parts.speaker),
+        ("date", parts.date),
+        ("asking", parts.asking),
+        ("recency", parts.recency),
+        ("importance", parts.importance),
+    ];
+    let factors = factors.map(|(name, factor)| format!("{name} {factor:.2}"));
+    let sum = parts.words + parts.meaning;
+    format!("{INDENT}{sum:.2} × {} = {score:.2}", factors.join(" × "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_of_the_formula_are_rounded_up() {
+        let cases = [
+            (0.1225, "12.3 %"),
+            (0.1224, "12.2 %"),
+            (1.0, "100.0 %"),
+            (0.0005, "0.1 %"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(score(value, Recipe::Formula), text);
+        }
+        assert_eq!(score(0.5, Recipe::Hybrid), "0.50");
+    }
+
+    #[test]
+    fn bars_have_one_length() {
+        for share in [0.0, 0.37, 0.5, 1.0, 7.0, f32::NAN] {
+            let drawn = bar("words", share);
+            let blocks = drawn.chars().filter(|c| "█░".contains(*c)).count();
+            assert_eq!(blocks, 30, "{drawn}");
+        }
+    }
+}
