@@ -73,11 +73,7 @@ fn what_was_remembered_is_found_by_words_and_meaning() {
         first(&["young animal", "--recipe", "meaning"]).as_deref(),
         Some("dog")
     );
-    assert_eq!(
-        first(&["what", "is", "it"]).is_some(),
-        true,
-        "only stop words"
-    );
+    assert!(first(&["what", "is", "it"]).is_some(), "only stop words");
     assert_eq!(first(&["tea", "--user", "bob", "--recipe", "words"]), None);
     assert_eq!(
         first(&["tea", "--recipe", "formula"]).as_deref(),
