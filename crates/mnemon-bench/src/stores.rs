@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use mnemon_core::index::Terms;
 use mnemon_core::{
     Batch, Ctx, Filter, Grant, Id, Ids, Op, Owner, Policy, Record, Right, Scan, Store, Tenant, Time,
 };
@@ -216,17 +217,25 @@ fn bare(place: &Path, records: &[Record], indexes: bool) -> Outcome<f64> {
         .iter()
         .map(serde_json::to_string)
         .collect::<Result<_, _>>()?;
+    let words: Vec<Vec<u8>> = records
+        .iter()
+        .map(|record| Terms::of(record).to_bytes())
+        .collect();
     let start = Instant::now();
     let mut key = 1_i64 << 40;
-    for batch in records.chunks(BATCH).zip(docs.chunks(BATCH)) {
+    let rows = docs.chunks(BATCH).zip(words.chunks(BATCH));
+    for batch in records.chunks(BATCH).zip(rows) {
         let transaction = connection.transaction()?;
         let mut insert = transaction.prepare_cached(
             "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
                 importance, created, expires, version, commit_seq, at, actor, cause, doc)
              VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, 1, ?12, 'bench', 'written', ?13)",
         )?;
-        for (record, doc) in batch.0.iter().zip(batch.1) {
+        let mut search =
+            transaction.prepare_cached("INSERT INTO search (key, terms) VALUES (?1, ?2)")?;
+        for (record, (doc, words)) in batch.0.iter().zip(batch.1.0.iter().zip(batch.1.1)) {
             key += 1;
+            search.execute(params![key, words])?;
             insert.execute(params![
                 key,
                 record.id.as_str(),
@@ -243,7 +252,7 @@ fn bare(place: &Path, records: &[Record], indexes: bool) -> Outcome<f64> {
                 doc,
             ])?;
         }
-        drop(insert);
+        drop((insert, search));
         transaction.commit()?;
     }
     Ok(rate(records.len(), start))

@@ -24,6 +24,12 @@ impl Id {
     }
 }
 
+impl From<uuid::Uuid> for Id {
+    fn from(uuid: uuid::Uuid) -> Self {
+        Self(uuid.to_string())
+    }
+}
+
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -90,7 +96,7 @@ impl Ids {
         let [a, b, c, d, e, f, g, h] = mix(self.seed ^ mix(count)).to_be_bytes();
         let random = [high & 0x0f, low, a, b, c, d, e, f, g, h];
         let uuid = uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid();
-        Id(uuid.to_string())
+        uuid.into()
     }
 }
 

@@ -190,7 +190,7 @@ impl Docs {
             return odd.parse().ok();
         }
         let bytes = self.ids.get(doc as usize)?;
-        uuid::Uuid::from_bytes(*bytes).to_string().parse().ok()
+        Some(uuid::Uuid::from_bytes(*bytes).into())
     }
 
     pub(super) fn created(&self, doc: u32) -> i64 {

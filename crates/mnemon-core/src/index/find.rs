@@ -50,14 +50,15 @@ impl Index {
                     .filter(|doc| self.is_live(*doc, now)),
             );
         }
-        let mut near = Nearness::new(self, probe);
+        let near = self.nearness(probe, &found)?;
+        let own = |doc: u32| near.get(&doc).copied().unwrap_or(0.0);
         let found = found.into_iter();
         Ok(found
             .filter_map(|doc| {
                 Some(Candidate {
                     words: words.get(doc as usize).copied().unwrap_or(0.0),
-                    meaning: near.with_neighbours(doc),
-                    cosine: near.own(doc),
+                    meaning: self.with_neighbours(doc, own),
+                    cosine: own(doc),
                     ..self.describe(doc)?
                 })
             })
@@ -181,6 +182,47 @@ impl Index {
         })
     }
 
+    /// How near these documents and their neighbours are to the probe, each by the first of the
+    /// models that knows it.
+    fn nearness(
+        &self,
+        probe: &Probe,
+        found: &BTreeSet<u32>,
+    ) -> Result<HashMap<u32, f32>, VectorError> {
+        let mut near = HashMap::new();
+        if probe.vectors.is_empty() {
+            return Ok(near);
+        }
+        let around = found.iter().flat_map(|doc| self.chain.around(*doc));
+        let mut docs: Vec<u32> = found.iter().copied().chain(around).collect();
+        docs.sort_unstable();
+        docs.dedup();
+        docs.retain(|doc| *doc != NOBODY);
+        near.reserve(docs.len());
+        for (set, query) in self.queries(probe) {
+            for (doc, cosine) in docs.iter().zip(set.similarities(query, &docs)?) {
+                let known = set.get(*doc).is_some_and(|(_, scale)| scale != 0.0);
+                if known {
+                    near.entry(*doc).or_insert(cosine.max(0.0));
+                }
+            }
+        }
+        Ok(near)
+    }
+
+    /// How near it is with its neighbours: their mean, weighed by what they lend.
+    fn with_neighbours(&self, doc: u32, own: impl Fn(u32) -> f32) -> f32 {
+        let (mut sum, mut weights) = (own(doc), 1.0);
+        for (neighbour, share) in self.chain.around(doc).into_iter().zip(LENT_MEANING) {
+            if neighbour != NOBODY {
+                let share = share * lends(self.docs.length(neighbour));
+                sum += share * own(neighbour);
+                weights += share;
+            }
+        }
+        sum / weights
+    }
+
     fn describe(&self, doc: u32) -> Option<Candidate> {
         Some(Candidate {
             id: self.docs.id(doc)?,
@@ -195,69 +237,6 @@ impl Index {
             speaker: self.docs.speaker(doc).map(str::to_owned),
         })
     }
-}
-
-/// How near documents are to a probe. Neighbours are asked for again and again, so each answer is
-/// kept.
-struct Nearness<'a> {
-    index: &'a Index,
-    queries: Vec<(&'a VectorSet, &'a [f32])>,
-    known: HashMap<u32, f32>,
-}
-
-impl<'a> Nearness<'a> {
-    fn new(index: &'a Index, probe: &'a Probe) -> Self {
-        Self {
-            index,
-            queries: index.queries(probe).collect(),
-            known: HashMap::with_capacity(4 * probe.depth),
-        }
-    }
-
-    /// How near a document is by itself, by the first of the models that knows it.
-    fn own(&mut self, doc: u32) -> f32 {
-        let queries = &self.queries;
-        *self.known.entry(doc).or_insert_with(|| {
-            let cosine = queries.iter().find_map(|(set, query)| {
-                let (codes, scale) = set.get(doc)?;
-                (scale != 0.0).then(|| (dot_codes(codes, query) * scale).max(0.0))
-            });
-            cosine.unwrap_or(0.0)
-        })
-    }
-
-    /// How near it is with its neighbours: their mean, weighed by what they lend.
-    fn with_neighbours(&mut self, doc: u32) -> f32 {
-        if self.queries.is_empty() {
-            return 0.0;
-        }
-        let (mut sum, mut weights) = (self.own(doc), 1.0);
-        let around = self.index.chain.around(doc);
-        for (neighbour, share) in around.into_iter().zip(LENT_MEANING) {
-            if neighbour != NOBODY {
-                let share = share * lends(self.index.docs.length(neighbour));
-                sum += share * self.own(neighbour);
-                weights += share;
-            }
-        }
-        sum / weights
-    }
-}
-
-/// The dot product of int8 codes and a query, in lanes that the compiler can keep in registers.
-fn dot_codes(codes: &[i8], query: &[f32]) -> f32 {
-    const LANES: usize = 16;
-    let (codes, more_codes) = codes.as_chunks::<LANES>();
-    let (query, more_query) = query.as_chunks::<LANES>();
-    let mut lanes = [0.0_f32; LANES];
-    for (codes, query) in codes.iter().zip(query) {
-        for ((lane, code), value) in lanes.iter_mut().zip(codes).zip(query) {
-            *lane += f32::from(*code) * value;
-        }
-    }
-    let rest = more_codes.iter().zip(more_query);
-    let rest: f32 = rest.map(|(code, value)| f32::from(*code) * value).sum();
-    lanes.iter().sum::<f32>() + rest
 }
 
 fn idf(documents: usize, having: usize) -> f32 {

@@ -1,7 +1,5 @@
 //! What a record is found by: its analysed words, as numbers.
 
-use std::collections::HashMap;
-
 use crate::Record;
 use crate::text::{self, Analysis};
 
@@ -39,7 +37,7 @@ impl Terms {
     /// Analyses a record.
     #[must_use]
     pub fn of(record: &Record) -> Self {
-        let mut counts: HashMap<u32, f32> = HashMap::new();
+        let mut counts: Vec<(u32, f32)> = Vec::new();
         let content = text::analyse(&record.content);
         let mut length = count(&content, 1.0, &mut counts);
         for tag in &record.tags {
@@ -52,16 +50,19 @@ impl Terms {
         }
         if length == 0 {
             // Nothing but stop words: then they are what it is found by.
-            for term in content.terms() {
-                *counts.entry(hash(term.text)).or_default() += term.kind.index_weight();
-            }
+            let stops = content.terms();
+            counts.extend(stops.map(|term| (hash(term.text), term.kind.index_weight())));
             length = content.words();
         }
+        counts.sort_by_key(|(term, _)| *term);
         let mut counts: Vec<(u32, u8)> = counts
-            .into_iter()
-            .map(|(term, tf)| (term, (tf * QUARTERS).round().clamp(1.0, 255.0) as u8))
+            .chunk_by(|one, other| one.0 == other.0)
+            .filter_map(|same| {
+                let tf: f32 = same.iter().map(|(_, weight)| weight).sum();
+                let (term, _) = same.first()?;
+                Some((*term, (tf * QUARTERS).round().clamp(1.0, 255.0) as u8))
+            })
             .collect();
-        counts.sort_unstable();
         counts.truncate(MOST);
         Self {
             length: u16::try_from(length).unwrap_or(u16::MAX),
@@ -104,10 +105,10 @@ impl Terms {
 }
 
 /// Adds the terms of a text that are no stop words; says how many words they came from.
-fn count(analysis: &Analysis, weight: f32, counts: &mut HashMap<u32, f32>) -> u32 {
+fn count(analysis: &Analysis, weight: f32, counts: &mut Vec<(u32, f32)>) -> u32 {
     let (mut words, mut last) = (0, None);
     for term in analysis.terms().filter(|term| !term.stop) {
-        *counts.entry(hash(term.text)).or_default() += weight * term.kind.index_weight();
+        counts.push((hash(term.text), weight * term.kind.index_weight()));
         if last != Some(term.position) {
             words += 1;
             last = Some(term.position);

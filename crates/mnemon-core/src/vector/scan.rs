@@ -91,6 +91,20 @@ impl VectorSet {
     }
 
     /// The slots of the `keep` greatest int8 products.
+    /// How similar these slots are to the query, in order; 0 where there is no vector.
+    pub fn similarities(&self, query: &[f32], slots: &[u32]) -> Result<Vec<f32>, VectorError> {
+        self.check(query.len())?;
+        let query = quantise(query)?;
+        let kernel = simd::DotI8::new(&query.codes);
+        let mut products = vec![0; slots.len()];
+        kernel.products(&self.bytes, slots, &mut products);
+        let scaled = slots.iter().zip(products).map(|(slot, product)| {
+            let scale = self.scales.get(*slot as usize).copied().unwrap_or(0.0);
+            product as f32 * scale * query.scale
+        });
+        Ok(scaled.collect())
+    }
+
     fn int8_scan(&self, query: &Quantised, keep: usize, candidates: Candidates<'_>) -> Vec<u32> {
         let kernel = simd::DotI8::new(&query.codes);
         let mut best = TopK::new(keep);

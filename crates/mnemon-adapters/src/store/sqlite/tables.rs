@@ -14,19 +14,38 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::errors::At;
 use super::schema::SEQ_BITS;
 
-/// A tenant within a transaction. Counts are gathered here and written once, in `finish`.
+/// A tenant within a transaction.
 pub(super) struct SqlTables<'a> {
     connection: &'a Connection,
     place: &'a str,
     tenant: i64,
+    state: State,
+    /// What the records that are about to be written are found by.
+    found_by: HashMap<Id, FoundBy>,
+}
+
+/// What is known of a tenant, and what has changed of it but is not written yet.
+#[derive(Debug, Clone, Default)]
+struct State {
+    num: i64,
     last_seq: u64,
     /// How many changes the history held when the transaction began.
     history: i64,
     /// How many more or fewer records there are of each sort.
     grown: BTreeMap<(Scope, Kind, Namespace), i64>,
     history_grown: i64,
-    /// Vectors of records that are about to be written.
-    vectors: HashMap<Id, StoredVector>,
+}
+
+/// The tenants of one transaction. Batches that share it share the reading and writing of counts.
+#[derive(Default)]
+pub(super) struct Counts {
+    tenants: HashMap<String, State>,
+}
+
+/// What a record is found by, made ready before its turn to be written.
+pub(super) struct FoundBy {
+    pub(super) terms: Vec<u8>,
+    pub(super) vector: Option<StoredVector>,
 }
 
 /// The key of the row with this number.
@@ -61,45 +80,104 @@ pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
     Ok(Time::EPOCH.plus_millis(row.get(column)?))
 }
 
+impl State {
+    fn load(connection: &Connection, place: &str, name: &str) -> Result<Self, StoreError> {
+        let found = connection
+            .prepare_cached("SELECT num, last_seq, history FROM tenants WHERE name = ?1")
+            .and_then(|mut select| {
+                select
+                    .query_row([name], |row| {
+                        Ok(Self {
+                            num: row.get(0)?,
+                            last_seq: row.get::<_, i64>(1)?.cast_unsigned(),
+                            history: row.get(2)?,
+                            ..Self::default()
+                        })
+                    })
+                    .optional()
+            })
+            .at(place)?;
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let add = "INSERT INTO tenants (name) VALUES (?1)";
+        connection.execute(add, [name]).at(place)?;
+        Ok(Self {
+            num: connection.last_insert_rowid(),
+            ..Self::default()
+        })
+    }
+
+    fn save(&self, connection: &Connection) -> rusqlite::Result<()> {
+        connection
+            .prepare_cached(
+                "UPDATE tenants SET last_seq = ?2, history = history + ?3 WHERE num = ?1",
+            )?
+            .execute(params![
+                self.num,
+                self.last_seq.cast_signed(),
+                self.history_grown
+            ])?;
+        for ((scope, kind, namespace), grown) in &self.grown {
+            connection
+                .prepare_cached(
+                    "INSERT INTO tally (tenant, scope, kind, namespace, count)
+                     VALUES (?1, ?2, ?3, ?4, ?5)
+                     ON CONFLICT DO UPDATE SET count = count + excluded.count",
+                )?
+                .execute(params![
+                    self.num,
+                    scope.as_str(),
+                    kind.as_str(),
+                    namespace.as_str(),
+                    grown
+                ])?;
+        }
+        Ok(())
+    }
+}
+
+impl Counts {
+    /// Writes what the batches of the transaction counted.
+    pub(super) fn save(&self, connection: &Connection, place: &str) -> Result<(), StoreError> {
+        let mut tenants = self.tenants.values();
+        tenants
+            .try_for_each(|state| state.save(connection))
+            .at(place)
+    }
+}
+
 impl<'a> SqlTables<'a> {
     pub(super) fn open(
         connection: &'a Connection,
         place: &'a str,
         grant: &Grant,
+        counts: &Counts,
     ) -> Result<Self, StoreError> {
         grant.require(Right::Write)?;
         let name = grant.tenant().as_str();
-        let found = connection
-            .prepare_cached("SELECT num, last_seq, history FROM tenants WHERE name = ?1")
-            .and_then(|mut select| {
-                select
-                    .query_row([name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-                    .optional()
-            })
-            .at(place)?;
-        let (tenant, last_seq, history): (i64, i64, i64) = match found {
-            Some(found) => found,
-            None => {
-                let add = "INSERT INTO tenants (name) VALUES (?1)";
-                connection.execute(add, [name]).at(place)?;
-                (connection.last_insert_rowid(), 0, 0)
-            }
+        let state = match counts.tenants.get(name) {
+            Some(known) => known.clone(),
+            None => State::load(connection, place, name)?,
         };
         Ok(Self {
             connection,
             place,
-            tenant,
-            last_seq: u64::try_from(last_seq).unwrap_or(0),
-            history,
-            grown: BTreeMap::new(),
-            history_grown: 0,
-            vectors: HashMap::new(),
+            tenant: state.num,
+            state,
+            found_by: HashMap::new(),
         })
     }
 
-    /// Vectors for records that are about to be written.
-    pub(super) fn expect(&mut self, vectors: HashMap<Id, StoredVector>) {
-        self.vectors = vectors;
+    /// What the records that are about to be written are found by.
+    pub(super) fn expect(&mut self, found_by: HashMap<Id, FoundBy>) {
+        self.found_by = found_by;
+    }
+
+    /// The batch is done: what it counted counts.
+    pub(super) fn finish(self, grant: &Grant, counts: &mut Counts) {
+        let name = grant.tenant().as_str().to_owned();
+        counts.tenants.insert(name, self.state);
     }
 
     /// Gives records vectors; one that has been changed since is left out.
@@ -115,7 +193,11 @@ impl<'a> SqlTables<'a> {
             if let Some(doc) = doc {
                 let record = super::reads::record(self.place, &doc)?;
                 self.run("DELETE FROM search WHERE key = ?1", params![key])?;
-                self.insert_search(key, &record, Some(stored))?;
+                let found_by = FoundBy {
+                    terms: Terms::of(&record).to_bytes(),
+                    vector: Some(stored),
+                };
+                self.insert_search(key, &record, found_by)?;
                 taken += 1;
             }
         }
@@ -138,8 +220,9 @@ impl<'a> SqlTables<'a> {
         &self,
         key: i64,
         record: &Record,
-        vector: Option<StoredVector>,
+        found_by: FoundBy,
     ) -> Result<(), StoreError> {
+        let FoundBy { terms, vector } = found_by;
         let doc = Doc::of(record);
         let model = vector.as_ref().map(|stored| self.model(&stored.model));
         let codes: Option<Vec<u8>> = vector.as_ref().map(|stored| {
@@ -151,7 +234,7 @@ impl<'a> SqlTables<'a> {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![
                 key,
-                Terms::of(record).to_bytes(),
+                terms,
                 doc.speaker,
                 (!doc.tags.is_empty()).then(|| doc.tags.join("\n")),
                 model.transpose()?,
@@ -162,32 +245,8 @@ impl<'a> SqlTables<'a> {
         Ok(())
     }
 
-    /// Writes the counts that the moves have changed.
-    pub(super) fn finish(self) -> Result<(), StoreError> {
-        let last_seq = i64::try_from(self.last_seq).unwrap_or(i64::MAX);
-        self.run(
-            "UPDATE tenants SET last_seq = ?2, history = history + ?3 WHERE num = ?1",
-            params![self.tenant, last_seq, self.history_grown],
-        )?;
-        for ((scope, kind, namespace), grown) in &self.grown {
-            let sort = params![
-                self.tenant,
-                scope.as_str(),
-                kind.as_str(),
-                namespace.as_str(),
-                grown
-            ];
-            self.run(
-                "INSERT INTO tally (tenant, scope, kind, namespace, count) VALUES (?1, ?2, ?3, ?4, ?5)
-                 ON CONFLICT DO UPDATE SET count = count + excluded.count",
-                sort,
-            )?;
-        }
-        Ok(())
-    }
-
     /// A slice of housekeeping, in the order that `Store::upkeep` says.
-    pub(super) fn upkeep(mut self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
+    pub(super) fn upkeep(&mut self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         let now = grant.now();
         let mut done = Upkept::default();
         let mut left = limit;
@@ -213,7 +272,6 @@ impl<'a> SqlTables<'a> {
         done.receipts = dropped as u64;
         left -= dropped;
         done.more = left == 0 && self.is_upkeep_due(grant)?;
-        self.finish()?;
         Ok(done)
     }
 
@@ -267,7 +325,7 @@ impl<'a> SqlTables<'a> {
             params![self.tenant, id.as_str(), key],
         )?;
         let dropped = self.run("DELETE FROM history WHERE key = ?1", params![key])?;
-        self.history_grown -= count(dropped);
+        self.state.history_grown -= count(dropped);
         self.unlink_if_gone(id)
     }
 
@@ -304,7 +362,7 @@ impl<'a> SqlTables<'a> {
         let touched = self.ids(&sql, values)?;
         let sql = format!("DELETE FROM history WHERE key IN ({due})");
         let dropped = self.run(&sql, values)?;
-        self.history_grown -= count(dropped);
+        self.state.history_grown -= count(dropped);
         for id in touched {
             self.unlink_if_gone(&id)?;
         }
@@ -350,7 +408,7 @@ impl<'a> SqlTables<'a> {
 
     fn count(&mut self, slot: &Slot, grown: i64) {
         let sort = (slot.scope, slot.kind, slot.namespace);
-        *self.grown.entry(sort).or_default() += grown;
+        *self.state.grown.entry(sort).or_default() += grown;
     }
 
     /// Moves the current version to the history.
@@ -365,7 +423,7 @@ impl<'a> SqlTables<'a> {
         )?;
         self.run("DELETE FROM records WHERE key = ?1", params![key])?;
         self.run("DELETE FROM search WHERE key = ?1", params![key])?;
-        self.history_grown += 1;
+        self.state.history_grown += 1;
         self.count(slot, -1);
         Ok(())
     }
@@ -450,7 +508,7 @@ impl Tables for SqlTables<'_> {
 
     fn buried_version(&mut self, id: &Id) -> Result<u64, StoreError> {
         // While nothing was ever replaced or deleted there is nothing to look for.
-        if self.history + self.history_grown == 0 {
+        if self.state.history + self.state.history_grown == 0 {
             return Ok(0);
         }
         let version: Option<i64> = self
@@ -469,7 +527,7 @@ impl Tables for SqlTables<'_> {
     }
 
     fn last_seq(&mut self) -> Result<u64, StoreError> {
-        Ok(self.last_seq)
+        Ok(self.state.last_seq)
     }
 
     fn write(
@@ -491,11 +549,15 @@ impl Tables for SqlTables<'_> {
             None => {}
         }
         self.insert(entry, &record)?;
-        let vector = self.vectors.remove(&record.id);
-        self.insert_search(key(self.tenant, entry.seq), &record, vector)?;
+        let found_by = self.found_by.remove(&record.id);
+        let found_by = found_by.unwrap_or_else(|| FoundBy {
+            terms: Terms::of(&record).to_bytes(),
+            vector: None,
+        });
+        self.insert_search(key(self.tenant, entry.seq), &record, found_by)?;
         self.link(&record)?;
         self.count(&Slot::of(&record), 1);
-        self.last_seq = self.last_seq.max(entry.seq);
+        self.state.last_seq = self.state.last_seq.max(entry.seq);
         Ok(())
     }
 
@@ -517,8 +579,8 @@ impl Tables for SqlTables<'_> {
                 slot.expires.map(Time::millis),
             ],
         )?;
-        self.history_grown += 1;
-        self.last_seq = self.last_seq.max(entry.seq);
+        self.state.history_grown += 1;
+        self.state.last_seq = self.state.last_seq.max(entry.seq);
         Ok(())
     }
 
@@ -533,7 +595,7 @@ impl Tables for SqlTables<'_> {
             self.count(slot, -1);
         }
         let dropped = self.run("DELETE FROM history WHERE tenant = ?1 AND id = ?2", target)?;
-        self.history_grown -= count(dropped);
+        self.state.history_grown -= count(dropped);
         self.run(
             "DELETE FROM links WHERE tenant = ?1 AND derived = ?2",
             target,
@@ -560,6 +622,7 @@ impl Tables for SqlTables<'_> {
             })
             .at(self.place)?;
         let grown: i64 = self
+            .state
             .grown
             .iter()
             .filter(|((_, kind, space), _)| *kind == Kind::Note && *space == namespace)

@@ -1,21 +1,26 @@
 //! The one thread of a handle that writes.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mnemon_core::index::StoredVector;
+use mnemon_core::index::{StoredVector, Terms};
 use mnemon_core::ram::stored;
-use mnemon_core::{Batch, Grant, Op, Receipt, StoreError, Upkept, commit::commit};
+use mnemon_core::{Batch, Grant, Id, Op, Receipt, Record, StoreError, Upkept, commit::commit};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::errors::{At, PATIENCE_SECONDS, again};
-use super::tables::SqlTables;
+use super::tables::{Counts, FoundBy, SqlTables};
 
 /// Batches that may wait for the writer; a caller beyond that waits to be let in.
 const QUEUE: usize = 1024;
 /// Batches that share one transaction at the most.
 const GROUP: usize = 256;
+/// Records that are worth a thread of their own to be analysed.
+const LEAST_SHARE: usize = 64;
+/// Cores that one batch takes at the most.
+const MOST_CORES: usize = 4;
 /// How long a purge waits until no reader needs the old pages any more.
 const PURGE_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -26,7 +31,7 @@ struct Job {
 }
 
 enum Work {
-    Apply(Batch, oneshot::Sender<Result<Receipt, StoreError>>),
+    Apply(Prepared, oneshot::Sender<Result<Receipt, StoreError>>),
     Upkeep(usize, oneshot::Sender<Result<Upkept, StoreError>>),
     Embed(
         Vec<(u64, StoredVector)>,
@@ -118,7 +123,8 @@ impl Writer {
 
     pub(super) async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
         let (caller, answer) = oneshot::channel();
-        self.send(grant, Work::Apply(batch, caller)).await?;
+        let prepared = Prepared::from(batch)?;
+        self.send(grant, Work::Apply(prepared, caller)).await?;
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
@@ -199,9 +205,10 @@ impl Desk {
         alone: bool,
     ) -> Result<(), StoreError> {
         let (connection, place) = (&self.connection, self.place.as_str());
+        let mut counts = Counts::default();
         run(connection, "BEGIN IMMEDIATE").at(place)?;
         for job in jobs {
-            answers.push(job.run(connection, place, alone));
+            answers.push(job.run(connection, place, alone, &mut counts));
             // On a full disk SQLite takes the whole transaction back by itself; going on would
             // write outside of it.
             if connection.is_autocommit() {
@@ -213,12 +220,12 @@ impl Desk {
             }
         }
         // With nothing done there is nothing to sync to disk.
-        let end = if answers.iter().any(Answer::is_ok) {
-            "COMMIT"
+        let outcome = if answers.iter().any(Answer::is_ok) {
+            let saved = counts.save(connection, place);
+            saved.and_then(|()| run(connection, "COMMIT").at(place))
         } else {
-            "ROLLBACK"
+            run(connection, "ROLLBACK").at(place)
         };
-        let outcome = run(connection, end).at(place);
         if outcome.is_err() && !connection.is_autocommit() {
             // A commit that failed leaves the transaction open.
             run(connection, "ROLLBACK").at(place)?;
@@ -253,7 +260,11 @@ impl Desk {
 impl Job {
     fn purges(&self) -> bool {
         match &self.work {
-            Work::Apply(batch, _) => batch.ops.iter().any(|op| matches!(op, Op::Purge { .. })),
+            Work::Apply(work, _) => work
+                .batch
+                .ops
+                .iter()
+                .any(|op| matches!(op, Op::Purge { .. })),
             Work::Upkeep(..) | Work::Embed(..) => false,
         }
     }
@@ -267,19 +278,24 @@ impl Job {
     }
 
     /// Does the job. An error goes to its own caller, and what it had done is taken back.
-    fn run(self, connection: &Connection, place: &str, alone: bool) -> Answer {
+    fn run(self, connection: &Connection, place: &str, alone: bool, counts: &mut Counts) -> Answer {
         let grant = &self.grant;
         match self.work {
-            Work::Apply(batch, caller) => {
-                let work = || apply(connection, place, grant, batch);
+            Work::Apply(prepared, caller) => {
+                let work = || apply(connection, place, grant, prepared, counts);
                 Answer::Applied(caller, guarded(connection, place, alone, work))
             }
             Work::Upkeep(limit, caller) => {
-                let work = || SqlTables::open(connection, place, grant)?.upkeep(grant, limit);
+                let work = || {
+                    let mut tables = SqlTables::open(connection, place, grant, counts)?;
+                    let done = tables.upkeep(grant, limit)?;
+                    tables.finish(grant, counts);
+                    Ok(done)
+                };
                 Answer::Upkept(caller, guarded(connection, place, alone, work))
             }
             Work::Embed(vectors, caller) => {
-                let work = || SqlTables::open(connection, place, grant)?.embed(vectors);
+                let work = || SqlTables::open(connection, place, grant, counts)?.embed(vectors);
                 Answer::Embedded(caller, guarded(connection, place, alone, work))
             }
         }
@@ -315,16 +331,70 @@ fn apply(
     connection: &Connection,
     place: &str,
     grant: &Grant,
-    mut batch: Batch,
+    prepared: Prepared,
+    counts: &mut Counts,
 ) -> Result<Receipt, StoreError> {
-    let mut tables = SqlTables::open(connection, place, grant)?;
-    let vectors = std::mem::take(&mut batch.vectors);
-    let vectors = vectors.into_iter().map(|(id, embedding)| {
-        let kept = stored(&embedding)?;
-        Ok((id, kept))
-    });
-    tables.expect(vectors.collect::<Result<_, StoreError>>()?);
-    let receipt = commit(grant, batch, &mut tables)?;
-    tables.finish()?;
+    let mut tables = SqlTables::open(connection, place, grant, counts)?;
+    tables.expect(prepared.found_by);
+    let receipt = commit(grant, prepared.batch, &mut tables)?;
+    tables.finish(grant, counts);
     Ok(receipt)
+}
+
+/// A batch with its words analysed, by the caller: the one thread that writes has enough to do.
+struct Prepared {
+    batch: Batch,
+    found_by: HashMap<Id, FoundBy>,
+}
+
+impl Prepared {
+    fn from(mut batch: Batch) -> Result<Self, StoreError> {
+        let mut vectors = HashMap::new();
+        for (id, embedding) in std::mem::take(&mut batch.vectors) {
+            vectors.insert(id, stored(&embedding)?);
+        }
+        let puts: Vec<&Record> = batch
+            .ops
+            .iter()
+            .filter_map(|op| match op {
+                Op::Put { record, .. } => Some(record.as_ref()),
+                _ => None,
+            })
+            .collect();
+        let mut found_by = HashMap::with_capacity(puts.len());
+        let mut twice = HashSet::new();
+        for (record, terms) in puts.iter().zip(analysed(&puts)) {
+            let vector = vectors.remove(&record.id);
+            let made = FoundBy { terms, vector };
+            if found_by.insert(record.id.clone(), made).is_some() {
+                twice.insert(record.id.clone());
+            }
+        }
+        // Of a record that comes twice we could not tell the versions apart later.
+        found_by.retain(|id, _| !twice.contains(id));
+        Ok(Self { batch, found_by })
+    }
+}
+
+/// The analysed words of each record; a large batch is shared between the cores.
+fn analysed(records: &[&Record]) -> Vec<Vec<u8>> {
+    let analyse = |record: &&Record| Terms::of(record).to_bytes();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = records
+        .len()
+        .div_ceil(cores.min(MOST_CORES))
+        .max(LEAST_SHARE);
+    let mut parts = records.chunks(share);
+    let mine = parts.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = parts
+            .map(|part| scope.spawn(move || part.iter().map(analyse).collect::<Vec<_>>()))
+            .collect();
+        let mut all: Vec<Vec<u8>> = mine.iter().map(analyse).collect();
+        for other in others {
+            // It can only have panicked; then this batch goes no further either.
+            all.extend(other.join().unwrap_or_default());
+        }
+        all
+    })
 }
