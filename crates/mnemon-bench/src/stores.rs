@@ -61,20 +61,16 @@ pub(crate) fn run(sizes: &[usize], folder: Option<&Path>) -> Outcome<()> {
 }
 
 impl World {
-    /// Turns of conversations: a few hundred users, sessions of forty turns.
+    /// Turns of conversations, 24 English words each: a few hundred users, sessions of forty turns.
     fn records(&self, size: usize) -> Vec<Record> {
-        let words = [
-            "tea",
-            "garden",
-            "deploy",
-            "index",
-            "memory",
-            "quyết định",
-            "計画",
-        ];
+        let words: Vec<&str> = include_str!("../../mnemon-adapters/assets/vocab.txt")
+            .lines()
+            .filter(|word| word.len() > 3 && word.bytes().all(|b| b.is_ascii_lowercase()))
+            .take(5000)
+            .collect();
         (0..size)
             .map(|number| {
-                let text: Vec<&str> = (0..40)
+                let text: Vec<&str> = (0..24)
                     .filter_map(|at| words.get((number * 31 + at * 17) % words.len()).copied())
                     .collect();
                 let now = self.ctx.now.plus_millis(number as i64);

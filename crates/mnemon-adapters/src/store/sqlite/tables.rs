@@ -20,8 +20,8 @@ pub(super) struct SqlTables<'a> {
     place: &'a str,
     tenant: i64,
     state: State,
-    /// What the records that are about to be written are found by.
-    found_by: HashMap<Id, FoundBy>,
+    /// What the records that are about to be written are found by, in their order.
+    found_by: FoundBys,
 }
 
 /// What is known of a tenant, and what has changed of it but is not written yet.
@@ -44,9 +44,13 @@ pub(super) struct Counts {
 
 /// What a record is found by, made ready before its turn to be written.
 pub(super) struct FoundBy {
+    pub(super) id: Id,
     pub(super) terms: Vec<u8>,
     pub(super) vector: Option<StoredVector>,
 }
+
+/// One for each put of a batch, in order. They may still be in the making.
+pub(super) type FoundBys = Box<dyn Iterator<Item = FoundBy> + Send>;
 
 /// The key of the row with this number.
 pub(super) fn key(tenant: i64, seq: u64) -> i64 {
@@ -165,12 +169,12 @@ impl<'a> SqlTables<'a> {
             place,
             tenant: state.num,
             state,
-            found_by: HashMap::new(),
+            found_by: Box::new(std::iter::empty()),
         })
     }
 
     /// What the records that are about to be written are found by.
-    pub(super) fn expect(&mut self, found_by: HashMap<Id, FoundBy>) {
+    pub(super) fn expect(&mut self, found_by: FoundBys) {
         self.found_by = found_by;
     }
 
@@ -194,6 +198,7 @@ impl<'a> SqlTables<'a> {
                 let record = super::reads::record(self.place, &doc)?;
                 self.run("DELETE FROM search WHERE key = ?1", params![key])?;
                 let found_by = FoundBy {
+                    id: record.id.clone(),
                     terms: Terms::of(&record).to_bytes(),
                     vector: Some(stored),
                 };
@@ -222,7 +227,7 @@ impl<'a> SqlTables<'a> {
         record: &Record,
         found_by: FoundBy,
     ) -> Result<(), StoreError> {
-        let FoundBy { terms, vector } = found_by;
+        let FoundBy { terms, vector, .. } = found_by;
         let doc = Doc::of(record);
         let model = vector.as_ref().map(|stored| self.model(&stored.model));
         let codes: Option<Vec<u8>> = vector.as_ref().map(|stored| {
@@ -549,8 +554,10 @@ impl Tables for SqlTables<'_> {
             None => {}
         }
         self.insert(entry, &record)?;
-        let found_by = self.found_by.remove(&record.id);
+        // Every put is written once and in order, so the next one is this record's.
+        let found_by = self.found_by.next().filter(|next| next.id == record.id);
         let found_by = found_by.unwrap_or_else(|| FoundBy {
+            id: record.id.clone(),
             terms: Terms::of(&record).to_bytes(),
             vector: None,
         });

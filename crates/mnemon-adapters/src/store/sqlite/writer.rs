@@ -1,26 +1,24 @@
 //! The one thread of a handle that writes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mnemon_core::index::{StoredVector, Terms};
 use mnemon_core::ram::stored;
-use mnemon_core::{Batch, Grant, Id, Op, Receipt, Record, StoreError, Upkept, commit::commit};
+use mnemon_core::{Batch, Grant, Op, Receipt, Record, StoreError, Upkept, commit::commit};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::errors::{At, PATIENCE_SECONDS, again};
-use super::tables::{Counts, FoundBy, SqlTables};
+use super::tables::{Counts, FoundBy, FoundBys, SqlTables};
 
 /// Batches that may wait for the writer; a caller beyond that waits to be let in.
 const QUEUE: usize = 1024;
 /// Batches that share one transaction at the most.
 const GROUP: usize = 256;
 /// Records that are worth a thread of their own to be analysed.
-const LEAST_SHARE: usize = 64;
-/// Cores that one batch takes at the most.
-const MOST_CORES: usize = 4;
+const WORTH_A_THREAD: usize = 64;
 /// How long a purge waits until no reader needs the old pages any more.
 const PURGE_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -341,10 +339,10 @@ fn apply(
     Ok(receipt)
 }
 
-/// A batch with its words analysed, by the caller: the one thread that writes has enough to do.
+/// A batch whose words the caller analyses: the one thread that writes has enough to do.
 struct Prepared {
     batch: Batch,
-    found_by: HashMap<Id, FoundBy>,
+    found_by: FoundBys,
 }
 
 impl Prepared {
@@ -353,48 +351,32 @@ impl Prepared {
         for (id, embedding) in std::mem::take(&mut batch.vectors) {
             vectors.insert(id, stored(&embedding)?);
         }
-        let puts: Vec<&Record> = batch
-            .ops
-            .iter()
-            .filter_map(|op| match op {
-                Op::Put { record, .. } => Some(record.as_ref()),
-                _ => None,
-            })
-            .collect();
-        let mut found_by = HashMap::with_capacity(puts.len());
-        let mut twice = HashSet::new();
-        for (record, terms) in puts.iter().zip(analysed(&puts)) {
-            let vector = vectors.remove(&record.id);
-            let made = FoundBy { terms, vector };
-            if found_by.insert(record.id.clone(), made).is_some() {
-                twice.insert(record.id.clone());
-            }
+        let puts = batch.ops.iter().filter_map(|op| match op {
+            Op::Put { record, .. } => Some(record.as_ref()),
+            _ => None,
+        });
+        let mut found_by = move |record: &Record| FoundBy {
+            id: record.id.clone(),
+            terms: Terms::of(record).to_bytes(),
+            vector: vectors.remove(&record.id),
+        };
+        if puts.clone().count() < WORTH_A_THREAD {
+            let ready: Vec<FoundBy> = puts.map(found_by).collect();
+            let found_by = Box::new(ready.into_iter());
+            return Ok(Self { batch, found_by });
         }
-        // Of a record that comes twice we could not tell the versions apart later.
-        found_by.retain(|id, _| !twice.contains(id));
+        // A large batch is analysed while it is written: the writer takes each as it comes.
+        let copies: Vec<Record> = puts.cloned().collect();
+        let (made, coming) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for record in &copies {
+                // The writer has gone on without the rest of a batch that failed.
+                if made.send(found_by(record)).is_err() {
+                    break;
+                }
+            }
+        });
+        let found_by = Box::new(coming.into_iter());
         Ok(Self { batch, found_by })
     }
-}
-
-/// The analysed words of each record; a large batch is shared between the cores.
-fn analysed(records: &[&Record]) -> Vec<Vec<u8>> {
-    let analyse = |record: &&Record| Terms::of(record).to_bytes();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = records
-        .len()
-        .div_ceil(cores.min(MOST_CORES))
-        .max(LEAST_SHARE);
-    let mut parts = records.chunks(share);
-    let mine = parts.next().unwrap_or_default();
-    std::thread::scope(|scope| {
-        let others: Vec<_> = parts
-            .map(|part| scope.spawn(move || part.iter().map(analyse).collect::<Vec<_>>()))
-            .collect();
-        let mut all: Vec<Vec<u8>> = mine.iter().map(analyse).collect();
-        for other in others {
-            // It can only have panicked; then this batch goes no further either.
-            all.extend(other.join().unwrap_or_default());
-        }
-        all
-    })
 }
