@@ -45,6 +45,8 @@ mod stop;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use dates::MONTHS;
+
 pub use analysis::{Analysis, IndexTerm, Kind, QueryTerm, Term};
 
 /// Bytes of a text that are analysed; the rest is not searchable by words.

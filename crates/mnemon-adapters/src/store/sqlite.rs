@@ -4,6 +4,7 @@
 //! transaction: eight writers share one fsync. Reads use a pool of connections of their own and
 //! never wait for a writer. What a commit means is decided in core; [`tables`] only moves rows.
 
+mod counts;
 mod errors;
 mod health;
 mod reads;

@@ -4,21 +4,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use crate::Time;
-
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
+use crate::text::MONTHS;
 
 /// Words before a bare `may` or `march` that make it a month.
 const BEFORE_MONTH: [&str; 12] = [

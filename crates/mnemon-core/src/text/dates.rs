@@ -7,7 +7,8 @@ use super::analysis::Kind;
 use super::compound::{DIGIT_JOINT, Run};
 use super::sink::{Role, Sink};
 
-const MONTHS: [&str; 12] = [
+/// The months in English, as terms know them.
+pub(crate) const MONTHS: [&str; 12] = [
     "january",
     "february",
     "march",

@@ -1,16 +1,17 @@
 //! One tenant's tables inside a write transaction: the primitive moves that core's rules ask for.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 
 use mnemon_core::commit::{Entry, KeptReceipt, Slot, Tables};
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::{Doc, StoredVector, Terms};
 use mnemon_core::{
-    Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Right, Scope, StoreError, Time,
-    Upkept, limits,
+    Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Right, StoreError, Time, Upkept,
+    limits,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::counts::{Counts, State};
 use super::errors::At;
 use super::schema::SEQ_BITS;
 
@@ -22,24 +23,6 @@ pub(super) struct SqlTables<'a> {
     state: State,
     /// What the records that are about to be written are found by, in their order.
     found_by: FoundBys,
-}
-
-/// What is known of a tenant, and what has changed of it but is not written yet.
-#[derive(Debug, Clone, Default)]
-struct State {
-    num: i64,
-    last_seq: u64,
-    /// How many changes the history held when the transaction began.
-    history: i64,
-    /// How many more or fewer records there are of each sort.
-    grown: BTreeMap<(Scope, Kind, Namespace), i64>,
-    history_grown: i64,
-}
-
-/// The tenants of one transaction. Batches that share it share the reading and writing of counts.
-#[derive(Default)]
-pub(super) struct Counts {
-    tenants: HashMap<String, State>,
 }
 
 /// What a record is found by, made ready before its turn to be written.
@@ -84,73 +67,6 @@ pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
     Ok(Time::EPOCH.plus_millis(row.get(column)?))
 }
 
-impl State {
-    fn load(connection: &Connection, place: &str, name: &str) -> Result<Self, StoreError> {
-        let found = connection
-            .prepare_cached("SELECT num, last_seq, history FROM tenants WHERE name = ?1")
-            .and_then(|mut select| {
-                select
-                    .query_row([name], |row| {
-                        Ok(Self {
-                            num: row.get(0)?,
-                            last_seq: row.get::<_, i64>(1)?.cast_unsigned(),
-                            history: row.get(2)?,
-                            ..Self::default()
-                        })
-                    })
-                    .optional()
-            })
-            .at(place)?;
-        if let Some(found) = found {
-            return Ok(found);
-        }
-        let add = "INSERT INTO tenants (name) VALUES (?1)";
-        connection.execute(add, [name]).at(place)?;
-        Ok(Self {
-            num: connection.last_insert_rowid(),
-            ..Self::default()
-        })
-    }
-
-    fn save(&self, connection: &Connection) -> rusqlite::Result<()> {
-        connection
-            .prepare_cached(
-                "UPDATE tenants SET last_seq = ?2, history = history + ?3 WHERE num = ?1",
-            )?
-            .execute(params![
-                self.num,
-                self.last_seq.cast_signed(),
-                self.history_grown
-            ])?;
-        for ((scope, kind, namespace), grown) in &self.grown {
-            connection
-                .prepare_cached(
-                    "INSERT INTO tally (tenant, scope, kind, namespace, count)
-                     VALUES (?1, ?2, ?3, ?4, ?5)
-                     ON CONFLICT DO UPDATE SET count = count + excluded.count",
-                )?
-                .execute(params![
-                    self.num,
-                    scope.as_str(),
-                    kind.as_str(),
-                    namespace.as_str(),
-                    grown
-                ])?;
-        }
-        Ok(())
-    }
-}
-
-impl Counts {
-    /// Writes what the batches of the transaction counted.
-    pub(super) fn save(&self, connection: &Connection, place: &str) -> Result<(), StoreError> {
-        let mut tenants = self.tenants.values();
-        tenants
-            .try_for_each(|state| state.save(connection))
-            .at(place)
-    }
-}
-
 impl<'a> SqlTables<'a> {
     pub(super) fn open(
         connection: &'a Connection,
@@ -160,10 +76,7 @@ impl<'a> SqlTables<'a> {
     ) -> Result<Self, StoreError> {
         grant.require(Right::Write)?;
         let name = grant.tenant().as_str();
-        let state = match counts.tenants.get(name) {
-            Some(known) => known.clone(),
-            None => State::load(connection, place, name)?,
-        };
+        let state = counts.of(connection, place, name)?;
         Ok(Self {
             connection,
             place,
@@ -180,8 +93,7 @@ impl<'a> SqlTables<'a> {
 
     /// The batch is done: what it counted counts.
     pub(super) fn finish(self, grant: &Grant, counts: &mut Counts) {
-        let name = grant.tenant().as_str().to_owned();
-        counts.tenants.insert(name, self.state);
+        counts.keep(grant.tenant().as_str(), self.state);
     }
 
     /// Gives records vectors; one that has been changed since is left out.

@@ -10,8 +10,9 @@ use mnemon_core::{Batch, Grant, Op, Receipt, Record, StoreError, Upkept, commit:
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
+use super::counts::Counts;
 use super::errors::{At, PATIENCE_SECONDS, again};
-use super::tables::{Counts, FoundBy, FoundBys, SqlTables};
+use super::tables::{FoundBy, FoundBys, SqlTables};
 
 /// Batches that may wait for the writer; a caller beyond that waits to be let in.
 const QUEUE: usize = 1024;
