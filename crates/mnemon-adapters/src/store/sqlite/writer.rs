@@ -18,7 +18,7 @@ use super::tables::{FoundBy, FoundBys, SqlTables};
 const QUEUE: usize = 1024;
 /// Batches that share one transaction at the most.
 const GROUP: usize = 256;
-/// Records that are worth a thread of their own to be analysed.
+/// Records that are worth a thread of their own to be analysed; it hands over as many at once.
 const WORTH_A_THREAD: usize = 64;
 /// How long a purge waits until no reader needs the old pages any more.
 const PURGE_PATIENCE: Duration = Duration::from_secs(10);
@@ -370,14 +370,16 @@ impl Prepared {
         let copies: Vec<Record> = puts.cloned().collect();
         let (made, coming) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            for record in &copies {
+            // In handfuls: waking the writer for each would cost more than the analysis.
+            for handful in copies.chunks(WORTH_A_THREAD) {
+                let found_by: Vec<FoundBy> = handful.iter().map(&mut found_by).collect();
                 // The writer has gone on without the rest of a batch that failed.
-                if made.send(found_by(record)).is_err() {
+                if made.send(found_by).is_err() {
                     break;
                 }
             }
         });
-        let found_by = Box::new(coming.into_iter());
+        let found_by = Box::new(coming.into_iter().flatten());
         Ok(Self { batch, found_by })
     }
 }
