@@ -13,6 +13,7 @@ use crate::store::sqlite::{self, Sqlite};
 /// The schemes that [`open`] knows, each with an example and what it is for.
 pub const SCHEMES: &[(&str, &str)] = &[
     ("ram:", "in memory, gone when the process ends"),
+    ("jsonl:DIR", "an append-only log of JSON lines in a folder"),
     (
         "sqlite:PATH",
         "one file, any number of processes (the default)",
