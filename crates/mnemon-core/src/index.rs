@@ -246,7 +246,7 @@ impl Index {
             .collect()
     }
 
-    /// Whether the document has expired.
+    /// Whether the document is here and has not expired.
     fn is_live(&self, doc: u32, now: Time) -> bool {
         self.docs.is_alive(doc) && self.docs.expires(doc) >= now.millis()
     }

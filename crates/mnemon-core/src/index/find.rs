@@ -27,7 +27,7 @@ impl Index {
         within: Option<&HashSet<u64>>,
     ) -> Result<Vec<Candidate>, VectorError> {
         let mask = self.mask(&probe.filter, within);
-        let (words, matched) = self.words(&probe.terms);
+        let (words, matched) = self.words(&probe.terms, now);
         let mut found: BTreeSet<u32> = BTreeSet::new();
         let mut top = TopK::new(probe.depth);
         for doc in matched {
@@ -57,7 +57,7 @@ impl Index {
             .filter_map(|doc| {
                 Some(Candidate {
                     words: words.get(doc as usize).copied().unwrap_or(0.0),
-                    meaning: self.with_neighbours(doc, own),
+                    meaning: self.with_neighbours(doc, now, own),
                     cosine: own(doc),
                     ..self.describe(doc)?
                 })
@@ -105,7 +105,7 @@ impl Index {
 
     /// BM25 of every document, with what its neighbours lend it counted as its own words; and
     /// which documents have any.
-    fn words(&self, terms: &[(u32, f32)]) -> (Vec<f32>, Vec<u32>) {
+    fn words(&self, terms: &[(u32, f32)], now: Time) -> (Vec<f32>, Vec<u32>) {
         let count = self.docs.len();
         let mut scores = vec![0.0_f32; count];
         let mut lent = vec![0.0_f32; count];
@@ -120,10 +120,10 @@ impl Index {
         let mut spread = 0;
         for (posting, weight) in known {
             let common = spread > SPREAD;
-            // Postings still hold what was removed; a rebuilt index does not, and must agree.
+            // Postings still hold what was removed or has expired, and it must have no say.
             let mut having = 0;
             for (doc, tf) in posting.iter() {
-                if !self.docs.is_alive(doc) {
+                if !self.is_live(doc, now) {
                     continue;
                 }
                 having += 1;
@@ -210,11 +210,12 @@ impl Index {
         Ok(near)
     }
 
-    /// How near it is with its neighbours: their mean, weighed by what they lend.
-    fn with_neighbours(&self, doc: u32, own: impl Fn(u32) -> f32) -> f32 {
+    /// How near it is with its neighbours: their mean, weighed by what they lend. One that has
+    /// expired lends nothing.
+    fn with_neighbours(&self, doc: u32, now: Time, own: impl Fn(u32) -> f32) -> f32 {
         let (mut sum, mut weights) = (own(doc), 1.0);
         for (neighbour, share) in self.chain.around(doc).into_iter().zip(LENT_MEANING) {
-            if neighbour != NOBODY {
+            if self.is_live(neighbour, now) {
                 let share = share * lends(self.docs.length(neighbour));
                 sum += share * own(neighbour);
                 weights += share;

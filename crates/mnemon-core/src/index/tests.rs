@@ -154,6 +154,19 @@ fn what_is_removed_or_expired_is_not_found() {
 }
 
 #[test]
+fn what_has_expired_lends_nothing() {
+    let mut records = [
+        said(1, "s", "Have you ever been to Lisbon?"),
+        said(2, "s", "Yes, last summer!"),
+    ];
+    records[0].expires = Some(now());
+    let index = index(&records);
+    let found = |at: Time| best(index.find(&words("Lisbon"), at, None).unwrap());
+    assert_eq!(found(now()), [1, 2]);
+    assert!(found(now().plus_millis(1)).is_empty());
+}
+
+#[test]
 fn near_vectors_are_found_and_neighbours_lend() {
     let model = ModelId {
         name: "m".to_owned(),
