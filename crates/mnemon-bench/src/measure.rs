@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
 /// How long each call took, sorted.
 pub(crate) struct Times(Vec<Duration>);
 
@@ -38,6 +40,34 @@ impl Times {
 /// How many of these happen in a second.
 pub(crate) fn rate(count: usize, start: Instant) -> f64 {
     count as f64 / start.elapsed().as_secs_f64()
+}
+
+/// Two rates that were measured in turn, round by round: on a busy machine a figure alone says
+/// little, and what was measured minutes apart does not compare. Medians.
+pub(crate) struct Beside {
+    pub(crate) one: f64,
+    pub(crate) other: f64,
+    pub(crate) ratio: f64,
+}
+
+impl Beside {
+    pub(crate) fn of(
+        rounds: usize,
+        mut measure: impl FnMut(usize) -> Outcome<(f64, f64)>,
+    ) -> Outcome<Self> {
+        let pairs: Vec<(f64, f64)> = (0..rounds).map(&mut measure).collect::<Outcome<_>>()?;
+        Ok(Self {
+            one: median(pairs.iter().map(|(one, _)| *one)),
+            other: median(pairs.iter().map(|(_, other)| *other)),
+            ratio: median(pairs.iter().map(|(one, other)| one / other)),
+        })
+    }
+}
+
+fn median(figures: impl Iterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.collect();
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// Rows of a table, a label and a figure per size.

@@ -16,9 +16,7 @@ use mnemon_core::vector::{Candidates, ScanConfig, VectorSet, dot};
 use mnemon_core::{Batch, Ctx, Embedding, Ids, Op, Policy, Record, Right, Store, Tenant, Time};
 use mnemon_engine::{Memory, Query};
 
-use crate::measure::{Table, Times, rate};
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+use crate::measure::{Outcome, Table, Times, rate};
 
 const QUERIES: usize = 200;
 const BATCH: usize = 1000;

@@ -10,11 +10,11 @@ use mnemon_core::{
 };
 use rusqlite::{Connection, params};
 
-use crate::measure::{Table, Times, rate};
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+use crate::measure::{Beside, Outcome, Table, Times, rate};
 
 const BATCH: usize = 1000;
+/// Rows that the rounds of one size come to, so that a small size is measured as often as it needs.
+const ROUND_ROWS: usize = 100_000;
 const SINGLES: usize = 2000;
 const LOOKUPS: usize = 2000;
 
@@ -47,12 +47,10 @@ pub(crate) fn run(sizes: &[usize], folder: Option<&Path>) -> Outcome<()> {
         let place = folder.join(format!("bench-{size}"));
         std::fs::create_dir_all(&place)?;
         let records = world.records(*size);
-        let bare = bare(&place, &records, true)?;
-        let bare_plain = self::bare(&place, &records, false)?;
-        table.add("bare SQLite loop, same table and indexes, rows/s", bare);
-        table.add("bare SQLite loop, no secondary indexes, rows/s", bare_plain);
+        let plain = bare(&place, &records, false)?;
+        table.add("bare SQLite loop, no secondary indexes, rows/s", plain);
         for scheme in ["sqlite", "jsonl"] {
-            world.store(scheme, &place, &records, bare, &mut table)?;
+            world.store(scheme, &place, &records, &mut table)?;
         }
         std::fs::remove_dir_all(&place)?;
     }
@@ -92,35 +90,30 @@ impl World {
         scheme: &str,
         place: &Path,
         records: &[Record],
-        bare: f64,
         table: &mut Table,
     ) -> Outcome<()> {
-        let url = format!(
-            "{scheme}:{}",
-            place.join(format!("{scheme}-store")).display()
-        );
-        let store = mnemon_adapters::open(&url)?.store;
         let mut add = |what: &str, figure: f64| table.add(&format!("{scheme}: {what}"), figure);
+        let rounds = (ROUND_ROWS / records.len()).clamp(3, 15);
+        let ingest = Beside::of(rounds, |round| {
+            let url = url(scheme, place, round);
+            Ok((self.ingest(&url, records)?, bare(place, records, true)?))
+        })?;
+        add("durable batch ingest, rows/s", ingest.one);
+        add(
+            "bare SQLite loop, same table and indexes, rows/s",
+            ingest.other,
+        );
+        add("ingest / bare loop", ingest.ratio);
 
-        // Made beforehand, like the rows of the bare loop.
-        let batches: Vec<Batch> = records
-            .chunks(BATCH)
-            .map(|batch| batch.iter().cloned().map(Op::append).collect::<Vec<Op>>())
-            .map(Batch::from)
-            .collect();
-        let start = Instant::now();
-        for batch in batches {
-            self.block(store.apply(&self.grant, batch))?;
-        }
-        let ingest = rate(records.len(), start);
-        add("durable batch ingest, rows/s", ingest);
-        add("ingest / bare loop", ingest / bare);
-
-        let one = self.commits(&store, 1)?;
-        let eight = self.commits(&store, 8)?;
-        add("1 writer, durable commits/s", one);
-        add("8 writers, durable commits/s", eight);
-        add("8 writers / 1 writer", eight / one);
+        let url = url(scheme, place, 0);
+        let store = mnemon_adapters::open(&url)?.store;
+        let commits = Beside::of(7, |round| {
+            let one = self.commits(&store, 1, round)?;
+            Ok((self.commits(&store, 8, round)?, one))
+        })?;
+        add("1 writer, durable commits/s", commits.other);
+        add("8 writers, durable commits/s", commits.one);
+        add("8 writers / 1 writer", commits.ratio);
 
         let ids: Vec<Id> = records.iter().map(|record| record.id.clone()).collect();
         let get = Times::of(LOOKUPS, |number| {
@@ -147,13 +140,29 @@ impl World {
         Ok(())
     }
 
+    /// Rows per second into a new store, durable per batch.
+    fn ingest(&self, url: &str, records: &[Record]) -> Outcome<f64> {
+        let store = mnemon_adapters::open(url)?.store;
+        // Made beforehand, like the rows of the bare loop.
+        let batches: Vec<Batch> = records
+            .chunks(BATCH)
+            .map(|batch| batch.iter().cloned().map(Op::append).collect::<Vec<Op>>())
+            .map(Batch::from)
+            .collect();
+        let start = Instant::now();
+        for batch in batches {
+            self.block(store.apply(&self.grant, batch))?;
+        }
+        Ok(rate(records.len(), start))
+    }
+
     /// Single-record commits per second, by this many writers at once.
-    fn commits(&self, store: &Arc<dyn Store>, writers: usize) -> Outcome<f64> {
+    fn commits(&self, store: &Arc<dyn Store>, writers: usize, round: usize) -> Outcome<f64> {
         let start = Instant::now();
         let mut tasks = Vec::new();
         for writer in 0..writers {
             let (store, grant, ctx) = (Arc::clone(store), self.grant.clone(), self.ctx.clone());
-            let ids = Ids::new(1000 * (writers as u64) + writer as u64);
+            let ids = Ids::new((10_000 * round + 100 * writers + writer) as u64);
             tasks.push(self.runtime.spawn(async move {
                 for _ in 0..SINGLES / writers {
                     let record =
@@ -172,6 +181,11 @@ impl World {
     fn block<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }
+}
+
+fn url(scheme: &str, place: &Path, round: usize) -> String {
+    let store = place.join(format!("{scheme}-store-{round}"));
+    format!("{scheme}:{}", store.display())
 }
 
 fn lists() -> [(&'static str, Filter); 3] {
@@ -196,7 +210,14 @@ fn lists() -> [(&'static str, Filter); 3] {
 
 /// Rows per second of a loop that inserts rows made beforehand, durable per batch.
 fn bare(place: &Path, records: &[Record], indexes: bool) -> Outcome<f64> {
-    let path = place.join(format!("bare-{indexes}.db"));
+    let path = place.join("bare.db");
+    for file in ["bare.db", "bare.db-wal", "bare.db-shm"] {
+        let gone = std::fs::remove_file(place.join(file));
+        gone.or_else(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })?;
+    }
     // The store itself makes the table, so that it is the same one.
     drop(mnemon_adapters::Sqlite::open(&path)?);
     let mut connection = Connection::open(&path)?;

@@ -41,6 +41,7 @@ mod fold;
 mod scan;
 mod script;
 mod sink;
+mod stem;
 mod stop;
 #[cfg(test)]
 mod tests;

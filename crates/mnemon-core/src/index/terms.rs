@@ -37,15 +37,22 @@ impl Terms {
     /// Analyses a record.
     #[must_use]
     pub fn of(record: &Record) -> Self {
+        Self::of_words(&record.content, &record.tags, record.summary.as_deref())
+    }
+
+    /// Analyses what of a record has words.
+    #[must_use]
+    pub fn of_words(content: &str, tags: &[String], summary: Option<&str>) -> Self {
         let mut counts: Vec<(u32, f32)> = Vec::new();
-        let content = text::analyse(&record.content);
+        let asking = asking(content);
+        let says_more = |summary: &&str| !content.starts_with(summary.trim_end_matches('.'));
+        let summary = summary.filter(says_more);
+        let content = text::analyse(content);
         let mut length = count(&content, 1.0, &mut counts);
-        for tag in &record.tags {
+        for tag in tags {
             count(&text::analyse(tag), TAG_WEIGHT, &mut counts);
         }
-        if let Some(summary) = &record.summary
-            && !record.content.starts_with(summary.trim_end_matches('.'))
-        {
+        if let Some(summary) = summary {
             count(&text::analyse(summary), SUMMARY_WEIGHT, &mut counts);
         }
         if length == 0 {
@@ -54,7 +61,7 @@ impl Terms {
             counts.extend(stops.map(|term| (hash(term.text), term.kind.index_weight())));
             length = content.words();
         }
-        counts.sort_by_key(|(term, _)| *term);
+        counts.sort_unstable_by_key(|(term, _)| *term);
         let mut counts: Vec<(u32, u8)> = counts
             .chunk_by(|one, other| one.0 == other.0)
             .filter_map(|same| {
@@ -66,7 +73,7 @@ impl Terms {
         counts.truncate(MOST);
         Self {
             length: u16::try_from(length).unwrap_or(u16::MAX),
-            asking: (asking(&record.content) * 255.0).round() as u8,
+            asking: (asking * 255.0).round() as u8,
             counts,
         }
     }

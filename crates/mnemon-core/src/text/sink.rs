@@ -1,11 +1,8 @@
 //! Where terms are collected: turns a spelled word into its loose and tight terms.
 
-use std::borrow::Cow;
-
-use rust_stemmers::{Algorithm, Stemmer};
-
 use super::analysis::{Analysis, Entry, Kind};
 use super::dates::Prose;
+use super::stem::stem;
 use super::{MAX_TERM_BYTES, MAX_TERMS, fold, stop};
 
 /// Marks the written form that stands beside a stem. A letter (of Khoisan languages, for
@@ -24,8 +21,6 @@ pub(super) struct Sink {
     position: u32,
     /// First entry of the compound or run under way, within which terms are kept distinct.
     mark: usize,
-    english: Stemmer,
-    russian: Stemmer,
     pub(super) prose: Prose,
 }
 
@@ -40,8 +35,6 @@ impl Sink {
             out,
             position: 0,
             mark: 0,
-            english: Stemmer::create(Algorithm::English),
-            russian: Stemmer::create(Algorithm::Russian),
             prose: Prose::default(),
         }
     }
@@ -89,11 +82,11 @@ impl Sink {
 
     /// A word without diacritics: its stem, and its spelling where that differs.
     fn spell(&mut self, word: &str, stop: bool) {
-        let loose = loose(&self.english, &self.russian, word);
-        if loose == word {
+        let stem = stem(word);
+        if stem == word {
             return self.push(word, Kind::Exact, stop);
         }
-        self.push(&loose, Kind::Stem, stop);
+        self.push(&stem, Kind::Stem, stop);
         self.push_marked(word, stop);
     }
 
@@ -108,8 +101,7 @@ impl Sink {
     }
 
     fn push_loose(&mut self, word: &str, kind: Kind, stop: bool) {
-        let loose = loose(&self.english, &self.russian, word);
-        self.push_new(&loose, kind, stop);
+        self.push_new(&stem(word), kind, stop);
     }
 
     /// Like [`Self::push`], unless the compound or run under way has the term already.
@@ -161,43 +153,7 @@ impl Sink {
     }
 }
 
-/// What all spellings of a word share. The script decides the language: it is all that a word
-/// alone gives away, and a query has little more than a word.
-fn loose<'a>(english: &Stemmer, russian: &Stemmer, word: &'a str) -> Cow<'a, str> {
-    if word.len() <= 2 || word.len() > MAX_TERM_BYTES {
-        return Cow::Borrowed(clip(word, MAX_TERM_BYTES));
-    }
-    if word.bytes().all(|b| b.is_ascii_lowercase()) {
-        let stays = !may_be_inflected(word) || stop::is_stop(word);
-        return if stays {
-            Cow::Borrowed(word)
-        } else {
-            english.stem(word)
-        };
-    }
-    if word.chars().all(|c| ('а'..='я').contains(&c)) {
-        return russian.stem(word);
-    }
-    Cow::Borrowed(word)
-}
-
-/// Whether the English stemmer could change the word, by its ending. Two letters rule out half
-/// of all words at a hundredth of the stemmer's cost.
-pub(super) fn may_be_inflected(word: &str) -> bool {
-    matches!(
-        word.as_bytes(),
-        [.., b'e' | b's' | b'y' | b'i']
-            | [.., b'a' | b'u' | b'l', b'l']
-            | [.., b'e' | b'o', b'r']
-            | [.., b'e', b'd']
-            | [.., b'n', b'g' | b't']
-            | [.., b'o', b'n']
-            | [.., b's', b'm']
-            | [.., b'i', b'c']
-    )
-}
-
-fn clip(text: &str, max: usize) -> &str {
+pub(super) fn clip(text: &str, max: usize) -> &str {
     if text.len() <= max {
         return text;
     }

@@ -12,6 +12,10 @@ use super::errors::At;
 pub(super) struct State {
     pub(super) num: i64,
     pub(super) last_seq: u64,
+    /// The newest change when the transaction began.
+    pub(super) began_at: u64,
+    /// The greatest id, once it was asked for.
+    pub(super) newest: Option<String>,
     /// How many changes the history held when the transaction began.
     pub(super) history: i64,
     /// How many more or fewer records there are of each sort.
@@ -32,9 +36,11 @@ impl State {
             .and_then(|mut select| {
                 select
                     .query_row([name], |row| {
+                        let last_seq = row.get::<_, i64>(1)?.cast_unsigned();
                         Ok(Self {
                             num: row.get(0)?,
-                            last_seq: row.get::<_, i64>(1)?.cast_unsigned(),
+                            last_seq,
+                            began_at: last_seq,
                             history: row.get(2)?,
                             ..Self::default()
                         })

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mnemon_core::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::errors::{At, PATIENCE_SECONDS, store_error};
@@ -161,6 +162,10 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
 fn connect(path: &Path, flags: OpenFlags, place: &str) -> Result<Connection, StoreError> {
     let mut connection = Connection::open_with_flags(path, flags).at(place)?;
     connection.set_prepared_statement_cache_capacity(64);
+    // Otherwise the planner looks at bound values, and plans a statement anew for each of them.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .at(place)?;
     connection.busy_handler(Some(wait_a_little)).at(place)?;
     Ok(connection)
 }

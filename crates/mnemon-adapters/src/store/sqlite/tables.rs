@@ -9,7 +9,8 @@ use mnemon_core::{
     Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Right, StoreError, Time, Upkept,
     limits,
 };
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use super::counts::{Counts, State};
 use super::errors::At;
@@ -23,9 +24,33 @@ pub(super) struct SqlTables<'a> {
     state: State,
     /// What the records that are about to be written are found by, in their order.
     found_by: FoundBys,
+    hot: Hot<'a>,
+    /// A record's JSON on its way into its row.
+    doc: Vec<u8>,
+}
+
+/// Statements of every row, at hand: finding one by its text takes a microsecond.
+#[derive(Default)]
+struct Hot<'a> {
+    slot: Option<CachedStatement<'a>>,
+    insert: Option<CachedStatement<'a>>,
+    insert_search: Option<CachedStatement<'a>>,
+}
+
+/// The statement, prepared when it is first needed.
+fn at_hand<'h, 'a>(
+    place: &'h mut Option<CachedStatement<'a>>,
+    connection: &'a Connection,
+    sql: &str,
+) -> rusqlite::Result<&'h mut CachedStatement<'a>> {
+    Ok(match place {
+        Some(statement) => statement,
+        None => place.insert(connection.prepare_cached(sql)?),
+    })
 }
 
 /// What a record is found by, made ready before its turn to be written.
+#[derive(Clone)]
 pub(super) struct FoundBy {
     pub(super) id: Id,
     pub(super) terms: Vec<u8>,
@@ -83,6 +108,8 @@ impl<'a> SqlTables<'a> {
             tenant: state.num,
             state,
             found_by: Box::new(std::iter::empty()),
+            hot: Hot::default(),
+            doc: Vec::new(),
         })
     }
 
@@ -97,10 +124,10 @@ impl<'a> SqlTables<'a> {
     }
 
     /// Gives records vectors; one that has been changed since is left out.
-    pub(super) fn embed(self, vectors: Vec<(u64, StoredVector)>) -> Result<usize, StoreError> {
+    pub(super) fn embed(&mut self, vectors: &[(u64, StoredVector)]) -> Result<usize, StoreError> {
         let mut taken = 0;
         for (seq, stored) in vectors {
-            let key = key(self.tenant, seq);
+            let key = key(self.tenant, *seq);
             let doc: Option<String> = self
                 .connection
                 .prepare_cached("SELECT doc FROM records WHERE key = ?1")
@@ -112,7 +139,7 @@ impl<'a> SqlTables<'a> {
                 let found_by = FoundBy {
                     id: record.id.clone(),
                     terms: Terms::of(&record).to_bytes(),
-                    vector: Some(stored),
+                    vector: Some(stored.clone()),
                 };
                 self.insert_search(key, &record, found_by)?;
                 taken += 1;
@@ -134,7 +161,7 @@ impl<'a> SqlTables<'a> {
 
     /// Keeps what the record is found by.
     fn insert_search(
-        &self,
+        &mut self,
         key: i64,
         record: &Record,
         found_by: FoundBy,
@@ -146,19 +173,22 @@ impl<'a> SqlTables<'a> {
             let codes = stored.vector.codes.iter();
             codes.map(|code| code.cast_unsigned()).collect()
         });
-        self.run(
-            "INSERT INTO search (key, terms, speaker, tags, model, scale, codes)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![
-                key,
-                terms,
-                doc.speaker,
-                (!doc.tags.is_empty()).then(|| doc.tags.join("\n")),
-                model.transpose()?,
-                vector.map(|stored| f64::from(stored.vector.scale)),
-                codes,
-            ],
-        )?;
+        let model = model.transpose()?;
+        let sql = "INSERT INTO search (key, terms, speaker, tags, model, scale, codes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        at_hand(&mut self.hot.insert_search, self.connection, sql)
+            .and_then(|insert| {
+                insert.execute(params![
+                    key,
+                    terms,
+                    doc.speaker,
+                    (!doc.tags.is_empty()).then(|| doc.tags.join("\n")),
+                    model,
+                    vector.map(|stored| f64::from(stored.vector.scale)),
+                    codes,
+                ])
+            })
+            .at(self.place)?;
         Ok(())
     }
 
@@ -323,6 +353,27 @@ impl<'a> SqlTables<'a> {
             .at(self.place)
     }
 
+    /// Whether the id comes after every id that the tenant ever had, as a fresh one does: then
+    /// there is nothing of it to look for. Asked for every row of a batch but the first.
+    fn is_beyond_the_newest(&mut self, id: &Id) -> Result<bool, StoreError> {
+        if self.state.last_seq == self.state.began_at {
+            return Ok(false);
+        }
+        if self.state.newest.is_none() {
+            let newest: Option<String> = self
+                .connection
+                .prepare_cached(
+                    "SELECT max(coalesce((SELECT max(id) FROM records WHERE tenant = ?1), ''),
+                        coalesce((SELECT max(id) FROM history WHERE tenant = ?1), ''))",
+                )
+                .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)))
+                .at(self.place)?;
+            self.state.newest = newest;
+        }
+        let newest = self.state.newest.as_deref();
+        Ok(newest.is_some_and(|newest| id.as_str() > newest))
+    }
+
     fn count(&mut self, slot: &Slot, grown: i64) {
         let sort = (slot.scope, slot.kind, slot.namespace);
         *self.state.grown.entry(sort).or_default() += grown;
@@ -345,34 +396,38 @@ impl<'a> SqlTables<'a> {
         Ok(())
     }
 
-    fn insert(&self, entry: &Entry, record: &Record) -> Result<(), StoreError> {
-        let doc = serde_json::to_string(record)
+    fn insert(&mut self, entry: &Entry, record: &Record) -> Result<(), StoreError> {
+        self.doc.clear();
+        serde_json::to_writer(&mut self.doc, record)
             .map_err(|error| StoreError::Internal(error.to_string()))?;
-        self.run(
-            "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
+        let doc = ToSqlOutput::Borrowed(ValueRef::Text(&self.doc));
+        let sql = "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
                 importance, created, expires, version, commit_seq, at, actor, cause, doc)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
-            params![
-                key(self.tenant, entry.seq),
-                self.tenant,
-                record.id.as_str(),
-                record.scope.as_str(),
-                record.kind.as_str(),
-                record.namespace.as_str(),
-                record.owner.user,
-                record.owner.agent,
-                record.owner.session,
-                record.importance,
-                record.created.millis(),
-                record.expires.map(Time::millis),
-                record.version.cast_signed(),
-                entry.commit.cast_signed(),
-                entry.at.millis(),
-                entry.actor,
-                entry.cause.to_string(),
-                doc,
-            ],
-        )?;
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+        at_hand(&mut self.hot.insert, self.connection, sql)
+            .and_then(|insert| {
+                insert.execute(params![
+                    key(self.tenant, entry.seq),
+                    self.tenant,
+                    record.id.as_str(),
+                    record.scope.as_str(),
+                    record.kind.as_str(),
+                    record.namespace.as_str(),
+                    record.owner.user,
+                    record.owner.agent,
+                    record.owner.session,
+                    record.importance,
+                    record.created.millis(),
+                    record.expires.map(Time::millis),
+                    record.version.cast_signed(),
+                    entry.commit.cast_signed(),
+                    entry.at.millis(),
+                    entry.actor,
+                    entry.cause.to_string(),
+                    doc,
+                ])
+            })
+            .at(self.place)?;
         Ok(())
     }
 
@@ -399,12 +454,13 @@ fn count(number: usize) -> i64 {
 
 impl Tables for SqlTables<'_> {
     fn slot(&mut self, id: &Id) -> Result<Option<Slot>, StoreError> {
-        self.connection
-            .prepare_cached(
-                "SELECT key, version, scope, kind, namespace, expires
-                 FROM records WHERE tenant = ?1 AND id = ?2",
-            )
-            .and_then(|mut select| {
+        if self.is_beyond_the_newest(id)? {
+            return Ok(None);
+        }
+        let sql = "SELECT key, version, scope, kind, namespace, expires
+                 FROM records WHERE tenant = ?1 AND id = ?2";
+        at_hand(&mut self.hot.slot, self.connection, sql)
+            .and_then(|select| {
                 select
                     .query_row(params![self.tenant, id.as_str()], |row| {
                         Ok(Slot {
@@ -425,7 +481,7 @@ impl Tables for SqlTables<'_> {
 
     fn buried_version(&mut self, id: &Id) -> Result<u64, StoreError> {
         // While nothing was ever replaced or deleted there is nothing to look for.
-        if self.state.history + self.state.history_grown == 0 {
+        if self.state.history + self.state.history_grown == 0 || self.is_beyond_the_newest(id)? {
             return Ok(0);
         }
         let version: Option<i64> = self
@@ -475,6 +531,11 @@ impl Tables for SqlTables<'_> {
         });
         self.insert_search(key(self.tenant, entry.seq), &record, found_by)?;
         self.link(&record)?;
+        if let Some(newest) = &mut self.state.newest
+            && record.id.as_str() > newest.as_str()
+        {
+            record.id.as_str().clone_into(newest);
+        }
         self.count(&Slot::of(&record), 1);
         self.state.last_seq = self.state.last_seq.max(entry.seq);
         Ok(())

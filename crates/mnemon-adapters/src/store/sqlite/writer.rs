@@ -1,12 +1,13 @@
 //! The one thread of a handle that writes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use mnemon_core::index::{StoredVector, Terms};
 use mnemon_core::ram::stored;
-use mnemon_core::{Batch, Grant, Op, Receipt, Record, StoreError, Upkept, commit::commit};
+use mnemon_core::{Batch, Grant, Id, Op, Receipt, Record, StoreError, Upkept, commit::commit};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,8 +19,11 @@ use super::tables::{FoundBy, FoundBys, SqlTables};
 const QUEUE: usize = 1024;
 /// Batches that share one transaction at the most.
 const GROUP: usize = 256;
-/// Records that are worth a thread of their own to be analysed; it hands over as many at once.
-const WORTH_A_THREAD: usize = 64;
+/// Operations of a batch that is analysed while it is written, in handfuls of as many, and that
+/// has its transaction to itself.
+const LARGE: usize = 64;
+/// How long a group waits for those who were in the one before it.
+const LINGER: Duration = Duration::from_micros(100);
 /// How long a purge waits until no reader needs the old pages any more.
 const PURGE_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -27,60 +31,20 @@ const PURGE_PATIENCE: Duration = Duration::from_secs(10);
 struct Job {
     grant: Grant,
     work: Work,
+    caller: oneshot::Sender<Result<Done, StoreError>>,
 }
 
 enum Work {
-    Apply(Prepared, oneshot::Sender<Result<Receipt, StoreError>>),
-    Upkeep(usize, oneshot::Sender<Result<Upkept, StoreError>>),
-    Embed(
-        Vec<(u64, StoredVector)>,
-        oneshot::Sender<Result<usize, StoreError>>,
-    ),
+    Apply(Prepared),
+    Upkeep(usize),
+    Embed(Vec<(u64, StoredVector)>),
 }
 
-/// An answer that is not sent before the transaction is durable.
-enum Answer {
-    Applied(
-        oneshot::Sender<Result<Receipt, StoreError>>,
-        Result<Receipt, StoreError>,
-    ),
-    Upkept(
-        oneshot::Sender<Result<Upkept, StoreError>>,
-        Result<Upkept, StoreError>,
-    ),
-    Embedded(
-        oneshot::Sender<Result<usize, StoreError>>,
-        Result<usize, StoreError>,
-    ),
-}
-
-impl Answer {
-    /// Tells the caller; one who has gone away is not missed.
-    fn send(self) {
-        match self {
-            Self::Applied(caller, result) => drop(caller.send(result)),
-            Self::Upkept(caller, result) => drop(caller.send(result)),
-            Self::Embedded(caller, result) => drop(caller.send(result)),
-        }
-    }
-
-    fn is_ok(&self) -> bool {
-        match self {
-            Self::Applied(_, result) => result.is_ok(),
-            Self::Upkept(_, result) => result.is_ok(),
-            Self::Embedded(_, result) => result.is_ok(),
-        }
-    }
-
-    /// The same answer, unless it was good news: then it failed after all.
-    fn or_failed(self, error: &StoreError) -> Self {
-        match self {
-            Self::Applied(caller, Ok(_)) => Self::Applied(caller, Err(again(error))),
-            Self::Upkept(caller, Ok(_)) => Self::Upkept(caller, Err(again(error))),
-            Self::Embedded(caller, Ok(_)) => Self::Embedded(caller, Err(again(error))),
-            failed => failed,
-        }
-    }
+/// What became of a job.
+enum Done {
+    Applied(Receipt),
+    Upkept(Upkept),
+    Embedded(usize),
 }
 
 /// The way to the writing thread. Dropping it waits until everything accepted is written and the
@@ -121,16 +85,17 @@ impl Writer {
     }
 
     pub(super) async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
-        let (caller, answer) = oneshot::channel();
-        let prepared = Prepared::from(batch)?;
-        self.send(grant, Work::Apply(prepared, caller)).await?;
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        match self.ask(grant, Work::Apply(Prepared::from(batch)?)).await? {
+            Done::Applied(receipt) => Ok(receipt),
+            _ => Err(gone()),
+        }
     }
 
     pub(super) async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
-        let (caller, answer) = oneshot::channel();
-        self.send(grant, Work::Upkeep(limit, caller)).await?;
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        match self.ask(grant, Work::Upkeep(limit)).await? {
+            Done::Upkept(upkept) => Ok(upkept),
+            _ => Err(gone()),
+        }
     }
 
     pub(super) async fn embed(
@@ -138,16 +103,23 @@ impl Writer {
         grant: &Grant,
         vectors: Vec<(u64, StoredVector)>,
     ) -> Result<usize, StoreError> {
-        let (caller, answer) = oneshot::channel();
-        self.send(grant, Work::Embed(vectors, caller)).await?;
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        match self.ask(grant, Work::Embed(vectors)).await? {
+            Done::Embedded(taken) => Ok(taken),
+            _ => Err(gone()),
+        }
     }
 
-    async fn send(&self, grant: &Grant, work: Work) -> Result<(), StoreError> {
+    async fn ask(&self, grant: &Grant, work: Work) -> Result<Done, StoreError> {
+        let (caller, answer) = oneshot::channel();
         let grant = grant.clone();
+        let job = Job {
+            grant,
+            work,
+            caller,
+        };
         let jobs = self.jobs.as_ref().ok_or_else(gone)?;
-        let sent = jobs.send(Job { grant, work }).await;
-        sent.map_err(|_| gone())
+        jobs.send(job).await.map_err(|_| gone())?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
     }
 }
 
@@ -163,63 +135,64 @@ struct Desk {
 
 impl Desk {
     fn work(mut self, mut waiting: mpsc::Receiver<Job>) {
-        while let Some(first) = waiting.blocking_recv() {
-            let mut jobs = vec![first];
-            while jobs.len() < GROUP
-                && let Ok(job) = waiting.try_recv()
-            {
-                jobs.push(job);
-            }
-            for answer in self.group(jobs) {
-                answer.send();
+        let mut line = Line::default();
+        while let Some(mut jobs) = line.next(&mut waiting) {
+            let results = self.group(&mut jobs);
+            for (job, result) in jobs.into_iter().zip(results) {
+                // A caller who has gone away is not missed.
+                let _ = job.caller.send(result);
             }
         }
     }
 
-    /// Writes the jobs in one transaction. Each succeeds or fails by itself; if the transaction as
-    /// a whole fails, nothing of it happened and everyone is told.
-    fn group(&mut self, jobs: Vec<Job>) -> Vec<Answer> {
+    /// Writes the jobs in one transaction, and answers each when it is durable. Each succeeds or
+    /// fails by itself; if the transaction as a whole fails, nothing of it happened and everyone
+    /// is told.
+    fn group(&mut self, jobs: &mut [Job]) -> Vec<Result<Done, StoreError>> {
         let purges = jobs.iter().any(Job::purges);
-        let alone = jobs.len() == 1;
-        let mut jobs = jobs.into_iter();
-        let mut answers = Vec::with_capacity(jobs.len());
-        let outcome = match self.transact(&mut jobs, &mut answers, alone) {
-            Ok(()) if purges => self.leave_no_copy(),
+        // Savepoints cost a copy of every page that a job touches. Mostly no job fails: only when
+        // one does are they all done again, each under a savepoint.
+        let together = self.transact(jobs, &Guard::None);
+        let outcome = match together {
+            Ok(results) if jobs.len() > 1 && results.iter().any(Result::is_err) => {
+                self.transact(jobs, &Guard::Savepoint)
+            }
             other => other,
         };
-        if let Err(error) = outcome {
-            answers = answers
-                .into_iter()
-                .map(|answer| answer.or_failed(&error))
-                .collect();
-            answers.extend(jobs.map(|job| job.failed(&error)));
-        }
-        answers
+        let outcome = outcome.and_then(|results| {
+            if purges {
+                self.leave_no_copy()?;
+            }
+            Ok(results)
+        });
+        outcome.unwrap_or_else(|error| jobs.iter().map(|_| Err(again(&error))).collect())
     }
 
+    /// What became of each job. Without savepoints nothing is written if one of them failed.
     fn transact(
         &mut self,
-        jobs: &mut impl Iterator<Item = Job>,
-        answers: &mut Vec<Answer>,
-        alone: bool,
-    ) -> Result<(), StoreError> {
+        jobs: &mut [Job],
+        guard: &Guard,
+    ) -> Result<Vec<Result<Done, StoreError>>, StoreError> {
         let (connection, place) = (&self.connection, self.place.as_str());
         let mut counts = Counts::default();
+        let mut results = Vec::with_capacity(jobs.len());
+        let last_try = jobs.len() == 1 || matches!(guard, Guard::Savepoint);
         run(connection, "BEGIN IMMEDIATE").at(place)?;
         for job in jobs {
-            answers.push(job.run(connection, place, alone, &mut counts));
+            let work = || job.run(connection, place, &mut counts, last_try);
+            results.push(guard.run(connection, place, work));
             // On a full disk SQLite takes the whole transaction back by itself; going on would
             // write outside of it.
             if connection.is_autocommit() {
-                return Err(StoreError::Unavailable {
-                    place: place.to_owned(),
-                    what: "nothing was written".to_owned(),
-                    source: Box::from("another write of the same moment failed"),
-                });
+                return match results.pop() {
+                    Some(Err(error)) => Err(error),
+                    _ => Err(StoreError::Internal("the transaction has ended".to_owned())),
+                };
             }
         }
         // With nothing done there is nothing to sync to disk.
-        let outcome = if answers.iter().any(Answer::is_ok) {
+        let outcome = if guard.keeps(&results) {
             let saved = counts.save(connection, place);
             saved.and_then(|()| run(connection, "COMMIT").at(place))
         } else {
@@ -229,7 +202,7 @@ impl Desk {
             // A commit that failed leaves the transaction open.
             run(connection, "ROLLBACK").at(place)?;
         }
-        outcome
+        outcome.map(|()| results)
     }
 
     /// The write-ahead log still holds the pages as they were. Moves them into the file, where
@@ -256,10 +229,46 @@ impl Desk {
     }
 }
 
+/// What is waiting, group by group.
+#[derive(Default)]
+struct Line {
+    /// One that did not fit into the group before.
+    first: Option<Job>,
+    /// How many there were in the group before.
+    before: usize,
+}
+
+impl Line {
+    /// The jobs that are waiting and may share a transaction; `None` when there will be no more.
+    fn next(&mut self, waiting: &mut mpsc::Receiver<Job>) -> Option<Vec<Job>> {
+        let first = self.first.take().or_else(|| waiting.blocking_recv())?;
+        let alone = first.is_large();
+        let mut jobs = vec![first];
+        let since = Instant::now();
+        while !alone && jobs.len() < GROUP {
+            match waiting.try_recv() {
+                Ok(job) if job.is_large() => {
+                    self.first = Some(job);
+                    break;
+                }
+                Ok(job) => jobs.push(job),
+                // Those who were answered just now are about to come back: without a moment's
+                // patience the first of them would be synced to disk alone.
+                Err(_) if jobs.len() < self.before && since.elapsed() < LINGER => {
+                    std::thread::yield_now();
+                }
+                Err(_) => break,
+            }
+        }
+        self.before = jobs.len();
+        Some(jobs)
+    }
+}
+
 impl Job {
     fn purges(&self) -> bool {
         match &self.work {
-            Work::Apply(work, _) => work
+            Work::Apply(work) => work
                 .batch
                 .ops
                 .iter()
@@ -268,57 +277,78 @@ impl Job {
         }
     }
 
-    fn failed(self, error: &StoreError) -> Answer {
-        match self.work {
-            Work::Apply(_, caller) => Answer::Applied(caller, Err(again(error))),
-            Work::Upkeep(_, caller) => Answer::Upkept(caller, Err(again(error))),
-            Work::Embed(_, caller) => Answer::Embedded(caller, Err(again(error))),
+    /// Whether it gains nothing by sharing a transaction, and should not be done twice.
+    fn is_large(&self) -> bool {
+        match &self.work {
+            Work::Apply(work) => work.batch.ops.len() >= LARGE,
+            Work::Upkeep(..) | Work::Embed(..) => true,
         }
     }
 
-    /// Does the job. An error goes to its own caller, and what it had done is taken back.
-    fn run(self, connection: &Connection, place: &str, alone: bool, counts: &mut Counts) -> Answer {
+    /// Does the job. What is needed to do it again is kept unless this is the last try.
+    fn run(
+        &mut self,
+        connection: &Connection,
+        place: &str,
+        counts: &mut Counts,
+        last_try: bool,
+    ) -> Result<Done, StoreError> {
         let grant = &self.grant;
-        match self.work {
-            Work::Apply(prepared, caller) => {
-                let work = || apply(connection, place, grant, prepared, counts);
-                Answer::Applied(caller, guarded(connection, place, alone, work))
-            }
-            Work::Upkeep(limit, caller) => {
-                let work = || {
-                    let mut tables = SqlTables::open(connection, place, grant, counts)?;
-                    let done = tables.upkeep(grant, limit)?;
-                    tables.finish(grant, counts);
-                    Ok(done)
+        let mut tables = SqlTables::open(connection, place, grant, counts)?;
+        let done = match &mut self.work {
+            Work::Apply(prepared) => {
+                let (batch, found_by) = if last_try {
+                    std::mem::take(prepared).into_parts()
+                } else {
+                    prepared.copy().into_parts()
                 };
-                Answer::Upkept(caller, guarded(connection, place, alone, work))
+                tables.expect(found_by);
+                Done::Applied(commit(grant, batch, &mut tables)?)
             }
-            Work::Embed(vectors, caller) => {
-                let work = || SqlTables::open(connection, place, grant, counts)?.embed(vectors);
-                Answer::Embedded(caller, guarded(connection, place, alone, work))
-            }
-        }
+            Work::Upkeep(limit) => Done::Upkept(tables.upkeep(grant, *limit)?),
+            Work::Embed(vectors) => Done::Embedded(tables.embed(vectors)?),
+        };
+        tables.finish(grant, counts);
+        Ok(done)
     }
 }
 
-/// Runs one job of several under a savepoint. A job that is alone needs none: when it fails the
-/// whole transaction is rolled back.
-fn guarded<T>(
-    connection: &Connection,
-    place: &str,
-    alone: bool,
-    work: impl FnOnce() -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    if alone {
-        return work();
+/// How the jobs of a transaction are kept from each other.
+enum Guard {
+    /// All of them or none.
+    None,
+    /// One that fails is taken back alone.
+    Savepoint,
+}
+
+impl Guard {
+    fn run<T>(
+        &self,
+        connection: &Connection,
+        place: &str,
+        work: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if matches!(self, Self::None) {
+            return work();
+        }
+        run(connection, "SAVEPOINT job").at(place)?;
+        let result = work();
+        if result.is_err() && !connection.is_autocommit() {
+            run(connection, "ROLLBACK TO job").at(place)?;
+        }
+        if !connection.is_autocommit() {
+            run(connection, "RELEASE job").at(place)?;
+        }
+        result
     }
-    run(connection, "SAVEPOINT job").at(place)?;
-    let result = work();
-    if result.is_err() {
-        run(connection, "ROLLBACK TO job").at(place)?;
+
+    /// Whether the transaction is worth keeping.
+    fn keeps<T, E>(&self, results: &[Result<T, E>]) -> bool {
+        match self {
+            Self::None => results.iter().all(Result::is_ok),
+            Self::Savepoint => results.iter().any(Result::is_ok),
+        }
     }
-    run(connection, "RELEASE job").at(place)?;
-    result
 }
 
 /// Runs a statement that is prepared once: these come with every commit.
@@ -326,24 +356,14 @@ fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-fn apply(
-    connection: &Connection,
-    place: &str,
-    grant: &Grant,
-    prepared: Prepared,
-    counts: &mut Counts,
-) -> Result<Receipt, StoreError> {
-    let mut tables = SqlTables::open(connection, place, grant, counts)?;
-    tables.expect(prepared.found_by);
-    let receipt = commit(grant, prepared.batch, &mut tables)?;
-    tables.finish(grant, counts);
-    Ok(receipt)
-}
-
 /// A batch whose words the caller analyses: the one thread that writes has enough to do.
+#[derive(Default)]
 struct Prepared {
     batch: Batch,
-    found_by: FoundBys,
+    /// What its records are found by.
+    ready: Vec<FoundBy>,
+    /// The same of a large batch: in the making, while the first are written.
+    coming: Option<Receiver<Vec<FoundBy>>>,
 }
 
 impl Prepared {
@@ -356,30 +376,74 @@ impl Prepared {
             Op::Put { record, .. } => Some(record.as_ref()),
             _ => None,
         });
-        let mut found_by = move |record: &Record| FoundBy {
-            id: record.id.clone(),
-            terms: Terms::of(record).to_bytes(),
-            vector: vectors.remove(&record.id),
+        let words = puts.map(Words::of);
+        let mut found_by = move |words: Words| FoundBy {
+            terms: words.terms().to_bytes(),
+            vector: vectors.remove(&words.id),
+            id: words.id,
         };
-        if puts.clone().count() < WORTH_A_THREAD {
-            let ready: Vec<FoundBy> = puts.map(found_by).collect();
-            let found_by = Box::new(ready.into_iter());
-            return Ok(Self { batch, found_by });
+        if batch.ops.len() < LARGE {
+            let ready = words.map(found_by).collect();
+            return Ok(Self {
+                batch,
+                ready,
+                coming: None,
+            });
         }
-        // A large batch is analysed while it is written: the writer takes each as it comes.
-        let copies: Vec<Record> = puts.cloned().collect();
+        let mut words: VecDeque<Words> = words.collect();
         let (made, coming) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             // In handfuls: waking the writer for each would cost more than the analysis.
-            for handful in copies.chunks(WORTH_A_THREAD) {
-                let found_by: Vec<FoundBy> = handful.iter().map(&mut found_by).collect();
+            while !words.is_empty() {
+                let handful = words.drain(..LARGE.min(words.len()));
+                let handful: Vec<FoundBy> = handful.map(&mut found_by).collect();
                 // The writer has gone on without the rest of a batch that failed.
-                if made.send(found_by).is_err() {
+                if made.send(handful).is_err() {
                     break;
                 }
             }
         });
-        let found_by = Box::new(coming.into_iter().flatten());
-        Ok(Self { batch, found_by })
+        Ok(Self {
+            batch,
+            ready: Vec::new(),
+            coming: Some(coming),
+        })
+    }
+
+    /// A copy of a small one.
+    fn copy(&self) -> Self {
+        Self {
+            batch: self.batch.clone(),
+            ready: self.ready.clone(),
+            coming: None,
+        }
+    }
+
+    fn into_parts(self) -> (Batch, FoundBys) {
+        let coming = self.coming.into_iter().flatten().flatten();
+        (self.batch, Box::new(self.ready.into_iter().chain(coming)))
+    }
+}
+
+/// What of a record has words, apart from it, so that both can be worked on at once.
+struct Words {
+    id: Id,
+    content: String,
+    tags: Vec<String>,
+    summary: Option<String>,
+}
+
+impl Words {
+    fn of(record: &Record) -> Self {
+        Self {
+            id: record.id.clone(),
+            content: record.content.clone(),
+            tags: record.tags.clone(),
+            summary: record.summary.clone(),
+        }
+    }
+
+    fn terms(&self) -> Terms {
+        Terms::of_words(&self.content, &self.tags, self.summary.as_deref())
     }
 }
