@@ -164,9 +164,13 @@ impl World {
             let (store, grant, ctx) = (Arc::clone(store), self.grant.clone(), self.ctx.clone());
             let ids = Ids::new((10_000 * round + 100 * writers + writer) as u64);
             tasks.push(self.runtime.spawn(async move {
-                for _ in 0..SINGLES / writers {
-                    let record =
-                        Record::note(ids.next(ctx.now), &ctx, "a single note, as they come");
+                for number in 0..SINGLES / writers {
+                    // The clock goes on while they write, as clocks do.
+                    let now = ctx
+                        .now
+                        .plus_millis((round * SINGLES + number * writers) as i64);
+                    let ctx = Ctx { now, ..ctx.clone() };
+                    let record = Record::note(ids.next(now), &ctx, "a single note, as they come");
                     store.apply(&grant, Batch::of(Op::append(record))).await?;
                 }
                 Ok::<(), mnemon_core::StoreError>(())

@@ -16,6 +16,8 @@ pub(super) struct State {
     pub(super) began_at: u64,
     /// The greatest id, once it was asked for.
     pub(super) newest: Option<String>,
+    /// When the next record expires, or earlier, once it was asked for.
+    pub(super) soonest_expiry: Option<i64>,
     /// How many changes the history held when the transaction began.
     pub(super) history: i64,
     /// How many more or fewer records there are of each sort.

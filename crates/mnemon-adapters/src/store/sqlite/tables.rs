@@ -374,6 +374,19 @@ impl<'a> SqlTables<'a> {
         Ok(newest.is_some_and(|newest| id.as_str() > newest))
     }
 
+    /// When the next record expires; the end of time if none does.
+    fn soonest_expiry(&self) -> Result<i64, StoreError> {
+        self.connection
+            .prepare_cached(
+                "SELECT coalesce(min(expires), ?2) FROM records
+                 WHERE tenant = ?1 AND expires IS NOT NULL",
+            )
+            .and_then(|mut select| {
+                select.query_row(params![self.tenant, i64::MAX], |row| row.get(0))
+            })
+            .at(self.place)
+    }
+
     fn count(&mut self, slot: &Slot, grown: i64) {
         let sort = (slot.scope, slot.kind, slot.namespace);
         *self.state.grown.entry(sort).or_default() += grown;
@@ -536,6 +549,9 @@ impl Tables for SqlTables<'_> {
         {
             record.id.as_str().clone_into(newest);
         }
+        if let (Some(soonest), Some(expires)) = (&mut self.state.soonest_expiry, record.expires) {
+            *soonest = (*soonest).min(expires.millis());
+        }
         self.count(&Slot::of(&record), 1);
         self.state.last_seq = self.state.last_seq.max(entry.seq);
         Ok(())
@@ -620,6 +636,16 @@ impl Tables for SqlTables<'_> {
     }
 
     fn expired(&mut self, now: Time, most: usize) -> Result<Vec<Id>, StoreError> {
+        // Every batch asks; batches that share a transaction need not look again.
+        let soonest = match self.state.soonest_expiry {
+            Some(known) => known,
+            None => self.soonest_expiry()?,
+        };
+        self.state.soonest_expiry = Some(soonest);
+        if soonest >= now.millis() {
+            return Ok(Vec::new());
+        }
+        self.state.soonest_expiry = None;
         self.ids(
             "SELECT id FROM records WHERE tenant = ?1 AND expires < ?2 ORDER BY expires, id LIMIT ?3",
             params![self.tenant, now.millis(), count(most)],

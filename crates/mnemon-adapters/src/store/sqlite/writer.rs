@@ -392,7 +392,7 @@ impl Prepared {
         }
         let mut words: VecDeque<Words> = words.collect();
         let (made, coming) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
+        let analyse = move || {
             // In handfuls: waking the writer for each would cost more than the analysis.
             while !words.is_empty() {
                 let handful = words.drain(..LARGE.min(words.len()));
@@ -402,7 +402,12 @@ impl Prepared {
                     break;
                 }
             }
-        });
+        };
+        match tokio::runtime::Handle::try_current() {
+            // A thread that is used again: the analysis remembers words.
+            Ok(runtime) => drop(runtime.spawn_blocking(analyse)),
+            Err(_) => drop(std::thread::spawn(analyse)),
+        }
         Ok(Self {
             batch,
             ready: Vec::new(),
