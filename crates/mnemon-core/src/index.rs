@@ -12,6 +12,7 @@ mod chain;
 mod docs;
 mod find;
 mod postings;
+mod scratch;
 mod terms;
 
 use std::collections::HashMap;
@@ -51,6 +52,7 @@ pub struct Index {
     vectors: HashMap<ModelId, VectorSet>,
     /// How large the sets were when their bits were last centred.
     centred: usize,
+    scratch: scratch::Scratches,
 }
 
 impl Index {
@@ -129,20 +131,15 @@ impl Index {
         if let Some(stored) = vector
             && !self.vectors.contains_key(&stored.model)
         {
-            let mut set = VectorSet::new(stored.model.dimension)?;
-            let nothing = vec![0; stored.model.dimension];
-            for _ in 0..doc {
-                set.push_codes(&nothing, 0.0)?;
-            }
-            self.vectors.insert(stored.model.clone(), set);
+            self.add_model(&stored.model, doc as usize)?;
         }
         for (model, set) in &mut self.vectors {
             match vector {
                 Some(stored) if stored.model == *model => {
-                    set.push_codes(&stored.vector.codes, stored.vector.scale)?;
+                    set.push_quantised(&stored.vector)?;
                 }
                 _ => {
-                    set.push_codes(&vec![0; model.dimension], 0.0)?;
+                    set.push_quantised(&Quantised::nothing(model.dimension))?;
                 }
             }
         }
@@ -158,25 +155,22 @@ impl Index {
             return Ok(());
         };
         if !self.vectors.contains_key(&stored.model) {
-            let mut set = VectorSet::new(stored.model.dimension)?;
-            let nothing = vec![0; stored.model.dimension];
-            for _ in 0..self.docs.len() {
-                set.push_codes(&nothing, 0.0)?;
-            }
-            self.vectors.insert(stored.model.clone(), set);
+            self.add_model(&stored.model, self.docs.len())?;
         }
-        for (model, set) in &mut self.vectors {
-            if stored.model == *model {
-                let scale = stored.vector.scale;
-                let values: Vec<f32> = stored
-                    .vector
-                    .codes
-                    .iter()
-                    .map(|code| f32::from(*code) * scale)
-                    .collect();
-                set.replace(doc, &values)?;
-            }
+        if let Some(set) = self.vectors.get_mut(&stored.model) {
+            set.replace(doc, &stored.vector)?;
         }
+        Ok(())
+    }
+
+    /// A set for a model of which this many documents have no vector.
+    fn add_model(&mut self, model: &ModelId, docs: usize) -> Result<(), VectorError> {
+        let mut set = VectorSet::new(model.dimension)?;
+        let nothing = Quantised::nothing(model.dimension);
+        for _ in 0..docs {
+            set.push_quantised(&nothing)?;
+        }
+        self.vectors.insert(model.clone(), set);
         Ok(())
     }
 
@@ -187,13 +181,9 @@ impl Index {
             return Vec::new();
         };
         let vectors = self.vectors.iter().filter_map(|(model, set)| {
-            let (codes, scale) = set.get(doc).filter(|(_, scale)| *scale != 0.0)?;
             Some(StoredVector {
                 model: model.clone(),
-                vector: Quantised {
-                    codes: codes.to_vec(),
-                    scale,
-                },
+                vector: set.get(doc).filter(|vector| vector.scale != 0.0)?,
             })
         });
         vectors.collect()
@@ -225,7 +215,7 @@ impl Index {
         };
         let with = (0..self.docs.len() as u32)
             .filter(|doc| self.docs.is_alive(*doc))
-            .filter(|doc| set.get(*doc).is_some_and(|(_, scale)| scale != 0.0))
+            .filter(|doc| set.has(*doc))
             .count();
         (with, self.len() - with)
     }
@@ -236,10 +226,7 @@ impl Index {
         let set = self.vectors.get(model);
         (0..self.docs.len() as u32)
             .filter(|doc| self.docs.is_alive(*doc))
-            .filter(|doc| {
-                let stored = set.and_then(|set| set.get(*doc));
-                stored.is_none_or(|(_, scale)| scale == 0.0)
-            })
+            .filter(|doc| set.is_none_or(|set| !set.has(*doc)))
             .map(|doc| self.docs.seq(doc))
             .filter(|seq| *seq > after)
             .take(most)
@@ -248,7 +235,7 @@ impl Index {
 
     /// Whether the document is here and has not expired.
     fn is_live(&self, doc: u32, now: Time) -> bool {
-        self.docs.is_alive(doc) && self.docs.expires(doc) >= now.millis()
+        self.docs.is_alive(doc) && !self.docs.has_expired(doc, now)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Vector arithmetic for the meaning arm.
 //!
-//! A [`VectorSet`] keeps each vector twice, small: as int8 with a scale (dimension + 4 bytes)
-//! and as one sign bit per dimension (dimension / 8 bytes); 292 bytes at 256 dimensions. A
-//! search over few candidates scans the int8 codes; over many it lets the bits choose a few
-//! percent of them first. Either way the best are scored again with the query as it came.
+//! A [`VectorSet`] keeps each vector small, in three grains: one sign bit per dimension
+//! (dimension / 8 bytes), int8 with a scale (dimension + 4 bytes), and four bits more of each
+//! value (dimension / 2 bytes); 420 bytes at 256 dimensions. A search over few candidates scans
+//! the int8 codes; over many it lets the bits choose a few percent of them first. Either way the
+//! best are scored again by all twelve bits, with the query as it came.
 //!
 //! Filters come first: a search looks at the candidates it is given and at nothing else, so
 //! asking for ten gives ten wherever ten exist.
@@ -30,6 +31,6 @@ mod tests;
 mod top;
 
 pub use dense::{VectorError, dot, normalise};
-pub use scan::{Candidates, Prefilter, ScanConfig, Scored, rescore};
+pub use scan::{Candidates, Prefilter, ScanConfig, Scored};
 pub use set::{MAX_DIMENSION, Quantised, VectorSet, quantise};
 pub use top::TopK;

@@ -14,7 +14,7 @@ use crate::embedding::ask;
 use crate::{Error, Memory};
 
 /// How many of the best each arm contributes.
-const DEPTH: usize = 200;
+const DEPTH: usize = 100;
 /// What a named speaker's name weighs as a word.
 const NAME_WEIGHT: f32 = 0.2;
 /// Two texts that share this much of their words say the same.

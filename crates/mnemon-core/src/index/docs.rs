@@ -60,6 +60,8 @@ pub(super) struct Docs {
     sorts: Vec<Sort>,
     created: Vec<i64>,
     expires: Vec<i64>,
+    /// Before this, nothing expires.
+    soonest_expiry: Option<i64>,
     importance: Vec<f32>,
     speakers: Vec<u32>,
     lengths: Vec<u16>,
@@ -130,8 +132,10 @@ impl Docs {
             namespace: new.namespace,
         });
         self.created.push(new.created.millis());
-        self.expires
-            .push(new.expires.map_or(i64::MAX, Time::millis));
+        let expires = new.expires.map_or(i64::MAX, Time::millis);
+        self.expires.push(expires);
+        let soonest = self.soonest_expiry.unwrap_or(i64::MAX);
+        self.soonest_expiry = Some(soonest.min(expires));
         self.importance.push(new.importance as f32);
         let speaker = self.names.number(new.speaker);
         self.speakers.push(speaker);
@@ -197,8 +201,10 @@ impl Docs {
         self.created.get(doc as usize).copied().unwrap_or(0)
     }
 
-    pub(super) fn expires(&self, doc: u32) -> i64 {
-        self.expires.get(doc as usize).copied().unwrap_or(0)
+    pub(super) fn has_expired(&self, doc: u32, now: Time) -> bool {
+        let now = now.millis();
+        self.soonest_expiry.is_some_and(|soonest| soonest < now)
+            && self.expires.get(doc as usize).is_none_or(|at| *at < now)
     }
 
     pub(super) fn importance(&self, doc: u32) -> f32 {

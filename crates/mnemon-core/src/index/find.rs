@@ -1,8 +1,9 @@
 //! Answering a probe.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::chain::lends;
+use super::scratch::Scratch;
 use super::{Index, LENT_MEANING, LENT_WORDS, NOBODY};
 use crate::vector::{Candidates, ScanConfig, TopK, VectorError, VectorSet};
 use crate::{Candidate, Filter, Probe, Time};
@@ -27,16 +28,16 @@ impl Index {
         within: Option<&HashSet<u64>>,
     ) -> Result<Vec<Candidate>, VectorError> {
         let mask = self.mask(&probe.filter, within);
-        let (words, matched) = self.words(&probe.terms, now);
-        let mut found: BTreeSet<u32> = BTreeSet::new();
+        let mut scratch = self.scratch.borrow(self.docs.len());
+        let matched = self.words(&probe.terms, now, &mut scratch);
+        let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
         let mut top = TopK::new(probe.depth);
-        for doc in matched {
-            let score = words.get(doc as usize).copied().unwrap_or(0.0);
-            if self.may(doc, &mask, now) {
-                top.push(score, doc);
+        for doc in &matched {
+            if self.may(*doc, &mask, now) {
+                top.push(score(*doc), *doc);
             }
         }
-        found.extend(top.into_sorted().into_iter().map(|(_, doc)| doc));
+        let mut found: Vec<u32> = top.into_sorted().into_iter().map(|(_, doc)| doc).collect();
         let candidates = match &mask {
             Some(mask) => Candidates::Mask(mask),
             None if self.docs.alive() == self.docs.len() => Candidates::All,
@@ -50,19 +51,24 @@ impl Index {
                     .filter(|doc| self.is_live(*doc, now)),
             );
         }
-        let near = self.nearness(probe, &found)?;
-        let own = |doc: u32| near.get(&doc).copied().unwrap_or(0.0);
-        let found = found.into_iter();
-        Ok(found
-            .filter_map(|doc| {
-                Some(Candidate {
-                    words: words.get(doc as usize).copied().unwrap_or(0.0),
-                    meaning: self.with_neighbours(doc, now, own),
-                    cosine: own(doc),
-                    ..self.describe(doc)?
-                })
+        found.sort_unstable();
+        found.dedup();
+        let looked_at = self.nearness(probe, &found, &mut scratch.near)?;
+        let own = |doc: u32| scratch.near.get(doc as usize).copied().unwrap_or(0.0);
+        let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
+        let candidates = found.into_iter().filter_map(|doc| {
+            Some(Candidate {
+                words: score(doc),
+                meaning: self.with_neighbours(doc, now, own),
+                cosine: own(doc),
+                ..self.describe(doc)?
             })
-            .collect())
+        });
+        let candidates = candidates.collect();
+        zero(&mut scratch.words, &matched);
+        zero(&mut scratch.near, &looked_at);
+        self.scratch.give_back(scratch);
+        Ok(candidates)
     }
 
     /// The newest documents that a probe may find, for a query that says nothing.
@@ -103,12 +109,14 @@ impl Index {
         Some(mask)
     }
 
-    /// BM25 of every document, with what its neighbours lend it counted as its own words; and
+    /// BM25 of every document, with what its neighbours lend it counted as its own words; answers
     /// which documents have any.
-    fn words(&self, terms: &[(u32, f32)], now: Time) -> (Vec<f32>, Vec<u32>) {
-        let count = self.docs.len();
-        let mut scores = vec![0.0_f32; count];
-        let mut lent = vec![0.0_f32; count];
+    fn words(&self, terms: &[(u32, f32)], now: Time, scratch: &mut Scratch) -> Vec<u32> {
+        let Scratch {
+            words: scores,
+            occurs: lent,
+            ..
+        } = scratch;
         let mut touched: Vec<u32> = Vec::new();
         let mut matched: Vec<u32> = Vec::new();
         let mean = self.chain.mean_length(self.docs.alive());
@@ -130,7 +138,7 @@ impl Index {
                 if common && scores.get(doc as usize).is_none_or(|score| *score == 0.0) {
                     continue;
                 }
-                self.spread(doc, tf, &mut lent, &mut touched);
+                self.spread(doc, tf, lent, &mut touched);
             }
             spread += touched.len();
             let idf = idf(self.docs.alive(), having);
@@ -148,7 +156,7 @@ impl Index {
                 *tf = 0.0;
             }
         }
-        (scores, matched)
+        matched
     }
 
     /// Counts an occurrence for the document and, in part, for those it is a neighbour of.
@@ -183,31 +191,31 @@ impl Index {
     }
 
     /// How near these documents and their neighbours are to the probe, each by the first of the
-    /// models that knows it.
+    /// models that knows it. Answers which were looked at.
     fn nearness(
         &self,
         probe: &Probe,
-        found: &BTreeSet<u32>,
-    ) -> Result<HashMap<u32, f32>, VectorError> {
-        let mut near = HashMap::new();
+        found: &[u32],
+        near: &mut [f32],
+    ) -> Result<Vec<u32>, VectorError> {
         if probe.vectors.is_empty() {
-            return Ok(near);
+            return Ok(Vec::new());
         }
         let around = found.iter().flat_map(|doc| self.chain.around(*doc));
         let mut docs: Vec<u32> = found.iter().copied().chain(around).collect();
         docs.sort_unstable();
         docs.dedup();
         docs.retain(|doc| *doc != NOBODY);
-        near.reserve(docs.len());
+        let mut unknown = docs.clone();
         for (set, query) in self.queries(probe) {
-            for (doc, cosine) in docs.iter().zip(set.similarities(query, &docs)?) {
-                let known = set.get(*doc).is_some_and(|(_, scale)| scale != 0.0);
-                if known {
-                    near.entry(*doc).or_insert(cosine.max(0.0));
+            for (doc, cosine) in unknown.iter().zip(set.similarities(query, &unknown)?) {
+                if let Some(near) = near.get_mut(*doc as usize) {
+                    *near = cosine.max(0.0);
                 }
             }
+            unknown.retain(|doc| !set.has(*doc));
         }
-        Ok(near)
+        Ok(docs)
     }
 
     /// How near it is with its neighbours: their mean, weighed by what they lend. One that has
@@ -237,6 +245,14 @@ impl Index {
             length: self.docs.length(doc),
             speaker: self.docs.speaker(doc).map(str::to_owned),
         })
+    }
+}
+
+fn zero(numbers: &mut [f32], docs: &[u32]) {
+    for doc in docs {
+        if let Some(number) = numbers.get_mut(*doc as usize) {
+            *number = 0.0;
+        }
     }
 }
 

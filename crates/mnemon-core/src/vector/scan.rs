@@ -1,7 +1,7 @@
 //! Searching a set: which scan, and how.
 
 use super::dense::{VectorError, dot};
-use super::set::{Quantised, VectorSet, quantise, signs};
+use super::set::{Quantised, VectorSet, quantise, rest, signs};
 use super::simd::{self, PLANES};
 use super::top::TopK;
 
@@ -49,7 +49,7 @@ impl Default for ScanConfig {
             exact_up_to: 20_000,
             prefilter: Prefilter::Asymmetric,
             oversample: 0.04,
-            rescore_factor: 4,
+            rescore_factor: 2,
         }
     }
 }
@@ -90,7 +90,6 @@ impl VectorSet {
         Ok(self.score_again(query, &passed, k))
     }
 
-    /// The slots of the `keep` greatest int8 products.
     /// How similar these slots are to the query, in order; 0 where there is no vector.
     pub fn similarities(&self, query: &[f32], slots: &[u32]) -> Result<Vec<f32>, VectorError> {
         self.check(query.len())?;
@@ -105,6 +104,7 @@ impl VectorSet {
         Ok(scaled.collect())
     }
 
+    /// The slots of the `keep` greatest int8 products.
     fn int8_scan(&self, query: &Quantised, keep: usize, candidates: Candidates<'_>) -> Vec<u32> {
         let kernel = simd::DotI8::new(&query.codes);
         let mut best = TopK::new(keep);
@@ -122,18 +122,23 @@ impl VectorSet {
             .collect()
     }
 
-    /// Scores slots with the unrounded query against the int8 codes.
+    /// Scores slots with the query as it came, against all that is kept of the vectors.
     fn score_again(&self, query: &[f32], slots: &[u32], k: usize) -> Vec<Scored> {
         let mut best = TopK::new(k);
-        let mut row = vec![0.0; self.dimension];
+        let mut values = vec![0.0; self.dimension];
         for &slot in slots {
-            let Some((codes, scale)) = self.get(slot) else {
+            let Some((codes, fine, scale)) = self.row(slot) else {
                 continue;
             };
-            row.iter_mut()
-                .zip(codes)
-                .for_each(|(x, &code)| *x = f32::from(code));
-            best.push(dot(query, &row) * scale, slot);
+            let (first, second) = codes.split_at(fine.len());
+            let (low, high) = values.split_at_mut(fine.len());
+            for ((value, code), nibbles) in low.iter_mut().zip(first).zip(fine) {
+                *value = f32::from(*code) + rest(nibbles & 15);
+            }
+            for ((value, code), nibbles) in high.iter_mut().zip(second).zip(fine) {
+                *value = f32::from(*code) + rest(nibbles >> 4);
+            }
+            best.push(dot(query, &values) * scale, slot);
         }
         best.into_sorted()
             .into_iter()
@@ -241,28 +246,6 @@ fn planes(codes: &[i8]) -> [Vec<u64>; PLANES] {
 fn spread(codes: &[i8]) -> f32 {
     let square: i64 = codes.iter().map(|&x| i64::from(x) * i64::from(x)).sum();
     (2.0 * (square as f64 / codes.len().max(1) as f64).sqrt()).max(1.0) as f32
-}
-
-/// Scores hits by vectors that a caller has in full, and sorts them anew. A slot without one
-/// keeps the score it has.
-#[must_use]
-pub fn rescore<'v>(
-    query: &[f32],
-    hits: &[Scored],
-    k: usize,
-    vector: impl Fn(u32) -> Option<&'v [f32]>,
-) -> Vec<Scored> {
-    let mut best = TopK::new(k);
-    for hit in hits {
-        best.push(
-            vector(hit.slot).map_or(hit.score, |v| dot(query, v)),
-            hit.slot,
-        );
-    }
-    best.into_sorted()
-        .into_iter()
-        .map(|(score, slot)| Scored { slot, score })
-        .collect()
 }
 
 impl Candidates<'_> {

@@ -32,13 +32,22 @@ fn filled(count: u64, dimension: usize) -> VectorSet {
 /// What a search must find: every candidate scored with the unrounded query, sorted.
 fn oracle(set: &VectorSet, query: &[f32], k: usize, slots: impl Iterator<Item = u32>) -> Vec<u32> {
     let score = |slot: u32| {
-        let (codes, scale) = set.get(slot).unwrap();
-        let row: Vec<f32> = codes.iter().map(|&c| f32::from(c)).collect();
-        dot(query, &row) * scale
+        let kept = set.get(slot).unwrap();
+        let nibbles = nibbles(&kept.fine);
+        let values = kept.codes.iter().zip(nibbles);
+        let row: Vec<f32> = values
+            .map(|(&code, n)| f32::from(code) + super::set::rest(n))
+            .collect();
+        dot(query, &row) * kept.scale
     };
     let mut all: Vec<(f32, u32)> = slots.map(|s| (score(s), s)).collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     all.into_iter().take(k).map(|(_, s)| s).collect()
+}
+
+fn nibbles(fine: &[u8]) -> impl Iterator<Item = u8> {
+    let low = fine.iter().map(|byte| byte & 15);
+    low.chain(fine.iter().map(|byte| byte >> 4))
 }
 
 fn slots(hits: &[Scored]) -> Vec<u32> {
@@ -101,7 +110,7 @@ fn a_set_refuses_foreign_vectors() {
 fn memory_stays_small() {
     assert_eq!(
         VectorSet::new(256).unwrap().bytes_per_vector(),
-        256 + 4 + 32
+        256 + 128 + 4 + 32
     );
 }
 
@@ -243,21 +252,19 @@ fn ties_go_to_the_smaller_slot() {
 }
 
 #[test]
-fn removing_and_replacing_keep_the_rest() {
+fn replacing_keeps_the_rest() {
     let mut set = filled(50, 70);
-    let last = set.get(49).map(|(c, s)| (c.to_vec(), s)).unwrap();
-    assert_eq!(set.swap_remove(10), Some(49));
-    assert_eq!(set.get(10), Some((last.0.as_slice(), last.1)));
-    assert_eq!((set.len(), set.swap_remove(49)), (49, None));
-    assert!(set.replace(3, &unit(1234, 70)).unwrap());
-    assert!(!set.replace(49, &unit(1234, 70)).unwrap());
+    let new = quantise(&unit(1234, 70)).unwrap();
+    assert!(set.replace(3, &new).unwrap());
+    assert!(!set.replace(50, &new).unwrap());
+    assert_eq!(set.get(3), Some(new));
     for exact_up_to in [0, 1000] {
         let config = ScanConfig {
             exact_up_to,
             oversample: 0.1,
             ..ScanConfig::default()
         };
-        for (seed, slot) in [(1234, 3), (50, 10), (1, 0)] {
+        for (seed, slot) in [(1234, 3), (50, 49), (1, 0)] {
             let hits = set
                 .search(&unit(seed, 70), 1, Candidates::All, &config)
                 .unwrap();
@@ -267,38 +274,20 @@ fn removing_and_replacing_keep_the_rest() {
 }
 
 #[test]
-fn rescoring_sorts_by_full_vectors() {
-    let hits = [
-        Scored {
-            slot: 0,
-            score: 0.9,
-        },
-        Scored {
-            slot: 1,
-            score: 0.8,
-        },
-        Scored {
-            slot: 2,
-            score: 0.1,
-        },
-    ];
-    let full = [vec![0.5, 0.0], vec![0.7, 0.0]];
-    let again = rescore(&[1.0, 0.0], &hits, 2, |s| {
-        full.get(s as usize).map(Vec::as_slice)
-    });
-    assert_eq!(
-        again,
-        [
-            Scored {
-                slot: 1,
-                score: 0.7
-            },
-            Scored {
-                slot: 0,
-                score: 0.5
-            }
-        ]
-    );
+fn what_is_kept_is_finer_than_int8() {
+    let values = unit(7, 71);
+    let kept = quantise(&values).unwrap();
+    assert_eq!(kept.fine.len(), 36);
+    let again = Quantised::from_bytes(&kept.to_bytes(), 71, kept.scale);
+    assert_eq!(again, kept);
+    let nibbles = nibbles(&kept.fine);
+    for ((value, code), nibble) in values.iter().zip(&kept.codes).zip(nibbles) {
+        let near = (f32::from(*code) + super::set::rest(nibble)) * kept.scale;
+        assert!((value - near).abs() <= kept.scale / 15.0, "{value} {near}");
+    }
+    // Codes without nibbles, as they once were kept, are read as codes.
+    let old = Quantised::from_bytes(&kept.to_bytes()[..71], 71, kept.scale);
+    assert_eq!((old.codes, old.fine.len()), (kept.codes, 36));
 }
 
 #[test]

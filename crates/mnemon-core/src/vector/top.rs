@@ -1,15 +1,16 @@
 //! The k best of many.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 
 /// Keeps the `k` best of what it is shown: greater score first, then smaller id. Memory is
 /// bounded by `k`, and the order of showing does not matter.
 #[derive(Clone, Debug)]
 pub struct TopK<I> {
     k: usize,
-    /// The worst of the kept on top.
-    heap: BinaryHeap<Kept<I>>,
+    /// Up to twice as many: throwing out the worse half at once is cheaper than keeping order.
+    kept: Vec<Kept<I>>,
+    /// Once the worse half was thrown out, the worst of the others stands at `k - 1`.
+    thinned: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,32 +49,41 @@ impl<I: Ord> TopK<I> {
         // A caller may ask for usize::MAX to get everything.
         Self {
             k,
-            heap: BinaryHeap::with_capacity(k.min(1024)),
+            kept: Vec::with_capacity(k.saturating_mul(2).min(1024)),
+            thinned: false,
         }
     }
 
     /// Shows one. A score that is no number is never among the best.
     pub fn push(&mut self, score: f32, id: I) {
-        if score.is_nan() {
+        if score.is_nan() || self.k == 0 {
             return;
         }
         let new = Kept { score, id };
-        if self.heap.len() < self.k {
-            self.heap.push(new);
-        } else if let Some(mut worst) = self.heap.peek_mut()
-            && new < *worst
-        {
-            *worst = new;
+        let bar = self.kept.get(self.k - 1).filter(|_| self.thinned);
+        if bar.is_some_and(|bar| new > *bar) {
+            return;
+        }
+        self.kept.push(new);
+        if self.kept.len() >= self.k.saturating_mul(2) {
+            self.thin();
+        }
+    }
+
+    fn thin(&mut self) {
+        if self.kept.len() > self.k {
+            self.kept.select_nth_unstable(self.k - 1);
+            self.kept.truncate(self.k);
+            self.thinned = true;
         }
     }
 
     /// The best first.
     #[must_use]
-    pub fn into_sorted(self) -> Vec<(f32, I)> {
-        self.heap
-            .into_sorted_vec()
-            .into_iter()
-            .map(|kept| (kept.score, kept.id))
-            .collect()
+    pub fn into_sorted(mut self) -> Vec<(f32, I)> {
+        self.thin();
+        self.kept.sort_unstable();
+        let kept = self.kept.into_iter();
+        kept.map(|kept| (kept.score, kept.id)).collect()
     }
 }

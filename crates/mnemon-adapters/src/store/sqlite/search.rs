@@ -288,10 +288,7 @@ fn vector(row: &Row<'_>, models: &HashMap<i64, ModelId>) -> rusqlite::Result<Opt
     let codes = row.get_ref(16)?.as_blob_or_null()?.unwrap_or_default();
     Ok(Some(StoredVector {
         model: model.clone(),
-        vector: Quantised {
-            codes: codes.iter().map(|code| code.cast_signed()).collect(),
-            scale: row.get::<_, f64>(15)? as f32,
-        },
+        vector: Quantised::from_bytes(codes, model.dimension, row.get::<_, f64>(15)? as f32),
     }))
 }
 

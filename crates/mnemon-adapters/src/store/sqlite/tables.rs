@@ -169,10 +169,7 @@ impl<'a> SqlTables<'a> {
         let FoundBy { terms, vector, .. } = found_by;
         let doc = Doc::of(record);
         let model = vector.as_ref().map(|stored| self.model(&stored.model));
-        let codes: Option<Vec<u8>> = vector.as_ref().map(|stored| {
-            let codes = stored.vector.codes.iter();
-            codes.map(|code| code.cast_unsigned()).collect()
-        });
+        let codes = vector.as_ref().map(|stored| stored.vector.to_bytes());
         let model = model.transpose()?;
         let sql = "INSERT INTO search (key, terms, speaker, tags, model, scale, codes)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";

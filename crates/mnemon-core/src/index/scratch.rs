@@ -1,0 +1,42 @@
+//! A number for each document while a query is answered.
+
+use std::sync::{Mutex, PoisonError};
+
+/// All zeros between queries. Whoever borrows one leaves it so.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// What the words of each document are worth.
+    pub(super) words: Vec<f32>,
+    /// How often the word at hand occurs in each document and its neighbours.
+    pub(super) occurs: Vec<f32>,
+    /// How near each document is.
+    pub(super) near: Vec<f32>,
+}
+
+/// Those that are not in use: to ask the system for so many zeros costs as much as a search.
+#[derive(Debug, Default)]
+pub(super) struct Scratches(Mutex<Vec<Scratch>>);
+
+impl Clone for Scratches {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Scratches {
+    pub(super) fn borrow(&self, docs: usize) -> Scratch {
+        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut scratch = spare.unwrap_or_default();
+        scratch.words.resize(docs, 0.0);
+        scratch.occurs.resize(docs, 0.0);
+        scratch.near.resize(docs, 0.0);
+        scratch
+    }
+
+    pub(super) fn give_back(&self, scratch: Scratch) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(scratch);
+    }
+}
