@@ -11,7 +11,7 @@ use mnemon_core::{
 use serde::Serialize;
 
 use crate::embedding::ask;
-use crate::{Error, Memory};
+use crate::{Error, Records};
 
 /// How many of the best each arm contributes.
 const DEPTH: usize = 200;
@@ -61,7 +61,7 @@ pub struct Hit {
     pub record: Record,
 }
 
-impl Memory {
+impl Records {
     /// The records that answer the query best. Near-copies of a better hit come last.
     pub async fn search(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
