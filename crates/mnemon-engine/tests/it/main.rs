@@ -9,6 +9,7 @@
 )]
 
 mod bad_vectors;
+mod facade;
 mod import;
 mod retries;
 mod undo;
