@@ -50,7 +50,7 @@ pub(super) struct Args {
     /// The type of task, for skills and experience
     #[arg(long, value_name = "NAME")]
     task_type: Option<String>,
-    /// What the metadata of documents must be: {\"lang\":\"vi\"}
+    /// What the metadata of documents must be: {"lang":"vi"}
     #[arg(long = "filter", value_name = "JSON")]
     filter: Option<String>,
 }

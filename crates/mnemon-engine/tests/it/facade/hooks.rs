@@ -38,6 +38,20 @@ fn steps(memory: &Memory) -> Vec<LoggedStep> {
     failed.into_iter().chain(cancelled).chain(done).collect()
 }
 
+/// A server runs them on whichever thread is free.
+#[test]
+fn the_futures_can_be_sent_between_threads() {
+    fn sent<T: Send>(_future: T) {}
+    let (memory, now, node) = (memory(), ctx(), node());
+    let event = super::event(Scope::Profile, json!({"a": 1}));
+    sent(memory.read(&now, &node.query));
+    sent(memory.write(&now, &event));
+    sent(memory.delete_session(&now, "ann", "s1", false));
+    sent(memory.after(&now, &node, NodeOutcome::default()));
+    let clock = || ctx().now;
+    sent(memory.around(&now, clock, &node, |_| async { Ok::<_, String>(1) }));
+}
+
 #[test]
 fn before_reads_and_after_writes() {
     let memory = memory();
