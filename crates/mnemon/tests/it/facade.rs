@@ -2,7 +2,7 @@
 
 use mnemon::config::Config;
 use mnemon::{api, wiring};
-use mnemon_core::{Filter, Scope};
+use mnemon_core::{Ctx, Filter, Owner, Scope};
 use mnemon_engine::{Draft, Memory};
 use serde_json::{Value, json};
 
@@ -278,6 +278,80 @@ async fn tell(memory: &Memory, config: &Config, session: &str, scope: Scope, dat
 }
 
 /// More than a page of messages, what was derived from them, and a session beside it.
+async fn two_sessions(memory: &Memory, config: &Config) {
+    for (session, animal) in [("s1", "quokka"), ("s2", "wombat")] {
+        let messages: Vec<Value> = (0..1500)
+            .map(|n| json!({"role": "user", "content": format!("{animal} number {n}")}))
+            .collect();
+        let said = json!({ "messages": messages });
+        tell(memory, config, session, Scope::Dialog, said).await;
+        let step = json!({"tool": "quokka", "task_type": "zoo", "error": "bitten"});
+        tell(memory, config, session, Scope::Experience, step).await;
+        let saved = json!({"state": {"quokka": 1}});
+        tell(memory, config, session, Scope::State, saved).await;
+    }
+    tell(
+        memory,
+        config,
+        "s1",
+        Scope::Profile,
+        json!({"pet": "quokka"}),
+    )
+    .await;
+    let note = json!({"content": "A quokka is a small kangaroo", "shared": true});
+    tell(memory, config, "s1", Scope::Semantic, note).await;
+    let ctx = wiring::stamp(config).unwrap();
+    let context = memory.dialog().get_context(&ctx, "ann", "s1", 3).await;
+    let turns = context.unwrap().turns;
+    let (said, other) = (&turns[0].messages[0].id, &turns[1].messages[0].id);
+    let book = Draft {
+        id: Some("book".parse().unwrap()),
+        ..Draft::note("The quokka book")
+    };
+    let only = Draft {
+        derived_from: vec![said.clone(), other.clone()],
+        ..Draft::note("quokka lesson of this session only")
+    };
+    let both = Draft {
+        derived_from: vec![said.clone(), "book".parse().unwrap()],
+        ..Draft::note("quokka lesson of the book and the session")
+    };
+    let drafts = vec![book, only, both];
+    memory.records().add(&ctx, drafts, None).await.unwrap();
+}
+
+async fn nothing_is_found(memory: &Memory, ctx: &Ctx, store: &str) {
+    let search = api::search::Request {
+        query: "quokka".to_owned(),
+        limit: 1000,
+        ..api::search::Request::default()
+    };
+    let hits = api::search::run(memory, ctx, search).await.unwrap().hits;
+    for hit in &hits {
+        assert_ne!(hit.record.owner.session.as_deref(), Some("s1"), "{store}");
+        assert!(!hit.record.content.contains("session only"), "{store}");
+    }
+    let kept = hits.iter().filter(|hit| hit.record.owner.session.is_none());
+    assert_eq!(
+        kept.count(),
+        4,
+        "{store}: profile, note, book, and what the book taught"
+    );
+    let owner = Owner {
+        session: Some("s1".to_owned()),
+        ..Owner::default()
+    };
+    let left = api::list::Request {
+        filter: Filter {
+            owner,
+            ..Filter::default()
+        },
+        ..api::list::Request::default()
+    };
+    let left = api::list::run(memory, ctx, left).await.unwrap();
+    assert!(left.records.is_empty(), "{store}");
+}
+
 #[test]
 fn no_store_finds_anything_of_a_forgotten_session() {
     let folder = tempfile::tempdir().unwrap();
@@ -292,53 +366,8 @@ fn no_store_finds_anything_of_a_forgotten_session() {
         let config = Config::for_store(&store);
         runtime.block_on(async {
             let memory = wiring::open(&config).unwrap().memory;
-            for (session, animal) in [("s1", "quokka"), ("s2", "wombat")] {
-                let messages: Vec<Value> = (0..1500)
-                    .map(|n| json!({"role": "user", "content": format!("{animal} number {n}")}))
-                    .collect();
-                let said = json!({ "messages": messages });
-                tell(&memory, &config, session, Scope::Dialog, said).await;
-                let step = json!({"tool": "quokka", "task_type": "zoo", "error": "bitten"});
-                tell(&memory, &config, session, Scope::Experience, step).await;
-                let saved = json!({"state": {"quokka": 1}});
-                tell(&memory, &config, session, Scope::State, saved).await;
-            }
-            tell(
-                &memory,
-                &config,
-                "s1",
-                Scope::Profile,
-                json!({"pet": "quokka"}),
-            )
-            .await;
-            let note = json!({"content": "A quokka is a small kangaroo", "shared": true});
-            tell(&memory, &config, "s1", Scope::Semantic, note).await;
+            two_sessions(&memory, &config).await;
             let ctx = wiring::stamp(&config).unwrap();
-            let context = memory
-                .dialog()
-                .get_context(&ctx, "ann", "s1", 3)
-                .await
-                .unwrap();
-            let said = context.turns[0].messages[0].id.clone();
-            let other = context.turns[1].messages[0].id.clone();
-            let book = Draft {
-                id: Some("book".parse().unwrap()),
-                ..Draft::note("The quokka book")
-            };
-            let only = Draft {
-                derived_from: vec![said.clone(), other],
-                ..Draft::note("quokka lesson of this session only")
-            };
-            let both = Draft {
-                derived_from: vec![said, "book".parse().unwrap()],
-                ..Draft::note("quokka lesson of the book and the session")
-            };
-            memory
-                .records()
-                .add(&ctx, vec![book, only, both], None)
-                .await
-                .unwrap();
-
             let request = api::session_forget::Request {
                 user: "ann".to_owned(),
                 session: "s1".to_owned(),
@@ -348,39 +377,7 @@ fn no_store_finds_anything_of_a_forgotten_session() {
                 .await
                 .unwrap();
             assert_eq!((gone.records, gone.kept), (1503, 1), "{store}");
-
-            let search = api::search::Request {
-                query: "quokka".to_owned(),
-                limit: 1000,
-                ..api::search::Request::default()
-            };
-            let hits = api::search::run(&memory, &ctx, search).await.unwrap().hits;
-            assert!(!hits.is_empty());
-            for hit in &hits {
-                assert_ne!(hit.record.owner.session.as_deref(), Some("s1"), "{store}");
-                assert!(!hit.record.content.contains("session only"), "{store}");
-            }
-            let kept = hits
-                .iter()
-                .filter(|hit| hit.record.owner.session.is_none())
-                .count();
-            assert_eq!(
-                kept, 4,
-                "{store}: profile, note, book, and what the book taught"
-            );
-            let owner = mnemon_core::Owner {
-                session: Some("s1".to_owned()),
-                ..mnemon_core::Owner::default()
-            };
-            let left = api::list::Request {
-                filter: Filter {
-                    owner,
-                    ..Filter::default()
-                },
-                ..api::list::Request::default()
-            };
-            let left = api::list::run(&memory, &ctx, left).await.unwrap();
-            assert!(left.records.is_empty(), "{store}");
+            nothing_is_found(&memory, &ctx, &store).await;
             let again = api::session_forget::run(&memory, &ctx, request)
                 .await
                 .unwrap();

@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 use super::{event, query, write};
 use crate::{all, ctx, memory, wait};
 
+type Spoil = fn(&mut MemoryQuery, &str);
+
 #[test]
 fn a_question_that_cannot_be_answered_says_why() {
     let memory = memory();
     let long = "x".repeat(256);
-    let cases: [(fn(&mut MemoryQuery, &str), &str); 8] = [
+    let cases: [(Spoil, &str); 8] = [
         (|q, _| q.user_id.clear(), "user_id: is empty"),
         (|q, _| q.session_id = " ".to_owned(), "session_id: is empty"),
         (|q, _| q.agent_id.clear(), "agent_id: is empty"),
@@ -71,10 +73,11 @@ fn json_that_is_no_question_says_why() {
     assert!(error.contains("`dreams`"), "{error}");
 }
 
-#[test]
-fn data_that_does_not_fit_its_scope_is_refused_and_nothing_is_written() {
-    let memory = memory();
-    let cases = [
+/// Data in its scope, and what is said about it.
+type Bad = (Scope, Value, &'static str);
+
+fn bad_dialogs() -> Vec<Bad> {
+    vec![
         (
             Scope::Dialog,
             json!({}),
@@ -126,6 +129,11 @@ fn data_that_does_not_fit_its_scope_is_refused_and_nothing_is_written() {
             json!({"text": "x"}),
             "unknown field `text`, expected one of `role`",
         ),
+    ]
+}
+
+fn other_bad_data() -> Vec<Bad> {
+    vec![
         (
             Scope::State,
             json!({}),
@@ -170,7 +178,13 @@ fn data_that_does_not_fit_its_scope_is_refused_and_nothing_is_written() {
             json!({"tool": 3}),
             "does not fit scope experience",
         ),
-    ];
+    ]
+}
+
+#[test]
+fn data_that_does_not_fit_its_scope_is_refused_and_nothing_is_written() {
+    let memory = memory();
+    let cases = [bad_dialogs(), other_bad_data()].concat();
     for (scope, data, expected) in cases {
         let error = write(&memory, scope, data.clone()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{data}: {error}");

@@ -107,7 +107,7 @@ fn what_has_another_source_stays_without_the_session() {
     assert_eq!(names(&memory), ["book", "both", "of-both", "profile"]);
     assert_eq!((gone.records, gone.kept), (5, 3));
     let by_name = |name: &str| all(&memory).into_iter().find(|r| r.id == id(name)).unwrap();
-    assert_eq!(by_name("both").derived_from, [book.clone()]);
+    assert_eq!(by_name("both").derived_from, std::slice::from_ref(&book));
     assert_eq!(by_name("of-both").derived_from, [id("both")]);
     assert!(by_name("profile").derived_from.is_empty());
     // What is left hangs together as before.
@@ -235,7 +235,7 @@ proptest! {
         wait(memory.records().add(&ctx(), drafts.collect(), None)).unwrap();
         forget(&memory);
         // From the session downwards …
-        let mut touched = vec![false; 13];
+        let mut touched = [false; 13];
         touched[10] = true;
         touched[11] = true;
         for _ in 0..13 {
