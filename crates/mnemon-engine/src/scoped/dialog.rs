@@ -12,8 +12,10 @@ use crate::{Draft, Error, Records};
 
 /// How many turns are shown when nobody says.
 pub const LIMIT_TURNS: usize = 20;
-/// Messages that are read in one go.
-const PAGE: usize = 200;
+/// Messages that are read in one go, at the most.
+const PAGE: usize = 500;
+/// Messages that a turn has, as a first guess.
+const PER_TURN: usize = 3;
 
 /// The dialogs of a memory.
 #[derive(Clone, Copy)]
@@ -216,9 +218,11 @@ impl Dialog<'_> {
         owner: &Owner,
         limit: usize,
     ) -> Result<(Vec<Turn>, bool), Error> {
+        // Enough for most conversations, and one to tell whether there is more.
+        let page = limit.saturating_mul(PER_TURN).saturating_add(1).min(PAGE);
         let mut scan = Scan {
             order: Order::Newest,
-            ..Scan::new(within(owner, Kind::Message), PAGE)
+            ..Scan::new(within(owner, Kind::Message), page)
         };
         let mut collected = Turns::new(limit);
         loop {
@@ -229,7 +233,10 @@ impl Dialog<'_> {
                 }
             }
             match page.next {
-                Some(next) => scan.after = Some(next),
+                Some(next) => {
+                    scan.after = Some(next);
+                    scan.limit = PAGE;
+                }
                 None => return Ok((collected.oldest_first(), false)),
             }
         }

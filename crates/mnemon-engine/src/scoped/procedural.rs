@@ -166,15 +166,21 @@ impl Procedural<'_> {
             return Err(Invalid::new("query", what).into());
         }
         let mut found: Vec<FoundSkill> = Vec::new();
-        let tags = task_type.map(|name| vec![tag("task", name)]);
-        for tags in tags.into_iter().chain([Vec::new()]) {
+        let very = task_type.map(|name| skills(vec![tag("task", name)]));
+        for filter in very.into_iter().chain([skills(Vec::new())]) {
+            // A search costs the same for few as for many; asking whether there are any, little.
+            let tagged = !filter.tags.is_empty();
+            if tagged
+                && self
+                    .records
+                    .latest(ctx, filter.clone(), 1)
+                    .await?
+                    .is_empty()
+            {
+                continue;
+            }
             let query = Query {
-                filter: Filter {
-                    scopes: vec![Scope::Procedural],
-                    kinds: vec![Kind::Skill],
-                    tags,
-                    ..Filter::default()
-                },
+                filter,
                 limit: top_k,
                 ..Query::new(text.trim())
             };
@@ -189,6 +195,15 @@ impl Procedural<'_> {
             }
         }
         Ok(found)
+    }
+}
+
+fn skills(tags: Vec<String>) -> Filter {
+    Filter {
+        scopes: vec![Scope::Procedural],
+        kinds: vec![Kind::Skill],
+        tags,
+        ..Filter::default()
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) async fn search(
         return records.search(ctx, &query).await;
     };
     let wanted = query.limit;
-    let mut limit = wanted.saturating_mul(4).saturating_add(16);
+    let mut limit = wanted.saturating_mul(2).saturating_add(4);
     loop {
         limit = limit.min(limits::HITS);
         let more = Query {
