@@ -205,7 +205,6 @@ fn a_session_is_named_in_full() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     /// Of random families exactly those stay that hang on something outside, through whatever
     /// they were derived from; and no source that is gone is named any more.
     #[test]
