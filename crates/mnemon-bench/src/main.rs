@@ -6,6 +6,7 @@
     reason = "a benchmark's output is what it prints"
 )]
 
+mod facade;
 mod measure;
 mod recall;
 mod stores;
@@ -39,11 +40,18 @@ enum What {
         #[arg(long)]
         folder: Option<std::path::PathBuf>,
     },
+    /// Reading one scope, and four at the same time, as the store grows.
+    Facade {
+        /// How many records, one column each.
+        #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
+        sizes: Vec<usize>,
+    },
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match Args::parse().what {
         What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
+        What::Facade { sizes } => facade::run(&sizes),
     }
 }

@@ -12,26 +12,48 @@
 //! # futures::executor::block_on(async {
 //! let memory = Memory::builder(Arc::new(Ram::new()), Ids::new(7)).build();
 //! let ctx = Ctx::new(Tenant::default(), "me", Time::from_millis(1_700_000_000_000)?);
-//! let receipt = memory.add(&ctx, vec![Draft::note("Ann prefers tea")], None).await?;
+//! let receipt = memory.records().add(&ctx, vec![Draft::note("Ann prefers tea")], None).await?;
 //!
-//! let forgotten = memory.forget(&ctx, &[receipt.items[0].id.clone()], None).await?;
-//! memory.undo(&ctx, forgotten.commit.unwrap()).await?;
-//! assert_eq!(memory.stats(&ctx).await?.records(), 1);
+//! let forgotten = memory.records().forget(&ctx, &[receipt.items[0].id.clone()], None).await?;
+//! memory.records().undo(&ctx, forgotten.commit.unwrap()).await?;
+//! assert_eq!(memory.records().stats(&ctx).await?.records(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
 
+mod draft;
 mod embedding;
 mod error;
+mod forgetting;
+mod hooks;
 mod import;
 mod memory;
+mod naming;
+mod payload;
+mod policies;
+mod reading;
 mod records;
 mod retrieve;
+mod scoped;
 mod undo;
+mod writing;
 
+pub use draft::{Draft, Retention};
 pub use embedding::Embedded;
 pub use error::Error;
+pub use forgetting::Forgotten;
+pub use hooks::{Node, NodeOutcome, Ran};
 pub use import::OnConflict;
 pub use memory::{Builder, Memory};
-pub use records::{Draft, Retention};
+pub use payload::{Payload, StatePayload};
+pub use policies::{Applied, MemoryPolicy, PerScope, Policies, Whom};
+pub use reading::{Answer, Failure, MemoryItem, MemoryQuery};
+pub use records::Records;
 pub use retrieve::{Hit, Query};
+pub use scoped::{
+    Content, Dialog, DialogContext, Document, Ended, Experience, FlowState, FoundSkill, Knowledge,
+    LIMIT_STEPS, LIMIT_TURNS, LoggedStep, Place, Procedural, Profile, Said, SalientFact, Semantic,
+    SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList, TaskStatus, TaskStep,
+    ToolSop, Trace, Turn, UserProfile, Utterance,
+};
+pub use writing::MemoryWriteEvent;
