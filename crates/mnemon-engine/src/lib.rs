@@ -21,6 +21,7 @@
 //! # }).unwrap();
 //! ```
 
+mod documents;
 mod embedding;
 mod error;
 mod import;
@@ -29,6 +30,10 @@ mod records;
 mod retrieve;
 mod undo;
 
+pub use documents::{
+    ChunkCounts, Document, DocumentFate, DocumentHit, DocumentQuery, DocumentReceipt, FileStamp,
+    Known, TOP_K,
+};
 pub use embedding::Embedded;
 pub use error::Error;
 pub use import::OnConflict;

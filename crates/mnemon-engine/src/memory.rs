@@ -18,7 +18,7 @@ pub struct Memory {
     /// The model that places new records, then those whose vectors may still be about.
     pub(crate) embedders: Vec<Arc<dyn Embedder>>,
     ids: Ids,
-    retention: Retention,
+    pub(crate) retention: Retention,
 }
 
 /// Puts a [`Memory`] together.
