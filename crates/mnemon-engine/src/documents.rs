@@ -62,6 +62,9 @@ pub struct Document {
     /// The file it was read from.
     #[serde(skip)]
     pub file: Option<FileStamp>,
+    /// Its text was made from something else (HTML, PDF): the lines of its chunks mean nothing.
+    #[serde(skip)]
+    pub converted: bool,
 }
 
 /// What a file was like when it was read, to recognise it without reading it again.
@@ -172,7 +175,8 @@ pub struct DocumentHit {
 impl Memory {
     /// Keeps the documents. One that is there already is replaced in one commit: chunks that say
     /// what they said before are neither written nor embedded again. All are checked before the
-    /// first is written; a commit takes several small ones, and each is whole within one.
+    /// first is written; a commit takes several small ones, and each is whole within one. Should it
+    /// fail halfway, the documents before are there, and adding all of them again is harmless.
     pub async fn add_documents(
         &self,
         ctx: &Ctx,

@@ -15,6 +15,7 @@ mod forget;
 mod get;
 mod history;
 mod import;
+mod ingest;
 mod input;
 mod lines;
 mod list;
@@ -89,6 +90,7 @@ enum Command {
     Stats(stats::Args),
     Export(export::Args),
     Import(import::Args),
+    Ingest(ingest::Args),
     Upkeep(upkeep::Args),
     Reembed(reembed::Args),
     Model(model::Args),
@@ -103,6 +105,7 @@ const EXAMPLES: &str = "Examples:
   mnemon demo                              see what it does, in a temporary folder
   mnemon add \"Ann prefers tea\" --user ann  remember something
   mnemon search what does Ann drink        find it again
+  mnemon ingest docs/                      take in a folder of documents
   mnemon list --user ann                   see what is remembered
   mnemon undo                              take the newest change back";
 
@@ -117,8 +120,19 @@ fn after_help() -> String {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
+    quiet_pdf_panics();
     let args: Vec<OsString> = std::env::args_os().collect();
     run(args, &Environment::of_process())
+}
+
+/// A PDF that makes its reader panic is reported as such; the panic itself is nobody's business.
+fn quiet_pdf_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() != Some(wiring::PDF_THREAD) {
+            usual(panic);
+        }
+    }));
 }
 
 /// The whole command line, for completions and documentation.
@@ -175,6 +189,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Stats(args) => stats::run(args, door).await,
         Command::Export(args) => export::run(args, door).await,
         Command::Import(args) => import::run(args, door).await,
+        Command::Ingest(args) => ingest::run(args, door).await,
         Command::Upkeep(args) => upkeep::run(args, door).await,
         Command::Reembed(args) => reembed::run(args, door).await,
         Command::Model(args) => model::run(args, door).await,

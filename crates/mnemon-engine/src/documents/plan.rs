@@ -26,7 +26,7 @@ pub(super) struct Contents {
     syntax: Syntax,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     file: Option<FileStamp>,
-    /// Each chunk with its first and last line, in order.
+    /// Each chunk with its first and last line, in order; lines that mean nothing are 0.
     chunks: Vec<(Id, usize, usize)>,
 }
 
@@ -41,8 +41,9 @@ impl Contents {
     }
 
     pub(super) fn lines(&self, chunk: &Id) -> Option<(usize, usize)> {
-        let found = self.chunks.iter().find(|(id, _, _)| id == chunk)?;
-        Some((found.1, found.2))
+        let found = self.chunks.iter().find(|(id, _, _)| id == chunk);
+        let lines = found.map(|(_, first, last)| (*first, *last));
+        lines.filter(|(first, _)| *first > 0)
     }
 }
 
@@ -126,7 +127,10 @@ impl<'a> Draft<'a> {
         record.expires = retention.expiry(record.namespace, ctx.now);
         record.created = there.as_ref().map_or(ctx.now, |there| there.created);
         let chunks = chunk_records(ctx, document, &record, &divided, &title);
-        let lines = divided.chunks.iter().map(chunk::Chunk::lines);
+        let lines = divided.chunks.iter().map(|chunk| match document.converted {
+            true => (0, 0),
+            false => chunk.lines(),
+        });
         let places = chunks.iter().zip(lines);
         let contents = Contents {
             title: title.clone(),

@@ -16,6 +16,7 @@ mod config;
 mod docs;
 mod eval;
 mod forgetting;
+mod ingest;
 mod languages;
 mod moving;
 mod sandbox;
