@@ -171,6 +171,24 @@ fn a_pipe_is_not_waited_for() {
     assert!(matches!(found.not_taken[0].why, FileProblem::NotAFile));
 }
 
+/// Even one who may read everything cannot read this.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_cannot_be_read_says_so() {
+    let found = find(&[PathBuf::from("/proc/self/mem")], &[]).unwrap();
+    let why = found.files[0].read().unwrap_err();
+    assert!(matches!(why, FileProblem::Unreadable(_)), "{why}");
+    assert_eq!(why.kind(), ErrorKind::Unavailable);
+}
+
+#[test]
+fn a_tangled_page_is_refused_at_once() {
+    let page = "<div>".repeat(1_000_000);
+    let folder = folder(&[("page.html", page.as_bytes())]);
+    let why = below(folder.path()).files[0].read().unwrap().into_text();
+    assert!(matches!(why, Err(FileProblem::Tangled)));
+}
+
 #[test]
 fn html_is_read_as_markdown() {
     let folder = folder(&[("page.html", b"<title>Tea</title><h2>Milk</h2><p>Never.</p>")]);
