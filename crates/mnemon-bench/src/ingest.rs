@@ -131,7 +131,10 @@ fn page(n: usize) -> String {
                 seed = seed
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);
-                WORDS[(seed >> 33) % WORDS.len()]
+                WORDS
+                    .get((seed >> 33) % WORDS.len())
+                    .copied()
+                    .unwrap_or_default()
             });
             let words: Vec<&str> = words.collect();
             page.push_str(&format!("The {}. ", words.join(" ")));
