@@ -6,39 +6,54 @@ use super::Size;
 use super::outline::{Outline, Section, Strength, line_start, lines, short};
 
 pub(super) fn outline(text: &str, size: Size) -> Outline {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
+    let front = front_matter(text);
     let mut reader = Reader {
         text,
         outline: Outline {
+            title: title_in(front),
             overlaps: true,
             ..Outline::unsectioned()
         },
         depth: 0,
-        collecting: Collecting::Nothing,
+        collecting: None,
         collected: String::new(),
         open: Vec::new(),
     };
-    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
-        reader.read(event, range.start, range.end);
+    let body = text.get(front.len()..).unwrap_or_default();
+    for (event, range) in Parser::new_ext(body, Options::ENABLE_TABLES).into_offset_iter() {
+        reader.read(event, front.len() + range.start, front.len() + range.end);
     }
     let mut outline = reader.outline;
     outline.keep_whole(text, size, Strength::Paragraph);
     outline
 }
 
-/// Whose words are being gathered.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Collecting {
-    Nothing,
-    Heading(u8),
-    FrontMatter,
+/// The lines between `---` and `---` that a text begins with, these two included; empty if it
+/// does not.
+fn front_matter(text: &str) -> &str {
+    let is_rule = |line: &str| line.trim_end() == "---";
+    let mut lines = lines(text);
+    if !lines.next().is_some_and(|(_, first)| is_rule(first)) {
+        return "";
+    }
+    let end = lines.find(|(_, line)| is_rule(line));
+    end.and_then(|(at, line)| text.get(..at + line.len()))
+        .unwrap_or_default()
+}
+
+/// What the line `title: …` says, quotes taken off.
+fn title_in(front: &str) -> Option<String> {
+    let title = front.lines().find_map(|line| line.strip_prefix("title:"))?;
+    let title = short(title.trim().trim_matches(['"', '\'']));
+    Some(title).filter(|title| !title.is_empty())
 }
 
 struct Reader<'a> {
     text: &'a str,
     outline: Outline,
     depth: usize,
-    collecting: Collecting,
+    /// The level of the heading whose words are being gathered.
+    collecting: Option<u8>,
     collected: String,
     /// The headings above, with their levels.
     open: Vec<(u8, String)>,
@@ -57,14 +72,17 @@ impl Reader<'_> {
             }
             Event::End(tag) => {
                 self.depth = self.depth.saturating_sub(1);
-                if self.depth == 0 {
-                    self.finish(tag);
+                if matches!(tag, TagEnd::Heading(_))
+                    && let Some(level) = self.collecting.take()
+                {
+                    let words = short(&std::mem::take(&mut self.collected));
+                    self.heading(level, words);
                 }
             }
-            Event::Text(words) | Event::Code(words) if self.collecting != Collecting::Nothing => {
+            Event::Text(words) | Event::Code(words) if self.collecting.is_some() => {
                 self.collected.push_str(&words);
             }
-            Event::SoftBreak | Event::HardBreak if self.collecting != Collecting::Nothing => {
+            Event::SoftBreak | Event::HardBreak if self.collecting.is_some() => {
                 self.collected.push(' ');
             }
             Event::Rule | Event::Html(_) if self.depth == 0 => {
@@ -76,24 +94,8 @@ impl Reader<'_> {
 
     fn block(&mut self, tag: &Tag<'_>, start: usize, end: usize) {
         let at = line_start(self.text, start);
-        match tag {
-            Tag::Heading { level, .. } => {
-                self.outline.seam(at, Strength::Section);
-                self.collecting = Collecting::Heading(rank(*level));
-                let section = Section {
-                    start: at,
-                    level: rank(*level),
-                    path: Vec::new(),
-                };
-                // Two headings cannot begin on one line; the first section may begin with one.
-                match self.outline.sections.last_mut() {
-                    Some(last) if last.start == at => *last = section,
-                    _ => self.outline.sections.push(section),
-                }
-                return;
-            }
-            Tag::MetadataBlock(_) => self.collecting = Collecting::FrontMatter,
-            _ => {}
+        if let Tag::Heading { level, .. } = tag {
+            return self.section(at, rank(*level));
         }
         self.outline.seam(at, Strength::Paragraph);
         if let Some(last) = self.outline.seams.last_mut().filter(|last| last.at == at) {
@@ -104,6 +106,21 @@ impl Reader<'_> {
             Tag::CodeBlock(_) | Tag::Table(_) | Tag::BlockQuote(_) | Tag::HtmlBlock
         ) {
             self.inner_lines(at, end);
+        }
+    }
+
+    fn section(&mut self, at: usize, level: u8) {
+        self.outline.seam(at, Strength::Section);
+        self.collecting = Some(level);
+        let section = Section {
+            start: at,
+            level,
+            path: Vec::new(),
+        };
+        // Two headings cannot begin on one line; the first section may begin with one.
+        match self.outline.sections.last_mut() {
+            Some(last) if last.start == at => *last = section,
+            _ => self.outline.sections.push(section),
         }
     }
 
@@ -129,16 +146,6 @@ impl Reader<'_> {
         self.outline.seam(line_start(self.text, start), strength);
     }
 
-    fn finish(&mut self, tag: TagEnd) {
-        let words = short(&std::mem::take(&mut self.collected));
-        let collecting = std::mem::replace(&mut self.collecting, Collecting::Nothing);
-        match (tag, collecting) {
-            (TagEnd::Heading(_), Collecting::Heading(level)) => self.heading(level, words),
-            (TagEnd::MetadataBlock(_), _) => self.front_matter(),
-            _ => {}
-        }
-    }
-
     fn heading(&mut self, level: u8, words: String) {
         let first = self.open.is_empty() && self.outline.title.is_none();
         if first && level == 1 && !words.is_empty() {
@@ -150,18 +157,6 @@ impl Reader<'_> {
         if let Some(section) = self.outline.sections.last_mut() {
             section.path = path.filter(|words| !words.is_empty()).collect();
         }
-    }
-
-    /// The line `title: …` of the front matter, quotes taken off.
-    fn front_matter(&mut self) {
-        let title = self
-            .text
-            .lines()
-            .skip(1)
-            .take_while(|line| line.trim() != "---");
-        let title = title.filter_map(|line| line.strip_prefix("title:")).next();
-        let title = title.map(|title| short(title.trim().trim_matches(['"', '\''])));
-        self.outline.title = title.filter(|title| !title.is_empty());
     }
 }
 

@@ -88,6 +88,17 @@ fn underlined_headings_and_front_matter_are_read() {
 }
 
 #[test]
+fn only_the_beginning_is_front_matter() {
+    let words = words(60, 1);
+    let source = format!("# One\n\n{words}\n\n---\n# Two\ntitle: x\n\n---\n\n{words}\n");
+    let divided = divide(&source, Syntax::Markdown, Size::DEFAULT);
+    assert_eq!(divided.title.as_deref(), Some("One"));
+    assert_eq!(divided.chunks[1].headings, ["Two"]);
+    let never_closed = divide("---\ntitle: x\n\n# Real\n", Syntax::Markdown, Size::DEFAULT);
+    assert_eq!(never_closed.title.as_deref(), Some("Real"));
+}
+
+#[test]
 fn what_fits_into_a_chunk_stays_whole() {
     let fence = format!("```rust\n{}```\n", "let a = 1; // some code\n".repeat(50));
     let list = "- an item of a list that is long enough\n".repeat(30);
@@ -290,6 +301,7 @@ fn source() -> impl Strategy<Value = String> {
         1 => "(\n\\| [a-z]{1,9} \\| [a-z]{1,9} \\|){2,6}\n",
         1 => Just("\n> quoted\n> # more\n".to_owned()),
         1 => Just("\n---\n".to_owned()),
+        1 => Just("---\ntitle: x\n---\n".to_owned()),
         1 => Just("\n    indented code\n\tand tabs\n".to_owned()),
         1 => Just("\n<div>\n<p>html\n\n</div>\n".to_owned()),
         1 => "[ァ-ヶ一-龥。、]{0,60}",

@@ -421,6 +421,37 @@ fn a_file_is_recognised_by_its_stamp_once_its_clock_has_ticked() {
 }
 
 #[test]
+fn two_writers_of_one_document_do_not_mix() {
+    let store = Arc::new(Ram::new());
+    let open = |seed| Memory::builder(store.clone(), Ids::new(seed)).build();
+    let version =
+        |writer: usize, round: usize| guide(4).replace("tells", &format!("w{writer}r{round}"));
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let memory = open(writer as u64);
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let documents = vec![document("guide.md", version(writer, round))];
+                    // To give up after several tries is fine; to leave a mixture is not.
+                    if let Err(error) = wait(memory.add_documents(&ctx(), documents)) {
+                        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+                    }
+                }
+            });
+        }
+    });
+    let left = chunks(&open(9));
+    let mark = |chunk: &Record| chunk.content.split("number0 ").nth(1).map(str::to_owned);
+    let marks: Vec<String> = left.iter().filter_map(mark).collect();
+    assert_eq!((left.len(), marks.len()), (4, 1));
+    let word = marks[0].split(' ').next().unwrap();
+    assert!(
+        left.iter().all(|chunk| chunk.content.contains(word)),
+        "{word}: {left:?}"
+    );
+}
+
+#[test]
 fn a_document_is_read_from_json() {
     let json = r#"{"name": "a.md", "content": "tea", "media": "markdown", "tags": ["x"]}"#;
     let document: Document = serde_json::from_str(json).unwrap();
