@@ -2,6 +2,7 @@
 //!
 //! Adapters know ports, not verbs. [`open`] turns a URL into a store; it is the only list of them.
 
+pub mod documents;
 pub mod embed;
 
 mod health;

@@ -7,6 +7,7 @@
 )]
 
 mod facade;
+mod ingest;
 mod measure;
 mod recall;
 mod stores;
@@ -46,11 +47,21 @@ enum What {
         #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
         sizes: Vec<usize>,
     },
+    /// Takes a folder in, then again unchanged, touched and edited.
+    Ingest {
+        /// How many files.
+        #[arg(long, default_value_t = 1000)]
+        files: usize,
+        /// Where the files and the store are made; a temporary folder otherwise.
+        #[arg(long)]
+        folder: Option<std::path::PathBuf>,
+    },
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match Args::parse().what {
         What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
+        What::Ingest { files, folder } => ingest::run(files, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
         What::Facade { sizes } => facade::run(&sizes),
     }

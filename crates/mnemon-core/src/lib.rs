@@ -25,6 +25,7 @@
 //! # }).unwrap();
 //! ```
 
+pub mod chunk;
 pub mod commit;
 pub mod embed;
 pub mod files;

@@ -83,3 +83,10 @@ pub const FILTER_BYTES: usize = 64 * 1024;
 pub const FILTER_DEPTH: usize = 16;
 /// Tests in a condition on metadata.
 pub const FILTER_TESTS: usize = 256;
+/// The text of a document, in bytes of UTF-8.
+pub const DOCUMENT_BYTES: usize = 10 * 1024 * 1024;
+/// Chunks of one document: all of them and the document itself go into one batch, with one
+/// operation that clears away what was there before.
+pub const DOCUMENT_CHUNKS: usize = BATCH_OPS - 2;
+/// Documents that one call may add.
+pub const DOCUMENTS: usize = 10_000;

@@ -47,6 +47,7 @@ mod stop;
 mod tests;
 
 pub(crate) use dates::MONTHS;
+pub(crate) use script::is_unspaced;
 
 pub use analysis::{Analysis, IndexTerm, Kind, QueryTerm, Term};
 

@@ -125,7 +125,7 @@ impl Default for Retention {
 }
 
 impl Retention {
-    fn expiry(self, namespace: Namespace, now: Time) -> Option<Time> {
+    pub(crate) fn expiry(self, namespace: Namespace, now: Time) -> Option<Time> {
         let days = match namespace {
             Namespace::ShortTerm => self.short_term_days,
             Namespace::LongTerm => self.long_term_days,

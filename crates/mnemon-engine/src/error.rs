@@ -28,6 +28,16 @@ pub enum Error {
     NoCommit(u64),
     #[error("commit {commit} cannot be undone: what record {id} was before is not known any more")]
     Lost { commit: u64, id: Id },
+    #[error(
+        "document `{}` has {count} {what}, at most {most} are allowed: split it into several",
+        uri.escape_debug()
+    )]
+    DocumentTooLarge {
+        uri: String,
+        what: &'static str,
+        count: usize,
+        most: usize,
+    },
 }
 
 impl Error {
@@ -40,6 +50,7 @@ impl Error {
             Self::Store(error) => error.kind(),
             Self::Embed(error) => error.kind(),
             Self::TooOften { .. } => ErrorKind::TooOften,
+            Self::DocumentTooLarge { .. } => ErrorKind::TooLarge,
             Self::NoRecord(_) | Self::NoCommit(_) | Self::Lost { .. } => ErrorKind::NotFound,
         }
     }

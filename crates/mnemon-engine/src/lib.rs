@@ -21,6 +21,7 @@
 //! # }).unwrap();
 //! ```
 
+mod documents;
 mod draft;
 mod embedding;
 mod error;
@@ -38,6 +39,10 @@ mod scoped;
 mod undo;
 mod writing;
 
+pub use documents::{
+    ChunkCounts, Document, DocumentFate, DocumentHit, DocumentQuery, DocumentReceipt, FileStamp,
+    Known, TOP_K,
+};
 pub use draft::{Draft, Retention};
 pub use embedding::Embedded;
 pub use error::Error;
@@ -51,9 +56,9 @@ pub use reading::{Answer, Failure, MemoryItem, MemoryQuery};
 pub use records::Records;
 pub use retrieve::{Hit, Query};
 pub use scoped::{
-    Content, Dialog, DialogContext, Document, Ended, Experience, FlowState, FoundSkill, Knowledge,
-    LIMIT_STEPS, LIMIT_TURNS, LoggedStep, Place, Procedural, Profile, Said, SalientFact, Semantic,
-    SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList, TaskStatus, TaskStep,
-    ToolSop, Trace, Turn, UserProfile, Utterance,
+    Content, Dialog, DialogContext, Ended, Experience, FlowState, FoundDocument, FoundSkill,
+    Knowledge, LIMIT_STEPS, LIMIT_TURNS, LoggedStep, Place, Procedural, Profile, Said, SalientFact,
+    Semantic, SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList, TaskStatus,
+    TaskStep, ToolSop, Trace, Turn, UserProfile, Utterance,
 };
 pub use writing::MemoryWriteEvent;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::MemoryPolicy;
 use crate::scoped::{
-    DialogContext, Document, FlowState, FoundSkill, LoggedStep, Task, Trace, Turn,
+    DialogContext, FlowState, FoundDocument, FoundSkill, LoggedStep, Task, Trace, Turn,
 };
 
 /// What one scope has to say.
@@ -16,7 +16,7 @@ pub enum Payload {
     Dialog(DialogContext),
     State(StatePayload),
     Semantic {
-        docs: Vec<Document>,
+        docs: Vec<FoundDocument>,
     },
     Procedural {
         skills: Vec<FoundSkill>,

@@ -15,6 +15,6 @@ pub use dialog::{
 pub use experience::{Ended, Experience, LIMIT_STEPS, LoggedStep, Step, Trace};
 pub use procedural::{FoundSkill, Procedural, Sop, TOP_SKILLS, ToolSop};
 pub use profile::{Profile, UserProfile};
-pub use semantic::{Document, Knowledge, Semantic, TOP_DOCS};
+pub use semantic::{FoundDocument, Knowledge, Semantic, TOP_DOCS};
 pub use state::{FlowState, Place, State, TaskStep};
 pub use tasks::{Task, TaskList, TaskStatus};

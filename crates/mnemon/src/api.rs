@@ -10,6 +10,7 @@ pub mod forget;
 pub mod get;
 pub mod history;
 pub mod import;
+pub mod ingest;
 pub mod list;
 pub mod policy;
 pub mod read;

@@ -15,6 +15,7 @@ mod forget;
 mod get;
 mod history;
 mod import;
+mod ingest;
 mod input;
 mod lines;
 mod list;
@@ -97,6 +98,7 @@ enum Command {
     Write(write::Args),
     Session(session::Args),
     Policy(policy::Args),
+    Ingest(ingest::Args),
     Upkeep(upkeep::Args),
     Reembed(reembed::Args),
     Model(model::Args),
@@ -111,6 +113,7 @@ const EXAMPLES: &str = "Examples:
   mnemon demo                              see what it does, in a temporary folder
   mnemon add \"Ann prefers tea\" --user ann  remember something
   mnemon search what does Ann drink        find it again
+  mnemon ingest docs/                      take in a folder of documents
   mnemon list --user ann                   see what is remembered
   mnemon undo                              take the newest change back";
 
@@ -125,8 +128,19 @@ fn after_help() -> String {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
+    quiet_pdf_panics();
     let args: Vec<OsString> = std::env::args_os().collect();
     run(args, &Environment::of_process())
+}
+
+/// A PDF that makes its reader panic is reported as such; the panic itself is nobody's business.
+fn quiet_pdf_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() != Some(wiring::PDF_THREAD) {
+            usual(panic);
+        }
+    }));
 }
 
 /// The whole command line, for completions and documentation.
@@ -187,6 +201,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Write(args) => write::run(args, door).await,
         Command::Session(args) => session::run(args, door).await,
         Command::Policy(args) => policy::run(args, door),
+        Command::Ingest(args) => ingest::run(args, door).await,
         Command::Upkeep(args) => upkeep::run(args, door).await,
         Command::Reembed(args) => reembed::run(args, door).await,
         Command::Model(args) => model::run(args, door).await,

@@ -46,6 +46,15 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// The rest was taken in, and was told before.
+    #[error("{path} was not taken in: {why}{}", more_paths(*.more))]
+    NotIngested {
+        path: String,
+        why: String,
+        kind: ErrorKind,
+        /// Other paths that were named and not taken in.
+        more: usize,
+    },
     #[error("the output cannot be written")]
     Output(#[source] io::Error),
     #[error("the input cannot be read")]
@@ -77,6 +86,7 @@ impl Error {
             Self::File { source, .. } | Self::Output(source) | Self::Input(source) => {
                 kind_of_io(source)
             }
+            Self::NotIngested { kind, .. } => *kind,
             Self::Unwell { .. } => ErrorKind::Corrupt,
             Self::Internal(_) => ErrorKind::Internal,
         }
@@ -106,6 +116,14 @@ fn list(ids: &[Id]) -> String {
     match ids.len().saturating_sub(NAMED) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+fn more_paths(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => "; nor was another path".to_owned(),
+        _ => format!("; nor were {more} other paths"),
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod conformance;
 mod crash;
+mod documents;
 mod full_disk;
 mod jsonl;
 mod kit;

@@ -44,6 +44,11 @@ impl Script {
     }
 }
 
+/// Whether the character belongs to a script that is written without spaces, or to Hangul.
+pub(crate) fn is_unspaced(c: char) -> bool {
+    Script::of(c).is_some()
+}
+
 /// What a character of a word is worth beside the word: it finds another inflection or another
 /// cut, and much that is not meant.
 const CHARACTER_WEIGHT: f32 = 0.2;

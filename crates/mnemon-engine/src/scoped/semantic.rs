@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::visible;
-use crate::{Draft, Error, Hit, Query, Records};
+use crate::{Document, DocumentReceipt, Draft, Error, Hit, Query, Records};
 
 /// How many documents are found when nobody says.
 pub const TOP_DOCS: usize = 5;
@@ -45,7 +45,7 @@ pub struct Knowledge {
 
 /// Something known that answers a query.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Document {
+pub struct FoundDocument {
     pub id: Id,
     pub score: f64,
     pub kind: Kind,
@@ -61,7 +61,7 @@ pub struct Document {
     pub metadata: Map<String, Value>,
 }
 
-impl From<Hit> for Document {
+impl From<Hit> for FoundDocument {
     fn from(hit: Hit) -> Self {
         let record = hit.record;
         Self {
@@ -86,7 +86,7 @@ impl Semantic<'_> {
         query: &str,
         filters: Filter,
         top_k: usize,
-    ) -> Result<Vec<Document>, Error> {
+    ) -> Result<Vec<FoundDocument>, Error> {
         self.search_for(ctx, None, query, filters, top_k).await
     }
 
@@ -98,7 +98,7 @@ impl Semantic<'_> {
         query: &str,
         filters: Filter,
         top_k: usize,
-    ) -> Result<Vec<Document>, Error> {
+    ) -> Result<Vec<FoundDocument>, Error> {
         let query = Query {
             filter: Filter {
                 scopes: vec![Scope::Semantic],
@@ -108,7 +108,17 @@ impl Semantic<'_> {
             ..Query::new(query)
         };
         let hits = visible::search(self.records, ctx, user, query).await?;
-        Ok(hits.into_iter().map(Document::from).collect())
+        Ok(hits.into_iter().map(FoundDocument::from).collect())
+    }
+
+    /// Takes in documents, cut into chunks that are found by themselves. One that was there before
+    /// is replaced; what it still says is neither written nor embedded again.
+    pub async fn add_documents(
+        &self,
+        ctx: &Ctx,
+        documents: Vec<Document>,
+    ) -> Result<Vec<DocumentReceipt>, Error> {
+        self.records.add_documents(ctx, documents).await
     }
 
     /// Remembers something. It belongs to no session, so it outlives the one it came from.

@@ -9,6 +9,7 @@
 )]
 
 mod bad_vectors;
+mod documents;
 mod facade;
 mod import;
 mod retries;

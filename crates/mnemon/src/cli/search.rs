@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use console::style;
 use mnemon_core::rank::{Parts, Recipe};
 use mnemon_core::text::{index_terms, query_terms};
-use mnemon_core::{Invalid, Record};
+use mnemon_core::{Invalid, Kind, Record};
 use mnemon_engine::Hit;
 
 use super::door::Door;
@@ -129,8 +129,12 @@ fn content(
         }
         return Ok(());
     }
-    let head = record.summary.as_deref().unwrap_or(&record.content);
-    let line = text::cut(head, door.out.width.saturating_sub(INDENT.len()));
+    let head = match (&record.summary, record.kind) {
+        // A chunk's summary says where it stands, not what it says.
+        (Some(place), Kind::Chunk) => format!("{place}: {}", record.content),
+        (summary, _) => summary.as_ref().unwrap_or(&record.content).clone(),
+    };
+    let line = text::cut(&head, door.out.width.saturating_sub(INDENT.len()));
     door.out
         .line(format!("{INDENT}{}", highlight(&line, words)))
 }

@@ -17,6 +17,7 @@ mod docs;
 mod eval;
 mod facade;
 mod forgetting;
+mod ingest;
 mod languages;
 mod moving;
 mod planner;

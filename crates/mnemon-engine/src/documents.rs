@@ -1,0 +1,440 @@
+//! Documents: texts that are kept in chunks, so that the part that answers is found.
+//!
+//! A document is one record of [`Kind::Document`] (its title, where it comes from, and the list of
+//! its chunks with their lines) and one record of [`Kind::Chunk`] for each chunk, derived from it.
+//! A chunk is named by the document and by what it says, not by where it stands: when text is put
+//! in before it, the list changes and the chunk does not, so it keeps its vector.
+//!
+//! A document is written whole, in one commit, or not at all. Forgetting it forgets its chunks.
+
+mod plan;
+
+use std::collections::{HashMap, HashSet};
+
+use mnemon_core::chunk::Syntax;
+use mnemon_core::{
+    Batch, Ctx, Filter, Grant, Id, Invalid, Kind, Op, Origin, Owner, Record, Right, StoreError,
+    Time, limits,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Error, Hit, Query, Records};
+use plan::{Contents, Planned};
+
+/// How many chunks a search for documents finds when nobody says.
+pub const TOP_K: usize = 5;
+/// Operations after which a commit takes no further document.
+const COMMIT_OPS: usize = 1000;
+/// Bytes after which a commit takes no further document.
+const COMMIT_BYTES: usize = 4 * 1024 * 1024;
+/// How often a commit is planned anew because somebody else changed the same document.
+const ATTEMPTS: usize = 4;
+
+/// A text to be kept in chunks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Document {
+    /// A name of the caller's choice; otherwise it follows from `uri` and `owner`, so that adding
+    /// the same document again replaces it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Id>,
+    /// Where it comes from: a path, an address, a name. May be left out where there is an `id`.
+    #[serde(alias = "name", alias = "source")]
+    pub uri: String,
+    /// What it is called; otherwise what it calls itself, or the last part of its `uri`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(alias = "content")]
+    pub text: String,
+    /// By which rules it is cut; otherwise those that its `uri` suggests.
+    #[serde(skip_serializing_if = "Option::is_none", alias = "media")]
+    pub syntax: Option<Syntax>,
+    #[serde(skip_serializing_if = "Owner::is_empty")]
+    pub owner: Owner,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Each chunk carries it, too, so that filters find chunks by it.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// The file it was read from.
+    #[serde(skip)]
+    pub file: Option<FileStamp>,
+    /// Its text was made from something else (HTML, PDF): the lines of its chunks mean nothing.
+    #[serde(skip)]
+    pub converted: bool,
+}
+
+/// What a file was like when it was read, to recognise it without reading it again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileStamp {
+    pub bytes: u64,
+    pub modified: Time,
+    /// When it was looked at.
+    pub read: Time,
+    /// Of its bytes as they are on disk.
+    pub digest: String,
+}
+
+/// A clock that ticks in larger steps may show a file unchanged that was written twice within one.
+const TICK_MS: i64 = 2000;
+
+impl FileStamp {
+    /// Whether a file of this size and time must be the same one. One that was changed just before
+    /// it was read may have been changed again within the same tick of the file system's clock.
+    #[must_use]
+    pub fn vouches_for(&self, bytes: u64, modified: Time) -> bool {
+        let settled = self.modified.plus_millis(TICK_MS) <= self.read;
+        settled && self.bytes == bytes && self.modified == modified
+    }
+}
+
+/// What became of a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DocumentReceipt {
+    pub id: Id,
+    pub uri: String,
+    pub title: String,
+    pub fate: DocumentFate,
+    pub chunks: ChunkCounts,
+    /// The commit that undo takes back; other documents may be in it, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<u64>,
+}
+
+/// What became of a document as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DocumentFate {
+    Added,
+    Replaced,
+    Unchanged,
+}
+
+/// What became of its chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct ChunkCounts {
+    /// Written, because they are new or what they carry has changed.
+    pub added: usize,
+    /// Left as they were, vectors included.
+    pub kept: usize,
+    pub removed: usize,
+}
+
+/// A document that is there already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    pub id: Id,
+    pub file: Option<FileStamp>,
+    pub chunks: usize,
+    pub title: String,
+    /// Whether it would be cut and labelled the same way now, so that only its text can differ.
+    pub same_frame: bool,
+}
+
+/// A search for chunks of documents.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DocumentQuery {
+    #[serde(alias = "query")]
+    pub text: String,
+    /// Which chunks; its kinds are not looked at.
+    pub filter: Filter,
+    /// At most this many, and never more than [`limits::HITS`].
+    #[serde(alias = "top_k")]
+    pub limit: usize,
+}
+
+impl Default for DocumentQuery {
+    fn default() -> Self {
+        Self {
+            text: String::new(),
+            filter: Filter::default(),
+            limit: TOP_K,
+        }
+    }
+}
+
+/// A chunk that was found, and where it stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DocumentHit {
+    pub document: Id,
+    pub title: String,
+    pub uri: String,
+    pub headings: Vec<String>,
+    /// First and last, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<(usize, usize)>,
+    #[serde(flatten)]
+    pub hit: Hit,
+}
+
+impl Records {
+    /// Keeps the documents. One that is there already is replaced in one commit: chunks that say
+    /// what they said before are neither written nor embedded again. All are checked before the
+    /// first is written; a commit takes several small ones, and each is whole within one. Should it
+    /// fail halfway, the documents before are there, and adding all of them again is harmless.
+    pub async fn add_documents(
+        &self,
+        ctx: &Ctx,
+        documents: Vec<Document>,
+    ) -> Result<Vec<DocumentReceipt>, Error> {
+        let grant = self.policy.check(ctx, Right::Write)?;
+        check_all(&documents)?;
+        let mut receipts = Vec::with_capacity(documents.len());
+        let mut rest = documents.as_slice();
+        while !rest.is_empty() {
+            let (group, behind) = rest.split_at(group_length(rest));
+            receipts.extend(self.add_group(ctx, &grant, group).await?);
+            rest = behind;
+        }
+        Ok(receipts)
+    }
+
+    /// Adds documents that go into few commits; plans again when somebody was faster.
+    async fn add_group(
+        &self,
+        ctx: &Ctx,
+        grant: &Grant,
+        group: &[Document],
+    ) -> Result<Vec<DocumentReceipt>, Error> {
+        let mut done: Vec<DocumentReceipt> = Vec::with_capacity(group.len());
+        let mut attempt = 1;
+        while done.len() < group.len() {
+            let open = group.get(done.len()..).unwrap_or_default();
+            let mut planned = self
+                .plan_all(ctx, grant, open)
+                .await?
+                .into_iter()
+                .peekable();
+            while planned.peek().is_some() {
+                let commit = next_commit(&mut planned);
+                match self.apply_planned(grant, commit).await {
+                    Ok(receipts) => done.extend(receipts),
+                    Err(Error::Store(StoreError::Conflict { .. })) if attempt < ATTEMPTS => {
+                        attempt += 1;
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    async fn plan_all(
+        &self,
+        ctx: &Ctx,
+        grant: &Grant,
+        documents: &[Document],
+    ) -> Result<Vec<Planned>, Error> {
+        let there = self.documents_there(grant, documents).await?;
+        let mut planned = Vec::with_capacity(documents.len());
+        for (document, there) in documents.iter().zip(there) {
+            if let Some(there) = &there
+                && let Some(unchanged) = plan::unchanged(document, there)
+            {
+                planned.push(unchanged);
+                continue;
+            }
+            let draft = plan::Draft::of(ctx, document, there, self.retention)?;
+            let mut kept: HashMap<Id, Record> = HashMap::new();
+            for ids in draft.may_be_kept().chunks(limits::PAGE) {
+                let found = self.store.get(grant, ids).await?.into_iter().flatten();
+                kept.extend(found.map(|record| (record.id.clone(), record)));
+            }
+            planned.push(draft.settle(&kept)?);
+        }
+        Ok(planned)
+    }
+
+    async fn apply_planned(
+        &self,
+        grant: &Grant,
+        planned: Vec<Planned>,
+    ) -> Result<Vec<DocumentReceipt>, Error> {
+        let mut ops: Vec<Op> = Vec::new();
+        let mut receipts = Vec::with_capacity(planned.len());
+        for document in planned {
+            ops.extend(document.ops);
+            receipts.push(document.receipt);
+        }
+        if ops.is_empty() {
+            return Ok(receipts);
+        }
+        let batch = self.placed(Batch::from(ops)).await;
+        let receipt = self.store.apply(grant, batch).await?;
+        for document in &mut receipts {
+            if document.fate != DocumentFate::Unchanged {
+                document.commit = receipt.commit;
+            }
+        }
+        Ok(receipts)
+    }
+
+    /// The records of the documents that are there already.
+    async fn documents_there(
+        &self,
+        grant: &Grant,
+        documents: &[Document],
+    ) -> Result<Vec<Option<Record>>, Error> {
+        let ids: Vec<Id> = documents.iter().map(Document::id).collect();
+        let mut there = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(limits::PAGE) {
+            there.extend(self.store.get(grant, ids).await?);
+        }
+        Ok(there)
+    }
+
+    /// What is known of these documents. Their texts are not looked at and may be left out.
+    pub async fn known_documents(
+        &self,
+        ctx: &Ctx,
+        documents: &[Document],
+    ) -> Result<Vec<Option<Known>>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        let there = self.documents_there(&grant, documents).await?;
+        let known = documents.iter().zip(there);
+        Ok(known
+            .map(|(document, record)| plan::known(document, &record?))
+            .collect())
+    }
+
+    /// The chunks that answer the query best, with the documents they stand in.
+    pub async fn search_documents(
+        &self,
+        ctx: &Ctx,
+        query: &DocumentQuery,
+    ) -> Result<Vec<DocumentHit>, Error> {
+        let filter = Filter {
+            kinds: vec![Kind::Chunk],
+            ..query.filter.clone()
+        };
+        let query = Query {
+            filter,
+            limit: query.limit,
+            ..Query::new(&query.text)
+        };
+        let hits = self.search(ctx, &query).await?;
+        let sources = hits
+            .iter()
+            .filter_map(|hit| hit.record.derived_from.first());
+        let sources: HashSet<Id> = sources.cloned().collect();
+        let sources: Vec<Id> = sources.into_iter().collect();
+        let records = self.get(ctx, &sources).await?.into_iter().flatten();
+        let documents: HashMap<Id, Record> = records.map(|r| (r.id.clone(), r)).collect();
+        // A chunk whose document went in the meantime goes with it.
+        let located = hits.into_iter().filter_map(|hit| {
+            let document = documents.get(hit.record.derived_from.first()?)?;
+            Some(locate(document, hit))
+        });
+        Ok(located.collect())
+    }
+}
+
+impl Document {
+    /// Its id: the given one, or one that follows from where it comes from and whose it is.
+    #[must_use]
+    pub fn id(&self) -> Id {
+        self.id.clone().unwrap_or_else(|| plan::document_id(self))
+    }
+
+    fn uri(&self) -> &str {
+        match (&self.id, self.uri.is_empty()) {
+            (Some(id), true) => id.as_str(),
+            _ => &self.uri,
+        }
+    }
+
+    /// Whether it would be accepted, but for what only cutting it tells.
+    pub fn check(&self) -> Result<(), Error> {
+        let wrong = |what: &str| Invalid::new(self.field("text"), what.to_owned());
+        if self.uri().trim().is_empty() {
+            let what = "is empty; say where the document comes from, or give it an id";
+            return Err(Invalid::new("document: uri", what).into());
+        }
+        if self.text.len() > limits::DOCUMENT_BYTES {
+            return Err(Error::DocumentTooLarge {
+                uri: self.uri().to_owned(),
+                what: "bytes of text",
+                count: self.text.len(),
+                most: limits::DOCUMENT_BYTES,
+            });
+        }
+        if self.text.trim().is_empty() {
+            return Err(wrong("is empty; there is nothing to remember").into());
+        }
+        if self.text.contains('\0') {
+            return Err(wrong("holds a NUL byte; is this a binary file?").into());
+        }
+        Ok(())
+    }
+
+    /// The name of a field, with the document that it is of.
+    fn field(&self, field: &str) -> String {
+        format!("document `{}`: {field}", self.uri().escape_debug())
+    }
+}
+
+fn check_all(documents: &[Document]) -> Result<(), Error> {
+    if documents.len() > limits::DOCUMENTS {
+        return Err(StoreError::TooLarge {
+            what: "documents in one call",
+            count: documents.len(),
+            most: limits::DOCUMENTS,
+        }
+        .into());
+    }
+    let mut seen = HashSet::new();
+    for document in documents {
+        document.check()?;
+        if !seen.insert(document.id()) {
+            let what = "comes twice in one call; which of the two is meant?";
+            return Err(Invalid::new(document.field("id"), what).into());
+        }
+    }
+    Ok(())
+}
+
+/// How many of the documents are planned together: their texts are held in memory twice.
+fn group_length(documents: &[Document]) -> usize {
+    let mut bytes = 0;
+    let fitting = documents.iter().take_while(|document| {
+        bytes += document.text.len();
+        bytes <= COMMIT_BYTES
+    });
+    fitting.count().clamp(1, limits::PAGE)
+}
+
+/// As many documents as go into one commit; at least one.
+fn next_commit(planned: &mut std::iter::Peekable<std::vec::IntoIter<Planned>>) -> Vec<Planned> {
+    let mut commit: Vec<Planned> = planned.next().into_iter().collect();
+    let mut ops: usize = commit.iter().map(|first| first.ops.len()).sum();
+    let mut bytes: usize = commit.iter().map(|first| first.bytes).sum();
+    while let Some(next) = planned
+        .next_if(|next| ops + next.ops.len() <= COMMIT_OPS && bytes + next.bytes <= COMMIT_BYTES)
+    {
+        ops += next.ops.len();
+        bytes += next.bytes;
+        commit.push(next);
+    }
+    commit
+}
+
+fn locate(document: &Record, hit: Hit) -> DocumentHit {
+    let contents = Contents::of(document);
+    let title = contents.as_ref().map(|contents| contents.title.clone());
+    let lines = contents.and_then(|contents| contents.lines(&hit.record.id));
+    let uri = document.source.clone().unwrap_or_default();
+    DocumentHit {
+        document: document.id.clone(),
+        title: title.unwrap_or_else(|| uri.clone()),
+        uri,
+        headings: plan::headings(&hit.record),
+        lines,
+        hit,
+    }
+}
