@@ -154,6 +154,22 @@ impl<'a> Chooser<'a> {
             self.fill_floor(&by_worth, section, floor);
         }
         self.fill(&by_worth);
+        // Each round takes something that ranks below what it was a copy of, so it ends.
+        while self.settle(&by_worth) {}
+    }
+
+    /// Looks again at what was left out for an original that has itself gone since. Whether
+    /// something was taken.
+    fn settle(&mut self, by_worth: &[usize]) -> bool {
+        let mut changed = false;
+        for at in by_worth.iter().copied() {
+            if matches!(self.fates.get(at), Some(Fate::Left(Why::Duplicate { .. }))) {
+                self.set(at, Fate::Open);
+                self.consider(at, None);
+                changed |= matches!(self.fates.get(at), Some(Fate::Taken(..)));
+            }
+        }
+        changed
     }
 
     fn material(&self, at: usize) -> Option<&'a Material> {
@@ -397,7 +413,21 @@ impl<'a> Chooser<'a> {
                 self.give_back(at, Fate::Left(Why::NoRoom));
             }
         }
+        self.disown();
         freed > 0
+    }
+
+    /// What was left out for an original that is not there any more has lost its reason.
+    fn disown(&mut self) {
+        for at in 0..self.fates.len() {
+            if matches!(self.fates.get(at), Some(Fate::Left(Why::Duplicate { .. }))) {
+                let why = match self.taken_copy(at) {
+                    Some(of) => Why::Duplicate { of },
+                    None => Why::NoRoom,
+                };
+                self.set(at, Fate::Left(why));
+            }
+        }
     }
 
     /// The tokens that are not used.

@@ -148,8 +148,12 @@ fn the_best_for_its_tokens_goes_in_first() {
     };
     assert_eq!(taken(90), ["good"]);
     assert_eq!(taken(150), ["fair", "good"]);
-    assert_eq!(taken(1000), ["fair", "good", "long"]);
-    assert_eq!(taken(2000), ["fair", "good", "long", "poor"]);
+    // Once all fits, all is taken.
+    assert_eq!(taken(5000), ["fair", "good", "long", "poor"]);
+    for taken in (20..2000).map(taken) {
+        let has = |name: &str| taken.iter().any(|id| id == name);
+        assert!(has("good") || !has("fair"), "{taken:?}");
+    }
 }
 
 fn shares(list: &[(Section, usize, Option<usize>)], tokens: usize) -> Budget {
