@@ -150,7 +150,7 @@ fn the_best_for_its_tokens_goes_in_first() {
     assert_eq!(taken(150), ["fair", "good"]);
     // Once all fits, all is taken.
     assert_eq!(taken(5000), ["fair", "good", "long", "poor"]);
-    for taken in (20..2000).map(taken) {
+    for taken in (20..2000).step_by(13).map(taken) {
         let has = |name: &str| taken.iter().any(|id| id == name);
         assert!(has("good") || !has("fair"), "{taken:?}");
     }
@@ -359,7 +359,7 @@ fn what_is_said_twice_is_written_once() {
         ["p", "t001", "t002", "t003", "part", "more"]
     );
     assert_eq!(*why(&compiled, "same"), Why::Duplicate { of: id("p") });
-    assert_eq!(*why(&compiled, "said"), Why::Duplicate { of: id("t003") });
+    assert_eq!(*why(&compiled, "said"), Why::Duplicate { of: id("t002") });
 }
 
 #[test]
