@@ -124,6 +124,7 @@ async fn one(size: usize, place: &Path, table: &mut Table) -> Outcome<()> {
     let store = mnemon_adapters::open(&url)?.store;
     let memory = memory(store, &embedder);
     memory
+        .records()
         .search(
             &ctx,
             &Query::new(queries.first().cloned().unwrap_or_default()),
@@ -142,7 +143,7 @@ async fn one(size: usize, place: &Path, table: &mut Table) -> Outcome<()> {
                 ..Query::new(text.as_str())
             };
             let start = Instant::now();
-            black_box(memory.search(&ctx, &query).await?);
+            black_box(memory.records().search(&ctx, &query).await?);
             times.push(start.elapsed());
         }
         let times = Times::from(times);

@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Denied,
     /// A stated limit is exceeded.
     TooLarge,
+    /// It comes too often; the message says when it may come again.
+    TooOften,
     /// The disk (or the quota) is full; nothing was written.
     Full,
     /// Others hold it; trying again later can help.
@@ -39,12 +41,13 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, for tables and their tests.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Invalid,
         Self::NotFound,
         Self::Conflict,
         Self::Denied,
         Self::TooLarge,
+        Self::TooOften,
         Self::Full,
         Self::Busy,
         Self::Corrupt,

@@ -24,6 +24,15 @@ impl Id {
     }
 }
 
+impl Id {
+    /// The id that stands for a digest: the same one for the same digest, for records of which
+    /// there is one of its sort (a user's profile, a session's summary).
+    #[must_use]
+    pub fn from_digest(digest: [u8; 16]) -> Self {
+        uuid::Builder::from_custom_bytes(digest).into_uuid().into()
+    }
+}
+
 impl From<uuid::Uuid> for Id {
     fn from(uuid: uuid::Uuid) -> Self {
         Self(uuid.to_string())
@@ -131,6 +140,14 @@ mod tests {
         let (one, two) = (Ids::new(1), Ids::new(2));
         let ours: std::collections::HashSet<Id> = (0..10_000).map(|_| one.next(now)).collect();
         assert!((0..10_000).all(|_| !ours.contains(&two.next(now))));
+    }
+
+    #[test]
+    fn a_digest_has_one_id() {
+        let id = Id::from_digest([7; 16]);
+        assert_eq!(id, Id::from_digest([7; 16]));
+        assert_ne!(id, Id::from_digest([8; 16]));
+        assert_eq!(&id.as_str()[14..15], "8", "a UUID that no clock made");
     }
 
     #[test]

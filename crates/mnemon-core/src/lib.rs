@@ -30,6 +30,7 @@ pub mod commit;
 pub mod embed;
 pub mod files;
 pub mod index;
+pub mod json;
 pub mod limits;
 pub mod llm;
 pub mod longterm;

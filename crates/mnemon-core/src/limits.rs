@@ -41,6 +41,36 @@ pub const CHANGES: usize = 1000;
 pub const EXPIRED_PER_WRITE: usize = 8;
 /// Nesting of JSON in body and metadata.
 pub const JSON_DEPTH: usize = 100;
+/// Turns of a conversation that one answer shows.
+pub const TURNS: usize = 1000;
+/// Messages of a conversation that are read for one answer.
+pub const CONTEXT_MESSAGES: usize = 5000;
+/// Salient facts of a session that one answer shows.
+pub const FACTS: usize = 50;
+/// Tasks of one flow in one session.
+pub const TASKS: usize = 500;
+/// What one task may wait for.
+pub const TASK_DEPENDENCIES: usize = 100;
+/// The name of a task, a step or a tool, in characters.
+pub const TASK_CHARS: usize = 255;
+/// The type of a task, and a trace id, in characters: each becomes part of a tag.
+pub const TASK_TYPE_CHARS: usize = 80;
+/// Steps of a skill.
+pub const SKILL_STEPS: usize = 100;
+/// When a skill is of use, in bytes.
+pub const USE_WHEN_BYTES: usize = 10_000;
+/// Steps or traces of experience that one answer shows.
+pub const STEPS: usize = 1000;
+/// Steps that are read for one answer of traces.
+pub const TRACE_STEPS: usize = 5000;
+/// What a wrapped node gave back, in bytes of JSON; more is cut.
+pub const STEP_OUTPUT_BYTES: usize = 256 * 1024;
+/// Who may write how often: counters kept in memory.
+pub const RATE_COUNTERS: usize = 10_000;
+/// Records that one session may have and still be forgotten in one go.
+pub const SESSION_RECORDS: usize = 1_000_000;
+/// How often a change is tried again when others change the same record at the same time.
+pub const CHANGE_TRIES: usize = 16;
 /// Speakers that a question may name.
 pub const SPEAKERS: usize = 1000;
 /// A query, in bytes of UTF-8.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use expr::Expr;
 
-use crate::{Invalid, Kind, Namespace, Owner, Record, Scope, Time, limits};
+use crate::{Id, Invalid, Kind, Namespace, Owner, Record, Scope, Time, limits};
 
 /// Which records are meant. Every condition that is given must hold; within a list one suffices.
 ///
@@ -32,6 +32,9 @@ pub struct Filter {
     /// What their metadata must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Expr>,
+    /// Made from at least one of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub derived_from: Vec<Id>,
 }
 
 impl Filter {
@@ -52,6 +55,12 @@ impl Filter {
             && self.since.is_none_or(|since| record.created >= since)
             && self.until.is_none_or(|until| record.created < until)
             && self.matches_metadata(record)
+            && self.matches_sources(record)
+    }
+
+    fn matches_sources(&self, record: &Record) -> bool {
+        let mut sources = record.derived_from.iter();
+        self.derived_from.is_empty() || sources.any(|source| self.derived_from.contains(source))
     }
 
     fn matches_metadata(&self, record: &Record) -> bool {
@@ -73,7 +82,8 @@ impl Filter {
     #[must_use]
     pub fn needs_records(&self) -> bool {
         let owner = self.owner.flow.is_some() || self.owner.node.is_some();
-        owner || self.source.is_some() || self.metadata.is_some()
+        let links = !self.derived_from.is_empty();
+        owner || links || self.source.is_some() || self.metadata.is_some()
     }
 
     /// Whether nothing is asked for, so that every record is meant.
@@ -241,6 +251,10 @@ mod tests {
             },
             Filter {
                 metadata: Some(r#"{"lang":"vi"}"#.parse().unwrap()),
+                ..Filter::default()
+            },
+            Filter {
+                derived_from: vec!["m1".parse().unwrap()],
                 ..Filter::default()
             },
         ];

@@ -40,7 +40,7 @@ pub struct Embedding {
     pub vector: Vec<f32>,
 }
 
-/// What to look for.
+/// What to look for. A probe with neither words nor a place finds the newest that its filter means.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Probe {
     pub filter: Filter,

@@ -5,7 +5,7 @@ use mnemon_core::vector::{VectorError, normalise};
 use mnemon_core::{Ctx, Embedding, Id, Record, Right, limits};
 use serde::Serialize;
 
-use crate::{Error, Memory};
+use crate::{Error, Records};
 
 /// Records whose vectors are made in one go.
 const BATCH: usize = 256;
@@ -23,7 +23,7 @@ pub struct Embedded {
     pub reached: u64,
 }
 
-impl Memory {
+impl Records {
     /// Vectors for records about to be written. A write never fails because of its vectors: what
     /// has none is found by its words, and upkeep tries again.
     pub(crate) async fn vectors(&self, records: &[&Record]) -> Vec<(Id, Embedding)> {

@@ -1,7 +1,7 @@
 //! Why the engine did not do what it was asked.
 
 use mnemon_core::embed::EmbedError;
-use mnemon_core::{Denied, ErrorKind, Id, Invalid, StoreError};
+use mnemon_core::{Denied, ErrorKind, Id, Invalid, Scope, StoreError, Time};
 
 /// Every error of the engine, with the one it came from.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,14 @@ pub enum Error {
     Store(#[from] StoreError),
     #[error(transparent)]
     Embed(#[from] EmbedError),
+    #[error(
+        "{scope} takes at most {per_minute} writes a minute from this agent; the next one is taken from {retry} on"
+    )]
+    TooOften {
+        scope: Scope,
+        per_minute: u64,
+        retry: Time,
+    },
     #[error("there is no record {0}")]
     NoRecord(Id),
     #[error("there is no commit {0} to undo; it was purged, has expired, or never was")]
@@ -31,6 +39,7 @@ impl Error {
             Self::Denied(_) => ErrorKind::Denied,
             Self::Store(error) => error.kind(),
             Self::Embed(error) => error.kind(),
+            Self::TooOften { .. } => ErrorKind::TooOften,
             Self::NoRecord(_) | Self::NoCommit(_) | Self::Lost { .. } => ErrorKind::NotFound,
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use mnemon_core::{Batch, Ctx, Expect, Fate, Id, Op, Outcome, Receipt, Record, Right, limits};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Memory};
+use crate::{Error, Records};
 
 /// What to do with a record whose id is taken by a different one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub enum OnConflict {
     Replace,
 }
 
-impl Memory {
+impl Records {
     /// Writes the records under the ids, times and links they come with, into the caller's tenant.
     /// One that is already there unchanged is a duplicate, so an import can be run again.
     pub async fn import(

@@ -12,15 +12,16 @@
 //! # futures::executor::block_on(async {
 //! let memory = Memory::builder(Arc::new(Ram::new()), Ids::new(7)).build();
 //! let ctx = Ctx::new(Tenant::default(), "me", Time::from_millis(1_700_000_000_000)?);
-//! let receipt = memory.add(&ctx, vec![Draft::note("Ann prefers tea")], None).await?;
+//! let receipt = memory.records().add(&ctx, vec![Draft::note("Ann prefers tea")], None).await?;
 //!
-//! let forgotten = memory.forget(&ctx, &[receipt.items[0].id.clone()], None).await?;
-//! memory.undo(&ctx, forgotten.commit.unwrap()).await?;
-//! assert_eq!(memory.stats(&ctx).await?.records(), 1);
+//! let forgotten = memory.records().forget(&ctx, &[receipt.items[0].id.clone()], None).await?;
+//! memory.records().undo(&ctx, forgotten.commit.unwrap()).await?;
+//! assert_eq!(memory.records().stats(&ctx).await?.records(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
 
+mod draft;
 mod embedding;
 mod error;
 mod import;
@@ -29,9 +30,10 @@ mod records;
 mod retrieve;
 mod undo;
 
+pub use draft::{Draft, Retention};
 pub use embedding::Embedded;
 pub use error::Error;
 pub use import::OnConflict;
 pub use memory::{Builder, Memory};
-pub use records::{Draft, Retention};
+pub use records::Records;
 pub use retrieve::{Hit, Query};

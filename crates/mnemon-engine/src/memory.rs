@@ -1,36 +1,35 @@
-//! The memory: the verbs over one store.
+//! The memory: one door to six scopes, each on a store of its own or all on one.
 
 use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
-use mnemon_core::{
-    Batch, Capabilities, Change, Changes, Ctx, Expect, Id, Ids, Invalid, Op, Page, Policy, Receipt,
-    Record, Right, Scan, Store, Tally, Upkept,
-};
+use mnemon_core::{Ids, Policy, Scope, Store};
 
-use crate::records::{check_alive, intent};
-use crate::{Draft, Error, Retention};
+use crate::{Records, Retention};
 
-/// A memory over one store, under one policy.
+/// What an agent talks to. It knows which store keeps which scope.
 pub struct Memory {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) policy: Policy,
-    /// The model that places new records, then those whose vectors may still be about.
-    pub(crate) embedders: Vec<Arc<dyn Embedder>>,
-    ids: Ids,
-    retention: Retention,
+    records: Arc<Records>,
+    /// One for each scope, in the order of [`Scope::ALL`]; scopes on the same store share one.
+    scopes: Vec<Arc<Records>>,
 }
 
 /// Puts a [`Memory`] together.
 pub struct Builder {
-    memory: Memory,
+    store: Arc<dyn Store>,
+    ids: Arc<Ids>,
+    policy: Policy,
+    retention: Retention,
+    embedders: Vec<Arc<dyn Embedder>>,
+    /// Scopes that have a store of their own.
+    apart: Vec<(Scope, Arc<dyn Store>)>,
 }
 
 impl Builder {
     /// Who may do what, and how much is kept.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
-        self.memory.policy = policy;
+        self.policy = policy;
         self
     }
 
@@ -38,143 +37,118 @@ impl Builder {
     /// records; the others find what they placed before the model was changed.
     #[must_use]
     pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
-        self.memory.embedders.push(embedder);
+        self.embedders.push(embedder);
         self
     }
 
     /// How long records are kept.
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
-        self.memory.retention = retention;
+        self.retention = retention;
         self
+    }
+
+    /// Keeps one scope on a store of its own.
+    #[must_use]
+    pub fn scope(mut self, scope: Scope, store: Arc<dyn Store>) -> Self {
+        self.apart.push((scope, store));
+        self
+    }
+
+    /// Keeps what was said on a store of its own.
+    #[must_use]
+    pub fn dialog(self, store: Arc<dyn Store>) -> Self {
+        self.scope(Scope::Dialog, store)
+    }
+
+    /// Keeps states and tasks on a store of their own.
+    #[must_use]
+    pub fn state(self, store: Arc<dyn Store>) -> Self {
+        self.scope(Scope::State, store)
+    }
+
+    /// Keeps what is known on a store of its own.
+    #[must_use]
+    pub fn semantic(self, store: Arc<dyn Store>) -> Self {
+        self.scope(Scope::Semantic, store)
+    }
+
+    /// Keeps skills on a store of their own.
+    #[must_use]
+    pub fn procedural(self, store: Arc<dyn Store>) -> Self {
+        self.scope(Scope::Procedural, store)
+    }
+
+    /// Keeps profiles on a store of their own.
+    #[must_use]
+    pub fn profile(self, store: Arc<dyn Store>) -> Self {
+        self.scope(Scope::Profile, store)
+    }
+
+    /// Keeps what was tried on a store of its own.
+    #[must_use]
+    pub fn experience(self, store: Arc<dyn Store>) -> Self {
+        self.scope(Scope::Experience, store)
     }
 
     /// The memory.
     #[must_use]
     pub fn build(self) -> Memory {
-        self.memory
+        let records = Arc::new(self.over(self.store.clone()));
+        let mut backends = vec![records.clone()];
+        let scopes = Scope::ALL.iter().map(|scope| {
+            let own = self.apart.iter().rev().find(|(apart, _)| apart == scope);
+            let Some((_, store)) = own else {
+                return records.clone();
+            };
+            if let Some(known) = backends.iter().find(|one| Arc::ptr_eq(&one.store, store)) {
+                return known.clone();
+            }
+            let fresh = Arc::new(self.over(store.clone()));
+            backends.push(fresh.clone());
+            fresh
+        });
+        Memory {
+            scopes: scopes.collect(),
+            records,
+        }
+    }
+
+    fn over(&self, store: Arc<dyn Store>) -> Records {
+        Records {
+            store,
+            policy: self.policy.clone(),
+            embedders: self.embedders.clone(),
+            ids: self.ids.clone(),
+            retention: self.retention,
+        }
     }
 }
 
 impl Memory {
-    /// A memory over this store, with fresh ids from there.
+    /// A memory over this store, with fresh ids from there. Every scope is kept on it unless the
+    /// builder is told otherwise.
     #[must_use]
     pub fn builder(store: Arc<dyn Store>, ids: Ids) -> Builder {
         Builder {
-            memory: Self {
-                store,
-                ids,
-                embedders: Vec::new(),
-                policy: Policy::default(),
-                retention: Retention::default(),
-            },
+            store,
+            ids: Arc::new(ids),
+            policy: Policy::default(),
+            retention: Retention::default(),
+            embedders: Vec::new(),
+            apart: Vec::new(),
         }
     }
 
-    /// What the store can do.
+    /// The records of the store that was given first.
     #[must_use]
-    pub fn capabilities(&self) -> Capabilities {
-        self.store.capabilities()
+    pub fn records(&self) -> &Records {
+        &self.records
     }
 
-    /// Remembers the drafts, all or none. With a key a retry is harmless.
-    pub async fn add(
-        &self,
-        ctx: &Ctx,
-        drafts: Vec<Draft>,
-        key: Option<&str>,
-    ) -> Result<Receipt, Error> {
-        let grant = self.policy.check(ctx, Right::Write)?;
-        let key = key.map(|key| intent(key, &drafts)).transpose()?;
-        let ops = drafts.into_iter().map(|draft| {
-            let record = draft.into_record(ctx, &self.ids, self.retention);
-            check_alive(&record, ctx)?;
-            Ok(Op::append(record))
-        });
-        let ops: Vec<Op> = ops.collect::<Result<_, Invalid>>()?;
-        let batch = self.placed(Batch::from(ops).with_key(key)).await;
-        Ok(self.store.apply(&grant, batch).await?)
-    }
-
-    /// The batch with vectors for the records that it puts.
-    pub(crate) async fn placed(&self, mut batch: Batch) -> Batch {
-        let puts: Vec<&Record> = batch
-            .ops
-            .iter()
-            .filter_map(|op| match op {
-                Op::Put { record, .. } => Some(record.as_ref()),
-                _ => None,
-            })
-            .collect();
-        batch.vectors = self.vectors(&puts).await;
-        batch
-    }
-
-    /// Replaces a record by a changed version of itself; refused if somebody changed it meanwhile.
-    pub async fn update(&self, ctx: &Ctx, mut record: Record) -> Result<Receipt, Error> {
-        let grant = self.policy.check(ctx, Right::Write)?;
-        let expect = Expect::Version(record.version);
-        record.updated = ctx.now;
-        let batch = self.placed(Batch::of(Op::put_if(record, expect))).await;
-        Ok(self.store.apply(&grant, batch).await?)
-    }
-
-    /// The records with these ids; `None` where there is none.
-    pub async fn get(&self, ctx: &Ctx, ids: &[Id]) -> Result<Vec<Option<Record>>, Error> {
-        let grant = self.policy.check(ctx, Right::Read)?;
-        Ok(self.store.get(&grant, ids).await?)
-    }
-
-    /// A page of records.
-    pub async fn list(&self, ctx: &Ctx, scan: &Scan) -> Result<Page, Error> {
-        let grant = self.policy.check(ctx, Right::Read)?;
-        Ok(self.store.scan(&grant, scan).await?)
-    }
-
-    /// Takes the records and all that was derived from them out of sight; undo brings them back.
-    pub async fn forget(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
-        let ops = ids.iter().cloned().map(Op::delete).collect();
-        self.remove(ctx, ids, ops, Right::Write, key).await
-    }
-
-    /// Erases the records, all that was derived from them, and their history, for good.
-    pub async fn purge(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
-        let ops = ids.iter().cloned().map(|id| Op::Purge { id }).collect();
-        self.remove(ctx, ids, ops, Right::Purge, key).await
-    }
-
-    async fn remove(
-        &self,
-        ctx: &Ctx,
-        ids: &[Id],
-        ops: Vec<Op>,
-        right: Right,
-        key: Option<&str>,
-    ) -> Result<Receipt, Error> {
-        let grant = self.policy.check(ctx, right)?;
-        let purge = right == Right::Purge;
-        let key = key
-            .map(|key| intent(key, &("remove", purge, ids)))
-            .transpose()?;
-        let batch = Batch::from(ops).with_key(key);
-        Ok(self.store.apply(&grant, batch).await?)
-    }
-
-    /// What was changed, newest first.
-    pub async fn history(&self, ctx: &Ctx, changes: &Changes) -> Result<Vec<Change>, Error> {
-        let grant = self.policy.check(ctx, Right::Read)?;
-        Ok(self.store.changes(&grant, changes).await?)
-    }
-
-    /// How much there is.
-    pub async fn stats(&self, ctx: &Ctx) -> Result<Tally, Error> {
-        let grant = self.policy.check(ctx, Right::Read)?;
-        Ok(self.store.tally(&grant).await?)
-    }
-
-    /// Does at most `limit` pieces of the housekeeping that is due.
-    pub async fn upkeep(&self, ctx: &Ctx, limit: usize) -> Result<Upkept, Error> {
-        let grant = self.policy.check(ctx, Right::Write)?;
-        Ok(self.store.upkeep(&grant, limit).await?)
+    /// The records of the store that keeps this scope.
+    #[must_use]
+    pub fn records_of(&self, scope: Scope) -> &Records {
+        self.scopes.get(scope as usize).unwrap_or(&self.records)
     }
 }

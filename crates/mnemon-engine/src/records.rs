@@ -1,146 +1,131 @@
-//! From what a caller says to a record.
+//! The verbs over one store.
 
+use std::sync::Arc;
+
+use mnemon_core::embed::Embedder;
 use mnemon_core::{
-    Ctx, Id, IdempotencyKey, Ids, Invalid, Kind, Namespace, Origin, Owner, Record, Scope, Time,
+    Batch, Capabilities, Change, Changes, Ctx, Expect, Id, Ids, Invalid, Op, Page, Policy, Receipt,
+    Record, Right, Scan, Store, Tally, Upkept,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
-/// Something to remember, as the caller says it. What it leaves out gets the usual value.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Draft {
-    /// A name of the caller's choice; a fresh one otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<Id>,
-    pub content: String,
-    #[serde(skip_serializing_if = "Owner::is_empty")]
-    pub owner: Owner,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scope: Option<Scope>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Kind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<Namespace>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<Value>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Origin>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub importance: Option<f64>,
-    /// When it was said, if not now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub created: Option<Time>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires: Option<Time>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub valid_from: Option<Time>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub valid_to: Option<Time>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub derived_from: Vec<Id>,
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
+use crate::draft::{check_alive, intent};
+use crate::{Draft, Error, Retention};
+
+/// Everything that is remembered in one store, under one policy.
+pub struct Records {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) policy: Policy,
+    /// The model that places new records, then those whose vectors may still be about.
+    pub(crate) embedders: Vec<Arc<dyn Embedder>>,
+    pub(crate) ids: Arc<Ids>,
+    pub(crate) retention: Retention,
 }
 
-impl Draft {
-    /// A note.
-    pub fn note(content: impl Into<String>) -> Self {
-        Self {
-            content: content.into(),
-            ..Self::default()
-        }
+impl Records {
+    /// What the store can do.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
     }
 
-    /// Whether it would be accepted, before anything is written: every rule of a record.
-    pub fn check(&self, ctx: &Ctx) -> Result<(), Invalid> {
-        let record = self
-            .clone()
-            .into_record(ctx, &Ids::new(0), Retention::default());
-        check_alive(&record, ctx)?;
-        record.check()
+    /// Remembers the drafts, all or none. With a key a retry is harmless.
+    pub async fn add(
+        &self,
+        ctx: &Ctx,
+        drafts: Vec<Draft>,
+        key: Option<&str>,
+    ) -> Result<Receipt, Error> {
+        let grant = self.policy.check(ctx, Right::Write)?;
+        let key = key.map(|key| intent(key, &drafts)).transpose()?;
+        let ops = drafts.into_iter().map(|draft| {
+            let record = draft.into_record(ctx, &self.ids, self.retention);
+            check_alive(&record, ctx)?;
+            Ok(Op::append(record))
+        });
+        let ops: Vec<Op> = ops.collect::<Result<_, Invalid>>()?;
+        let batch = self.placed(Batch::from(ops).with_key(key)).await;
+        Ok(self.store.apply(&grant, batch).await?)
     }
 
-    pub(crate) fn into_record(self, ctx: &Ctx, ids: &Ids, retention: Retention) -> Record {
-        let id = self.id.unwrap_or_else(|| ids.next(ctx.now));
-        let kind = self.kind.unwrap_or(Kind::Note);
-        let plain = Record::new(id, ctx, kind, self.content);
-        let namespace = self.namespace.unwrap_or(plain.namespace);
-        Record {
-            owner: self.owner,
-            scope: self.scope.unwrap_or(plain.scope),
-            namespace,
-            summary: self.summary,
-            body: self.body,
-            tags: self.tags,
-            source: self.source,
-            origin: self.origin.unwrap_or(plain.origin),
-            importance: self.importance.unwrap_or(plain.importance),
-            created: self.created.unwrap_or(ctx.now),
-            expires: self
-                .expires
-                .or_else(|| retention.expiry(namespace, ctx.now)),
-            valid_from: self.valid_from,
-            valid_to: self.valid_to,
-            derived_from: self.derived_from,
-            metadata: self.metadata,
-            ..plain
-        }
+    /// The batch with vectors for the records that it puts.
+    pub(crate) async fn placed(&self, mut batch: Batch) -> Batch {
+        let puts: Vec<&Record> = batch
+            .ops
+            .iter()
+            .filter_map(|op| match op {
+                Op::Put { record, .. } => Some(record.as_ref()),
+                _ => None,
+            })
+            .collect();
+        batch.vectors = self.vectors(&puts).await;
+        batch
     }
-}
 
-/// A record that has already expired would be acknowledged and never seen.
-pub(crate) fn check_alive(record: &Record, ctx: &Ctx) -> Result<(), Invalid> {
-    if record.is_live(ctx.now) {
-        return Ok(());
+    /// Replaces a record by a changed version of itself; refused if somebody changed it meanwhile.
+    pub async fn update(&self, ctx: &Ctx, mut record: Record) -> Result<Receipt, Error> {
+        let grant = self.policy.check(ctx, Right::Write)?;
+        let expect = Expect::Version(record.version);
+        record.updated = ctx.now;
+        let batch = self.placed(Batch::of(Op::put_if(record, expect))).await;
+        Ok(self.store.apply(&grant, batch).await?)
     }
-    let expired = record.expires.map(|at| at.to_string()).unwrap_or_default();
-    Err(Invalid::new(
-        "expires",
-        format!("is {expired}, which has passed; leave it out or name a time to come"),
-    ))
-}
 
-/// How many days records are kept, by namespace; `None` keeps them until they are forgotten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
-    pub short_term_days: Option<i64>,
-    pub long_term_days: Option<i64>,
-}
-
-impl Default for Retention {
-    /// Two weeks and ten years.
-    fn default() -> Self {
-        Self {
-            short_term_days: Some(14),
-            long_term_days: Some(3650),
-        }
+    /// The records with these ids; `None` where there is none.
+    pub async fn get(&self, ctx: &Ctx, ids: &[Id]) -> Result<Vec<Option<Record>>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        Ok(self.store.get(&grant, ids).await?)
     }
-}
 
-impl Retention {
-    fn expiry(self, namespace: Namespace, now: Time) -> Option<Time> {
-        let days = match namespace {
-            Namespace::ShortTerm => self.short_term_days,
-            Namespace::LongTerm => self.long_term_days,
-        };
-        days.map(|days| now.plus_days(days))
+    /// A page of records.
+    pub async fn list(&self, ctx: &Ctx, scan: &Scan) -> Result<Page, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        Ok(self.store.scan(&grant, scan).await?)
     }
-}
 
-/// The key with a digest of what the caller wants, ids and times that we make up left out: a retry
-/// has the same digest, another wish under the same key has not.
-pub(crate) fn intent(name: &str, wish: &impl Serialize) -> Result<IdempotencyKey, Invalid> {
-    let wish =
-        serde_json::to_vec(wish).map_err(|error| Invalid::new("request", error.to_string()))?;
-    Ok(IdempotencyKey {
-        name: name.to_owned(),
-        digest: blake3::hash(&wish).to_hex().to_string(),
-    })
+    /// Takes the records and all that was derived from them out of sight; undo brings them back.
+    pub async fn forget(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
+        let ops = ids.iter().cloned().map(Op::delete).collect();
+        self.remove(ctx, ids, ops, Right::Write, key).await
+    }
+
+    /// Erases the records, all that was derived from them, and their history, for good.
+    pub async fn purge(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
+        let ops = ids.iter().cloned().map(|id| Op::Purge { id }).collect();
+        self.remove(ctx, ids, ops, Right::Purge, key).await
+    }
+
+    async fn remove(
+        &self,
+        ctx: &Ctx,
+        ids: &[Id],
+        ops: Vec<Op>,
+        right: Right,
+        key: Option<&str>,
+    ) -> Result<Receipt, Error> {
+        let grant = self.policy.check(ctx, right)?;
+        let purge = right == Right::Purge;
+        let key = key
+            .map(|key| intent(key, &("remove", purge, ids)))
+            .transpose()?;
+        let batch = Batch::from(ops).with_key(key);
+        Ok(self.store.apply(&grant, batch).await?)
+    }
+
+    /// What was changed, newest first.
+    pub async fn history(&self, ctx: &Ctx, changes: &Changes) -> Result<Vec<Change>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        Ok(self.store.changes(&grant, changes).await?)
+    }
+
+    /// How much there is.
+    pub async fn stats(&self, ctx: &Ctx) -> Result<Tally, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        Ok(self.store.tally(&grant).await?)
+    }
+
+    /// Does at most `limit` pieces of the housekeeping that is due.
+    pub async fn upkeep(&self, ctx: &Ctx, limit: usize) -> Result<Upkept, Error> {
+        let grant = self.policy.check(ctx, Right::Write)?;
+        Ok(self.store.upkeep(&grant, limit).await?)
+    }
 }

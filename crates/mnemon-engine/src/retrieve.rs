@@ -11,7 +11,7 @@ use mnemon_core::{
 use serde::Serialize;
 
 use crate::embedding::ask;
-use crate::{Error, Memory};
+use crate::{Error, Records};
 
 /// How many of the best each arm contributes.
 const DEPTH: usize = 200;
@@ -61,7 +61,7 @@ pub struct Hit {
     pub record: Record,
 }
 
-impl Memory {
+impl Records {
     /// The records that answer the query best. Near-copies of a better hit come last.
     pub async fn search(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
@@ -82,6 +82,10 @@ impl Memory {
         let speakers = self.store.speakers(&grant).await?;
         let question = Question::read(&query.text, &speakers);
         let probe = self.probe(query, &question).await;
+        if probe.terms.is_empty() && probe.vectors.is_empty() {
+            // Nothing but words that mean nothing: that is no wish for the newest.
+            return Ok(Vec::new());
+        }
         let candidates = self.store.find(&grant, &probe).await?;
         let ranked = rank::rank(&candidates, query.recipe, &question, ctx.now);
         let hits = self.fetch(&grant, ranked, query).await?;
@@ -93,6 +97,30 @@ impl Memory {
             }
         }
         Ok(hits)
+    }
+
+    /// The newest records that the filter means, newest first. Unlike a list it finds tags by the
+    /// index, so that it reads no more than it returns.
+    pub async fn latest(
+        &self,
+        ctx: &Ctx,
+        filter: Filter,
+        limit: usize,
+    ) -> Result<Vec<Record>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        let probe = Probe {
+            filter,
+            depth: limit,
+            ..Probe::default()
+        };
+        let found = self.store.find(&grant, &probe).await?;
+        let ids: Vec<Id> = found.into_iter().map(|candidate| candidate.id).collect();
+        let mut records = Vec::with_capacity(ids.len());
+        for page in ids.chunks(limits::PAGE) {
+            let page = self.store.get(&grant, page).await?.into_iter().flatten();
+            records.extend(page.filter(|record| probe.filter.matches(record)));
+        }
+        Ok(records)
     }
 
     /// What the stores are asked. An embedder that fails costs the meaning arm, not the search.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use mnemon_core::{Batch, Change, Changes, Ctx, Expect, Grant, Id, Op, Receipt, Right, limits};
 
-use crate::{Error, Memory};
+use crate::{Error, Records};
 
-impl Memory {
+impl Records {
     /// Takes a commit back: what it wrote goes, what it changed or deleted is as it was. Refused
     /// when a record was changed again since. Undoing the undo does it again.
     pub async fn undo(&self, ctx: &Ctx, commit: u64) -> Result<Receipt, Error> {

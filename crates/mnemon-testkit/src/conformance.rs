@@ -44,6 +44,7 @@ macro_rules! conformance {
                     what_is_written_is_found_and_what_is_gone_is_not
                     nobody_finds_anothers_records
                     vectors_are_found_by_the_model_that_made_them
+                    a_probe_that_says_nothing_finds_the_newest
                 }
                 paging {
                     orders_are_as_named
@@ -129,6 +130,7 @@ macro_rules! conformance {
                     a_batch_may_delete_what_it_cascades_to
                     the_nearest_fall_first
                     a_cascade_has_a_limit
+                    what_was_made_from_a_record_is_listed
                 }
                 purging {
                     a_purge_leaves_no_trace

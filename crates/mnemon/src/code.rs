@@ -55,6 +55,12 @@ pub const fn of(kind: ErrorKind) -> Code {
             "check the permissions of the store's files, and the tenant",
         ),
         ErrorKind::TooLarge => code(6, 413, -32013, "send less at once, in several parts"),
+        ErrorKind::TooOften => code(
+            14,
+            429,
+            -32016,
+            "wait until the time in the message, or allow more: `mnemon policy show FLOW`",
+        ),
         ErrorKind::Full => code(
             7,
             507,
@@ -110,6 +116,7 @@ pub const fn word(kind: ErrorKind) -> &'static str {
         ErrorKind::Conflict => "conflict",
         ErrorKind::Denied => "denied",
         ErrorKind::TooLarge => "too-large",
+        ErrorKind::TooOften => "too-often",
         ErrorKind::Full => "full",
         ErrorKind::Busy => "busy",
         ErrorKind::Corrupt => "corrupt",

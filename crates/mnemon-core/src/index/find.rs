@@ -26,6 +26,9 @@ impl Index {
         now: Time,
         within: Option<&HashSet<u64>>,
     ) -> Result<Vec<Candidate>, VectorError> {
+        if probe.terms.is_empty() && probe.vectors.is_empty() {
+            return Ok(self.newest(&probe.filter, now, within, probe.depth));
+        }
         let mask = self.mask(&probe.filter, within);
         let (words, matched) = self.words(&probe.terms, now);
         let mut found: BTreeSet<u32> = BTreeSet::new();
@@ -65,17 +68,22 @@ impl Index {
             .collect())
     }
 
-    /// The newest documents that a probe may find, for a query that says nothing.
-    #[must_use]
-    pub fn newest(&self, filter: &Filter, now: Time, most: usize) -> Vec<Candidate> {
-        let mask = self.mask(filter, None);
-        let mut docs: Vec<(i64, u32)> = (0..self.docs.len() as u32)
+    /// The newest documents that a probe may find, for a query that says nothing: newest first.
+    fn newest(
+        &self,
+        filter: &Filter,
+        now: Time,
+        within: Option<&HashSet<u64>>,
+        most: usize,
+    ) -> Vec<Candidate> {
+        let mask = self.mask(filter, within);
+        let mut docs: Vec<(i64, u64, u32)> = (0..self.docs.len() as u32)
             .filter(|doc| self.may(*doc, &mask, now))
-            .map(|doc| (self.docs.created(doc), doc))
+            .map(|doc| (self.docs.created(doc), self.docs.seq(doc), doc))
             .collect();
         docs.sort_unstable_by(|a, b| b.cmp(a));
         let docs = docs.into_iter().take(most);
-        docs.filter_map(|(_, doc)| self.describe(doc)).collect()
+        docs.filter_map(|(.., doc)| self.describe(doc)).collect()
     }
 
     fn may(&self, doc: u32, mask: &Option<Mask>, now: Time) -> bool {

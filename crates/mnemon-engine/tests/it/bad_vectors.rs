@@ -22,7 +22,7 @@ fn found(memory: &Memory, recipe: Recipe) -> Vec<String> {
         recipe,
         ..Query::new("green tea")
     };
-    let hits = wait(memory.search(&ctx(), &query)).unwrap();
+    let hits = wait(memory.records().search(&ctx(), &query)).unwrap();
     hits.into_iter().map(|hit| hit.record.content).collect()
 }
 
@@ -33,7 +33,7 @@ fn a_write_succeeds_and_is_found_by_words() {
         let model = bad.model().clone();
         let memory = memory(&store, Arc::new(bad));
         let drafts = vec![Draft::note("Ann drinks green tea"), Draft::note("Bob")];
-        wait(memory.add(&ctx(), drafts, None)).unwrap();
+        wait(memory.records().add(&ctx(), drafts, None)).unwrap();
         assert_eq!(
             found(&memory, Recipe::Hybrid),
             ["Ann drinks green tea"],
@@ -44,7 +44,7 @@ fn a_write_succeeds_and_is_found_by_words() {
         let lacking = wait(store.lacking(&grant, &model, 0, 10)).unwrap();
         assert_eq!(lacking.len(), 2, "{mischief:?} was stored");
         // Upkeep either says what is wrong or finds nothing to do; it stores nothing.
-        if let Ok(done) = wait(memory.embed_missing(&ctx(), 10)) {
+        if let Ok(done) = wait(memory.records().embed_missing(&ctx(), 10)) {
             assert_eq!((done.embedded, mischief), (0, Mischief::Zeros));
         }
         assert_eq!(found(&memory, Recipe::Hybrid).len(), 1, "{mischief:?}");
@@ -57,17 +57,29 @@ fn the_vectors_of_a_good_one_stay() {
         let store = Arc::new(Ram::new());
         let good = Arc::new(HashEmbedder::default());
         let before = memory(&store, good.clone());
-        wait(before.add(&ctx(), vec![Draft::note("Ann drinks green tea")], None)).unwrap();
+        wait(
+            before
+                .records()
+                .add(&ctx(), vec![Draft::note("Ann drinks green tea")], None),
+        )
+        .unwrap();
         let after = Memory::builder(store.clone(), Ids::new(8))
             .embedder(Arc::new(BadEmbedder::new(mischief)))
             .embedder(good)
             .build();
-        wait(after.add(&ctx(), vec![Draft::note("Bob drinks tea")], None)).unwrap();
+        wait(
+            after
+                .records()
+                .add(&ctx(), vec![Draft::note("Bob drinks tea")], None),
+        )
+        .unwrap();
         assert_eq!(found(&after, Recipe::Hybrid).len(), 2, "{mischief:?}");
         assert_eq!(found(&after, Recipe::Meaning), ["Ann drinks green tea"]);
         // When the embedder is well again, what it missed is made up for.
         assert_eq!(
-            wait(before.embed_missing(&ctx(), 10)).unwrap().embedded,
+            wait(before.records().embed_missing(&ctx(), 10))
+                .unwrap()
+                .embedded,
             1,
             "{mischief:?}"
         );

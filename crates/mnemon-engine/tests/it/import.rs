@@ -8,7 +8,7 @@ use crate::{all, contents, ctx, memory, named, wait};
 fn exported() -> Vec<Record> {
     let elsewhere = memory();
     let drafts = vec![named("a", "tea"), named("b", "rice")];
-    wait(elsewhere.add(&ctx(), drafts, None)).unwrap();
+    wait(elsewhere.records().add(&ctx(), drafts, None)).unwrap();
     all(&elsewhere)
 }
 
@@ -16,7 +16,12 @@ fn exported() -> Vec<Record> {
 fn an_import_can_be_run_again() {
     let memory = memory();
     for round in 0..2 {
-        let receipt = wait(memory.import(&ctx(), exported(), OnConflict::Fail)).unwrap();
+        let receipt = wait(
+            memory
+                .records()
+                .import(&ctx(), exported(), OnConflict::Fail),
+        )
+        .unwrap();
         let fresh = receipt
             .items
             .iter()
@@ -36,8 +41,17 @@ fn a_clash_is_decided_by_the_caller() {
     changed[0].content = "coffee".to_owned();
     let outcome = |on_conflict| {
         let memory = memory();
-        wait(memory.import(&ctx(), exported(), OnConflict::Fail)).unwrap();
-        let result = wait(memory.import(&ctx(), changed.clone(), on_conflict));
+        wait(
+            memory
+                .records()
+                .import(&ctx(), exported(), OnConflict::Fail),
+        )
+        .unwrap();
+        let result = wait(
+            memory
+                .records()
+                .import(&ctx(), changed.clone(), on_conflict),
+        );
         (result.map_err(|error| error.kind()), contents(&memory))
     };
     let (failed, kept) = outcome(OnConflict::Fail);
@@ -65,7 +79,7 @@ fn an_id_may_come_twice() {
         ..twice[0].clone()
     });
     let memory = memory();
-    let receipt = wait(memory.import(&ctx(), twice, OnConflict::Replace)).unwrap();
+    let receipt = wait(memory.records().import(&ctx(), twice, OnConflict::Replace)).unwrap();
     assert_eq!(receipt.items[2].fate, Fate::Updated { version: 2 });
     assert!(contents(&memory).contains(&"later".to_owned()));
 }

@@ -47,7 +47,7 @@ fn id(text: &str) -> Id {
 /// All records, newest first.
 fn all(memory: &Memory) -> Vec<Record> {
     let scan = Scan::new(Filter::default(), 1000);
-    wait(memory.list(&ctx(), &scan)).unwrap().records
+    wait(memory.records().list(&ctx(), &scan)).unwrap().records
 }
 
 fn contents(memory: &Memory) -> Vec<String> {

@@ -8,24 +8,24 @@ use crate::{all, contents, ctx, id, memory, named, wait};
 #[test]
 fn an_added_record_goes_and_comes_back() {
     let memory = memory();
-    let added = wait(memory.add(&ctx(), vec![named("a", "tea")], None)).unwrap();
-    let undone = wait(memory.undo(&ctx(), added.commit.unwrap())).unwrap();
+    let added = wait(memory.records().add(&ctx(), vec![named("a", "tea")], None)).unwrap();
+    let undone = wait(memory.records().undo(&ctx(), added.commit.unwrap())).unwrap();
     assert_eq!(contents(&memory), Vec::<String>::new());
-    wait(memory.undo(&ctx(), undone.commit.unwrap())).unwrap();
+    wait(memory.records().undo(&ctx(), undone.commit.unwrap())).unwrap();
     assert_eq!(contents(&memory), ["tea"]);
 }
 
 #[test]
 fn an_update_goes_back_to_the_version_before() {
     let memory = memory();
-    wait(memory.add(&ctx(), vec![named("a", "tea")], None)).unwrap();
+    wait(memory.records().add(&ctx(), vec![named("a", "tea")], None)).unwrap();
     let mut record = all(&memory).remove(0);
     record.content = "coffee".to_owned();
-    let updated = wait(memory.update(&ctx(), record)).unwrap();
+    let updated = wait(memory.records().update(&ctx(), record)).unwrap();
     assert_eq!(contents(&memory), ["coffee"]);
-    wait(memory.undo(&ctx(), updated.commit.unwrap())).unwrap();
+    wait(memory.records().undo(&ctx(), updated.commit.unwrap())).unwrap();
     assert_eq!(contents(&memory), ["tea"]);
-    let newest = wait(memory.history(
+    let newest = wait(memory.records().history(
         &ctx(),
         &Changes {
             limit: 1,
@@ -43,12 +43,12 @@ fn a_forgotten_source_comes_back_with_all_that_went_along_in_its_order() {
     for (number, draft) in drafts.iter_mut().enumerate().skip(1) {
         draft.derived_from = vec![id(&format!("n{}", number / 2))];
     }
-    wait(memory.add(&ctx(), drafts, None)).unwrap();
+    wait(memory.records().add(&ctx(), drafts, None)).unwrap();
     let before = all(&memory);
-    let receipt = wait(memory.forget(&ctx(), &[id("n0")], None)).unwrap();
+    let receipt = wait(memory.records().forget(&ctx(), &[id("n0")], None)).unwrap();
     assert_eq!(receipt.cascaded.len(), 19);
     assert!(all(&memory).is_empty());
-    wait(memory.undo(&ctx(), receipt.commit.unwrap())).unwrap();
+    wait(memory.records().undo(&ctx(), receipt.commit.unwrap())).unwrap();
     let ids =
         |records: &[mnemon_core::Record]| records.iter().map(|r| r.id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&all(&memory)), ids(&before));
@@ -57,11 +57,11 @@ fn a_forgotten_source_comes_back_with_all_that_went_along_in_its_order() {
 #[test]
 fn what_was_changed_since_is_not_overwritten() {
     let memory = memory();
-    let added = wait(memory.add(&ctx(), vec![named("a", "tea")], None)).unwrap();
+    let added = wait(memory.records().add(&ctx(), vec![named("a", "tea")], None)).unwrap();
     let mut record = all(&memory).remove(0);
     record.content = "coffee".to_owned();
-    wait(memory.update(&ctx(), record)).unwrap();
-    let refused = wait(memory.undo(&ctx(), added.commit.unwrap())).unwrap_err();
+    wait(memory.records().update(&ctx(), record)).unwrap();
+    let refused = wait(memory.records().undo(&ctx(), added.commit.unwrap())).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
     assert_eq!(contents(&memory), ["coffee"]);
 }
@@ -69,9 +69,9 @@ fn what_was_changed_since_is_not_overwritten() {
 #[test]
 fn a_purged_commit_cannot_be_undone() {
     let memory = memory();
-    let added = wait(memory.add(&ctx(), vec![named("a", "tea")], None)).unwrap();
-    wait(memory.purge(&ctx(), &[id("a")], None)).unwrap();
-    let refused = wait(memory.undo(&ctx(), added.commit.unwrap())).unwrap_err();
+    let added = wait(memory.records().add(&ctx(), vec![named("a", "tea")], None)).unwrap();
+    wait(memory.records().purge(&ctx(), &[id("a")], None)).unwrap();
+    let refused = wait(memory.records().undo(&ctx(), added.commit.unwrap())).unwrap_err();
     assert!(matches!(refused, Error::NoCommit(_)), "{refused}");
 }
 
@@ -88,16 +88,19 @@ fn a_version_dropped_from_the_history_is_not_guessed() {
     let memory = mnemon_engine::Memory::builder(Arc::new(Ram::new()), Ids::new(7))
         .policy(policy)
         .build();
-    wait(memory.add(&ctx(), vec![named("a", "tea")], None)).unwrap();
+    wait(memory.records().add(&ctx(), vec![named("a", "tea")], None)).unwrap();
     let mut record = all(&memory).remove(0);
     record.content = "coffee".to_owned();
-    let updated = wait(memory.update(&ctx(), record)).unwrap();
+    let updated = wait(memory.records().update(&ctx(), record)).unwrap();
     let later = Ctx {
         now: ctx().now.plus_days(3),
         ..ctx()
     };
-    assert_eq!(wait(memory.upkeep(&later, 100)).unwrap().history, 1);
-    let refused = wait(memory.undo(&later, updated.commit.unwrap())).unwrap_err();
+    assert_eq!(
+        wait(memory.records().upkeep(&later, 100)).unwrap().history,
+        1
+    );
+    let refused = wait(memory.records().undo(&later, updated.commit.unwrap())).unwrap_err();
     assert!(matches!(refused, Error::Lost { .. }), "{refused}");
     assert_eq!(contents(&memory), ["coffee"]);
 }

@@ -2,10 +2,10 @@
 
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::hash;
-use mnemon_core::{Batch, Embedding, Grant, Id, Op, Probe, limits};
+use mnemon_core::{Batch, Embedding, Filter, Grant, Id, Op, Probe, Record, limits};
 
 use super::Subject;
-use crate::make::{Remade, at, grant, grant_on, id, note};
+use crate::make::{Remade, at, grant, grant_on, id, ids, note};
 
 fn words(query: &str) -> Probe {
     let terms = mnemon_core::text::query_terms(query);
@@ -117,4 +117,35 @@ pub async fn vectors_are_found_by_the_model_that_made_them(s: Subject) {
     );
     let stale = vec![(u64::MAX >> 30, place(&two, &[1.0, 0.0, 0.0]))];
     assert_eq!(s.store().embed(&g, stale).await.unwrap(), 0);
+}
+
+pub async fn a_probe_that_says_nothing_finds_the_newest(s: Subject) {
+    let g = grant(at(0));
+    let tagged = |name: &str, tag: &str, created: i64| Record {
+        tags: vec![tag.to_owned()],
+        ..note(name).created(at(created))
+    };
+    let records = [
+        tagged("b", "Failed:build", 2),
+        tagged("a", "failed:build", 3),
+        tagged("c", "failed:build", 1),
+        tagged("d", "done:build", 4),
+    ];
+    s.put(&g, records).await;
+    let newest = async |depth| {
+        let probe = Probe {
+            filter: Filter {
+                tags: vec!["failed:build".to_owned()],
+                ..Filter::default()
+            },
+            depth,
+            ..Probe::default()
+        };
+        let found = s.store().find(&g, &probe).await.unwrap();
+        found.into_iter().map(|one| one.id).collect::<Vec<Id>>()
+    };
+    assert_eq!(newest(9).await, ids(&["a", "b", "c"]));
+    assert_eq!(newest(2).await, ids(&["a", "b"]));
+    s.delete(&g, "a").await;
+    assert_eq!(newest(2).await, ids(&["b", "c"]));
 }

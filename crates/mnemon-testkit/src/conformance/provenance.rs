@@ -1,6 +1,6 @@
 //! Deleting a source deletes what was derived from it.
 
-use mnemon_core::{Cause, ErrorKind, Fate, Op, limits};
+use mnemon_core::{Cause, ErrorKind, Fate, Filter, Op, Order, Scan, limits};
 
 use super::Subject;
 use crate::make::{Remade, at, fact, grant, id, ids, note};
@@ -184,4 +184,39 @@ pub async fn a_cascade_has_a_limit(s: Subject) {
     let receipt = s.delete(&g, "a").await;
     assert_eq!(receipt.cascaded.len(), limits::CASCADE);
     assert_eq!(s.tally(&g).await.records(), 0);
+}
+
+pub async fn what_was_made_from_a_record_is_listed(s: Subject) {
+    let g = grant(at(0));
+    let records = [
+        note("a"),
+        note("b"),
+        note("c").made_from(&["a"]).created(at(1)),
+        fact("d").made_from(&["b", "a"]).created(at(2)),
+        fact("e").made_from(&["b"]).created(at(3)),
+        note("gone").made_from(&["a"]),
+        note("changed").made_from(&["a"]),
+    ];
+    s.put(&g, records).await;
+    s.delete(&g, "gone").await;
+    s.put(&g, [note("changed").made_from(&["x"])]).await;
+    let made_from = async |sources: &[&str], order| {
+        let filter = Filter {
+            derived_from: ids(sources),
+            ..Filter::default()
+        };
+        let scan = Scan {
+            order,
+            ..Scan::new(filter, 10)
+        };
+        let page = s.store().scan(&g, &scan).await.unwrap();
+        let ids = page.records.into_iter().map(|record| record.id);
+        ids.collect::<Vec<_>>()
+    };
+    assert_eq!(made_from(&["a"], Order::Newest).await, ids(&["d", "c"]));
+    assert_eq!(
+        made_from(&["a", "b"], Order::Written).await,
+        ids(&["c", "d", "e"])
+    );
+    assert_eq!(made_from(&["nobody"], Order::Oldest).await, ids(&[]));
 }

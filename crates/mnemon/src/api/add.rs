@@ -24,5 +24,5 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         return Err(Invalid::new("drafts", "is empty; there is nothing to remember").into());
     }
     let key = request.key.as_deref();
-    Ok(memory.add(ctx, request.drafts, key).await?)
+    Ok(memory.records().add(ctx, request.drafts, key).await?)
 }

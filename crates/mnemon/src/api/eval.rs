@@ -96,7 +96,7 @@ pub async fn run(
         let now = last.unwrap_or(Time::EPOCH).plus_days(1);
         let ctx = Ctx::new(Tenant::default(), "eval", now);
         let memory = memory_of(config)?;
-        memory.add(&ctx, drafts, None).await?;
+        memory.records().add(&ctx, drafts, None).await?;
         for asked in &sample.qa {
             let wanted = evidence(asked, &ids);
             let answerable = CATEGORIES.iter().any(|(known, _)| *known == asked.category);
@@ -143,7 +143,7 @@ async fn search(
         limit: DEPTH,
         ..Query::new(asked.question.as_str())
     };
-    let hits = memory.search(ctx, &query).await?;
+    let hits = memory.records().search(ctx, &query).await?;
     Ok(hits.into_iter().map(|hit| hit.record.id).collect())
 }
 

@@ -42,9 +42,9 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
     };
     let key = request.key.as_deref();
     let receipt = if request.purge {
-        memory.purge(ctx, &ids, key).await?
+        memory.records().purge(ctx, &ids, key).await?
     } else {
-        memory.forget(ctx, &ids, key).await?
+        memory.records().forget(ctx, &ids, key).await?
     };
     Ok(Response { receipt, more })
 }

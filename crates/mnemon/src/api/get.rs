@@ -21,7 +21,7 @@ pub struct Response {
 }
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let found = memory.get(ctx, &request.ids).await?;
+    let found = memory.records().get(ctx, &request.ids).await?;
     let missing = request
         .ids
         .into_iter()

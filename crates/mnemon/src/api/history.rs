@@ -50,7 +50,7 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         before: request.before,
         limit: limit + 1,
     };
-    let mut changes = memory.history(ctx, &one_more).await?;
+    let mut changes = memory.records().history(ctx, &one_more).await?;
     let more = changes.len() > limit;
     changes.truncate(limit);
     let next = changes.last().filter(|_| more).map(|last| last.seq);

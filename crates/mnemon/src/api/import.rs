@@ -20,5 +20,5 @@ pub type Response = Receipt;
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let (records, on_conflict) = (request.records, request.on_conflict);
-    Ok(memory.import(ctx, records, on_conflict).await?)
+    Ok(memory.records().import(ctx, records, on_conflict).await?)
 }

@@ -46,7 +46,7 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         after,
         ..Scan::new(request.filter, request.limit)
     };
-    let page = memory.list(ctx, &scan).await?;
+    let page = memory.records().list(ctx, &scan).await?;
     Ok(Response {
         records: page.records,
         next: page.next.map(|cursor| cursor.to_string()),

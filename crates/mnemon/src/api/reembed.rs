@@ -31,10 +31,12 @@ impl Default for Request {
 pub type Response = Embedded;
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    if !memory.capabilities().keeps_vectors {
+    if !memory.records().capabilities().keeps_vectors {
         // They are made anew whenever it is searched: nothing can be missing.
         return Ok(Embedded::default());
     }
-    let done = memory.embed_after(ctx, request.after, request.limit);
+    let done = memory
+        .records()
+        .embed_after(ctx, request.after, request.limit);
     Ok(done.await?)
 }

@@ -47,7 +47,7 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         recipe: request.recipe,
         limit: request.limit,
     };
-    let hits = memory.search(ctx, &query).await?;
+    let hits = memory.records().search(ctx, &query).await?;
     Ok(Response {
         recipe: query.recipe,
         hits,

@@ -26,8 +26,8 @@ pub struct Response {
 }
 
 pub async fn run(memory: &Memory, ctx: &Ctx, _request: Request) -> Result<Response, Error> {
-    let tally = memory.stats(ctx).await?;
-    let capabilities = memory.capabilities();
+    let tally = memory.records().stats(ctx).await?;
+    let capabilities = memory.records().capabilities();
     Ok(Response {
         tenant: ctx.tenant.clone(),
         backend: capabilities.backend,

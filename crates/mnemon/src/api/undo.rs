@@ -28,19 +28,24 @@ pub struct Response {
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let commit = match request.commit {
         Some(commit) => Some(commit),
-        None => memory.last_commit(ctx, request.record.as_ref()).await?,
+        None => {
+            memory
+                .records()
+                .last_commit(ctx, request.record.as_ref())
+                .await?
+        }
     };
     let Some(undone) = commit else {
         return Err(Error::NothingToUndo(request.record));
     };
-    let receipt = memory.undo(ctx, undone).await?;
+    let receipt = memory.records().undo(ctx, undone).await?;
     let mine = Changes {
         commit: receipt.commit,
         limit: limits::CHANGES,
         ..Changes::default()
     };
     let changes = match receipt.commit {
-        Some(_) => memory.history(ctx, &mine).await?,
+        Some(_) => memory.records().history(ctx, &mine).await?,
         None => Vec::new(),
     };
     Ok(Response {

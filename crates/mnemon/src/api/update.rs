@@ -17,5 +17,5 @@ pub struct Request {
 pub type Response = Receipt;
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    Ok(memory.update(ctx, request.record).await?)
+    Ok(memory.records().update(ctx, request.record).await?)
 }

@@ -38,7 +38,7 @@ pub struct Response {
 }
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let kept = memory.upkeep(ctx, request.limit).await?;
+    let kept = memory.records().upkeep(ctx, request.limit).await?;
     let slice = reembed::Request {
         limit: request.limit,
         ..reembed::Request::default()

@@ -83,6 +83,7 @@ impl FilterArgs {
             since: since.transpose()?,
             until: until.transpose()?,
             metadata: self.metadata.map(|text| text.parse()).transpose()?,
+            ..Filter::default()
         })
     }
 }

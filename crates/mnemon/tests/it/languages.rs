@@ -35,12 +35,16 @@ async fn remember(notes: impl Iterator<Item = &'static str>) -> Memory {
         .embedder(Arc::new(Builtin::new().unwrap()))
         .build();
     let drafts = notes.map(Draft::note).collect();
-    memory.add(&ctx(), drafts, None).await.unwrap();
+    memory.records().add(&ctx(), drafts, None).await.unwrap();
     memory
 }
 
 async fn contents(memory: &Memory, query: &str) -> Vec<String> {
-    let hits = memory.search(&ctx(), &Query::new(query)).await.unwrap();
+    let hits = memory
+        .records()
+        .search(&ctx(), &Query::new(query))
+        .await
+        .unwrap();
     hits.into_iter().map(|hit| hit.record.content).collect()
 }
 

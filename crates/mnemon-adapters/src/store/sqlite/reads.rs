@@ -83,6 +83,15 @@ impl Conditions {
         self.values.push(value.into());
     }
 
+    fn derived(&mut self, tenant: i64, sources: &[Id]) {
+        let sql = "key IN (SELECT r.key FROM links l
+                JOIN records r ON r.tenant = l.tenant AND r.id = l.derived
+                WHERE l.source IN (SELECT value FROM json_each(?)) AND l.tenant = ?)";
+        // A list of plain texts always has a JSON form.
+        self.and(sql, serde_json::to_string(sources).unwrap_or_default());
+        self.values.push(tenant.into());
+    }
+
     fn among(&mut self, column: &str, words: impl ExactSizeIterator<Item = &'static str>) {
         if words.len() == 0 {
             return;
@@ -96,11 +105,19 @@ impl Conditions {
 
 /// The part of a scan that indexes and columns can decide.
 fn conditions(tenant: i64, grant: &Grant, scan: &Scan) -> Conditions {
+    let filter = &scan.filter;
+    // With `+` no index on the tenant is used: the few derived records are looked up by their keys.
+    let own = match filter.derived_from.is_empty() {
+        true => "tenant",
+        false => "+tenant",
+    };
     let mut where_ = Conditions {
-        sql: "tenant = ? AND (expires IS NULL OR expires >= ?)".to_owned(),
+        sql: format!("{own} = ? AND (expires IS NULL OR expires >= ?)"),
         values: vec![tenant.into(), grant.now().millis().into()],
     };
-    let filter = &scan.filter;
+    if !filter.derived_from.is_empty() {
+        where_.derived(tenant, &filter.derived_from);
+    }
     for (column, name) in filter.owner.parts() {
         // Flow and node have no column; the filter itself looks at them.
         if let (Some(name), "user" | "agent" | "session") = (name, column) {

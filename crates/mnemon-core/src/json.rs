@@ -1,0 +1,7 @@
+//! Pure rules about JSON: changing a document by a patch, and checking it against a schema.
+
+mod patch;
+mod schema;
+
+pub use patch::merge;
+pub use schema::Schema;
