@@ -24,16 +24,36 @@
 mod draft;
 mod embedding;
 mod error;
+mod forgetting;
+mod hooks;
 mod import;
 mod memory;
+mod naming;
+mod payload;
+mod policies;
+mod reading;
 mod records;
 mod retrieve;
+mod scoped;
 mod undo;
+mod writing;
 
 pub use draft::{Draft, Retention};
 pub use embedding::Embedded;
 pub use error::Error;
+pub use forgetting::Forgotten;
+pub use hooks::{Node, NodeOutcome, Ran};
 pub use import::OnConflict;
 pub use memory::{Builder, Memory};
+pub use payload::{Payload, StatePayload};
+pub use policies::{Applied, MemoryPolicy, PerScope, Policies, Whom};
+pub use reading::{Answer, Failure, MemoryItem, MemoryQuery};
 pub use records::Records;
 pub use retrieve::{Hit, Query};
+pub use scoped::{
+    Content, Dialog, DialogContext, Document, Ended, Experience, FlowState, FoundSkill, Knowledge,
+    LIMIT_STEPS, LIMIT_TURNS, LoggedStep, Place, Procedural, Profile, Said, SalientFact, Semantic,
+    SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList, TaskStatus, TaskStep,
+    ToolSop, Trace, Turn, UserProfile, Utterance,
+};
+pub use writing::MemoryWriteEvent;

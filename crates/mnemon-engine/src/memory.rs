@@ -5,13 +5,17 @@ use std::sync::Arc;
 use mnemon_core::embed::Embedder;
 use mnemon_core::{Ids, Policy, Scope, Store};
 
-use crate::{Records, Retention};
+use crate::policies::Rates;
+use crate::scoped::{Dialog, Experience, Procedural, Profile, Semantic, State};
+use crate::{Policies, Records, Retention};
 
 /// What an agent talks to. It knows which store keeps which scope.
 pub struct Memory {
     records: Arc<Records>,
     /// One for each scope, in the order of [`Scope::ALL`]; scopes on the same store share one.
     scopes: Vec<Arc<Records>>,
+    pub(crate) policies: Policies,
+    pub(crate) rates: Rates,
 }
 
 /// Puts a [`Memory`] together.
@@ -23,6 +27,7 @@ pub struct Builder {
     embedders: Vec<Arc<dyn Embedder>>,
     /// Scopes that have a store of their own.
     apart: Vec<(Scope, Arc<dyn Store>)>,
+    policies: Policies,
 }
 
 impl Builder {
@@ -45,6 +50,13 @@ impl Builder {
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
         self.retention = retention;
+        self
+    }
+
+    /// What each flow and each agent reads and writes, and how much.
+    #[must_use]
+    pub fn policies(mut self, policies: Policies) -> Self {
+        self.policies = policies;
         self
     }
 
@@ -111,6 +123,8 @@ impl Builder {
         Memory {
             scopes: scopes.collect(),
             records,
+            policies: self.policies.clone(),
+            rates: Rates::default(),
         }
     }
 
@@ -137,6 +151,7 @@ impl Memory {
             retention: Retention::default(),
             embedders: Vec::new(),
             apart: Vec::new(),
+            policies: Policies::default(),
         }
     }
 
@@ -150,5 +165,70 @@ impl Memory {
     #[must_use]
     pub fn records_of(&self, scope: Scope) -> &Records {
         self.scopes.get(scope as usize).unwrap_or(&self.records)
+    }
+
+    /// Every store once, the first one first.
+    pub(crate) fn backends(&self) -> Vec<&Records> {
+        let mut backends: Vec<&Arc<Records>> = vec![&self.records];
+        for records in &self.scopes {
+            if !backends.iter().any(|known| Arc::ptr_eq(known, records)) {
+                backends.push(records);
+            }
+        }
+        backends.into_iter().map(Arc::as_ref).collect()
+    }
+
+    /// What each flow and each agent reads and writes.
+    #[must_use]
+    pub fn policies(&self) -> &Policies {
+        &self.policies
+    }
+
+    /// What was said.
+    #[must_use]
+    pub fn dialog(&self) -> Dialog<'_> {
+        Dialog {
+            records: self.records_of(Scope::Dialog),
+        }
+    }
+
+    /// Where flows and tasks stand.
+    #[must_use]
+    pub fn state(&self) -> State<'_> {
+        State {
+            records: self.records_of(Scope::State),
+        }
+    }
+
+    /// What is known.
+    #[must_use]
+    pub fn semantic(&self) -> Semantic<'_> {
+        Semantic {
+            records: self.records_of(Scope::Semantic),
+        }
+    }
+
+    /// How things are done.
+    #[must_use]
+    pub fn procedural(&self) -> Procedural<'_> {
+        Procedural {
+            records: self.records_of(Scope::Procedural),
+        }
+    }
+
+    /// Who somebody is and what they like.
+    #[must_use]
+    pub fn profile(&self) -> Profile<'_> {
+        Profile {
+            records: self.records_of(Scope::Profile),
+        }
+    }
+
+    /// What was tried, and how it went.
+    #[must_use]
+    pub fn experience(&self) -> Experience<'_> {
+        Experience {
+            records: self.records_of(Scope::Experience),
+        }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
 use mnemon_core::{
-    Batch, Capabilities, Change, Changes, Ctx, Expect, Id, Ids, Invalid, Op, Page, Policy, Receipt,
-    Record, Right, Scan, Store, Tally, Upkept,
+    Batch, Capabilities, Change, Changes, Ctx, Expect, Id, IdempotencyKey, Ids, Invalid, Op, Page,
+    Policy, Receipt, Record, Right, Scan, Store, Tally, Upkept,
 };
 
 use crate::draft::{check_alive, intent};
@@ -35,12 +35,23 @@ impl Records {
         drafts: Vec<Draft>,
         key: Option<&str>,
     ) -> Result<Receipt, Error> {
-        let grant = self.policy.check(ctx, Right::Write)?;
         let key = key.map(|key| intent(key, &drafts)).transpose()?;
-        let ops = drafts.into_iter().map(|draft| {
+        let absent = drafts.into_iter().map(|draft| (draft, Expect::Absent));
+        self.put(ctx, absent.collect(), key).await
+    }
+
+    /// Writes the drafts, each if what is there under its id is as expected; all or none.
+    pub async fn put(
+        &self,
+        ctx: &Ctx,
+        drafts: Vec<(Draft, Expect)>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Receipt, Error> {
+        let grant = self.policy.check(ctx, Right::Write)?;
+        let ops = drafts.into_iter().map(|(draft, expect)| {
             let record = draft.into_record(ctx, &self.ids, self.retention);
             check_alive(&record, ctx)?;
-            Ok(Op::append(record))
+            Ok(Op::put_if(record, expect))
         });
         let ops: Vec<Op> = ops.collect::<Result<_, Invalid>>()?;
         let batch = self.placed(Batch::from(ops).with_key(key)).await;

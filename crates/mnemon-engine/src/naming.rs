@@ -1,0 +1,80 @@
+//! Names that are made, not drawn: ids of records of which there is one of a sort, and the tags
+//! by which the index finds steps and skills.
+
+use mnemon_core::{Id, Invalid, limits};
+
+/// The id of the only record of this sort for these names. The same names give the same id in
+/// every process, so that it is found without looking.
+pub(crate) fn fixed_id(sort: &str, names: &[Option<&str>]) -> Id {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(sort.as_bytes());
+    for name in names {
+        // Lengths and marks between them: no two lists of names may run into each other.
+        match name {
+            Some(name) => {
+                hasher.update(&[1]);
+                hasher.update(&(name.len() as u64).to_le_bytes());
+                hasher.update(name.as_bytes());
+            }
+            None => {
+                hasher.update(&[0]);
+            }
+        }
+    }
+    let mut digest = [0; 16];
+    hasher.finalize_xof().fill(&mut digest);
+    Id::from_digest(digest)
+}
+
+/// The tag `word:name`.
+pub(crate) fn tag(word: &str, name: &str) -> String {
+    format!("{word}:{name}")
+}
+
+/// A name that somebody must have given: one line, neither empty nor too long.
+pub(crate) fn check_name(field: &str, name: &str, most: usize) -> Result<(), Invalid> {
+    if name.trim().is_empty() {
+        return Err(Invalid::new(field, "is empty; give it a value"));
+    }
+    let chars = name.chars().count();
+    if chars > most {
+        let what = format!("has {chars} characters, at most {most} are allowed");
+        return Err(Invalid::new(field, what));
+    }
+    if name.chars().any(char::is_control) {
+        let what = "holds a control character (a line break, tab or NUL); remove it";
+        return Err(Invalid::new(field, what));
+    }
+    Ok(())
+}
+
+/// A type of task, if there is one: short enough to be part of a tag.
+pub(crate) fn check_task_type(task_type: Option<&str>) -> Result<(), Invalid> {
+    task_type.map_or(Ok(()), |name| {
+        check_name("task_type", name, limits::TASK_TYPE_CHARS)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_that_differ_give_ids_that_differ() {
+        let lists: [&[Option<&str>]; 7] = [
+            &[],
+            &[None],
+            &[Some("")],
+            &[Some("ab"), Some("c")],
+            &[Some("a"), Some("bc")],
+            &[Some("abc")],
+            &[Some("abc"), None],
+        ];
+        let ids: HashSet<Id> = lists.iter().map(|names| fixed_id("x", names)).collect();
+        assert_eq!(ids.len(), lists.len());
+        assert_ne!(fixed_id("x", &[]), fixed_id("y", &[]));
+        assert_eq!(fixed_id("x", lists[3]), fixed_id("x", lists[3]));
+    }
+}

@@ -1,0 +1,20 @@
+//! The six scopes: each a small handle over the store that keeps it.
+
+mod dialog;
+mod experience;
+mod procedural;
+mod profile;
+mod semantic;
+mod state;
+mod tasks;
+mod visible;
+
+pub use dialog::{
+    Content, Dialog, DialogContext, LIMIT_TURNS, Said, SalientFact, SessionSummary, Turn, Utterance,
+};
+pub use experience::{Ended, Experience, LIMIT_STEPS, LoggedStep, Step, Trace};
+pub use procedural::{FoundSkill, Procedural, Sop, TOP_SKILLS, ToolSop};
+pub use profile::{Profile, UserProfile};
+pub use semantic::{Document, Knowledge, Semantic, TOP_DOCS};
+pub use state::{FlowState, Place, State, TaskStep};
+pub use tasks::{Task, TaskList, TaskStatus};

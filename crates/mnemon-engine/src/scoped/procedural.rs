@@ -1,0 +1,213 @@
+//! How things are done: skills, as standard operating procedures.
+
+use mnemon_core::{
+    Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Record, Scope, limits,
+};
+use serde::{Deserialize, Serialize};
+
+use super::semantic::unbound;
+use super::visible;
+use crate::naming::{check_name, check_task_type, tag};
+use crate::{Draft, Error, Query, Records};
+
+/// How many skills are found when nobody says.
+pub const TOP_SKILLS: usize = 3;
+
+/// The skills of a memory.
+#[derive(Clone, Copy)]
+pub struct Procedural<'a> {
+    pub(crate) records: &'a Records,
+}
+
+/// A procedure that was learnt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sop {
+    /// When it is of use.
+    pub use_when: String,
+    /// What to do, in order.
+    pub tool_sops: Vec<ToolSop>,
+    /// What to prefer while doing it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub preferences: String,
+    /// The type of task it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_type: Option<String>,
+    /// What it was learnt from.
+    #[serde(default, skip_serializing)]
+    pub derived_from: Vec<Id>,
+    /// For every user of the tenant; otherwise only for the one who is named.
+    #[serde(default, skip_serializing)]
+    pub shared: bool,
+}
+
+/// One step of a procedure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolSop {
+    /// Also read as `tool_name`.
+    #[serde(alias = "tool_name")]
+    pub tool: String,
+    /// What to do with it.
+    pub action: String,
+}
+
+/// A skill that was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FoundSkill {
+    pub id: Id,
+    pub score: f64,
+    #[serde(flatten)]
+    pub sop: Sop,
+}
+
+impl Sop {
+    /// Whether it can be followed.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.use_when.trim().is_empty() {
+            let what = "is empty; say when this skill is of use";
+            return Err(Invalid::new("use_when", what));
+        }
+        let (bytes, most) = (self.use_when.len(), limits::USE_WHEN_BYTES);
+        if bytes > most {
+            let what = format!("has {bytes} bytes, at most {most} are allowed");
+            return Err(Invalid::new("use_when", what));
+        }
+        let (steps, most) = (self.tool_sops.len(), limits::SKILL_STEPS);
+        if !(1..=most).contains(&steps) {
+            let what = format!("has {steps} steps, it must have 1 to {most}");
+            return Err(Invalid::new("tool_sops", what));
+        }
+        for (n, step) in self.tool_sops.iter().enumerate() {
+            check_name(
+                &format!("tool_sops[{n}].tool"),
+                &step.tool,
+                limits::TASK_CHARS,
+            )?;
+            if step.action.trim().is_empty() {
+                let what = "is empty; say what to do with the tool";
+                return Err(Invalid::new(format!("tool_sops[{n}].action"), what));
+            }
+        }
+        check_task_type(self.task_type.as_deref())
+    }
+
+    fn into_draft(self, owner: &Owner) -> Result<Draft, Invalid> {
+        self.check()?;
+        let body = serde_json::to_value(&self)
+            .map_err(|error| Invalid::new("tool_sops", error.to_string()))?;
+        let words = self.task_type.as_deref().map(spoken);
+        let content = match &words {
+            Some(words) => format!("{}\n{words}", self.use_when),
+            None => self.use_when.clone(),
+        };
+        Ok(Draft {
+            content,
+            owner: unbound(owner, self.shared),
+            kind: Some(Kind::Skill),
+            body: Some(body),
+            tags: self
+                .task_type
+                .iter()
+                .map(|name| tag("task", name))
+                .collect(),
+            derived_from: self.derived_from,
+            ..Draft::default()
+        })
+    }
+}
+
+/// A type of task in words that a search understands.
+fn spoken(task_type: &str) -> String {
+    task_type.replace(['_', '-', '.', '/'], " ")
+}
+
+impl Procedural<'_> {
+    /// Remembers a skill. It belongs to no session.
+    pub async fn add_skill(
+        &self,
+        ctx: &Ctx,
+        owner: &Owner,
+        sop: Sop,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Receipt, Error> {
+        let draft = sop.into_draft(owner)?;
+        let put = vec![(draft, Expect::Absent)];
+        self.records.put(ctx, put, key).await
+    }
+
+    /// The skills that fit best, whoever they belong to. Those for this very type of task come
+    /// first.
+    pub async fn search_skills(
+        &self,
+        ctx: &Ctx,
+        task_type: Option<&str>,
+        query: &str,
+        top_k: usize,
+    ) -> Result<Vec<FoundSkill>, Error> {
+        self.search_skills_for(ctx, None, task_type, query, top_k)
+            .await
+    }
+
+    /// The same, of what this user may see: their own, and what is shared.
+    pub async fn search_skills_for(
+        &self,
+        ctx: &Ctx,
+        user: Option<&str>,
+        task_type: Option<&str>,
+        query: &str,
+        top_k: usize,
+    ) -> Result<Vec<FoundSkill>, Error> {
+        check_task_type(task_type)?;
+        let words = task_type.map(spoken).unwrap_or_default();
+        let text = format!("{query} {words}");
+        if text.trim().is_empty() {
+            let what = "is empty; say what to do, or name a task_type";
+            return Err(Invalid::new("query", what).into());
+        }
+        let mut found: Vec<FoundSkill> = Vec::new();
+        let tags = task_type.map(|name| vec![tag("task", name)]);
+        for tags in tags.into_iter().chain([Vec::new()]) {
+            let query = Query {
+                filter: Filter {
+                    scopes: vec![Scope::Procedural],
+                    kinds: vec![Kind::Skill],
+                    tags,
+                    ..Filter::default()
+                },
+                limit: top_k,
+                ..Query::new(text.trim())
+            };
+            for hit in visible::search(self.records, ctx, user, query).await? {
+                let known = found.iter().any(|skill| skill.id == hit.record.id);
+                if !known && found.len() < top_k {
+                    found.push(skill(hit.record, hit.score));
+                }
+            }
+            if found.len() == top_k {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A record as a skill. One that was written by hand has words, but no steps.
+fn skill(record: Record, score: f64) -> FoundSkill {
+    let kept = record
+        .body
+        .and_then(|body| serde_json::from_value(body).ok());
+    let sop = kept.unwrap_or(Sop {
+        use_when: record.content,
+        tool_sops: Vec::new(),
+        preferences: String::new(),
+        task_type: None,
+        derived_from: Vec::new(),
+        shared: false,
+    });
+    FoundSkill {
+        id: record.id,
+        score,
+        sop,
+    }
+}

@@ -1,0 +1,156 @@
+//! What is known.
+
+use mnemon_core::{
+    Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Scope, Time,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::visible;
+use crate::{Draft, Error, Hit, Query, Records};
+
+/// How many documents are found when nobody says.
+pub const TOP_DOCS: usize = 5;
+
+/// The knowledge of a memory.
+#[derive(Clone, Copy)]
+pub struct Semantic<'a> {
+    pub(crate) records: &'a Records,
+}
+
+/// Something to be known, as the caller says it.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Knowledge {
+    pub content: String,
+    /// `note` (the usual), `fact`, `document` or `decision`.
+    #[serde(default)]
+    pub kind: Option<Kind>,
+    #[serde(default)]
+    pub summary: Option<String>,
+    #[serde(default)]
+    pub tags: Vec<String>,
+    #[serde(default)]
+    pub source: Option<String>,
+    #[serde(default)]
+    pub importance: Option<f64>,
+    #[serde(default)]
+    pub metadata: Map<String, Value>,
+    #[serde(default)]
+    pub derived_from: Vec<Id>,
+    /// For every user of the tenant; otherwise only for the one who is named.
+    #[serde(default)]
+    pub shared: bool,
+}
+
+/// Something known that answers a query.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Document {
+    pub id: Id,
+    pub score: f64,
+    pub kind: Kind,
+    pub content: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    pub created: Time,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+}
+
+impl From<Hit> for Document {
+    fn from(hit: Hit) -> Self {
+        let record = hit.record;
+        Self {
+            id: record.id,
+            score: hit.score,
+            kind: record.kind,
+            content: record.content,
+            summary: record.summary,
+            source: record.source,
+            tags: record.tags,
+            created: record.created,
+            metadata: record.metadata,
+        }
+    }
+}
+
+impl Semantic<'_> {
+    /// What answers the query best, whoever it belongs to.
+    pub async fn search(
+        &self,
+        ctx: &Ctx,
+        query: &str,
+        filters: Filter,
+        top_k: usize,
+    ) -> Result<Vec<Document>, Error> {
+        self.search_for(ctx, None, query, filters, top_k).await
+    }
+
+    /// What answers the query best, of what this user may see: their own, and what is shared.
+    pub async fn search_for(
+        &self,
+        ctx: &Ctx,
+        user: Option<&str>,
+        query: &str,
+        filters: Filter,
+        top_k: usize,
+    ) -> Result<Vec<Document>, Error> {
+        let query = Query {
+            filter: Filter {
+                scopes: vec![Scope::Semantic],
+                ..filters
+            },
+            limit: top_k,
+            ..Query::new(query)
+        };
+        let hits = visible::search(self.records, ctx, user, query).await?;
+        Ok(hits.into_iter().map(Document::from).collect())
+    }
+
+    /// Remembers something. It belongs to no session, so it outlives the one it came from.
+    pub async fn remember(
+        &self,
+        ctx: &Ctx,
+        owner: &Owner,
+        knowledge: Knowledge,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Receipt, Error> {
+        let kind = knowledge.kind.unwrap_or(Kind::Note);
+        if !matches!(
+            kind,
+            Kind::Note | Kind::Fact | Kind::Document | Kind::Decision
+        ) {
+            let what = format!("`{kind}` is not one of: note, fact, document, decision");
+            return Err(Invalid::new("kind", what).into());
+        }
+        let draft = Draft {
+            content: knowledge.content,
+            owner: unbound(owner, knowledge.shared),
+            scope: Some(Scope::Semantic),
+            kind: Some(kind),
+            summary: knowledge.summary,
+            tags: knowledge.tags,
+            source: knowledge.source,
+            importance: knowledge.importance,
+            metadata: knowledge.metadata,
+            derived_from: knowledge.derived_from,
+            ..Draft::default()
+        };
+        let put = vec![(draft, Expect::Absent)];
+        self.records.put(ctx, put, key).await
+    }
+}
+
+/// The owner of what outlives its session: without the session, and without the user if everybody
+/// may see it.
+pub(super) fn unbound(owner: &Owner, shared: bool) -> Owner {
+    Owner {
+        user: owner.user.clone().filter(|_| !shared),
+        session: None,
+        ..owner.clone()
+    }
+}
