@@ -9,6 +9,7 @@
 )]
 
 mod bad_vectors;
+mod context;
 mod import;
 mod retries;
 mod undo;
