@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use mnemon_adapters::tokens::counter;
 use mnemon_core::Role;
-use mnemon_core::budget::{Budget, Counter, Family, Form, Material, Section, compile};
+use mnemon_core::budget::{Budget, Family, Form, Material, Section, compile};
 
 use crate::measure::{Table, Times};
 

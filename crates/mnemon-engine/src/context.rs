@@ -76,7 +76,7 @@ impl ContextQuery {
         let given = self.ceilings.get(&section).copied();
         let ceiling = cap.into_iter().chain(given).min();
         let usual = FLOORS.iter().find(|(named, _)| *named == section);
-        let usual = usual.map_or(0, |(_, percent)| self.tokens / 100 * percent);
+        let usual = usual.map_or(0, |(_, percent)| self.tokens * percent / 100);
         let usual = usual.min(ceiling.unwrap_or(usize::MAX));
         Share {
             floor: self.floors.get(&section).copied().unwrap_or(usual),
