@@ -7,6 +7,7 @@
 )]
 
 mod context;
+mod facade;
 mod measure;
 mod recall;
 mod stores;
@@ -46,6 +47,12 @@ enum What {
         #[arg(long, value_delimiter = ',', default_value = "1000,10000")]
         sizes: Vec<usize>,
     },
+    /// Reading one scope, and four at the same time, as the store grows.
+    Facade {
+        /// How many records, one column each.
+        #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
+        sizes: Vec<usize>,
+    },
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -53,5 +60,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         What::Context { sizes } => context::run(&sizes),
         What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
+        What::Facade { sizes } => facade::run(&sizes),
     }
 }

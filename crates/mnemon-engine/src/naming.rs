@@ -26,9 +26,15 @@ pub(crate) fn fixed_id(sort: &str, names: &[Option<&str>]) -> Id {
     Id::from_digest(digest)
 }
 
-/// The tag `word:name`.
+/// The tag `word:name`. Tags do not tell upper from lower case, names do: one that would be lost
+/// in the other case carries a mark of its own.
 pub(crate) fn tag(word: &str, name: &str) -> String {
-    format!("{word}:{name}")
+    if name == name.to_lowercase() {
+        return format!("{word}:{name}");
+    }
+    let digest = blake3::hash(name.as_bytes()).to_hex();
+    let mark: String = digest.chars().take(8).collect();
+    format!("{word}:{name}#{mark}")
 }
 
 /// A name that somebody must have given: one line, neither empty nor too long.
@@ -60,6 +66,16 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+
+    #[test]
+    fn tags_tell_cases_apart_and_fit() {
+        assert_eq!(tag("task", "build"), "task:build");
+        let folded = |name: &str| tag("task", name).to_lowercase();
+        assert_ne!(folded("Build"), folded("build"));
+        assert_ne!(folded("BUILD"), folded("Build"));
+        let longest = tag("cancelled", &"Ạ".repeat(limits::TASK_TYPE_CHARS));
+        assert!(longest.chars().count() <= limits::TAG_CHARS);
+    }
 
     #[test]
     fn names_that_differ_give_ids_that_differ() {

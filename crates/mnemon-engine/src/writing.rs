@@ -53,9 +53,13 @@ impl MemoryWriteEvent {
 
     fn data<T: DeserializeOwned>(&self) -> Result<T, Invalid> {
         let data = Value::Object(self.data.clone());
-        serde_json::from_value(data).map_err(|error| {
-            let what = format!("does not fit scope {}: {error}", self.scope);
-            Invalid::new("data", what)
+        serde_path_to_error::deserialize(data).map_err(|error| {
+            let field = match error.path().to_string().as_str() {
+                "." => "data".to_owned(),
+                path => format!("data.{path}"),
+            };
+            let what = format!("does not fit scope {}: {}", self.scope, error.inner());
+            Invalid::new(field, what)
         })
     }
 

@@ -21,15 +21,19 @@ mod lines;
 mod list;
 mod model;
 mod out;
+mod policy;
 mod progress;
+mod read;
 mod reembed;
 mod report;
 mod search;
+mod session;
 mod stats;
 mod text;
 mod undo;
 mod upkeep;
 mod when;
+mod write;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -91,6 +95,10 @@ enum Command {
     Stats(stats::Args),
     Export(export::Args),
     Import(import::Args),
+    Read(read::Args),
+    Write(write::Args),
+    Session(session::Args),
+    Policy(policy::Args),
     Upkeep(upkeep::Args),
     Reembed(reembed::Args),
     Model(model::Args),
@@ -178,6 +186,10 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Stats(args) => stats::run(args, door).await,
         Command::Export(args) => export::run(args, door).await,
         Command::Import(args) => import::run(args, door).await,
+        Command::Read(args) => read::run(args, door).await,
+        Command::Write(args) => write::run(args, door).await,
+        Command::Session(args) => session::run(args, door).await,
+        Command::Policy(args) => policy::run(args, door),
         Command::Upkeep(args) => upkeep::run(args, door).await,
         Command::Reembed(args) => reembed::run(args, door).await,
         Command::Model(args) => model::run(args, door).await,

@@ -28,6 +28,7 @@ const fn code(exit: u8, http: u16, mcp: i32, hint: &'static str) -> Code {
 ///
 /// Exit code 2 is also what the argument parser uses: to a script both mean "asked wrongly".
 #[must_use]
+#[allow(clippy::too_many_lines, reason = "a table with a row for each kind")]
 pub const fn of(kind: ErrorKind) -> Code {
     match kind {
         ErrorKind::Invalid => code(

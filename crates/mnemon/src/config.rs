@@ -6,6 +6,7 @@ mod environment;
 mod error;
 mod file;
 mod origin;
+mod policies;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ pub use environment::Environment;
 pub use error::ConfigError;
 use file::File;
 pub use origin::{Origin, Sourced};
+pub use policies::{FlowPolicies, PolicyRow};
 
 /// A setting: its key in the file and its variable.
 struct Key {
@@ -114,6 +116,8 @@ pub struct Config {
     pub long_term: Keeping,
     /// After how many days upkeep drops old versions; `None` keeps them until they are purged.
     pub history_days: Sourced<Option<i64>>,
+    /// What each flow and each agent reads and writes; only from the file.
+    pub policies: FlowPolicies,
     /// The file that was read.
     pub file: Option<PathBuf>,
     /// Sentences for people: variables that look like ours but are not.
@@ -123,7 +127,7 @@ pub struct Config {
 /// One line of `mnemon config`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    pub key: &'static str,
+    pub key: String,
     pub value: Value,
     pub origin: String,
 }
@@ -150,6 +154,7 @@ impl Config {
                 ..retention
             },
             history_days: Sourced::default(None),
+            policies: FlowPolicies::default(),
             file: None,
             notices: Vec::new(),
         }
@@ -161,6 +166,7 @@ impl Config {
             Some(path) => Some(File::read(path, KEYS)?),
             None => None,
         };
+        let policies = file.as_ref().map(FlowPolicies::read).transpose()?;
         let layers = Layers { flags, env, file };
         let plain = Self::for_store(String::new());
         Ok(Self {
@@ -174,6 +180,7 @@ impl Config {
             short_term: layers.keeping(&SHORT_TTL, &SHORT_MAX, &plain.short_term)?,
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
             history_days: layers.read(&HISTORY_DAYS, || Ok(None), parse_days)?,
+            policies: policies.unwrap_or_default(),
             notices: env.notices(),
             file: layers.file.map(|file| file.path),
         })
@@ -197,12 +204,12 @@ impl Config {
     pub fn rows(&self) -> Vec<Row> {
         fn row<T: Serialize>(key: &Key, sourced: &Sourced<T>) -> Row {
             Row {
-                key: key.name,
+                key: key.name.to_owned(),
                 value: json!(sourced.value),
                 origin: sourced.origin.to_string(),
             }
         }
-        vec![
+        let mut rows = vec![
             row(&STORE, &self.store),
             row(&TENANT, &self.tenant),
             row(&ACTOR, &self.actor),
@@ -213,7 +220,14 @@ impl Config {
             row(&LONG_TTL, &self.long_term.ttl_days),
             row(&LONG_MAX, &self.long_term.max_entries),
             row(&HISTORY_DAYS, &self.history_days),
-        ]
+        ];
+        let policies = self.policies.rows().into_iter().map(|row| Row {
+            key: format!("{}.{}", row.whom, row.key),
+            value: row.value,
+            origin: row.origin.to_string(),
+        });
+        rows.extend(policies);
+        rows
     }
 }
 

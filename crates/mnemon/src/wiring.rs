@@ -31,6 +31,7 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
     };
     let mut builder = Memory::builder(opened.store, Ids::new(seed()))
         .policy(config.policy())
+        .policies(config.policies.policies.clone())
         .retention(retention);
     for embedder in embedders(config)? {
         builder = builder.embedder(embedder);

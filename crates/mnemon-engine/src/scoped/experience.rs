@@ -310,8 +310,7 @@ impl Experience<'_> {
             let Some(step) = logged(record) else {
                 continue;
             };
-            // Tags do not tell upper from lower case; ids do.
-            if let Some(id) = step.step.trace_id.clone().filter(|id| ids.contains(id)) {
+            if let Some(id) = step.step.trace_id.clone() {
                 traces.entry(id).or_default().push(step);
             }
         }
@@ -333,9 +332,7 @@ impl Experience<'_> {
         }];
         let filter = steps_of(owner, tags);
         let records = self.records.latest(ctx, filter, limit).await?;
-        let mut steps: Vec<LoggedStep> = records.into_iter().filter_map(logged).collect();
-        steps.retain(|step| task_type.is_none() || step.step.task_type.as_deref() == task_type);
-        Ok(steps)
+        Ok(records.into_iter().filter_map(logged).collect())
     }
 }
 

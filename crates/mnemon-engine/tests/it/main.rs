@@ -10,6 +10,7 @@
 
 mod bad_vectors;
 mod context;
+mod facade;
 mod import;
 mod retries;
 mod undo;

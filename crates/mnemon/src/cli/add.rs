@@ -110,7 +110,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     evicted(&receipt, door)
 }
 
-fn fate(fate: &Fate) -> String {
+pub(super) fn fate(fate: &Fate) -> String {
     match fate {
         Fate::Stored { .. } => "stored".to_owned(),
         Fate::Updated { version } => format!("updated to version {version}:"),

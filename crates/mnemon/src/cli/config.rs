@@ -20,7 +20,9 @@ use crate::Error;
     history_days = 90\n  \
     [namespaces.short-term]\n  \
     ttl_days = 7\n  \
-    max_entries = 1000")]
+    max_entries = 1000\n  \
+    [policy.smart_buyer]\n  \
+    max_docs = 8")]
 pub(super) struct Args {
     #[command(subcommand)]
     what: Option<What>,
@@ -62,7 +64,7 @@ fn all(door: &mut Door) -> Result<(), Error> {
             Value::String(text) => text::one_line(&text),
             other => other.to_string(),
         };
-        vec![row.key.to_owned(), value, text::one_line(&row.origin)]
+        vec![text::one_line(&row.key), value, text::one_line(&row.origin)]
     });
     let cells = cells.collect();
     door.out.table(&["SETTING", "VALUE", "FROM"], cells)

@@ -9,11 +9,16 @@ use super::{ConfigError, Key, Origin};
 /// A configuration file is a page of settings; a larger one is a mistake.
 const MOST_BYTES: u64 = 1024 * 1024;
 
+/// The table that holds the policies of flows and agents.
+const POLICY: &str = "policy";
+
 /// What a configuration file says.
 pub(super) struct File {
     pub(super) path: PathBuf,
     /// Key, value as text, line.
     values: Vec<(String, String, usize)>,
+    /// What stands under `policy`: the names down to the value, the value as text, the line.
+    pub(super) policies: Vec<(Vec<String>, String, usize)>,
 }
 
 impl File {
@@ -43,6 +48,7 @@ impl File {
             file: Self {
                 path,
                 values: Vec::new(),
+                policies: Vec::new(),
             },
             text,
             known,
@@ -75,6 +81,12 @@ impl Walk<'_> {
                 _ => format!("{prefix}.{}", name.get_ref()),
             };
             let line = line_of(self.text, name.span().start);
+            if key == POLICY
+                && let DeValue::Table(policies) = value.get_ref()
+            {
+                self.policies(&[], policies)?;
+                continue;
+            }
             let inner = format!("{key}.");
             let is_leaf = self.known.iter().any(|known| known.name == key);
             let is_branch = self
@@ -90,7 +102,30 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Flows and agents have names of their own, so that any key may come here.
+    fn policies(&mut self, path: &[String], table: &DeTable<'_>) -> Result<(), ConfigError> {
+        for (name, value) in table {
+            let mut path = path.to_vec();
+            path.push(name.get_ref().to_string());
+            let line = line_of(self.text, name.span().start);
+            match value.get_ref() {
+                DeValue::Table(table) => self.policies(&path, table)?,
+                value => {
+                    let text = self.text_of(&path.join("."), value, line)?;
+                    self.file.policies.push((path, text, line));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn leaf(&mut self, key: String, value: &DeValue<'_>, line: usize) -> Result<(), ConfigError> {
+        let text = self.text_of(&key, value, line)?;
+        self.file.values.push((key, text, line));
+        Ok(())
+    }
+
+    fn text_of(&self, key: &str, value: &DeValue<'_>, line: usize) -> Result<String, ConfigError> {
         let text = match value {
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(number) => number.to_string(),
@@ -106,26 +141,30 @@ impl Walk<'_> {
                 });
             }
         };
-        self.file.values.push((key, text, line));
-        Ok(())
+        Ok(text)
     }
 
     fn unknown(&self, key: String, line: usize) -> ConfigError {
-        let names = self.known.iter().map(|known| known.name);
-        let nearest = names
-            .clone()
-            .map(|name| (strsim::jaro_winkler(&key, name), name))
-            .filter(|(nearness, _)| *nearness > 0.8)
-            .max_by(|one, other| one.0.total_cmp(&other.0))
-            .map(|(_, name)| name.to_owned());
+        let mut names: Vec<&str> = self.known.iter().map(|known| known.name).collect();
+        names.push(POLICY);
         ConfigError::UnknownKey {
             path: self.file.path.clone(),
             line,
+            nearest: nearest(&key, &names),
             key,
-            nearest,
-            known: names.collect::<Vec<&str>>().join(", "),
+            known: names.join(", "),
         }
     }
+}
+
+/// The known name that was most likely meant.
+pub(super) fn nearest(key: &str, names: &[&str]) -> Option<String> {
+    let names = names.iter();
+    names
+        .map(|name| (strsim::jaro_winkler(key, name), name))
+        .filter(|(nearness, _)| *nearness > 0.8)
+        .max_by(|one, other| one.0.total_cmp(&other.0))
+        .map(|(_, name)| (*name).to_owned())
 }
 
 fn line_of(text: &str, offset: usize) -> usize {

@@ -139,6 +139,75 @@ fn a_file_that_was_asked_for_must_be_there() {
 }
 
 #[test]
+fn policies_are_read_with_their_lines_and_the_most_specific_wins() {
+    let config = with_file(
+        "[policy.default]\nmax_docs = 4\n\
+         [policy.smart_buyer]\nmax_docs = 8\nuse_profile = false\nmax_tokens.dialog = 2000\n\
+         [policy.agents.planner]\nmax_skills = 5\n\
+         [policy.smart_buyer.agents.planner]\nmax_docs = 9\nmax_tokens = { dialog = \"none\" }\n",
+    )
+    .unwrap();
+    let policies = &config.policies.policies;
+    let buyer = policies.of(Some("smart_buyer"), Some("worker"));
+    assert_eq!((buyer.max_docs, buyer.use_profile), (8, false));
+    assert_eq!(buyer.max_tokens.dialog, Some(2000));
+    let planner = policies.of(Some("smart_buyer"), Some("planner"));
+    assert_eq!((planner.max_docs, planner.max_skills), (9, 5));
+    assert_eq!(
+        (planner.max_tokens.dialog, planner.use_profile),
+        (None, false)
+    );
+    assert_eq!(policies.of(Some("other"), None).max_docs, 4);
+    let rows = config.rows();
+    let row = |key: &str| {
+        let row = rows.iter().find(|row| row.key == key).unwrap();
+        (
+            row.value.clone(),
+            row.origin.rsplit(':').next().unwrap().to_owned(),
+        )
+    };
+    assert_eq!(row("policy.default.max_docs"), (json!(4), "2".to_owned()));
+    assert_eq!(
+        row("policy.default.max_skills"),
+        (json!(3), "default".to_owned())
+    );
+    assert_eq!(
+        row("policy.smart_buyer.max_docs"),
+        (json!(8), "4".to_owned())
+    );
+    let none = row("policy.smart_buyer.agents.planner.max_tokens.dialog");
+    assert_eq!(none, (json!("none"), "11".to_owned()));
+}
+
+#[test]
+fn a_policy_with_a_mistake_is_refused_with_its_line() {
+    for (bad, expected) in [
+        (
+            "[policy.f]\nmax_doc = 3",
+            "mnemon.toml:2: `policy.f.max_doc`",
+        ),
+        ("[policy.f]\nmax_doc = 3", "did you mean `max_docs`?"),
+        ("[policy.f]\nmax_doc = 3", "use_dialog"),
+        (
+            "[policy.f]\nmax_docs = \"many\"",
+            "mnemon.toml:2: policy.f.max_docs: `many`",
+        ),
+        ("[policy.f]\nuse_dialog = 1", "neither true nor false"),
+        (
+            "[policy.f.max_tokens]\ndialogue = 1",
+            "policy.f.max_tokens.dialogue",
+        ),
+        ("[policy]\nmax_docs = 3", "is for nobody"),
+        ("[policy.agents]\nmax_docs = 3", "is for nobody"),
+        ("[policy.f]\nmax_docs = [3]", "is of type array"),
+        ("policy = 3", "`policy` is not a setting"),
+    ] {
+        let text = with_file(bad).unwrap_err().to_string();
+        assert!(text.contains(expected), "{bad}: {text}");
+    }
+}
+
+#[test]
 fn every_variable_of_a_setting_is_documented() {
     for key in KEYS {
         assert!(env_vars::ALL.contains(&key.env), "{}", key.name);

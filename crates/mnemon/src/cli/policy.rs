@@ -1,0 +1,68 @@
+//! `mnemon policy`
+
+use serde_json::Value;
+
+use super::door::Door;
+use super::text;
+use crate::{Error, api};
+
+/// Show what a flow reads and writes, and who said so
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon policy show smart_buyer\n  \
+    mnemon policy show smart_buyer --agent planner --json\n\n\
+    A file may say:\n  \
+    [policy.default]                      # everybody\n  \
+    max_docs = 5\n  \
+    [policy.smart_buyer]                  # a flow\n  \
+    use_experience = false\n  \
+    max_tokens = { dialog = 2000 }\n  \
+    [policy.agents.planner]               # an agent in every flow\n  \
+    max_skills = 5\n  \
+    [policy.smart_buyer.agents.planner]   # an agent in a flow; the most specific wins\n  \
+    writes_per_minute = { experience = 60 }")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Show every value for a flow, or for one that was never spoken of
+    Show(ShowArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// The flow
+    #[arg(value_name = "FLOW")]
+    flow: Option<String>,
+    /// The agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+}
+
+pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let What::Show(args) = args.what;
+    let request = api::policy::Request {
+        flow: args.flow,
+        agent: args.agent,
+    };
+    let policy = api::policy::run(&door.config, request);
+    if door.out.json {
+        return door.out.json(&policy);
+    }
+    let rows = policy.values.into_iter().map(|row| {
+        let value = match row.value {
+            Value::Null => "none".to_owned(),
+            other => other.to_string(),
+        };
+        let from = match row.table {
+            Some(table) => format!("[{table}] {}", row.origin),
+            None => row.origin,
+        };
+        vec![row.key, value, text::one_line(&from)]
+    });
+    let rows = rows.collect();
+    door.out.table(&["KEY", "VALUE", "FROM"], rows)
+}

@@ -1,0 +1,199 @@
+//! `mnemon read`
+
+use mnemon_core::{Invalid, Scope};
+use mnemon_engine::{Answer, DialogContext, LoggedStep, Payload, StatePayload};
+use serde_json::{Map, Value};
+
+use super::door::Door;
+use super::filters;
+use super::text;
+use crate::{Error, api};
+
+/// Whose call it is.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Caller {
+    /// The user
+    #[arg(long, value_name = "NAME")]
+    pub(super) user: String,
+    /// The session
+    #[arg(long, value_name = "NAME")]
+    pub(super) session: String,
+    /// The agent that asks or tells
+    #[arg(long, value_name = "NAME", default_value = "cli")]
+    pub(super) agent: String,
+    /// The flow; its policy applies
+    #[arg(long, value_name = "NAME")]
+    pub(super) flow: Option<String>,
+    /// The node of the flow
+    #[arg(long, value_name = "NAME")]
+    pub(super) node: Option<String>,
+}
+
+/// Show what a node needs to know before it runs
+///
+/// The scopes are read at the same time. One that the policy switches off is left out with the
+/// reason; one that fails says so and does not touch the others.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon read --user ann --session s1\n  \
+    mnemon read --user ann --session s1 --agent planner --flow smart_buyer \\\n    \
+    --scope dialog --scope semantic --query \"green tea\" --task-type shop --json")]
+pub(super) struct Args {
+    #[command(flatten)]
+    caller: Caller,
+    /// What kind of memory; repeat for several [default: all]
+    #[arg(long, value_parser = filters::scope())]
+    scope: Vec<Scope>,
+    /// What knowledge and skills are searched for
+    #[arg(long, value_name = "TEXT")]
+    query: Option<String>,
+    /// The type of task, for skills and experience
+    #[arg(long, value_name = "NAME")]
+    task_type: Option<String>,
+    /// What the metadata of documents must be: {"lang":"vi"}
+    #[arg(long = "filter", value_name = "JSON")]
+    filter: Option<String>,
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let mut extra = Map::new();
+    if let Some(filter) = &args.filter {
+        let filters: Value = serde_json::from_str(filter)
+            .map_err(|error| Invalid::new("filter", format!("is not JSON: {error}")))?;
+        extra.insert("filters".to_owned(), filters);
+    }
+    let request = api::read::Request {
+        user_id: args.caller.user,
+        session_id: args.caller.session,
+        agent_id: args.caller.agent,
+        flow_id: args.caller.flow,
+        node_id: args.caller.node,
+        scopes: match args.scope.is_empty() {
+            true => Scope::ALL.to_vec(),
+            false => args.scope,
+        },
+        query: args.query,
+        task_type: args.task_type,
+        extra,
+    };
+    let response = api::read::run(&door.memory()?, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&response);
+    }
+    for item in &response.items {
+        match &item.answer {
+            Answer::LeftOut(why) => {
+                let why = text::one_line(why);
+                door.out.line(format!("{}: left out: {why}", item.scope))?;
+            }
+            Answer::Error(failure) => {
+                let why = text::one_line(&failure.message);
+                door.out.line(format!("{}: failed: {why}", item.scope))?;
+            }
+            Answer::Payload(payload) => {
+                let more = match item.dropped {
+                    0 => String::new(),
+                    dropped => format!(" ({dropped} more have no room under the policy)"),
+                };
+                door.out.line(format!("{}:{more}", item.scope))?;
+                for line in lines(payload) {
+                    let line = text::cut(&line, door.out.width.saturating_sub(2));
+                    door.out.line(format!("  {line}"))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a scope says, a line for each thing.
+fn lines(payload: &Payload) -> Vec<String> {
+    let lines = match payload {
+        Payload::Dialog(context) => dialog(context),
+        Payload::State(held) => state(held),
+        Payload::Semantic { docs } => docs
+            .iter()
+            .map(|doc| format!("{} ({})", doc.content, doc.id))
+            .collect(),
+        Payload::Procedural { skills } => {
+            let told = skills.iter().flat_map(|skill| {
+                let steps = skill.sop.tool_sops.iter().enumerate();
+                let steps =
+                    steps.map(|(n, step)| format!("  {}. {}: {}", n + 1, step.tool, step.action));
+                let first = format!("{} ({})", skill.sop.use_when, skill.id);
+                std::iter::once(first).chain(steps)
+            });
+            told.collect()
+        }
+        Payload::Profile { profile, .. } => members(profile),
+        Payload::Experience {
+            failures,
+            cancelled,
+            traces,
+        } => {
+            let done = traces.iter().flat_map(|trace| &trace.steps);
+            failures
+                .iter()
+                .chain(cancelled)
+                .chain(done)
+                .map(step)
+                .collect()
+        }
+    };
+    match lines.is_empty() {
+        true => vec!["nothing".to_owned()],
+        false => lines,
+    }
+}
+
+fn dialog(context: &DialogContext) -> Vec<String> {
+    let summary = context.summary.iter();
+    let mut lines: Vec<String> = summary
+        .map(|summary| format!("summary: {}", summary.text))
+        .collect();
+    lines.extend(
+        context
+            .facts
+            .iter()
+            .map(|fact| format!("fact: {}", fact.text)),
+    );
+    let messages = context.turns.iter().flat_map(|turn| &turn.messages);
+    lines.extend(messages.map(|said| {
+        let role = match said.role {
+            mnemon_core::Role::User => "user",
+            mnemon_core::Role::Assistant => "assistant",
+            mnemon_core::Role::System => "system",
+            mnemon_core::Role::Tool => "tool",
+        };
+        format!("{role}: {}", said.content)
+    }));
+    lines
+}
+
+fn state(held: &StatePayload) -> Vec<String> {
+    let mut lines = members(&held.state);
+    lines.extend(held.tasks.iter().map(|task| {
+        let ready = held.startable.contains(&task.id);
+        let ready = if ready { ", can start" } else { "" };
+        format!("task {}: {}{ready}", task.id, task.status.as_str())
+    }));
+    lines
+}
+
+fn members(map: &Map<String, Value>) -> Vec<String> {
+    let members = map.iter();
+    members
+        .map(|(name, value)| match value {
+            Value::String(text) => format!("{name}: {text}"),
+            other => format!("{name}: {other}"),
+        })
+        .collect()
+}
+
+fn step(step: &LoggedStep) -> String {
+    let named = [&step.step.tool, &step.step.task_type];
+    let named: Vec<&str> = named.into_iter().flatten().map(String::as_str).collect();
+    let why = step.step.error.as_deref();
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    format!("{} {}{why}", step.ended.as_str(), named.join(", "))
+}

@@ -1,0 +1,121 @@
+//! What each flow and each agent reads and writes, from the tables under `policy`.
+//!
+//! `[policy.default]` is for everybody, `[policy.FLOW]` for a flow, `[policy.agents.AGENT]` for an
+//! agent, `[policy.FLOW.agents.AGENT]` for an agent in a flow. So no flow can be called `default` or
+//! `agents` there.
+
+use mnemon_engine::{MemoryPolicy, Policies, Whom};
+use serde_json::Value;
+
+use super::file::{File, nearest};
+use super::{ConfigError, Origin};
+
+/// The policies, and where each value was read.
+#[derive(Debug, Clone, Default)]
+pub struct FlowPolicies {
+    pub policies: Policies,
+    origins: Vec<(Whom, String, Origin)>,
+}
+
+/// One value of a policy.
+#[derive(Debug, Clone)]
+pub struct PolicyRow {
+    pub whom: Whom,
+    pub key: String,
+    pub value: Value,
+    pub origin: Origin,
+}
+
+impl FlowPolicies {
+    pub(super) fn read(file: &File) -> Result<Self, ConfigError> {
+        let mut read = Self::default();
+        for (path, text, line) in &file.policies {
+            let Some((whom, key)) = split(path) else {
+                let name = path.join(".");
+                return Err(ConfigError::Syntax {
+                    path: file.path.clone(),
+                    line: *line,
+                    what: format!(
+                        "policy.{name} is for nobody; write it under [policy.default], \
+                         [policy.FLOW] or [policy.agents.AGENT]"
+                    ),
+                });
+            };
+            let known = MemoryPolicy::keys();
+            if !known.contains(&key) {
+                let names: Vec<&str> = known.iter().map(String::as_str).collect();
+                return Err(ConfigError::UnknownKey {
+                    path: file.path.clone(),
+                    line: *line,
+                    nearest: nearest(&key, &names),
+                    key: format!("{whom}.{key}"),
+                    known: names.join(", "),
+                });
+            }
+            let set = read.policies.set(whom.clone(), &key, text);
+            set.map_err(|invalid| ConfigError::Syntax {
+                path: file.path.clone(),
+                line: *line,
+                what: format!("{whom}.{}: {}", invalid.field, invalid.what),
+            })?;
+            let origin = Origin::File {
+                path: file.path.clone(),
+                line: *line,
+            };
+            read.origins.push((whom, key, origin));
+        }
+        Ok(read)
+    }
+
+    /// Where this was said; the default if nobody did.
+    #[must_use]
+    pub fn origin(&self, whom: Option<&Whom>, key: &str) -> Origin {
+        let mut said = self.origins.iter();
+        let said = said.find(|(known, name, _)| Some(known) == whom && name == key);
+        said.map_or(Origin::Default, |(.., origin)| origin.clone())
+    }
+
+    /// The policy of whoever has none of their own, and all that was said about others. A limit
+    /// that is not set is left out.
+    #[must_use]
+    pub fn rows(&self) -> Vec<PolicyRow> {
+        let default = self.policies.explain(None, None).into_iter();
+        let default = default.filter(|applied| !applied.value.is_null());
+        let default = default.map(|applied| PolicyRow {
+            origin: self.origin(applied.from.as_ref(), &applied.key),
+            whom: Whom::all(),
+            key: applied.key,
+            value: applied.value,
+        });
+        let others = self
+            .origins
+            .iter()
+            .filter(|(whom, ..)| *whom != Whom::all());
+        let others = others.map(|(whom, key, origin)| {
+            let said = self.policies.said();
+            let mut said = said.filter(|(known, name, _)| *known == whom && *name == key.as_str());
+            let text = said.next().map(|(.., text)| text).unwrap_or_default();
+            PolicyRow {
+                whom: whom.clone(),
+                key: key.clone(),
+                // Numbers and truths are JSON as they stand; the one word that is not is a text.
+                value: text.parse().unwrap_or_else(|_| Value::from(text)),
+                origin: origin.clone(),
+            }
+        });
+        default.chain(others).collect()
+    }
+}
+
+/// Whom a value is for, and its key.
+fn split(path: &[String]) -> Option<(Whom, String)> {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    let (whom, key) = match path.as_slice() {
+        ["agents", agent, key @ ..] => (Whom::agent(*agent), key),
+        ["default", key @ ..] => (Whom::all(), key),
+        [flow, "agents", agent, key @ ..] => (Whom::both(*flow, *agent), key),
+        [flow, key @ ..] => (Whom::flow(*flow), key),
+        [] => return None,
+    };
+    (!key.is_empty()).then(|| (whom, key.join(".")))
+}
