@@ -83,9 +83,10 @@ fn bound() {
 fn materials(count: usize) -> Vec<Material> {
     let words: Vec<&str> = ENGLISH.split_whitespace().collect();
     let material = |n: usize| {
-        let section = Section::ALL[n % Section::ALL.len()];
-        let word = |k: usize| words[(n * 31 + k * (7 + n % 5)) % words.len()];
-        let text: Vec<&str> = (0..20 + n % 60).map(word).collect();
+        let section = Section::ALL.get(n % Section::ALL.len());
+        let word = |k: usize| words.get((n * 31 + k * (7 + n % 5)) % words.len());
+        let text: Vec<&str> = (0..20 + n % 60).filter_map(word).copied().collect();
+        let section = section.copied().unwrap_or(Section::Facts);
         let id = format!("018f3c2e-7a10-7c3d-9b1e-{n:012x}").parse();
         let id = id.unwrap_or_else(|_| unreachable!("a hexadecimal number is an id"));
         Material {

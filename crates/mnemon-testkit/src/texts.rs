@@ -108,7 +108,6 @@ pub const PIECES: &[&str] = &[
 ];
 
 /// Text of all scripts, glued together anyhow.
-#[must_use]
 pub fn mixed() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         6 => proptest::sample::select(PIECES).prop_map(str::to_owned),

@@ -1,8 +1,5 @@
 //! Which materials say what another one says already.
 
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use super::{Material, Section};
 
 /// Words by which texts are compared at the most.
@@ -22,26 +19,29 @@ const PROBES: usize = 4;
 /// further down, or a new turn would change the beginning of the text.
 pub(super) fn copies(materials: &[Material]) -> Vec<Vec<usize>> {
     let prints: Vec<Print> = materials.iter().map(|m| Print::of(&m.text)).collect();
-    let found = Places::of(&prints);
-    let rank = |at: usize| {
-        let (material, print) = (materials.get(at), prints.get(at));
-        let words = print.map_or(0, |print| print.count);
-        let place = material.map(|m| (m.order, m.id.as_str()));
-        (material.map(|m| m.section), usize::MAX - words, place, at)
-    };
-    let copies_of = |at: usize, material: &Material, print: &Print| {
+    // Of two that say the same, the one that comes first here stays.
+    let mut order: Vec<(usize, &Material, &Print)> = Vec::with_capacity(prints.len());
+    let all = materials.iter().zip(&prints).enumerate();
+    order.extend(all.map(|(at, (material, print))| (at, material, print)));
+    order.sort_by_key(|(at, material, print)| {
+        let longest = std::cmp::Reverse(print.count);
+        let place = (material.order, material.id.as_str());
+        (material.section, longest, place, *at)
+    });
+    let ranked: Vec<&Print> = order.iter().map(|(_, _, print)| *print).collect();
+    let places = Places::of(&ranked);
+    let mut copies = vec![Vec::new(); prints.len()];
+    for (rank, (at, material, print)) in order.iter().enumerate() {
         if material.section == Section::Turns || print.count == 0 {
-            return Vec::new();
+            continue;
         }
-        let mut rivals = found.rivals(at, print, &prints);
-        rivals.retain(|rival| rank(*rival) < rank(at));
-        rivals.sort_by_key(|rival| rank(*rival));
-        rivals
-    };
-    let pairs = materials.iter().zip(&prints).enumerate();
-    pairs
-        .map(|(at, (material, print))| copies_of(at, material, print))
-        .collect()
+        let originals = places.originals(rank, print, &ranked);
+        let originals = originals.into_iter().filter_map(|rank| order.get(rank));
+        if let Some(found) = copies.get_mut(*at) {
+            found.extend(originals.map(|(at, _, _)| *at));
+        }
+    }
+    copies
 }
 
 /// A text by its words, whatever their case and what stands between them.
@@ -92,31 +92,44 @@ impl Print {
 /// Hashes of the words. Where no spaces are written each character counts as a word.
 fn words(text: &str) -> Vec<u64> {
     let mut words = Vec::new();
-    let mut word = String::new();
-    let mut close = |word: &mut String| {
-        if !word.is_empty() {
-            words.push(hash_of(word.as_str()));
-            word.clear();
-        }
-    };
+    let mut word = None;
     for c in text.chars() {
-        if is_unspaced(c) {
-            close(&mut word);
-            word.push(c);
-            close(&mut word);
-        } else if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
-        } else {
-            close(&mut word);
-            // A sign may turn the meaning (-5 or 5, x > y or x < y); what only separates may not.
-            if !c.is_whitespace() && !is_separator(c) {
-                word.push(c);
-                close(&mut word);
-            }
+        if c.is_ascii_alphanumeric() {
+            word = Some(add(word.unwrap_or(START), c.to_ascii_lowercase()));
+            continue;
+        }
+        if c.is_alphanumeric() && !is_unspaced(c) {
+            let small = c.to_lowercase();
+            word = Some(small.fold(word.unwrap_or(START), add));
+            continue;
+        }
+        words.extend(word.take());
+        // A sign may turn the meaning (-5 or 5, x > y or x < y); what only separates may not.
+        if is_unspaced(c) || (!c.is_whitespace() && !is_separator(c)) {
+            words.push(add(START, c));
         }
     }
-    close(&mut word);
+    words.extend(word);
     words
+}
+
+const START: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn add(hash: u64, c: char) -> u64 {
+    mix(hash ^ u64::from(u32::from(c)))
+}
+
+/// Spreads every bit over the word; the texts of a memory are nobody's attack on a table.
+fn mix(word: u64) -> u64 {
+    let word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    word ^ (word >> 29)
+}
+
+/// Of words in their order.
+fn hash_of(words: &[u64]) -> u64 {
+    words
+        .iter()
+        .fold(START, |hash, word| mix(hash.rotate_left(23) ^ word))
 }
 
 fn is_unspaced(c: char) -> bool {
@@ -152,64 +165,58 @@ fn is_separator(c: char) -> bool {
         )
 }
 
-fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
 fn sorted(mut list: Vec<u64>) -> Vec<u64> {
     list.sort_unstable();
     list.dedup();
     list
 }
 
-/// Where each text and each shingle is.
+/// Where each text and each shingle is: pairs of a hash and a rank, sorted.
 struct Places {
-    wholes: HashMap<u64, Vec<usize>>,
-    shingles: HashMap<u64, Vec<u32>>,
+    wholes: Vec<(u64, usize)>,
+    shingles: Vec<(u64, usize)>,
 }
 
 impl Places {
-    fn of(prints: &[Print]) -> Self {
-        let mut wholes: HashMap<u64, Vec<usize>> = HashMap::new();
-        let mut shingles: HashMap<u64, Vec<u32>> = HashMap::new();
-        for (at, print) in prints.iter().enumerate() {
-            wholes.entry(print.whole).or_default().push(at);
-            for shingle in &print.shingles {
-                let places = shingles.entry(*shingle).or_default();
-                // A phrase that stands everywhere leads nowhere.
-                if places.len() <= RIVALS {
-                    places.extend(u32::try_from(at).ok());
-                }
-            }
-        }
+    fn of(ranked: &[&Print]) -> Self {
+        let all = || ranked.iter().enumerate();
+        let mut wholes: Vec<(u64, usize)> = all().map(|(at, print)| (print.whole, at)).collect();
+        let shingles = all().flat_map(|(at, print)| print.shingles.iter().map(move |s| (*s, at)));
+        let mut shingles: Vec<(u64, usize)> = shingles.collect();
+        wholes.sort_unstable();
+        shingles.sort_unstable();
         Self { wholes, shingles }
     }
 
-    /// The others that this text is in.
-    fn rivals(&self, at: usize, print: &Print, prints: &[Print]) -> Vec<usize> {
-        let same = self.wholes.get(&print.whole).into_iter().flatten();
-        let mut rivals: Vec<usize> = same.copied().take(RIVALS).collect();
-        let mut lists: Vec<&Vec<u32>> = print
-            .shingles
-            .iter()
-            .filter_map(|shingle| self.shingles.get(shingle))
-            .filter(|places| places.len() <= RIVALS)
+    /// Those of a better rank that this text is in, the best first.
+    fn originals(&self, rank: usize, print: &Print, ranked: &[&Print]) -> Vec<usize> {
+        let same = places(&self.wholes, print.whole).iter().take(RIVALS);
+        let lists = print.shingles.iter();
+        let lists = lists.map(|shingle| places(&self.shingles, *shingle));
+        // A phrase that stands everywhere leads nowhere, and so does one that only this text has.
+        let mut lists: Vec<&[(u64, usize)]> = lists
+            .filter(|list| (2..=RIVALS).contains(&list.len()))
             .collect();
-        // The rarest shingles, but not those that only this text has.
-        lists.retain(|places| places.len() > 1);
-        lists.sort_by_key(|places| places.len());
+        lists.sort_by_key(|list| list.len());
         let near = lists.into_iter().take(PROBES).flatten();
-        rivals.extend(near.filter_map(|at| usize::try_from(*at).ok()));
+        let mut rivals: Vec<usize> = same.chain(near).map(|(_, at)| *at).collect();
         rivals.sort_unstable();
         rivals.dedup();
         rivals.retain(|rival| {
-            let other = prints.get(*rival);
-            *rival != at && other.is_some_and(|other| print.is_in(other))
+            let other = ranked.get(*rival);
+            *rival < rank && other.is_some_and(|other| print.is_in(other))
         });
         rivals
     }
+}
+
+/// The first places of this hash: no more than tell that there are too many.
+fn places(sorted: &[(u64, usize)], hash: u64) -> &[(u64, usize)] {
+    let from = sorted.partition_point(|(known, _)| *known < hash);
+    let rest = sorted.get(from..).unwrap_or_default();
+    let own = rest.iter().take_while(|(known, _)| *known == hash);
+    let count = own.take(RIVALS + 1).count();
+    rest.get(..count).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -246,6 +253,23 @@ mod tests {
         assert!(!is_in(&long(500), &long(600)));
         assert!(!is_in("x is -5 here now", "x is 5 here now"));
         assert!(!is_in("ann does not like tea", "ann does like tea"));
+    }
+
+    #[test]
+    fn of_many_that_say_the_same_one_stays() {
+        let note = |n: usize| Material {
+            order: -i64::try_from(n).unwrap(),
+            ..Material::new(
+                Section::Facts,
+                format!("n{n}").parse().unwrap(),
+                "tea at nine, then",
+            )
+        };
+        let notes: Vec<Material> = (0..200).map(note).collect();
+        let copies = copies(&notes);
+        let originals = copies.iter().filter(|of| of.is_empty()).count();
+        assert_eq!(originals, 1);
+        assert!(copies[0].contains(&199), "the first in order");
     }
 
     #[test]
