@@ -4,6 +4,7 @@
 
 pub mod documents;
 pub mod embed;
+pub mod tokens;
 
 mod health;
 mod open;

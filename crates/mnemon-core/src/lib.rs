@@ -25,6 +25,7 @@
 //! # }).unwrap();
 //! ```
 
+pub mod budget;
 pub mod chunk;
 pub mod commit;
 pub mod embed;

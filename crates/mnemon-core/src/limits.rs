@@ -90,3 +90,9 @@ pub const DOCUMENT_BYTES: usize = 10 * 1024 * 1024;
 pub const DOCUMENT_CHUNKS: usize = BATCH_OPS - 2;
 /// Documents that one call may add.
 pub const DOCUMENTS: usize = 10_000;
+/// Tokens that a compiled context may be given.
+pub const CONTEXT_TOKENS: usize = 2_000_000;
+/// Materials that one context is chosen from.
+pub const CONTEXT_MATERIALS: usize = 100_000;
+/// Left-out records that the text of a context names; the answer names them all.
+pub const CONTEXT_ALSO_KNOWN: usize = 20;

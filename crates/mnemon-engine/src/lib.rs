@@ -21,6 +21,7 @@
 //! # }).unwrap();
 //! ```
 
+mod context;
 mod documents;
 mod draft;
 mod embedding;
@@ -39,6 +40,7 @@ mod scoped;
 mod undo;
 mod writing;
 
+pub use context::{Context, ContextQuery, Silent};
 pub use documents::{
     ChunkCounts, Document, DocumentFate, DocumentHit, DocumentQuery, DocumentReceipt, FileStamp,
     Known, TOP_K,

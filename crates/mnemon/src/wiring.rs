@@ -15,6 +15,7 @@ use crate::config::{Config, EmbedderChoice};
 pub use mnemon_adapters::documents::{
     FileProblem, Found, FoundFile, NotTaken, PDF_THREAD, find as find_files, is_gone,
 };
+pub use mnemon_adapters::tokens::counter;
 pub use mnemon_adapters::{Examination, Finding, SCHEMES};
 
 /// A memory, and what was noticed while its store was opened.

@@ -11,6 +11,7 @@
 )]
 
 mod conformance;
+mod context;
 mod crash;
 mod documents;
 mod full_disk;
