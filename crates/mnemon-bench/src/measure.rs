@@ -111,6 +111,8 @@ impl Table {
 fn short(figure: f64) -> String {
     if figure >= 100.0 {
         format!("{figure:.0}")
+    } else if figure < 2.0 {
+        format!("{figure:.3}")
     } else {
         format!("{figure:.2}")
     }

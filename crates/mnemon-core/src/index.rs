@@ -32,6 +32,9 @@ const LENT_MEANING: [f32; 4] = [0.2, 0.3, 0.2, 0.1];
 /// A neighbour of more words than this lends proportionally less: a long text speaks for itself.
 const LENDING_WORDS: f32 = 40.0;
 
+/// Documents by which the middle of their vectors is known; below, none is needed.
+const RECENTRE: usize = 4096;
+
 /// A place that holds no document.
 const NOBODY: u32 = u32::MAX;
 
@@ -143,7 +146,7 @@ impl Index {
                 }
             }
         }
-        if self.docs.len() >= 2 * self.centred.max(512) {
+        if self.docs.len() >= RECENTRE.max(self.centred.saturating_mul(8)) {
             self.recentre();
         }
         Ok(())
@@ -189,8 +192,9 @@ impl Index {
         vectors.collect()
     }
 
-    /// Fits the bits to the documents. Worth it after a load and when the index has doubled.
-    pub fn recentre(&mut self) {
+    /// Fits the bits to the documents. A few thousand tell where the middle is as well as all of
+    /// them, so this is done when there are enough, and seldom again.
+    fn recentre(&mut self) {
         self.centred = self.docs.len();
         for set in self.vectors.values_mut() {
             set.recentre();

@@ -19,6 +19,9 @@ use crate::{Id, Invalid, Kind, Namespace, Owner, Record, Scope, Time, limits};
 #[serde(deny_unknown_fields, default)]
 pub struct Filter {
     pub owner: Owner,
+    /// This user's records, and those that belong to no user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen_by: Option<String>,
     pub scopes: Vec<Scope>,
     pub kinds: Vec<Kind>,
     pub namespaces: Vec<Namespace>,
@@ -43,7 +46,9 @@ impl Filter {
     #[must_use]
     pub fn matches(&self, record: &Record) -> bool {
         let among = |list_is_empty: bool, found: bool| list_is_empty || found;
+        let seen = |seer: &String| record.owner.user.as_ref().is_none_or(|user| user == seer);
         record.owner.includes(&self.owner)
+            && self.seen_by.as_ref().is_none_or(seen)
             && among(self.scopes.is_empty(), self.scopes.contains(&record.scope))
             && among(self.kinds.is_empty(), self.kinds.contains(&record.kind))
             && among(

@@ -1,8 +1,8 @@
 //! Vector arithmetic for the meaning arm.
 //!
 //! A [`VectorSet`] keeps each vector small, in three grains: one sign bit per dimension
-//! (dimension / 8 bytes), int8 with a scale (dimension + 4 bytes), and four bits more of each
-//! value (dimension / 2 bytes); 420 bytes at 256 dimensions. A search over few candidates scans
+//! (dimension / 8 + 4 bytes), int8 with a scale (dimension + 4 bytes), and four bits more of each
+//! value (dimension / 2 bytes); 424 bytes at 256 dimensions. A search over few candidates scans
 //! the int8 codes; over many it lets the bits choose a few percent of them first. Either way the
 //! best are scored again by all twelve bits, with the query as it came.
 //!
@@ -29,8 +29,9 @@ mod simd;
 #[cfg(test)]
 mod tests;
 mod top;
+mod turn;
 
 pub use dense::{VectorError, dot, normalise};
-pub use scan::{Candidates, Prefilter, ScanConfig, Scored};
+pub use scan::{Candidates, ScanConfig, Scored};
 pub use set::{MAX_DIMENSION, Quantised, VectorSet, quantise};
 pub use top::TopK;

@@ -7,7 +7,6 @@ mod profile;
 mod semantic;
 mod state;
 mod tasks;
-mod visible;
 
 pub use dialog::{
     Content, Dialog, DialogContext, LIMIT_TURNS, Said, SalientFact, SessionSummary, Turn, Utterance,

@@ -46,8 +46,45 @@ struct Sort {
 /// A filter with its names as numbers. A name that nobody has matches nothing.
 pub(super) struct Wanted<'a> {
     owner: [Option<u32>; 3],
+    seen_by: Option<u32>,
     filter: &'a Filter,
     tagged: Option<Vec<u64>>,
+}
+
+/// Documents, as a list or as a bit for each.
+pub(super) enum Among<'a> {
+    List(&'a [u32]),
+    Bits(Vec<u64>),
+}
+
+impl Among<'_> {
+    pub(super) fn each(&self, mut visit: impl FnMut(u32)) {
+        match self {
+            Self::List(docs) => docs.iter().copied().for_each(visit),
+            Self::Bits(words) => each_bit(words, &mut visit),
+        }
+    }
+}
+
+/// The numbers of the bits that are set.
+pub(super) fn each_bit(words: &[u64], visit: &mut impl FnMut(u32)) {
+    for (index, word) in (0_u32..).zip(words) {
+        let mut word = *word;
+        while word != 0 {
+            visit(index * 64 + word.trailing_zeros());
+            word &= word - 1;
+        }
+    }
+}
+
+fn set_bit(words: &mut Vec<u64>, doc: u32) {
+    let at = doc as usize / 64;
+    if words.len() <= at {
+        words.resize(at + 1, 0);
+    }
+    if let Some(word) = words.get_mut(at) {
+        *word |= 1 << (doc % 64);
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -57,6 +94,10 @@ pub(super) struct Docs {
     /// Ids that are no UUIDs.
     odd_ids: HashMap<u32, String>,
     owners: Vec<[u32; 3]>,
+    /// The documents of each user, agent and session.
+    owned: [HashMap<u32, Vec<u32>>; 3],
+    /// A bit for each document, scope by scope.
+    scoped: [Vec<u64>; Scope::ALL.len()],
     sorts: Vec<Sort>,
     created: Vec<i64>,
     expires: Vec<i64>,
@@ -126,6 +167,11 @@ impl Docs {
         let parts = [new.user, new.agent, new.session];
         let owner = parts.map(|part| self.names.number(part));
         self.owners.push(owner);
+        for (owned, part) in self.owned.iter_mut().zip(owner) {
+            if part != NO_NAME {
+                owned.entry(part).or_default().push(doc);
+            }
+        }
         self.sorts.push(Sort {
             scope: new.scope,
             kind: new.kind,
@@ -147,12 +193,9 @@ impl Docs {
         for tag in &new.tags {
             self.tags.entry(tag.to_lowercase()).or_default().push(doc);
         }
-        let word = doc as usize / 64;
-        if self.living.len() <= word {
-            self.living.push(0);
-        }
-        if let Some(word) = self.living.get_mut(word) {
-            *word |= 1 << (doc % 64);
+        set_bit(&mut self.living, doc);
+        if let Some(scoped) = self.scoped.get_mut(new.scope as usize) {
+            set_bit(scoped, doc);
         }
         self.alive += 1;
         doc
@@ -259,7 +302,10 @@ impl Docs {
 
     pub(super) fn bytes(&self) -> usize {
         let names: usize = self.names.name.iter().map(|name| 2 * name.len() + 56).sum();
-        self.len() * (8 + 16 + 12 + 3 + 8 + 8 + 4 + 4 + 2 + 1) + self.len() / 8 + names
+        let lists = self.owned.iter().flat_map(HashMap::values);
+        let lists: usize = lists.map(|list| 4 * list.capacity() + 40).sum();
+        let bits = (1 + self.scoped.len()) * self.len() / 8;
+        self.len() * (8 + 16 + 12 + 3 + 8 + 8 + 4 + 4 + 2 + 1) + bits + lists + names
     }
 
     /// The filter as far as this index can decide it: not flow, node, source or metadata.
@@ -287,9 +333,36 @@ impl Docs {
                 number(&owner.agent),
                 number(&owner.session),
             ],
+            seen_by: number(&filter.seen_by),
             filter,
             tagged,
         }
+    }
+
+    /// The documents among which those that the filter means are, as few as is easy to say.
+    pub(super) fn among(&self, wanted: &Wanted<'_>) -> Among<'_> {
+        let parts = wanted.owner.iter().zip(&self.owned);
+        let lists = parts.filter_map(|(part, owned)| {
+            let list = owned.get(&(*part)?);
+            Some(list.map_or(&[] as &[u32], Vec::as_slice))
+        });
+        if let Some(shortest) = lists.min_by_key(|list| list.len()) {
+            return Among::List(shortest);
+        }
+        if let Some(tagged) = &wanted.tagged {
+            return Among::Bits(tagged.clone());
+        }
+        if wanted.filter.scopes.is_empty() {
+            return Among::Bits(self.living.clone());
+        }
+        let mut bits = vec![0; self.living.len()];
+        for scope in &wanted.filter.scopes {
+            let scoped = self.scoped.get(*scope as usize).into_iter().flatten();
+            bits.iter_mut()
+                .zip(scoped)
+                .for_each(|(all, one)| *all |= one);
+        }
+        Among::Bits(bits)
     }
 
     pub(super) fn matches(&self, doc: u32, wanted: &Wanted<'_>) -> bool {
@@ -304,6 +377,11 @@ impl Docs {
         parts
             .into_iter()
             .all(|(ours, theirs)| theirs.is_none_or(|theirs| theirs == *ours))
+            && wanted.seen_by.is_none_or(|seer| {
+                owner
+                    .first()
+                    .is_none_or(|user| *user == NO_NAME || *user == seer)
+            })
             && among(
                 filter.scopes.is_empty(),
                 filter.scopes.contains(&sort.scope),

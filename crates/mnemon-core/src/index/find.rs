@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::chain::lends;
+use super::docs::each_bit;
 use super::scratch::Scratch;
 use super::{Index, LENT_MEANING, LENT_WORDS, NOBODY};
 use crate::vector::{Candidates, ScanConfig, TopK, VectorError, VectorSet};
@@ -14,6 +15,9 @@ const K1: f32 = 0.9;
 const B: f32 = 0.75;
 /// Once this many places were touched by rarer words, commoner words only weigh what was found.
 const SPREAD: usize = 20_000;
+
+/// A filter that means one document in so many spares the others' words.
+const FEW: usize = 4;
 
 /// The documents that a probe may find: a bit for each.
 type Mask = Vec<u64>;
@@ -32,7 +36,8 @@ impl Index {
         }
         let mask = self.mask(&probe.filter, within);
         let mut scratch = self.scratch.borrow(self.docs.len());
-        let matched = self.words(&probe.terms, now, &mut scratch);
+        let heard = mask.as_ref().and_then(|mask| self.heard_by(mask));
+        let matched = self.words(&probe.terms, now, heard.as_ref(), &mut scratch);
         let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
         let mut top = TopK::new(probe.depth);
         for doc in &matched {
@@ -83,21 +88,19 @@ impl Index {
         most: usize,
     ) -> Vec<Candidate> {
         let mask = self.mask(filter, within);
-        let mut docs: Vec<(i64, u64, u32)> = (0..self.docs.len() as u32)
-            .filter(|doc| self.may(*doc, &mask, now))
-            .map(|doc| (self.docs.created(doc), self.docs.seq(doc), doc))
-            .collect();
+        let mut docs: Vec<(i64, u64, u32)> = Vec::new();
+        each_bit(mask.as_deref().unwrap_or(self.docs.living()), &mut |doc| {
+            if self.is_live(doc, now) {
+                docs.push((self.docs.created(doc), self.docs.seq(doc), doc));
+            }
+        });
         docs.sort_unstable_by(|a, b| b.cmp(a));
         let docs = docs.into_iter().take(most);
         docs.filter_map(|(.., doc)| self.describe(doc)).collect()
     }
 
     fn may(&self, doc: u32, mask: &Option<Mask>, now: Time) -> bool {
-        let chosen = mask.as_ref().is_none_or(|mask| {
-            let word = mask.get(doc as usize / 64).copied().unwrap_or(0);
-            word & (1 << (doc % 64)) != 0
-        });
-        chosen && self.is_live(doc, now)
+        mask.as_ref().is_none_or(|mask| has(mask, doc)) && self.is_live(doc, now)
     }
 
     fn mask(&self, filter: &Filter, within: Option<&HashSet<u64>>) -> Option<Mask> {
@@ -106,20 +109,44 @@ impl Index {
         }
         let wanted = self.docs.wanted(filter);
         let mut mask = vec![0_u64; self.docs.living().len()];
-        for doc in 0..self.docs.len() as u32 {
+        self.docs.among(&wanted).each(|doc| {
             let chosen = self.docs.is_alive(doc)
                 && self.docs.matches(doc, &wanted)
                 && within.is_none_or(|within| within.contains(&self.docs.seq(doc)));
             if chosen && let Some(word) = mask.get_mut(doc as usize / 64) {
                 *word |= 1 << (doc % 64);
             }
-        }
+        });
         Some(mask)
+    }
+
+    /// The documents whose words count for those in the mask: they themselves and their
+    /// neighbours. `None` where it is not worth telling them from the others.
+    fn heard_by(&self, mask: &Mask) -> Option<Mask> {
+        let count: usize = mask.iter().map(|word| word.count_ones() as usize).sum();
+        if count * FEW > self.docs.len() {
+            return None;
+        }
+        let mut heard = mask.clone();
+        each_bit(mask, &mut |doc| {
+            for neighbour in self.chain.around(doc) {
+                if let Some(word) = heard.get_mut(neighbour as usize / 64) {
+                    *word |= 1 << (neighbour % 64);
+                }
+            }
+        });
+        Some(heard)
     }
 
     /// BM25 of every document, with what its neighbours lend it counted as its own words; answers
     /// which documents have any.
-    fn words(&self, terms: &[(u32, f32)], now: Time, scratch: &mut Scratch) -> Vec<u32> {
+    fn words(
+        &self,
+        terms: &[(u32, f32)],
+        now: Time,
+        heard: Option<&Mask>,
+        scratch: &mut Scratch,
+    ) -> Vec<u32> {
         let Scratch {
             words: scores,
             occurs: lent,
@@ -143,6 +170,9 @@ impl Index {
                     continue;
                 }
                 having += 1;
+                if heard.is_some_and(|heard| !has(heard, doc)) {
+                    continue;
+                }
                 if common && scores.get(doc as usize).is_none_or(|score| *score == 0.0) {
                     continue;
                 }
@@ -254,6 +284,11 @@ impl Index {
             speaker: self.docs.speaker(doc).map(str::to_owned),
         })
     }
+}
+
+fn has(mask: &Mask, doc: u32) -> bool {
+    let word = mask.get(doc as usize / 64).copied().unwrap_or(0);
+    word & (1 << (doc % 64)) != 0
 }
 
 fn zero(numbers: &mut [f32], docs: &[u32]) {

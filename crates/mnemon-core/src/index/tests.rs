@@ -139,6 +139,21 @@ fn filters_come_before_ranking() {
     };
     assert_eq!(with(tagged), [31]);
     assert_eq!(with(Filter::default()).len(), 5);
+    let seen = |user: &str, tag: &str| {
+        with(Filter {
+            seen_by: Some(user.to_owned()),
+            tags: vec![tag.to_owned()],
+            ..Filter::default()
+        })
+    };
+    assert_eq!(seen("ann", "drinks"), [31]);
+    assert!(seen("bob", "drinks").is_empty(), "it is Ann's");
+    let others = with(Filter {
+        seen_by: Some("bob".to_owned()),
+        scopes: vec![crate::Scope::Semantic],
+        ..Filter::default()
+    });
+    assert_eq!(others.len(), 5, "what is nobody's is everybody's");
 }
 
 #[test]

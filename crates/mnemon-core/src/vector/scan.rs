@@ -1,9 +1,10 @@
 //! Searching a set: which scan, and how.
 
 use super::dense::{VectorError, dot};
-use super::set::{Quantised, VectorSet, quantise, rest, signs};
+use super::set::{Quantised, VectorSet, quantise, rest};
 use super::simd::{self, PLANES};
 use super::top::TopK;
+use super::turn::turn;
 
 /// Slots that a kernel takes at once: enough to pay for the call, few enough to stay in cache.
 const BLOCK: usize = 512;
@@ -20,25 +21,15 @@ pub enum Candidates<'a> {
     Mask(&'a [u64]),
 }
 
-/// How sign bits are compared with the query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prefilter {
-    /// Signs with signs: one popcount per word. For queries that resemble the vectors: both are
-    /// compared with the set's centre.
-    Hamming,
-    /// Signs with the query at four bits: four popcounts per word, better recall for
-    /// the same oversampling. Measured as fast as the other: memory sets the pace.
-    Asymmetric,
-}
-
 /// When to let the bits choose first, and how many.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScanConfig {
     /// Up to this many candidates the int8 codes are scanned outright.
     pub exact_up_to: usize,
-    pub prefilter: Prefilter,
     /// Share of the candidates that pass the bits.
     pub oversample: f32,
+    /// Candidates that pass the bits at the least: of few, a small share would be too few.
+    pub pass_at_least: usize,
     /// What passes at least, as a multiple of `k`; also how many the int8 scan passes on.
     pub rescore_factor: usize,
 }
@@ -46,9 +37,9 @@ pub struct ScanConfig {
 impl Default for ScanConfig {
     fn default() -> Self {
         Self {
-            exact_up_to: 20_000,
-            prefilter: Prefilter::Asymmetric,
-            oversample: 0.04,
+            exact_up_to: 5_000,
+            oversample: 0.02,
+            pass_at_least: 1000,
             rescore_factor: 2,
         }
     }
@@ -79,12 +70,8 @@ impl VectorSet {
             self.int8_scan(&quantised, least, candidates)
         } else {
             let share = (count as f64 * f64::from(config.oversample)).ceil() as usize;
-            let chosen = self.choose_by_bits(
-                &quantised,
-                (share.max(least), least),
-                candidates,
-                config.prefilter,
-            );
+            let share = share.max(config.pass_at_least);
+            let chosen = self.choose_by_bits(&quantised, (share.max(least), least), candidates);
             self.int8_scan(&quantised, least, Candidates::Slots(&chosen))
         };
         Ok(self.score_again(query, &passed, k))
@@ -146,25 +133,21 @@ impl VectorSet {
             .collect()
     }
 
-    /// About `keep` slots whose bits agree best with the query, ascending; never fewer than
-    /// `least`, where there are that many.
+    /// About `keep` slots that are nearest by their bits, ascending; never fewer than `least`,
+    /// where there are that many.
     fn choose_by_bits(
         &self,
         query: &Quantised,
         (keep, least): (usize, usize),
         candidates: Candidates<'_>,
-        prefilter: Prefilter,
     ) -> Vec<u32> {
-        let kernel = match prefilter {
-            Prefilter::Hamming => {
-                simd::Agreement::hamming(signs(&query.codes, query.scale, &self.centre).collect())
-            }
-            Prefilter::Asymmetric => simd::Agreement::weighed(planes(&query.codes)),
-        };
-        let stride = (candidates.count(self.len()) / SAMPLE).max(1);
-        let bar = self.bar(&kernel, keep, candidates, stride);
+        let mut turned: Vec<f32> = query.codes.iter().map(|&code| f32::from(code)).collect();
+        turn(&mut turned);
+        let kernel = simd::Agreement::new(planes(&turned));
+        let every = (candidates.count(self.len()) / SAMPLE).max(1);
+        let bar = self.bar(&kernel, keep, candidates, every);
         let chosen = self.at_least(&kernel, bar, candidates, keep);
-        if stride == 1 || chosen.len() >= least {
+        if every == 1 || chosen.len() >= least {
             return chosen;
         }
         // The sample misled: ask all of them.
@@ -172,80 +155,81 @@ impl VectorSet {
         self.at_least(&kernel, bar, candidates, keep)
     }
 
-    /// The agreement that `keep` candidates reach, judged by every `stride`th of them.
+    /// The nearness by bits that `keep` candidates reach, judged by one in `every` of them.
     fn bar(
         &self,
         kernel: &simd::Agreement,
         keep: usize,
         candidates: Candidates<'_>,
-        stride: usize,
-    ) -> u32 {
-        let mut agreement = [0u32; BLOCK];
-        let mut histogram = vec![0usize; kernel.most() + 1];
-        candidates.blocks(self.len(), stride, |slots| {
-            kernel.agreements(&self.bits, self.words, slots, &mut agreement);
-            for &a in agreement.iter().take(slots.len()) {
-                if let Some(bin) = histogram.get_mut(a as usize) {
-                    *bin += stride;
-                }
-            }
-        });
-        let mut reached = 0;
-        let enough = histogram.iter().enumerate().rev().find(|(_, count)| {
-            reached += **count;
-            reached >= keep
-        });
-        enough
-            .and_then(|(bar, _)| u32::try_from(bar).ok())
-            .unwrap_or(0)
+        every: usize,
+    ) -> f32 {
+        let mut near = Vec::with_capacity(candidates.count(self.len()) / every + 1);
+        self.by_bits(kernel, candidates, every, |_, nearness| near.push(nearness));
+        let keep = (keep / every).min(near.len());
+        let Some(last) = keep.checked_sub(1) else {
+            return f32::NEG_INFINITY;
+        };
+        let (_, bar, _) = near.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
+        *bar
     }
 
-    /// The slots whose agreement is at least `bar`.
+    /// The slots that are at least as near as `bar`.
     fn at_least(
         &self,
         kernel: &simd::Agreement,
-        bar: u32,
+        bar: f32,
         candidates: Candidates<'_>,
         expected: usize,
     ) -> Vec<u32> {
-        let mut agreement = [0u32; BLOCK];
         let mut chosen = Vec::with_capacity(expected + expected / 4);
-        candidates.blocks(self.len(), 1, |slots| {
-            kernel.agreements(&self.bits, self.words, slots, &mut agreement);
-            let reach = slots.iter().zip(&agreement).filter(|&(_, &a)| a >= bar);
-            chosen.extend(reach.map(|(&slot, _)| slot));
+        self.by_bits(kernel, candidates, 1, |slot, nearness| {
+            if nearness >= bar {
+                chosen.push(slot);
+            }
         });
         chosen
+    }
+
+    /// How near one in `every` candidates is, as far as its bits tell.
+    fn by_bits(
+        &self,
+        kernel: &simd::Agreement,
+        candidates: Candidates<'_>,
+        every: usize,
+        mut visit: impl FnMut(u32, f32),
+    ) {
+        // What a code agrees that has nothing to do with the query; bits beyond the dimension
+        // always agree.
+        let most = ((1 << PLANES) - 1) as f32;
+        let unused = (self.words * 64 - self.dimension) as f32;
+        let nothing = most * (self.dimension as f32 / 2.0 + unused);
+        let mut agreement = [0u32; BLOCK];
+        candidates.blocks(self.len(), every, |slots| {
+            kernel.agreements(&self.bits, self.words, slots, &mut agreement);
+            for (&slot, &agreement) in slots.iter().zip(&agreement) {
+                if let Some(stride) = self.strides.get(slot as usize) {
+                    visit(slot, stride * (agreement as f32 - nothing));
+                }
+            }
+        });
     }
 }
 
 /// The query at four bits per dimension, as bit planes in the layout of the sign codes: bit `d`
-/// of plane `p` is bit `p` of dimension `d`. int8 −127..=127 becomes 0..=15.
-fn planes(codes: &[i8]) -> [Vec<u64>; PLANES] {
-    // Most values of an embedding are small: four bits over the whole range would lose them.
-    let spread = spread(codes);
-    let level = |x: i8| {
-        ((f32::from(x) / spread + 1.0) * 7.5)
-            .round()
-            .clamp(0.0, 15.0) as u8
-    };
+/// of plane `p` is bit `p` of dimension `d`. Two standard deviations to either side become 0..=15.
+fn planes(query: &[f32]) -> [Vec<u64>; PLANES] {
+    let square: f32 = query.iter().map(|x| x * x).sum();
+    let spread = 2.0 * (square / query.len().max(1) as f32).sqrt();
+    let level = |x: f32| ((x / spread + 1.0) * 7.5).round().clamp(0.0, 15.0) as u8;
     std::array::from_fn(|plane| {
-        codes
-            .chunks(64)
-            .map(|chunk| {
-                let bits = chunk.iter().enumerate();
-                bits.fold(0, |word, (bit, &x)| {
-                    word | u64::from(level(x) >> plane & 1) << bit
-                })
+        let words = query.chunks(64).map(|chunk| {
+            let bits = chunk.iter().enumerate();
+            bits.fold(0, |word, (bit, &x)| {
+                word | u64::from(level(x) >> plane & 1) << bit
             })
-            .collect()
+        });
+        words.collect()
     })
-}
-
-/// Two standard deviations.
-fn spread(codes: &[i8]) -> f32 {
-    let square: i64 = codes.iter().map(|&x| i64::from(x) * i64::from(x)).sum();
-    (2.0 * (square as f64 / codes.len().max(1) as f64).sqrt()).max(1.0) as f32
 }
 
 impl Candidates<'_> {

@@ -1,6 +1,7 @@
 //! Vectors as they are kept: int8 with a scale, and sign bits.
 
 use super::dense::VectorError;
+use super::turn::turn;
 
 /// Dimensions a vector may have. Sums of as many int8 products stay far inside 32 bits.
 pub const MAX_DIMENSION: usize = 8192;
@@ -103,7 +104,9 @@ pub struct VectorSet {
     pub(super) fine: Vec<u8>,
     pub(super) scales: Vec<f32>,
     pub(super) bits: Vec<u64>,
-    /// What a bit compares its dimension with.
+    /// What a step along a vector's signs is worth: bits tell directions, not lengths.
+    pub(super) strides: Vec<f32>,
+    /// Where the vectors are seen from.
     pub(super) centre: Vec<f32>,
 }
 
@@ -123,6 +126,7 @@ impl VectorSet {
             fine: Vec::new(),
             scales: Vec::new(),
             bits: Vec::new(),
+            strides: Vec::new(),
             centre: vec![0.0; dimension],
         })
     }
@@ -145,7 +149,7 @@ impl VectorSet {
     /// Bytes that one vector takes here.
     #[must_use]
     pub fn bytes_per_vector(&self) -> usize {
-        self.dimension + self.fine_row() + size_of::<f32>() + self.words * size_of::<u64>()
+        self.dimension + self.fine_row() + 2 * size_of::<f32>() + self.words * size_of::<u64>()
     }
 
     /// Makes room, so that a load of known size does not copy.
@@ -154,6 +158,7 @@ impl VectorSet {
         self.fine.reserve(vectors * self.fine_row());
         self.scales.reserve(vectors);
         self.bits.reserve(vectors * self.words);
+        self.strides.reserve(vectors);
     }
 
     /// Bytes of the nibbles of one vector.
@@ -176,8 +181,9 @@ impl VectorSet {
         self.bytes.extend_from_slice(&vector.codes);
         self.fine.extend_from_slice(&vector.fine);
         self.scales.push(vector.scale);
-        self.bits
-            .extend(signs(&vector.codes, vector.scale, &self.centre));
+        let (bits, stride) = sketch(&vector.codes, vector.scale, &self.centre);
+        self.bits.extend(bits);
+        self.strides.push(stride);
         Ok(slot)
     }
 
@@ -196,9 +202,13 @@ impl VectorSet {
         if let Some(row) = self.fine.get_mut(at * fine..(at + 1) * fine) {
             row.copy_from_slice(&new.fine);
         }
-        let row = self.bits.iter_mut().skip(at * words).take(words);
-        row.zip(signs(&new.codes, new.scale, &self.centre))
-            .for_each(|(word, sign)| *word = sign);
+        let (bits, stride) = sketch(&new.codes, new.scale, &self.centre);
+        if let Some(row) = self.bits.get_mut(at * words..(at + 1) * words) {
+            row.copy_from_slice(&bits);
+        }
+        if let Some(place) = self.strides.get_mut(at) {
+            *place = stride;
+        }
         Ok(true)
     }
 
@@ -218,17 +228,16 @@ impl VectorSet {
 
     /// Makes the bits tell vectors apart by what they do not share. Texts of one kind have much
     /// in common (here: two thirds of a vector's length), and a bit that is the same for all of
-    /// them says nothing. Worth its linear pass after a load and when a set has doubled; a
-    /// search is right without it, and needs more oversampling.
+    /// them says nothing. A search is right without it, and needs more oversampling.
     pub fn recentre(&mut self) {
-        let stride = (self.len() / CENTRE_SAMPLE).max(1);
+        let every = (self.len() / CENTRE_SAMPLE).max(1);
         let mut sums = vec![0.0f64; self.dimension];
         let mut count = 0.0;
         for (codes, &scale) in self
             .bytes
             .chunks_exact(self.dimension)
             .zip(&self.scales)
-            .step_by(stride)
+            .step_by(every)
         {
             let values = codes.iter().map(|&x| f64::from(x) * f64::from(scale));
             sums.iter_mut().zip(values).for_each(|(sum, x)| *sum += x);
@@ -238,10 +247,12 @@ impl VectorSet {
             self.centre = sums.into_iter().map(|sum| (sum / count) as f32).collect();
         }
         let rows = self.bytes.chunks_exact(self.dimension).zip(&self.scales);
-        for ((codes, &scale), row) in rows.zip(self.bits.chunks_exact_mut(self.words)) {
-            row.iter_mut()
-                .zip(signs(codes, scale, &self.centre))
-                .for_each(|(word, new)| *word = new);
+        let places = self.bits.chunks_exact_mut(self.words);
+        let places = places.zip(&mut self.strides);
+        for ((codes, &scale), (row, place)) in rows.zip(places) {
+            let (bits, stride) = sketch(codes, scale, &self.centre);
+            row.copy_from_slice(&bits);
+            *place = stride;
         }
     }
 
@@ -284,19 +295,25 @@ impl VectorSet {
     }
 }
 
-/// One bit per dimension: set where the value is above the centre. Taken from the int8 codes, so that
-/// bits made on writing and bits made on loading are the same.
-pub(super) fn signs(codes: &[i8], scale: f32, centre: &[f32]) -> impl Iterator<Item = u64> {
-    codes
-        .chunks(64)
-        .zip(centre.chunks(64))
-        .map(move |(codes, centre)| {
-            let above = codes
-                .iter()
-                .zip(centre)
-                .map(|(&x, c)| f32::from(x) * scale > *c);
-            above
-                .enumerate()
-                .fold(0, |word, (bit, above)| word | u64::from(above) << bit)
-        })
+/// What is seen of a vector from the centre: one bit per dimension of the turned difference, set
+/// where it is positive, and the factor with which a product with these signs comes nearest to the
+/// product with the vector itself. Taken from the int8 codes, so that bits made on writing and
+/// bits made on loading are the same.
+fn sketch(codes: &[i8], scale: f32, centre: &[f32]) -> (Vec<u64>, f32) {
+    let mut seen: Vec<f32> = codes
+        .iter()
+        .zip(centre)
+        .map(|(&code, c)| f32::from(code) * scale - c)
+        .collect();
+    turn(&mut seen);
+    let sum: f32 = seen.iter().map(|x| x.abs()).sum();
+    let square: f32 = seen.iter().map(|x| x * x).sum();
+    let bits = seen.chunks(64).map(|chunk| {
+        let positive = chunk.iter().map(|x| u64::from(*x > 0.0));
+        positive
+            .enumerate()
+            .fold(0, |word, (bit, set)| word | set << bit)
+    });
+    let stride = if sum > 0.0 { square / sum } else { 0.0 };
+    (bits.collect(), stride)
 }

@@ -98,46 +98,24 @@ fn dot_scalar(a: &[i8], b: &[i8]) -> i32 {
         .sum()
 }
 
-/// How well sign codes agree with a query.
+/// How well sign codes agree with a query: the sum of the query's four-bit values where the code
+/// has its bit set, plus the same of their complements where it has not.
 pub(super) struct Agreement {
     level: Level,
-    query: Bits,
-}
-
-enum Bits {
-    /// Agreement: the number of equal signs, plus that of unused bits.
-    Signs(Vec<u64>),
-    /// Agreement: the sum of the query's four-bit values where the code has its bit set, plus
-    /// the same of their complements where it has not.
-    Weighed([Vec<u64>; PLANES]),
+    planes: [Vec<u64>; PLANES],
 }
 
 impl Agreement {
-    pub(super) fn hamming(signs: Vec<u64>) -> Self {
+    pub(super) fn new(planes: [Vec<u64>; PLANES]) -> Self {
         Self {
             level: Level::detect(),
-            query: Bits::Signs(signs),
-        }
-    }
-
-    pub(super) fn weighed(planes: [Vec<u64>; PLANES]) -> Self {
-        Self {
-            level: Level::detect(),
-            query: Bits::Weighed(planes),
+            planes,
         }
     }
 
     #[cfg(test)]
     pub(super) fn with_level(self, level: Level) -> Self {
         Self { level, ..self }
-    }
-
-    /// The greatest agreement there can be.
-    pub(super) fn most(&self) -> usize {
-        match &self.query {
-            Bits::Signs(signs) => signs.len() * 64,
-            Bits::Weighed([plane, ..]) => plane.len() * 64 * ((1 << PLANES) - 1),
-        }
     }
 
     /// Writes the agreement with the code of `slots[i]` (of `words` words) to `out[i]`. A slot
@@ -162,10 +140,8 @@ impl Agreement {
     /// are known to the compiler as such, which unrolls them.
     #[inline(always)]
     fn run(&self, codes: &[u64], words: usize, slots: &[u32], out: &mut [u32]) {
-        match &self.query {
-            Bits::Signs(signs) => run_planes([signs], codes, words, slots, out),
-            Bits::Weighed([a, b, c, d]) => run_planes([a, b, c, d], codes, words, slots, out),
-        }
+        let [a, b, c, d] = &self.planes;
+        run_planes([a, b, c, d], codes, words, slots, out);
     }
 }
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::simd::{Agreement, DotI8, Level, PLANES};
+use super::turn::turn;
 use super::*;
 
 /// A fixed sequence of numbers in −1..1, so that a failure can be repeated.
@@ -110,7 +111,7 @@ fn a_set_refuses_foreign_vectors() {
 fn memory_stays_small() {
     assert_eq!(
         VectorSet::new(256).unwrap().bytes_per_vector(),
-        256 + 128 + 4 + 32
+        256 + 128 + 8 + 32
     );
 }
 
@@ -129,23 +130,21 @@ fn the_exact_scan_is_exact() {
 #[test]
 fn the_prefilter_finds_what_is_near() {
     let set = filled(5000, 256);
-    for prefilter in [Prefilter::Hamming, Prefilter::Asymmetric] {
-        let config = ScanConfig {
-            exact_up_to: 100,
-            oversample: 0.04,
-            prefilter,
-            ..ScanConfig::default()
-        };
-        for slot in (0..5000).step_by(499) {
-            let mut query = unit(u64::from(slot) + 1, 256);
-            query
-                .iter_mut()
-                .zip(numbers(7, 256))
-                .for_each(|(x, noise)| *x += 0.03 * noise);
-            let hits = set.search(&query, 3, Candidates::All, &config).unwrap();
-            assert_eq!(hits[0].slot, slot, "{prefilter:?}");
-            assert!(hits[0].score > 0.8);
-        }
+    let config = ScanConfig {
+        exact_up_to: 100,
+        oversample: 0.04,
+        pass_at_least: 0,
+        ..ScanConfig::default()
+    };
+    for slot in (0..5000).step_by(499) {
+        let mut query = unit(u64::from(slot) + 1, 256);
+        query
+            .iter_mut()
+            .zip(numbers(7, 256))
+            .for_each(|(x, noise)| *x += 0.03 * noise);
+        let hits = set.search(&query, 3, Candidates::All, &config).unwrap();
+        assert_eq!(hits[0].slot, slot);
+        assert!(hits[0].score > 0.8);
     }
 }
 
@@ -170,8 +169,8 @@ fn recentring_makes_the_bits_tell_more() {
     let config = ScanConfig {
         exact_up_to: 0,
         oversample: 0.02,
+        pass_at_least: 0,
         rescore_factor: 1,
-        prefilter: Prefilter::Asymmetric,
     };
     let found = |set: &VectorSet| -> usize {
         let queries = (0..20).map(|i| unit(90_000 + i, 256));
@@ -274,6 +273,26 @@ fn replacing_keeps_the_rest() {
 }
 
 #[test]
+fn turning_keeps_lengths_and_products() {
+    for dimension in [1, 2, 3, 64, 100, 256, 384] {
+        let (one, other) = (unit(3, dimension), unit(4, dimension));
+        let (mut a, mut b) = (one.clone(), other.clone());
+        turn(&mut a);
+        turn(&mut b);
+        assert!((dot(&a, &a) - 1.0).abs() < 1e-5, "{dimension}");
+        assert!(
+            (dot(&a, &b) - dot(&one, &other)).abs() < 1e-5,
+            "{dimension}"
+        );
+    }
+    // What one dimension carries is shared by all.
+    let mut alone = vec![0.0; 256];
+    alone[17] = 1.0;
+    turn(&mut alone);
+    assert!(alone.iter().all(|x| (x.abs() - 1.0 / 16.0).abs() < 1e-6));
+}
+
+#[test]
 fn what_is_kept_is_finer_than_int8() {
     let values = unit(7, 71);
     let kept = quantise(&values).unwrap();
@@ -328,14 +347,7 @@ proptest! {
         let weighed = |code: &[u64]| (0..PLANES).map(|p| equal(&planes[p], code) << p).sum::<u32>();
         for level in Level::all() {
             let mut out = vec![0; picked.len()];
-            let hamming = Agreement::hamming(planes[0].clone()).with_level(level);
-            hamming.agreements(&codes, words, &picked, &mut out);
-            for (&slot, &got) in picked.iter().zip(&out) {
-                let code = codes.chunks_exact(words).nth(slot as usize);
-                prop_assert_eq!(got, code.map_or(u32::MAX, |c| equal(&planes[0], c)));
-                prop_assert!(got == u32::MAX || got as usize <= hamming.most());
-            }
-            Agreement::weighed(planes.clone()).with_level(level).agreements(&codes, words, &picked, &mut out);
+            Agreement::new(planes.clone()).with_level(level).agreements(&codes, words, &picked, &mut out);
             for (&slot, &got) in picked.iter().zip(&out) {
                 let code = codes.chunks_exact(words).nth(slot as usize);
                 prop_assert_eq!(got, code.map_or(u32::MAX, weighed));

@@ -1,12 +1,12 @@
 //! How things are done: skills, as standard operating procedures.
 
+use futures::future::try_join_all;
 use mnemon_core::{
     Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Record, Scope, limits,
 };
 use serde::{Deserialize, Serialize};
 
 use super::semantic::unbound;
-use super::visible;
 use crate::naming::{check_name, check_task_type, tag};
 use crate::{Draft, Error, Query, Records};
 
@@ -165,33 +165,24 @@ impl Procedural<'_> {
             let what = "is empty; say what to do, or name a task_type";
             return Err(Invalid::new("query", what).into());
         }
+        let search = |tags: Vec<String>| Query {
+            filter: Filter {
+                seen_by: user.map(str::to_owned),
+                ..skills(tags)
+            },
+            limit: top_k,
+            ..Query::new(text.trim())
+        };
+        // Those of this very type come first; both are looked for at the same time.
+        let very = task_type.map(|name| search(vec![tag("task", name)]));
+        let searches = very.into_iter().chain([search(Vec::new())]);
+        let searches: Vec<Query> = searches.collect();
+        let answers = searches.iter().map(|query| self.records.search(ctx, query));
         let mut found: Vec<FoundSkill> = Vec::new();
-        let very = task_type.map(|name| skills(vec![tag("task", name)]));
-        for filter in very.into_iter().chain([skills(Vec::new())]) {
-            // A search costs the same for few as for many; asking whether there are any, little.
-            let tagged = !filter.tags.is_empty();
-            if tagged
-                && self
-                    .records
-                    .latest(ctx, filter.clone(), 1)
-                    .await?
-                    .is_empty()
-            {
-                continue;
-            }
-            let query = Query {
-                filter,
-                limit: top_k,
-                ..Query::new(text.trim())
-            };
-            for hit in visible::search(self.records, ctx, user, query).await? {
-                let known = found.iter().any(|skill| skill.id == hit.record.id);
-                if !known && found.len() < top_k {
-                    found.push(skill(hit.record, hit.score));
-                }
-            }
-            if found.len() == top_k {
-                break;
+        for hit in try_join_all(answers).await?.into_iter().flatten() {
+            let known = found.iter().any(|skill| skill.id == hit.record.id);
+            if !known && found.len() < top_k {
+                found.push(skill(hit.record, hit.score));
             }
         }
         Ok(found)

@@ -6,7 +6,6 @@ use mnemon_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::visible;
 use crate::{Document, DocumentReceipt, Draft, Error, Hit, Query, Records};
 
 /// How many documents are found when nobody says.
@@ -102,12 +101,13 @@ impl Semantic<'_> {
         let query = Query {
             filter: Filter {
                 scopes: vec![Scope::Semantic],
+                seen_by: user.map(str::to_owned).or(filters.seen_by),
                 ..filters
             },
             limit: top_k,
             ..Query::new(query)
         };
-        let hits = visible::search(self.records, ctx, user, query).await?;
+        let hits = self.records.search(ctx, &query).await?;
         Ok(hits.into_iter().map(FoundDocument::from).collect())
     }
 

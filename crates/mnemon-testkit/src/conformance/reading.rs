@@ -187,6 +187,29 @@ fn owner_filters() -> Vec<(Filter, Vec<&'static str>)> {
     };
     vec![
         (by(user("ann")), vec!["ann", "flow"]),
+        (
+            Filter {
+                seen_by: Some("bob".into()),
+                kinds: vec![Kind::Note],
+                until: Some(at(0)),
+                ..Filter::default()
+            },
+            vec!["early"],
+        ),
+        (
+            Filter {
+                seen_by: Some("bob".into()),
+                ..by(user_and_session("bob", "s1"))
+            },
+            vec!["bob"],
+        ),
+        (
+            Filter {
+                seen_by: Some("bob".into()),
+                ..by(user("ann"))
+            },
+            vec![],
+        ),
         (by(user_and_session("bob", "s1")), vec!["bob"]),
         (by(user("Ann")), vec![]),
         (by(node), vec!["flow"]),

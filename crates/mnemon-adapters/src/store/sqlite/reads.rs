@@ -124,6 +124,9 @@ fn conditions(tenant: i64, grant: &Grant, scan: &Scan) -> Conditions {
             where_.and(&format!("{column} = ?"), name.to_owned());
         }
     }
+    if let Some(user) = &filter.seen_by {
+        where_.and("(user IS NULL OR user = ?)", user.clone());
+    }
     where_.among("scope", filter.scopes.iter().map(|word| word.as_str()));
     where_.among("kind", filter.kinds.iter().map(|word| word.as_str()));
     where_.among(

@@ -174,9 +174,6 @@ impl<'a> Moment<'a> {
                 }
             }
         }
-        if fresh {
-            followed.index.recentre();
-        }
         Ok(())
     }
 
