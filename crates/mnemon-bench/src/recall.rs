@@ -269,24 +269,29 @@ fn floor(
     table.add("bare postings walk p50, µs", walk.percentile(0.5));
     let bare = scan.percentile(0.5) + walk.percentile(0.5);
     table.add("hybrid p50 / (scan + walk)", hybrid / bare);
-    let exact_scan = ScanConfig {
-        exact_up_to: usize::MAX,
-        rescore_factor: 10,
-        ..ScanConfig::default()
-    };
-    let (mut same, mut all) = (0, 0);
-    for query in vectors.iter().take(100) {
-        let all_of_them = set.search(query, 10, Candidates::All, &exact_scan)?;
-        let bar = all_of_them.last().map_or(0.0, |worst| worst.score - 1e-6);
-        let found = set.search(query, 10, Candidates::All, &ScanConfig::default())?;
-        same += found.iter().filter(|found| found.score >= bar).count();
-        all += all_of_them.len();
-    }
-    let same = same as f64 / all.max(1) as f64;
+    let same = agreement(&set, &vectors)?;
     table.add("recall at 10 of an exact scan of the same vectors", same);
     let full = recall(&set, &exact, &vectors)?;
     table.add("recall at 10 of an exact scan of f32 vectors", full);
     Ok(())
+}
+
+/// How many of the ten nearest of all vectors in the set are among the ten that the scan finds.
+fn agreement(set: &VectorSet, queries: &[Vec<f32>]) -> Outcome<f64> {
+    let all = ScanConfig {
+        exact_up_to: usize::MAX,
+        rescore_factor: 10,
+        ..ScanConfig::default()
+    };
+    let (mut same, mut count) = (0, 0);
+    for query in queries.iter().take(100) {
+        let nearest = set.search(query, 10, Candidates::All, &all)?;
+        let bar = nearest.last().map_or(0.0, |worst| worst.score - 1e-6);
+        let found = set.search(query, 10, Candidates::All, &ScanConfig::default())?;
+        same += found.iter().filter(|found| found.score >= bar).count();
+        count += nearest.len();
+    }
+    Ok(same as f64 / count.max(1) as f64)
 }
 
 /// How many of the ten nearest by exact arithmetic are among the ten that the scan finds.

@@ -142,9 +142,7 @@ impl Recall for Sqlite {
             Ok((seq, kept))
         });
         let vectors = vectors.collect::<Result<_, StoreError>>()?;
-        let taken = self.writer.embed(grant, vectors).await?;
-        self.indexes.forget();
-        Ok(taken)
+        self.writer.embed(grant, vectors).await
     }
 }
 

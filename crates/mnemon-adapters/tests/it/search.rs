@@ -12,7 +12,9 @@ use mnemon_adapters::Sqlite;
 use mnemon_core::embed::Embedder;
 use mnemon_core::index::hash;
 use mnemon_core::text::query_terms;
-use mnemon_core::{Batch, Candidate, Embedding, Grant, Id, Op, Probe, Record, Store, Time, limits};
+use mnemon_core::{
+    Batch, Candidate, Embedding, Grant, Id, Op, Probe, Recall, Record, Store, Time, limits,
+};
 use mnemon_testkit::fakes::HashEmbedder;
 use mnemon_testkit::make::{Remade, at, grant, grant_on, id, note};
 use proptest::collection::vec;
@@ -369,11 +371,37 @@ fn another_process_does_not_find_what_is_gone() {
     }
 }
 
+/// Another process may give records new vectors; nothing else changes then.
+#[test]
+fn vectors_that_another_handle_made_are_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.db");
+    let (one, other) = (Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap());
+    let g = grant(at(0));
+    wait(one.apply(&g, Batch::of(Op::put(note("a").saying("tea"))))).unwrap();
+    let near = Probe {
+        vectors: place("tea").into_iter().collect(),
+        depth: 1,
+        ..Probe::default()
+    };
+    let cosine = |store: &Sqlite| -> Vec<f32> {
+        let found = wait(store.find(&g, &near)).unwrap();
+        found.iter().map(|candidate| candidate.cosine).collect()
+    };
+    assert!(cosine(&other).is_empty(), "it has no vector yet");
+    let made = vec![(1, place("tea").unwrap())];
+    assert_eq!(wait(one.embed(&g, made)).unwrap(), 1);
+    for store in [&one, &other] {
+        let found = cosine(store);
+        assert!(found.len() == 1 && found[0] > 0.99, "{found:?}");
+    }
+}
+
 /// A file from before there was a search has no words beside its records.
 #[test]
 fn old_files_are_found_by_words() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    for version in [1, 2] {
+    for version in [1, 2, 3] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.db");
         std::fs::copy(fixtures.join(format!("sqlite-v{version}.db")), &path).unwrap();

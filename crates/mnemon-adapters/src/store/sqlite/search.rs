@@ -29,6 +29,8 @@ pub(super) struct Indexes {
 struct Followed {
     index: Index,
     seq: u64,
+    /// How many vectors had been given to records since they were written.
+    embedded: i64,
 }
 
 /// A tenant as the file knows it at one moment.
@@ -38,6 +40,7 @@ struct Moment<'a> {
     tenant: i64,
     last_seq: u64,
     records: usize,
+    embedded: i64,
 }
 
 impl Indexes {
@@ -59,7 +62,9 @@ impl Indexes {
         let _moment = connection.unchecked_transaction().at(place)?;
         let moment = Moment::look(connection, place, tenant)?;
         let current = |followed: &RwLockReadGuard<'_, Followed>| {
-            followed.seq == moment.last_seq && followed.index.len() == moment.records
+            followed.seq == moment.last_seq
+                && followed.index.len() == moment.records
+                && followed.embedded == moment.embedded
         };
         let read = followed.read().unwrap_or_else(PoisonError::into_inner);
         if current(&read) {
@@ -68,7 +73,7 @@ impl Indexes {
         drop(read);
         let mut write = followed.write().unwrap_or_else(PoisonError::into_inner);
         // Another search may have come first, and may have seen more than our moment.
-        if write.seq <= moment.last_seq {
+        if write.seq <= moment.last_seq && write.embedded <= moment.embedded {
             moment.follow(&mut write)?;
         }
         work(&write.index).map(Some)
@@ -104,12 +109,6 @@ impl Indexes {
         })?;
         Ok(speakers.unwrap_or_default())
     }
-
-    /// Vectors were given to records without a change of their own: the index starts anew.
-    pub(super) fn forget(&self) {
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        tenants.clear();
-    }
 }
 
 /// The records that a filter means which only whole records can answer.
@@ -136,12 +135,15 @@ fn meant(
 
 impl<'a> Moment<'a> {
     fn look(connection: &'a Connection, place: &'a str, tenant: i64) -> Result<Self, StoreError> {
-        let (last_seq, records): (i64, i64) = connection
+        let (last_seq, records, embedded): (i64, i64, i64) = connection
             .prepare_cached(
-                "SELECT last_seq, (SELECT coalesce(sum(count), 0) FROM tally WHERE tenant = num)
+                "SELECT last_seq, (SELECT coalesce(sum(count), 0) FROM tally WHERE tenant = num),
+                    embedded
                  FROM tenants WHERE num = ?1",
             )
-            .and_then(|mut select| select.query_row([tenant], |row| Ok((row.get(0)?, row.get(1)?))))
+            .and_then(|mut select| {
+                select.query_row([tenant], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            })
             .at(place)?;
         Ok(Self {
             connection,
@@ -149,14 +151,16 @@ impl<'a> Moment<'a> {
             tenant,
             last_seq: last_seq.cast_unsigned(),
             records: usize::try_from(records).unwrap_or(0),
+            embedded,
         })
     }
 
     /// Brings the index to this moment.
     fn follow(&self, followed: &mut Followed) -> Result<(), StoreError> {
-        if followed.index.is_stale() {
+        if followed.index.is_stale() || followed.embedded != self.embedded {
             *followed = Followed::default();
         }
+        followed.embedded = self.embedded;
         let fresh = followed.index.is_empty();
         self.add_new(followed)?;
         if !fresh {

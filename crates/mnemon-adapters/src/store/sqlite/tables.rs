@@ -145,6 +145,10 @@ impl<'a> SqlTables<'a> {
                 taken += 1;
             }
         }
+        self.run(
+            "UPDATE tenants SET embedded = embedded + ?2 WHERE num = ?1",
+            params![self.tenant, count(taken)],
+        )?;
         Ok(taken)
     }
 
