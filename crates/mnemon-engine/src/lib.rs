@@ -35,6 +35,7 @@ mod reading;
 mod records;
 mod retrieve;
 mod scoped;
+pub mod session;
 mod undo;
 mod writing;
 

@@ -12,6 +12,7 @@ mod bad_vectors;
 mod facade;
 mod import;
 mod retries;
+mod session;
 mod undo;
 
 use std::sync::Arc;
