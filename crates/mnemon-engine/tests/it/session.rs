@@ -258,11 +258,7 @@ fn a_saved_session_in_a_store_has_a_history_and_is_its_users() {
         limit: 1,
         ..mnemon_core::Changes::default()
     };
-    let newest = wait(
-        memory
-            .records()
-            .history(&ctx(), &changes),
-    );
+    let newest = wait(memory.records().history(&ctx(), &changes));
     let newest = newest.unwrap()[0].commit;
     wait(memory.records().undo(&ctx(), newest)).unwrap();
     assert_eq!(saved(&ann, "s"), json!({"one": {"count": 2}}));
