@@ -28,6 +28,7 @@
 pub mod commit;
 pub mod embed;
 pub mod files;
+pub mod format;
 pub mod index;
 pub mod json;
 pub mod limits;

@@ -27,6 +27,7 @@ mod error;
 mod forgetting;
 mod hooks;
 mod import;
+pub mod longterm;
 mod memory;
 mod naming;
 mod payload;

@@ -11,6 +11,7 @@
 mod bad_vectors;
 mod facade;
 mod import;
+mod longterm;
 mod retries;
 mod session;
 mod undo;
