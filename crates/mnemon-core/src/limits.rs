@@ -99,3 +99,5 @@ pub const LOG_LINE_BYTES: usize = 16 * 1024 * 1024;
 pub const COMPONENTS: usize = 1000;
 /// Sessions in one listing.
 pub const SESSIONS: usize = 10_000;
+/// How much of a log is read in search of valid lines before a boot gives up.
+pub const BOOT_BYTES: usize = 64 * 1024 * 1024;

@@ -37,6 +37,7 @@ mod records;
 mod retrieve;
 mod scoped;
 pub mod session;
+pub mod tiers;
 mod undo;
 mod writing;
 

@@ -14,6 +14,7 @@ mod import;
 mod longterm;
 mod retries;
 mod session;
+mod tiers;
 mod undo;
 
 use std::sync::Arc;
