@@ -7,6 +7,7 @@
 )]
 
 mod facade;
+mod log;
 mod measure;
 mod recall;
 mod stores;
@@ -46,6 +47,12 @@ enum What {
         #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
         sizes: Vec<usize>,
     },
+    /// Starting a session from its log, and appending to it, as the log grows.
+    Log {
+        /// How long the log is, in MiB; one column each.
+        #[arg(long, value_delimiter = ',', default_value = "1,100")]
+        megabytes: Vec<usize>,
+    },
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -53,5 +60,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
         What::Facade { sizes } => facade::run(&sizes),
+        What::Log { megabytes } => log::run(&megabytes),
     }
 }

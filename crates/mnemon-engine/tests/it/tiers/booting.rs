@@ -113,16 +113,16 @@ fn a_line_longer_than_a_piece_is_read_and_one_without_end_is_not() {
     let long = "y".repeat(300_000);
     let log = line("one") + &line(&long) + &line("two");
     assert_eq!(texts(&boot_of(log.as_bytes(), 3)).len(), 3);
-    let endless = "z".repeat(limits::LOG_LINE_BYTES + 100_000);
-    let log = line("one") + &line(&endless) + &line("two");
-    let boot = boot_of(log.as_bytes(), 3);
-    assert_eq!(texts(&boot), ["User: one", "User: two"]);
-    assert_eq!(boot.skipped_count, 1);
-    assert!(
-        boot.skipped[0].what.contains("longer"),
-        "{:?}",
-        boot.skipped
-    );
+    // Just too long, and so long that its beginning is not in view when it is given up.
+    for surplus in [100_000, limits::LOG_LINE_BYTES * 2] {
+        let endless = "z".repeat(limits::LOG_LINE_BYTES + surplus);
+        let log = line("one") + &line(&endless) + &line("two");
+        let boot = boot_of(log.as_bytes(), 3);
+        assert!(texts(&boot) == ["User: one", "User: two"], "{surplus}");
+        assert_eq!(boot.skipped_count, 1);
+        let why = &boot.skipped[0].what;
+        assert!(why.contains("longer"), "{why}");
+    }
 }
 
 #[test]
@@ -147,7 +147,8 @@ fn plainly(log: &[u8], wanted: usize) -> Vec<String> {
 
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
-        4 => (0..200_000usize).prop_map(|n| line(&"é".repeat(n % 3 * n / 4)).into_bytes()),
+        6 => (0..200usize).prop_map(|n| line(&"é".repeat(n)).into_bytes()),
+        1 => (0..150_000usize).prop_map(|n| line(&"é".repeat(n)).into_bytes()),
         1 => Just(b"\r\n".to_vec()),
         1 => Just(b"\n\n".to_vec()),
         1 => Just(b"noise\n".to_vec()),
@@ -157,7 +158,6 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
     #[test]
     fn reading_backwards_finds_what_reading_all_finds(
         pieces in prop::collection::vec(piece(), 0..12),
