@@ -13,6 +13,9 @@ use sha2::{Digest, Sha256};
 /// What a file that is being written is called until it is whole. Listings leave such names out.
 const UNFINISHED: &str = ".mnemon-unfinished";
 
+/// How often a write is tried again because its folder vanished.
+const TRIES: usize = 100;
+
 /// The files below one folder. Names cannot lead out of it, links in it neither.
 ///
 /// A name is resolved to its real place before it is opened. Whoever may replace folders by links
@@ -74,6 +77,15 @@ impl Disk {
     ) -> Result<Stamp, FilesError> {
         check_path(path)?;
         check_size(path, bytes.len() as u64)?;
+        again(|| self.try_write(path, bytes, unchanged_since))
+    }
+
+    fn try_write(
+        &self,
+        path: &str,
+        bytes: &[u8],
+        unchanged_since: Option<&Stamp>,
+    ) -> Result<Stamp, FilesError> {
         let place = self.place_to_write(path)?;
         let lock = turn(parent(&place)).map_err(|error| failed(path, error))?;
         expect(path, &place, unchanged_since)?;
@@ -182,8 +194,10 @@ impl Disk {
     fn append_now(&self, path: &str, bytes: &[u8]) -> Result<u64, FilesError> {
         check_path(path)?;
         check_size(path, bytes.len() as u64)?;
-        let place = self.place_to_write(path)?;
-        append_at(&place, bytes).map_err(|error| failed(path, error))
+        again(|| {
+            let place = self.place_to_write(path)?;
+            append_at(&place, bytes).map_err(|error| failed(path, error))
+        })
     }
 
     fn read_before_now(
@@ -196,6 +210,10 @@ impl Disk {
         let Some(place) = self.place(path)? else {
             return Ok(None);
         };
+        // Anything else than a file has no end to read before.
+        if !fs::metadata(&place).is_ok_and(|meta| meta.is_file()) {
+            return Ok(None);
+        }
         match read_before(&place, end, most.min(limits::FILE_BYTES)) {
             Ok(piece) => Ok(Some(piece)),
             Err(error) if is_nothing(&error) => Ok(None),
@@ -282,6 +300,21 @@ impl Log for Disk {
         self.blocking(move |disk| disk.read_before_now(&path, end, most))
             .await
     }
+}
+
+/// A folder that became empty may be taken away between the moment we made it and the moment we
+/// use it: then it is made again.
+fn again<T>(mut work: impl FnMut() -> Result<T, FilesError>) -> Result<T, FilesError> {
+    for _ in 0..TRIES {
+        match work() {
+            Err(FilesError::Unavailable {
+                source: Some(error),
+                ..
+            }) if error.kind() == io::ErrorKind::NotFound => {}
+            done => return done,
+        }
+    }
+    work()
 }
 
 /// Where the link leads, if that is below the root.

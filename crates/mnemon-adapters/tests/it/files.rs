@@ -118,3 +118,46 @@ fn what_may_not_be_read_says_so() {
     let error = block_on(Disk::new(folder.path()).read("closed")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
 }
+
+#[test]
+fn a_folder_that_others_empty_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Arc::new(Disk::new(folder.path()));
+    block_on(async {
+        let tasks = (0..4).map(|number| {
+            let disk = disk.clone();
+            tokio::spawn(async move {
+                let path = format!("deep/er/{number}");
+                for _ in 0..100 {
+                    let stamp = disk.write(&path, b"x", None).await.unwrap();
+                    disk.remove(&path, &stamp).await.unwrap();
+                }
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+    });
+    assert!(!folder.path().join("deep").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.path().join("pipe"))
+        .status();
+    // Not every machine has the program.
+    if !made.is_ok_and(|status| status.success()) {
+        return;
+    }
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    let disk = Disk::new(folder.path());
+    for path in ["pipe", "folder"] {
+        assert_eq!(block_on(disk.read(path)).unwrap(), None);
+        assert_eq!(block_on(disk.read_before(path, None, 10)).unwrap(), None);
+        assert!(block_on(disk.write(path, b"x", None)).is_err());
+    }
+    assert!(block_on(disk.list("")).unwrap().is_empty());
+}
