@@ -157,6 +157,13 @@ fn media_from_url(url: &str) -> Media {
     }
 }
 
+/// Puts a member into an object.
+fn set(object: &mut Value, name: &str, value: Value) {
+    if let Some(members) = object.as_object_mut() {
+        members.insert(name.to_owned(), value);
+    }
+}
+
 fn text_of<'a>(part: &'a Value, field: &str) -> Result<&'a str, Invalid> {
     let text = part.get(field).and_then(Value::as_str);
     text.ok_or_else(|| Invalid::new(field, "is missing or not a text"))

@@ -110,7 +110,7 @@ fn what_may_not_be_read_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("closed");
     fs::write(&place, "x").unwrap();
-    fs::set_permissions(&place, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o000)).unwrap();
     // Root may read everything.
     if fs::read(&place).is_ok() {
         return;

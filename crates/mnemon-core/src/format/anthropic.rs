@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Aside, Kept, Unseen, arrived, runs, text_of};
+use super::{Aside, Kept, Unseen, arrived, runs, set, text_of};
 use crate::{Block, Invalid, Media, Message, Role};
 
 /// Messages in the format, and what is needed to get the originals back.
@@ -207,7 +207,7 @@ fn tool_result(
     }
     let mut result = json!({"type": "tool_result", "tool_use_id": id, "content": parts});
     if let Some(Value::Bool(is_error)) = metadata.get(IS_ERROR) {
-        result[IS_ERROR] = json!(is_error);
+        set(&mut result, IS_ERROR, json!(is_error));
     }
     result
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Aside, Kept, Unseen, arrived, media_from_url, media_to_url, runs, text_of};
+use super::{Aside, Kept, Unseen, arrived, media_from_url, media_to_url, runs, set, text_of};
 use crate::{Block, Invalid, Media, Message, Role};
 
 /// Messages in the format, and what is needed to get the originals back.
@@ -77,7 +77,7 @@ impl OpenAi {
         }
         if let Some(name) = message.name.as_deref().filter(|name| fits(name)) {
             for entry in entries.iter_mut().filter(|entry| entry["role"] != "tool") {
-                entry["name"] = json!(name);
+                set(entry, "name", json!(name));
             }
         }
         entries
@@ -204,7 +204,7 @@ fn assistant_entry(
     };
     let mut entry = json!({"role": "assistant", "content": said});
     if !calls.is_empty() {
-        entry["tool_calls"] = Value::Array(calls);
+        set(&mut entry, "tool_calls", Value::Array(calls));
     }
     Some(entry)
 }

@@ -96,11 +96,11 @@ fn the_oldest_lines_are_pushed_out_found_again_and_still_in_the_log() {
     };
     let tiers = tiers(&files, config);
     let mut hot = Hot::new(s1());
-    for n in 0..6 {
+    for animal in ANIMALS {
         append(
             &tiers,
             &mut hot,
-            user(&format!("animal {n} is a {}", ANIMALS[n])),
+            user(&format!("this animal is a {animal}")),
         );
     }
     assert_eq!(hot.lines().count(), 3);

@@ -1,6 +1,6 @@
 //! Save the states of a session, in place of what was saved before.
 
-use mnemon_core::{Ctx, ErrorKind, limits};
+use mnemon_core::{Ctx, ErrorKind, Invalid, limits};
 use mnemon_engine::session::{SessionId, SessionInfo, SessionState, Sessions};
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,7 +19,8 @@ pub type Response = SessionInfo;
 
 pub async fn run(place: &dyn Sessions, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let id = request.session;
-    let mut state = SessionState::from_json(&id, request.state, "the input")?;
+    let state = SessionState::from_json(&id, request.state, "the input");
+    let mut state = state.map_err(asked_wrongly)?;
     state.timestamp = Some(ctx.now.to_string());
     let mut tries = 0;
     loop {
@@ -31,4 +32,12 @@ pub async fn run(place: &dyn Sessions, ctx: &Ctx, request: Request) -> Result<Re
         }
     }
     super::session_list::info(place, ctx, &id).await
+}
+
+/// A file of another shape is somebody else's; a request of another shape is a mistake.
+fn asked_wrongly(error: mnemon_engine::Error) -> Error {
+    match error {
+        mnemon_engine::Error::NoSessionFile { what, .. } => Invalid::new("state", what).into(),
+        other => other.into(),
+    }
 }
