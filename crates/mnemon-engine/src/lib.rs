@@ -30,6 +30,7 @@ mod import;
 pub mod longterm;
 mod memory;
 mod naming;
+mod nobodys;
 mod payload;
 mod policies;
 mod reading;

@@ -12,6 +12,7 @@ use serde_json::{Map, json};
 
 use super::is_recalled;
 use crate::naming::fixed_id;
+use crate::nobodys;
 use crate::{Draft, Error, Memory, Query, Records};
 
 /// Records what users and assistants said as knowledge of the user, and tells what a search finds.
@@ -85,7 +86,11 @@ impl LongTerm for OwnLongTerm {
             limit: self.top + 1,
             ..Query::new(asked)
         };
-        let hits = self.records().search(ctx, &query).await.map_err(failed)?;
+        let hits = match owner.user {
+            Some(_) => self.records().search(ctx, &query).await,
+            None => nobodys::search(self.records(), ctx, query).await,
+        };
+        let hits = hits.map_err(failed)?;
         // The question itself, asked before, is no answer.
         let known = hits.into_iter().map(|hit| hit.record.content);
         let known = known.filter(|content| content.trim() != asked);

@@ -10,6 +10,7 @@ use serde_json::{Map, json};
 
 use super::{HotLine, library};
 use crate::naming::fixed_id;
+use crate::nobodys;
 use crate::session::SessionId;
 use crate::{Draft, Error, Memory, Query, Records};
 
@@ -171,7 +172,8 @@ pub(super) async fn query(
         limit,
         ..Query::new(query)
     };
-    let hits = records(cold).search(ctx, &asked).await?;
+    // A project's tool has no user: what belongs to one is not its to see.
+    let hits = nobodys::search(records(cold), ctx, asked).await?;
     let excerpts = hits.into_iter().map(|hit| Excerpt {
         text: excerpt(&hit.record.content, query),
         source: hit

@@ -212,6 +212,8 @@ fn our_own_engine_records_once_and_finds_across_sessions() {
         ..Owner::default()
     };
     assert_eq!(wait(own.retrieve(&ctx(), &bob, &asked)).unwrap(), "");
+    let nobody = Owner::default();
+    assert_eq!(wait(own.retrieve(&ctx(), &nobody, &asked)).unwrap(), "");
     assert_eq!(
         wait(own.retrieve(&ctx(), &elsewhere, &user(" "))).unwrap(),
         ""

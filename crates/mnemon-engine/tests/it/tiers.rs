@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use mnemon_core::files::Files;
 use mnemon_core::ram::Ram;
-use mnemon_core::{ErrorKind, Ids};
-use mnemon_engine::Memory;
+use mnemon_core::{ErrorKind, Ids, Owner};
 use mnemon_engine::session::SessionId;
 use mnemon_engine::tiers::{Hot, Said, Summarise, TierConfig, Tiers, first_sentences};
+use mnemon_engine::{Draft, Memory};
 use mnemon_testkit::fakes::FilesInRam;
 use mnemon_testkit::faults::Flaky;
 use serde_json::json;
@@ -108,6 +108,8 @@ fn the_oldest_lines_are_pushed_out_found_again_and_still_in_the_log() {
     let found = wait(tiers.query_memory(&ctx(), "which animal is a quokka", 3)).unwrap();
     assert!(found[0].text.contains("quokka"), "{found:?}");
     assert_eq!(found[0].source, LOG);
+    let all = wait(tiers.query_memory(&ctx(), "animal", 10)).unwrap();
+    assert_eq!(all.len(), 3, "what is still in view is not told again");
     assert!(found[0].score > 0.0);
 }
 
@@ -347,4 +349,33 @@ fn an_index_that_fails_costs_no_line() {
         assert!(hot.lines().count() <= 6, "it has a bound all the same");
     }
     assert_eq!(read(&files, LOG).lines().count(), 10);
+}
+
+#[test]
+fn what_belongs_to_a_user_is_not_told_to_a_project() {
+    let files = Arc::new(FilesInRam::default());
+    let cold = Arc::new(memory());
+    let tiers = Tiers::new(
+        files.clone(),
+        files,
+        cold.clone(),
+        TierConfig::default(),
+        words,
+    )
+    .unwrap();
+    let owned = |number: usize, user: Option<String>| Draft {
+        owner: Owner {
+            user,
+            ..Owner::default()
+        },
+        ..Draft::note(format!("the secret of walnuts, part {number}"))
+    };
+    let mut drafts: Vec<Draft> = (0..20)
+        .map(|number| owned(number, Some("ann".to_owned())))
+        .collect();
+    drafts.push(owned(99, None));
+    wait(cold.records().add(&ctx(), drafts, None)).unwrap();
+    let found = wait(tiers.query_memory(&ctx(), "secret of walnuts", 2)).unwrap();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].text.ends_with("99"));
 }
