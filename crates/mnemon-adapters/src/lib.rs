@@ -6,10 +6,12 @@ pub mod documents;
 pub mod embed;
 pub mod tokens;
 
+mod files;
 mod health;
 mod open;
 mod store;
 
+pub use files::Disk;
 pub use health::{Examination, Finding};
 pub use open::{Opened, SCHEMES, examine, open, repair};
 pub use store::jsonl::{Jsonl, Notices, Skipped};

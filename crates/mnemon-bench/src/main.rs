@@ -9,6 +9,7 @@
 mod context;
 mod facade;
 mod ingest;
+mod log;
 mod measure;
 mod recall;
 mod stores;
@@ -63,6 +64,12 @@ enum What {
         #[arg(long)]
         folder: Option<std::path::PathBuf>,
     },
+    /// Starting a session from its log, and appending to it, as the log grows.
+    Log {
+        /// How long the log is, in MiB; one column each.
+        #[arg(long, value_delimiter = ',', default_value = "1,100")]
+        megabytes: Vec<usize>,
+    },
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -72,5 +79,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         What::Ingest { files, folder } => ingest::run(files, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
         What::Facade { sizes } => facade::run(&sizes),
+        What::Log { megabytes } => log::run(&megabytes),
     }
 }

@@ -1,6 +1,7 @@
 //! Why the engine did not do what it was asked.
 
 use mnemon_core::embed::EmbedError;
+use mnemon_core::files::FilesError;
 use mnemon_core::{Denied, ErrorKind, Id, Invalid, Scope, StoreError, Time};
 
 /// Every error of the engine, with the one it came from.
@@ -21,6 +22,29 @@ pub enum Error {
         scope: Scope,
         per_minute: u64,
         retry: Time,
+    },
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    #[error("there is no saved session {0}")]
+    NoSession(String),
+    #[error("there is a saved session {0} already; delete it first or choose another name")]
+    SessionExists(String),
+    #[error("{place} is not a saved session: {what}")]
+    NoSessionFile { place: String, what: String },
+    #[error(
+        "session {session} has no state of `{component}`; it has {}", names(.there)
+    )]
+    NoComponent {
+        session: String,
+        component: String,
+        there: Vec<String>,
+    },
+    #[error("the state of `{component}` in session {session} cannot be used: {what}")]
+    BadState {
+        session: String,
+        component: String,
+        #[source]
+        what: Invalid,
     },
     #[error("there is no record {0}")]
     NoRecord(Id),
@@ -51,7 +75,19 @@ impl Error {
             Self::Embed(error) => error.kind(),
             Self::TooOften { .. } => ErrorKind::TooOften,
             Self::DocumentTooLarge { .. } => ErrorKind::TooLarge,
+            Self::Files(error) => error.kind(),
+            Self::NoSession(_) | Self::NoComponent { .. } => ErrorKind::NotFound,
+            Self::SessionExists(_) => ErrorKind::Conflict,
+            Self::NoSessionFile { .. } => ErrorKind::Foreign,
+            Self::BadState { .. } => ErrorKind::Invalid,
             Self::NoRecord(_) | Self::NoCommit(_) | Self::Lost { .. } => ErrorKind::NotFound,
         }
+    }
+}
+
+fn names(there: &[String]) -> String {
+    match there {
+        [] => "none at all".to_owned(),
+        there => there.join(", "),
     }
 }

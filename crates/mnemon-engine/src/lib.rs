@@ -29,14 +29,18 @@ mod error;
 mod forgetting;
 mod hooks;
 mod import;
+pub mod longterm;
 mod memory;
 mod naming;
+mod nobodys;
 mod payload;
 mod policies;
 mod reading;
 mod records;
 mod retrieve;
 mod scoped;
+pub mod session;
+pub mod tiers;
 mod undo;
 mod writing;
 

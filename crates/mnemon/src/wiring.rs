@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::{Ctx, Ids, StoreError, Time};
+use mnemon_engine::session::JsonSessions;
 use mnemon_engine::{Memory, Retention};
 
 use crate::Error;
@@ -97,6 +98,11 @@ pub fn stamp(config: &Config) -> Result<Ctx, Error> {
     let now = Time::from_millis(jiff::Timestamp::now().as_millisecond())?;
     let tenant = config.tenant.value.clone();
     Ok(Ctx::new(tenant, config.actor.value.clone(), now))
+}
+
+/// Saved sessions as files in this folder.
+pub fn session_files(folder: &Path) -> JsonSessions {
+    JsonSessions::new(Arc::new(mnemon_adapters::Disk::new(folder)), "")
 }
 
 /// Looks at the store from outside, without opening it for use.

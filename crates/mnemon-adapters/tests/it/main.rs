@@ -14,6 +14,7 @@ mod conformance;
 mod context;
 mod crash;
 mod documents;
+mod files;
 mod full_disk;
 mod jsonl;
 mod kit;

@@ -13,7 +13,10 @@ mod context;
 mod documents;
 mod facade;
 mod import;
+mod longterm;
 mod retries;
+mod session;
+mod tiers;
 mod undo;
 
 use std::sync::Arc;

@@ -24,5 +24,6 @@ mod moving;
 mod planner;
 mod sandbox;
 mod search;
+mod sessions;
 mod stores;
 mod streams;

@@ -1,0 +1,209 @@
+//! The tiers of a session that lies in files: hot (the last lines), warm (summaries in the
+//! library), cold (the index), frozen (the log).
+//!
+//! ```text
+//! .airsspec/contexts/agent/{session}.jsonl      frozen; its end is hot
+//! .airsspec/knowledge/library/history-001.md    warm
+//! the semantic records of a memory              cold
+//! .airsspec/airsspec.toml                       [memory]
+//! ```
+//!
+//! A line is in the log before it is hot, and in the library or the index before it is hot no
+//! more: a crash at any point loses nothing.
+
+mod boot;
+mod cold;
+mod config;
+mod hot;
+mod line;
+mod warm;
+
+use std::sync::Arc;
+
+use mnemon_core::files::Files;
+use mnemon_core::log::Log;
+use mnemon_core::{Ctx, Invalid, limits};
+
+pub use boot::{Boot, Skipped};
+pub use cold::Excerpt;
+pub use config::TierConfig;
+pub use hot::{Hot, HotLine};
+pub use line::{Line, Said};
+pub use warm::{Compressed, Summarise, first_sentences};
+
+use crate::session::SessionId;
+use crate::{Error, Memory};
+
+/// The folder that the tiers lie in.
+const ROOT: &str = ".airsspec";
+
+/// How many tokens a text has.
+pub type CountTokens = fn(&str) -> usize;
+
+/// The tiers of a project.
+pub struct Tiers {
+    files: Arc<dyn Files>,
+    log: Arc<dyn Log>,
+    cold: Arc<Memory>,
+    config: TierConfig,
+    tokens: CountTokens,
+}
+
+/// What became of a line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Appended {
+    /// How many lines were pushed out of the window.
+    pub pushed_out: usize,
+    /// Why they could not be indexed. They are in the log in any case.
+    pub not_indexed: Option<String>,
+}
+
+impl Tiers {
+    /// The tiers below the root that both ports lead to, with this memory as the cold one.
+    pub fn new(
+        files: Arc<dyn Files>,
+        log: Arc<dyn Log>,
+        cold: Arc<Memory>,
+        config: TierConfig,
+        tokens: CountTokens,
+    ) -> Result<Self, Invalid> {
+        config.check()?;
+        Ok(Self {
+            files,
+            log,
+            cold,
+            config,
+            tokens,
+        })
+    }
+
+    /// What `airsspec.toml` says; the defaults if there is none.
+    pub async fn read_config(files: &dyn Files) -> Result<TierConfig, Error> {
+        let path = format!("{ROOT}/airsspec.toml");
+        let Some(file) = files.read(&path).await? else {
+            return Ok(TierConfig::default());
+        };
+        let text = String::from_utf8(file.bytes)
+            .map_err(|_| Invalid::new(path.clone(), "is not UTF-8 text"))?;
+        let config = TierConfig::from_toml(&text);
+        Ok(config.map_err(|error| Invalid::new(path, error.to_string()))?)
+    }
+
+    /// How the tiers are set.
+    #[must_use]
+    pub fn config(&self) -> &TierConfig {
+        &self.config
+    }
+
+    /// The hot lines of a session: the last valid ones of its log, read from the end.
+    pub async fn boot(&self, session: &SessionId) -> Result<Boot, Error> {
+        boot::boot(&*self.log, session, self.config.hot_window_size).await
+    }
+
+    /// Writes the line to the log, durably, and then to the window. What the window has no room
+    /// for is indexed.
+    pub async fn append(&self, ctx: &Ctx, hot: &mut Hot, said: Said) -> Result<Appended, Error> {
+        let line = Line::new(said, ctx.now);
+        let bytes = line.to_bytes()?;
+        if bytes.len() > limits::LOG_LINE_BYTES {
+            let most = limits::LOG_LINE_BYTES;
+            let what = format!("has {} bytes, at most {most} are allowed", bytes.len());
+            return Err(Invalid::new("line", what).into());
+        }
+        let path = log_path(&hot.session);
+        let end = self.log.append(&path, &bytes).await?;
+        let offset = end.saturating_sub(bytes.len() as u64);
+        hot.lines.push_back(HotLine { offset, line });
+        let surplus = hot.lines.len().saturating_sub(self.config.hot_window_size);
+        if surplus == 0 {
+            return Ok(Appended::default());
+        }
+        let old: Vec<HotLine> = hot.lines.iter().take(surplus).cloned().collect();
+        let indexed = cold::index_lines(&self.cold, ctx, &hot.session, &old).await;
+        // A line that cannot be indexed now stays in view and is tried again, for a while.
+        let has_room = hot.lines.len() < self.config.hot_window_size.saturating_mul(2);
+        let pushed_out = if indexed.is_err() && has_room {
+            0
+        } else {
+            hot.lines.drain(..surplus).count()
+        };
+        Ok(Appended {
+            pushed_out,
+            not_indexed: indexed.err().map(|error| error.to_string()),
+        })
+    }
+
+    /// Tokens in the window.
+    #[must_use]
+    pub fn tokens(&self, hot: &Hot) -> usize {
+        hot.texts().iter().map(|text| (self.tokens)(text)).sum()
+    }
+
+    /// Whether the window has more tokens than the threshold allows.
+    #[must_use]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "tokens of a window are far below 2^52"
+    )]
+    pub fn is_over(&self, hot: &Hot) -> bool {
+        self.tokens(hot) as f64 > self.config.compression_threshold * self.config.max_tokens as f64
+    }
+
+    /// If the window is over its threshold: the older half becomes a summary in the library and a
+    /// link to it. On an error the window is as it was.
+    pub async fn compress_if_needed(
+        &self,
+        ctx: &Ctx,
+        hot: &mut Hot,
+        summarise: &dyn Summarise,
+    ) -> Result<Option<Compressed>, Error> {
+        if !self.is_over(hot) {
+            return Ok(None);
+        }
+        let Some(split) = hot.half() else {
+            return Ok(None);
+        };
+        let tokens_before = self.tokens(hot);
+        let old: Vec<HotLine> = hot.lines.iter().take(split).cloned().collect();
+        let saved: usize = old.iter().map(|hot| (self.tokens)(&hot.line.text())).sum();
+        // A link that is no shorter than what it stands for would not help.
+        if saved <= (self.tokens)(&hot::link_text("history-000.md")) {
+            return Ok(None);
+        }
+        let tree = warm::reduce(&old, self.config.chunk_size, summarise).await;
+        let history = warm::write(&*self.files, ctx, &hot.session, &tree).await?;
+        // The library and the log hold everything now; the index can be made from them again.
+        let lines = cold::index_lines(&self.cold, ctx, &hot.session, &old).await;
+        let library = cold::index_library(&self.cold, ctx, &*self.files).await;
+        hot.lines.drain(..split);
+        hot.link(&history);
+        Ok(Some(Compressed {
+            history,
+            lines: split,
+            levels: tree.levels,
+            tokens_before,
+            tokens_after: self.tokens(hot),
+            not_indexed: lines.and(library).err().map(|error| error.to_string()),
+        }))
+    }
+
+    /// The tool `query_memory`: excerpts from what left the window, from the library and from all
+    /// that is known, the best first.
+    pub async fn query_memory(
+        &self,
+        ctx: &Ctx,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<Excerpt>, Error> {
+        cold::index_library(&self.cold, ctx, &*self.files).await?;
+        cold::query(&self.cold, ctx, query, limit).await
+    }
+}
+
+fn log_path(session: &SessionId) -> String {
+    format!("{ROOT}/contexts/agent/{session}.jsonl")
+}
+
+fn library() -> String {
+    format!("{ROOT}/knowledge/library")
+}

@@ -1,0 +1,214 @@
+//! The index: what left the window, and the pages of the library, found by words and meaning.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use mnemon_core::files::{Files, Listed};
+use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Origin, Owner, Record, Scan, Scope, limits};
+use serde::Serialize;
+use serde_json::{Map, json};
+
+use super::{HotLine, library};
+use crate::naming::fixed_id;
+use crate::nobodys;
+use crate::session::SessionId;
+use crate::{Draft, Error, Memory, Query, Records};
+
+/// Characters of an excerpt.
+const EXCERPT: usize = 500;
+/// What marks the records of pages of the library.
+const TAG: &str = "library";
+
+/// A passage that answers a query.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Excerpt {
+    /// A page of the library, a log, or the id of a record.
+    pub source: String,
+    pub text: String,
+    pub score: f64,
+}
+
+fn records(cold: &Memory) -> &Records {
+    cold.records_of(Scope::Semantic)
+}
+
+/// Makes lines findable. A line has one id wherever it is indexed from, so that doing it again
+/// changes nothing.
+pub(super) async fn index_lines(
+    cold: &Memory,
+    ctx: &Ctx,
+    session: &SessionId,
+    lines: &[HotLine],
+) -> Result<(), Error> {
+    let records = records(cold);
+    let drafts = lines.iter().map(|hot| line_draft(session, hot));
+    let drafts = drafts.filter(|draft| draft.content.len() <= limits::CONTENT_BYTES);
+    for chunk in drafts.collect::<Vec<_>>().chunks(limits::PAGE) {
+        let ids: Vec<Id> = chunk.iter().filter_map(|draft| draft.id.clone()).collect();
+        let there = records.get(ctx, &ids).await?;
+        let new = chunk.iter().zip(there).filter(|(_, there)| there.is_none());
+        let puts: Vec<_> = new
+            .map(|(draft, _)| (draft.clone(), Expect::Anything))
+            .collect();
+        if !puts.is_empty() {
+            records.put(ctx, puts, None).await?;
+        }
+    }
+    Ok(())
+}
+
+fn line_draft(session: &SessionId, hot: &HotLine) -> Draft {
+    let offset = hot.offset.to_string();
+    let names = [Some(session.as_str()), Some(offset.as_str())];
+    Draft {
+        id: Some(fixed_id("line", &names)),
+        // A NUL may be in a line of JSON, but not in a text.
+        content: hot.line.text().replace('\0', "\u{fffd}"),
+        owner: Owner {
+            session: Some(session.to_string()),
+            ..Owner::default()
+        },
+        scope: Some(Scope::Semantic),
+        kind: Some(Kind::Chunk),
+        origin: Some(Origin::Agent),
+        source: Some(super::log_path(session)),
+        ..Draft::default()
+    }
+}
+
+/// Brings the index up to date with the pages of the library: new and changed ones are read,
+/// those of removed ones are forgotten.
+pub(super) async fn index_library(
+    cold: &Memory,
+    ctx: &Ctx,
+    files: &dyn Files,
+) -> Result<(), Error> {
+    let records = records(cold);
+    let pages = files.list(&library()).await?;
+    let pages: Vec<Listed> = pages
+        .into_iter()
+        .filter(|page| page.path.ends_with(".md"))
+        .collect();
+    let known = known_pages(records, ctx).await?;
+    for page in &pages {
+        let id = page_id(&page.path);
+        let record = known.iter().find(|record| record.id == id);
+        let stamp = json!([page.bytes, page.modified]);
+        if record.is_some_and(|record| record.metadata.get("stamp") == Some(&stamp)) {
+            continue;
+        }
+        let Some(file) = files.read(&page.path).await? else {
+            continue;
+        };
+        let text = String::from_utf8_lossy(&file.bytes).replace('\0', "\u{fffd}");
+        if text.trim().is_empty() || text.len() > limits::CONTENT_BYTES {
+            continue;
+        }
+        let draft = Draft {
+            id: Some(id),
+            content: text,
+            scope: Some(Scope::Semantic),
+            kind: Some(Kind::Document),
+            origin: Some(Origin::File),
+            source: Some(page.path.clone()),
+            tags: vec![TAG.to_owned()],
+            metadata: Map::from_iter([("stamp".to_owned(), stamp)]),
+            ..Draft::default()
+        };
+        records
+            .put(ctx, vec![(draft, Expect::Anything)], None)
+            .await?;
+    }
+    let there: HashSet<Id> = pages.iter().map(|page| page_id(&page.path)).collect();
+    let gone = known
+        .into_iter()
+        .map(|record| record.id)
+        .filter(|id| !there.contains(id));
+    let gone: Vec<Id> = gone.collect();
+    for chunk in gone.chunks(limits::PAGE) {
+        records.forget(ctx, chunk, None).await?;
+    }
+    Ok(())
+}
+
+fn page_id(path: &str) -> Id {
+    fixed_id("library", &[Some(path)])
+}
+
+async fn known_pages(records: &Records, ctx: &Ctx) -> Result<Vec<Record>, Error> {
+    let filter = Filter {
+        scopes: vec![Scope::Semantic],
+        kinds: vec![Kind::Document],
+        tags: vec![TAG.to_owned()],
+        ..Filter::default()
+    };
+    let mut scan = Scan::new(filter, limits::PAGE);
+    let mut known = Vec::new();
+    loop {
+        let page = records.list(ctx, &scan).await?;
+        let ours = page.records.into_iter().filter(|record| {
+            let source = record.source.as_deref().unwrap_or_default();
+            record.id == page_id(source)
+        });
+        known.extend(ours);
+        match page.next {
+            Some(next) if known.len() < limits::FILES => scan.after = Some(next),
+            _ => return Ok(known),
+        }
+    }
+}
+
+pub(super) async fn query(
+    cold: &Memory,
+    ctx: &Ctx,
+    query: &str,
+    limit: usize,
+) -> Result<Vec<Excerpt>, Error> {
+    let asked = Query {
+        filter: Filter {
+            scopes: vec![Scope::Semantic],
+            ..Filter::default()
+        },
+        limit,
+        ..Query::new(query)
+    };
+    // A project's tool has no user: what belongs to one is not its to see.
+    let hits = nobodys::search(records(cold), ctx, asked).await?;
+    let excerpts = hits.into_iter().map(|hit| Excerpt {
+        text: excerpt(&hit.record.content, query),
+        source: hit
+            .record
+            .source
+            .unwrap_or_else(|| hit.record.id.to_string()),
+        score: hit.score,
+    });
+    Ok(excerpts.collect())
+}
+
+/// The paragraph that has the most words of the query, cut to a readable length.
+fn excerpt(content: &str, query: &str) -> String {
+    let wanted = words(query);
+    let hits = |paragraph: &str| {
+        let words = words(paragraph);
+        wanted.iter().filter(|word| words.contains(*word)).count()
+    };
+    let paragraphs = content
+        .split("\n\n")
+        .filter(|paragraph| !paragraph.trim().is_empty());
+    // The first of those that are equally good.
+    let best = paragraphs.min_by_key(|paragraph| Reverse(hits(paragraph)));
+    let best = best.unwrap_or(content).trim();
+    let mut cut: String = best.chars().take(EXCERPT).collect();
+    if cut.len() < best.len() {
+        cut.push('…');
+    }
+    cut
+}
+
+fn words(text: &str) -> HashSet<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}

@@ -1,0 +1,75 @@
+//! `[memory]` of `airsspec.toml`.
+
+use mnemon_core::Invalid;
+use serde::Deserialize;
+
+/// How the tiers are set.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct TierConfig {
+    /// Lines in the window.
+    pub hot_window_size: usize,
+    /// The share of the tokens from which on the window is compressed.
+    pub compression_threshold: f64,
+    /// Lines, and then summaries, for one summary; at least two.
+    pub chunk_size: usize,
+    /// Tokens that the model takes. The document does not say where this comes from: it is a key
+    /// of our own.
+    pub max_tokens: usize,
+}
+
+/// Lines that a window may have.
+const MOST_LINES: usize = 10_000;
+/// Lines that one summary may be made from.
+const MOST_CHUNK: usize = 1000;
+
+impl Default for TierConfig {
+    fn default() -> Self {
+        Self {
+            hot_window_size: 30,
+            compression_threshold: 0.8,
+            chunk_size: 10,
+            max_tokens: 131_072,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct File {
+    memory: TierConfig,
+}
+
+impl TierConfig {
+    /// Reads the text of `airsspec.toml`. Other tables and keys are somebody else's.
+    pub fn from_toml(text: &str) -> Result<Self, Invalid> {
+        let file: File = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| {
+                let before = text.get(..span.start).unwrap_or_default();
+                before.matches('\n').count() + 1
+            });
+            Invalid::new(format!("line {line}"), error.message())
+        })?;
+        file.memory.check()?;
+        Ok(file.memory)
+    }
+
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        let between = |field: &str, value: usize, least: usize, most: usize| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            let what = format!("is {value}, it must lie between {least} and {most}");
+            Err(Invalid::new(field, what))
+        };
+        between("hot_window_size", self.hot_window_size, 1, MOST_LINES)?;
+        between("chunk_size", self.chunk_size, 2, MOST_CHUNK)?;
+        between("max_tokens", self.max_tokens, 1, usize::MAX)?;
+        let share = self.compression_threshold;
+        if share > 0.0 && share <= 1.0 {
+            return Ok(());
+        }
+        let what = format!("is {share}, it must be above 0 and at most 1");
+        Err(Invalid::new("compression_threshold", what))
+    }
+}

@@ -1,0 +1,104 @@
+//! A line of the log.
+
+use mnemon_core::{Invalid, Time};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What happened, as the log's format names it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Said {
+    User {
+        content: String,
+    },
+    Thought {
+        content: String,
+    },
+    Action {
+        tool: String,
+        #[serde(default)]
+        params: Value,
+    },
+    Observation {
+        result: Value,
+    },
+}
+
+/// A line: what happened, or an object of a sort that a newer writer may know.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Line {
+    Known { said: Said, ts: Option<String> },
+    Other(Map<String, Value>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Written {
+    #[serde(flatten)]
+    said: Said,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ts: Option<String>,
+}
+
+impl Line {
+    /// What happened at this moment.
+    #[must_use]
+    pub fn new(said: Said, now: Time) -> Self {
+        let ts = Some(now.to_string());
+        Self::Known { said, ts }
+    }
+
+    /// The line as it is written, with its break.
+    pub(super) fn to_bytes(&self) -> Result<Vec<u8>, Invalid> {
+        let written = match self {
+            Self::Known { said, ts } => serde_json::to_vec(&Written {
+                said: said.clone(),
+                ts: ts.clone(),
+            }),
+            Self::Other(members) => serde_json::to_vec(members),
+        };
+        let mut bytes = written.map_err(|error| Invalid::new("line", error.to_string()))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// Reads a line; a JSON object is one, whatever its sort.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+        let members: Map<String, Value> =
+            serde_json::from_str(text).map_err(|_| "it is not a JSON object".to_owned())?;
+        let known = serde_json::from_value::<Written>(Value::Object(members.clone()));
+        Ok(match known {
+            Ok(Written { said, ts }) => Self::Known { said, ts },
+            Err(_) => Self::Other(members),
+        })
+    }
+
+    /// The line in words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let plain = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        match self {
+            Self::Known { said, .. } => match said {
+                Said::User { content } => format!("User: {content}"),
+                Said::Thought { content } => format!("Thought: {content}"),
+                Said::Action { tool, params } => format!("Action: {tool} {}", plain(params)),
+                Said::Observation { result } => format!("Observation: {}", plain(result)),
+            },
+            Self::Other(members) => Value::Object(members.clone()).to_string(),
+        }
+    }
+
+    /// Whether it is the answer to the action before it.
+    pub(super) fn is_observation(&self) -> bool {
+        matches!(
+            self,
+            Self::Known {
+                said: Said::Observation { .. },
+                ..
+            }
+        )
+    }
+}

@@ -1,0 +1,143 @@
+//! Tree-reduce: many lines become a few summaries, those become one, and that is a page of the
+//! library.
+
+use async_trait::async_trait;
+use mnemon_core::files::{Files, FilesError};
+use mnemon_core::{Ctx, limits};
+
+use super::{HotLine, library};
+use crate::Error;
+use crate::session::SessionId;
+
+/// Whatever makes one text from several: a function, or a model.
+#[async_trait]
+pub trait Summarise: Send + Sync {
+    /// One paragraph that says what is in the texts. An error, an empty text or one that is longer
+    /// than what it sums up is replaced by the first sentences.
+    async fn summarise(&self, texts: &[String]) -> Result<String, String>;
+}
+
+#[async_trait]
+impl<F: Fn(&[String]) -> String + Send + Sync> Summarise for F {
+    async fn summarise(&self, texts: &[String]) -> Result<String, String> {
+        Ok(self(texts))
+    }
+}
+
+/// What a compression did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compressed {
+    /// The page: `history-001.md`.
+    pub history: String,
+    /// How many lines went into it.
+    pub lines: usize,
+    /// How many times was summarised, one on top of the other.
+    pub levels: usize,
+    pub tokens_before: usize,
+    pub tokens_after: usize,
+    /// Why the index does not have it yet; the next query tries again.
+    pub not_indexed: Option<String>,
+}
+
+/// The summaries of some lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tree {
+    /// One for each chunk.
+    pub(super) leaves: Vec<String>,
+    pub(super) master: String,
+    pub(super) levels: usize,
+}
+
+pub(super) async fn reduce(lines: &[HotLine], chunk: usize, summarise: &dyn Summarise) -> Tree {
+    let texts: Vec<String> = lines.iter().map(|hot| hot.line.text()).collect();
+    let leaves = level(&texts, chunk, summarise).await;
+    let (mut tops, mut levels) = (leaves.clone(), 1);
+    while tops.len() > 1 {
+        // A chunk has at least two, so that each level has fewer than the one before.
+        tops = level(&tops, chunk, summarise).await;
+        levels += 1;
+    }
+    Tree {
+        master: tops.pop().unwrap_or_default(),
+        leaves,
+        levels,
+    }
+}
+
+async fn level(texts: &[String], chunk: usize, summarise: &dyn Summarise) -> Vec<String> {
+    let mut summaries = Vec::new();
+    for group in texts.chunks(chunk.max(2)) {
+        let length: usize = group.iter().map(|text| text.len() + 1).sum();
+        let made = summarise.summarise(group).await.unwrap_or_default();
+        let made = made.trim();
+        summaries.push(match made.is_empty() || made.len() > length {
+            true => first_sentences(group),
+            false => made.to_owned(),
+        });
+    }
+    summaries
+}
+
+/// Characters that the first sentence of a text may have.
+const SENTENCE: usize = 160;
+
+/// The simplest of summaries: how each text begins.
+#[must_use]
+pub fn first_sentences(texts: &[String]) -> String {
+    let heads = texts.iter().map(|text| {
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let end = line.find(". ").map_or(line.len(), |at| at + 1);
+        let head: String = line.chars().take(SENTENCE).collect();
+        head.get(..end.min(head.len())).unwrap_or(&head).to_owned()
+    });
+    heads.collect::<Vec<_>>().join(" ")
+}
+
+/// Writes the next page of the library and returns its name.
+pub(super) async fn write(
+    files: &dyn Files,
+    ctx: &Ctx,
+    session: &SessionId,
+    tree: &Tree,
+) -> Result<String, Error> {
+    let mut tries = 0;
+    loop {
+        let listed = files.list(&library()).await?;
+        let numbers = listed.iter().filter_map(|file| number_of(&file.path));
+        let number = numbers.max().unwrap_or(0).saturating_add(1);
+        let name = format!("history-{number:03}.md");
+        let path = format!("{}/{name}", library());
+        let page = page(ctx, session, tree, number);
+        tries += 1;
+        match files.write(&path, page.as_bytes(), None).await {
+            // Somebody else has just written a page of this number.
+            Err(FilesError::Conflict { .. }) if tries < limits::CHANGE_TRIES => {}
+            done => return done.map(|_| name).map_err(Error::from),
+        }
+    }
+}
+
+fn number_of(path: &str) -> Option<u64> {
+    let name = path.rsplit('/').next()?;
+    name.strip_prefix("history-")?
+        .strip_suffix(".md")?
+        .parse()
+        .ok()
+}
+
+fn page(ctx: &Ctx, session: &SessionId, tree: &Tree, number: u64) -> String {
+    let now = ctx.now;
+    let mut page = format!(
+        "---\nversion: 1\nstatus: final\nauthor: mnemon\ncreated_at: {now}\nsession: {}\n---\n\
+         # History {number:03}\n\n{}\n",
+        serde_json::json!(session),
+        tree.master
+    );
+    if tree.leaves.len() > 1 {
+        page.push_str("\n## Parts\n");
+        for leaf in &tree.leaves {
+            page.push_str(&format!("\n- {leaf}\n"));
+        }
+    }
+    page
+}
