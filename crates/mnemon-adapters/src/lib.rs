@@ -3,6 +3,7 @@
 //! Adapters know ports, not verbs. [`open`] turns a URL into a store; it is the only list of them.
 
 pub mod embed;
+pub mod tokens;
 
 mod health;
 mod open;

@@ -6,6 +6,7 @@
     reason = "a benchmark's output is what it prints"
 )]
 
+mod context;
 mod facade;
 mod measure;
 mod recall;
@@ -40,6 +41,12 @@ enum What {
         #[arg(long)]
         folder: Option<std::path::PathBuf>,
     },
+    /// How long a context takes, and how far the bound on tokens lies above the true number.
+    Context {
+        /// How many materials to choose from, one column each.
+        #[arg(long, value_delimiter = ',', default_value = "1000,10000")]
+        sizes: Vec<usize>,
+    },
     /// Reading one scope, and four at the same time, as the store grows.
     Facade {
         /// How many records, one column each.
@@ -50,6 +57,7 @@ enum What {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match Args::parse().what {
+        What::Context { sizes } => context::run(&sizes),
         What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
         What::Facade { sizes } => facade::run(&sizes),

@@ -25,6 +25,7 @@
 //! # }).unwrap();
 //! ```
 
+pub mod budget;
 pub mod commit;
 pub mod embed;
 pub mod files;

@@ -83,3 +83,9 @@ pub const FILTER_BYTES: usize = 64 * 1024;
 pub const FILTER_DEPTH: usize = 16;
 /// Tests in a condition on metadata.
 pub const FILTER_TESTS: usize = 256;
+/// Tokens that a compiled context may be given.
+pub const CONTEXT_TOKENS: usize = 2_000_000;
+/// Materials that one context is chosen from.
+pub const CONTEXT_MATERIALS: usize = 100_000;
+/// Left-out records that the text of a context names; the answer names them all.
+pub const CONTEXT_ALSO_KNOWN: usize = 20;

@@ -1,11 +1,6 @@
 //! What kind of thing a record is, how long it is kept, and where it came from.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
-
-use crate::Invalid;
 
 /// An enum of plain words: the same word in JSON, on the command line and in a database.
 macro_rules! words {
@@ -25,19 +20,19 @@ macro_rules! words {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())
             }
         }
 
-        impl FromStr for $name {
-            type Err = Invalid;
+        impl std::str::FromStr for $name {
+            type Err = $crate::Invalid;
 
-            fn from_str(text: &str) -> Result<Self, Invalid> {
+            fn from_str(text: &str) -> Result<Self, $crate::Invalid> {
                 Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
                     let known: Vec<&str> = Self::ALL.iter().map(|value| value.as_str()).collect();
-                    Invalid::new(
+                    $crate::Invalid::new(
                         $field,
                         format!("`{}` is not one of: {}", text.escape_debug(), known.join(", ")),
                     )
@@ -46,6 +41,8 @@ macro_rules! words {
         }
     };
 }
+
+pub(crate) use words;
 
 words! {
     /// What kind of memory it is.

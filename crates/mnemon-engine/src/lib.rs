@@ -21,6 +21,7 @@
 //! # }).unwrap();
 //! ```
 
+mod context;
 mod draft;
 mod embedding;
 mod error;
@@ -38,6 +39,7 @@ mod scoped;
 mod undo;
 mod writing;
 
+pub use context::{Context, ContextQuery, Silent};
 pub use draft::{Draft, Retention};
 pub use embedding::Embedded;
 pub use error::Error;

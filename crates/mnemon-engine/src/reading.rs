@@ -78,7 +78,7 @@ impl MemoryQuery {
         })
     }
 
-    fn place(&self) -> Place<'_> {
+    pub(crate) fn place(&self) -> Place<'_> {
         Place {
             user: &self.user_id,
             session: &self.session_id,

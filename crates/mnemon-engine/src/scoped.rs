@@ -14,6 +14,7 @@ pub use dialog::{
 };
 pub use experience::{Ended, Experience, LIMIT_STEPS, LoggedStep, Step, Trace};
 pub use procedural::{FoundSkill, Procedural, Sop, TOP_SKILLS, ToolSop};
+pub(crate) use profile::profile_id;
 pub use profile::{Profile, UserProfile};
 pub use semantic::{Document, Knowledge, Semantic, TOP_DOCS};
 pub use state::{FlowState, Place, State, TaskStep};

@@ -39,6 +39,7 @@ pub mod fakes;
 pub mod faults;
 pub mod make;
 pub mod oracle;
+pub mod texts;
 
 mod fixture;
 mod observe;

@@ -3,6 +3,7 @@
 //! adds a field of its own.
 
 pub mod add;
+pub mod context;
 pub mod doctor;
 pub mod eval;
 pub mod export;

@@ -4,6 +4,7 @@ mod add;
 mod completions;
 mod config;
 mod confirm;
+mod context;
 mod demo;
 mod diff;
 mod doctor;
@@ -85,6 +86,7 @@ struct Global {
 enum Command {
     Add(Box<add::Args>),
     Search(search::Args),
+    Context(Box<context::Args>),
     Get(get::Args),
     List(list::Args),
     Forget(forget::Args),
@@ -175,6 +177,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
     match command {
         Command::Add(args) => add::run(*args, door).await,
         Command::Search(args) => search::run(args, door).await,
+        Command::Context(args) => context::run(*args, door).await,
         Command::Get(args) => get::run(args, door).await,
         Command::List(args) => list::run(args, door).await,
         Command::Forget(args) => forget::run(args, door).await,

@@ -12,6 +12,7 @@ use mnemon_engine::{Memory, Retention};
 use crate::Error;
 use crate::config::{Config, EmbedderChoice};
 
+pub use mnemon_adapters::tokens::counter;
 pub use mnemon_adapters::{Examination, Finding, SCHEMES};
 
 /// A memory, and what was noticed while its store was opened.

@@ -11,6 +11,7 @@
 )]
 
 mod conformance;
+mod context;
 mod crash;
 mod full_disk;
 mod jsonl;

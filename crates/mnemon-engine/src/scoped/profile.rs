@@ -121,7 +121,7 @@ impl Profile<'_> {
     }
 }
 
-fn profile_id(user: &str) -> Id {
+pub(crate) fn profile_id(user: &str) -> Id {
     fixed_id("profile", &[Some(user)])
 }
 

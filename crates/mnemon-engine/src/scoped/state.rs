@@ -26,7 +26,7 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn id(&self, sort: &str) -> Id {
+    pub(crate) fn id(&self, sort: &str) -> Id {
         fixed_id(sort, &[Some(self.user), self.flow, Some(self.session)])
     }
 

@@ -9,6 +9,7 @@
 )]
 
 mod bad_vectors;
+mod context;
 mod facade;
 mod import;
 mod retries;

@@ -44,21 +44,9 @@ impl Out {
 
     /// A table without lines. Cells must be clean and cut already.
     pub(super) fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) -> Result<(), Error> {
-        let mut table = Table::new();
-        table
-            .load_style(presets::NOTHING)
-            .set_content_arrangement(ContentArrangement::Disabled);
-        if !header.is_empty() {
-            table.set_header(header);
-        }
-        table.add_rows(rows);
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
-        }
-        for line in table.to_string().lines() {
-            self.line(line.trim_end())?;
-        }
-        Ok(())
+        table_lines(header, rows)
+            .iter()
+            .try_for_each(|line| self.line(line))
     }
 
     /// Bytes as they are.
@@ -79,6 +67,25 @@ impl Out {
             error_line(format!("note: {}", text::one_line(note)));
         }
     }
+}
+
+/// The lines of a table that has none drawn.
+pub(super) fn table_lines(header: &[&str], rows: Vec<Vec<String>>) -> Vec<String> {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    if !header.is_empty() {
+        table.set_header(header);
+    }
+    table.add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let text = table.to_string();
+    text.lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
 }
 
 /// A line on stderr. When even that fails there is nobody left to tell.

@@ -13,6 +13,7 @@ mod bad_input;
 mod bad_stores;
 mod commands;
 mod config;
+mod context;
 mod docs;
 mod eval;
 mod facade;
