@@ -89,3 +89,15 @@ pub const CONTEXT_TOKENS: usize = 2_000_000;
 pub const CONTEXT_MATERIALS: usize = 100_000;
 /// Left-out records that the text of a context names; the answer names them all.
 pub const CONTEXT_ALSO_KNOWN: usize = 20;
+/// Messages that a conversation's window may hold; when there are more it must be compressed.
+pub const WINDOW_MESSAGES: usize = 10_000;
+/// Messages that one message may take the place of.
+pub const WINDOW_REPLACED: usize = SOURCES;
+/// A summary that is made without a model, in characters.
+pub const WINDOW_SUMMARY_CHARS: usize = 6000;
+/// Groups of tool messages that one compression replaces.
+pub const WINDOW_TOOL_GROUPS: usize = 5;
+/// Strategies that one compression may try in a row to get below what the model can read.
+pub const WINDOW_ROUNDS: usize = 16;
+/// Compression events that one answer shows.
+pub const WINDOW_EVENTS: usize = 1000;
