@@ -12,7 +12,7 @@
 //! let settings = Settings { last_keep: 1, large_payload_threshold: 100, ..Settings::default() };
 //! let long = Message::text("m1", Role::User, "tea ".repeat(100));
 //! let talk = [long, Message::text("m2", Role::Assistant, "yes"), Message::text("m3", Role::User, "so?")];
-//! let changes = plan(Strategy::LargeProtected, &talk, &settings, &Refined, false);
+//! let changes = plan(Strategy::LargeProtected, &talk, &settings, &Refined);
 //! let short = changes[0].replacement(&talk, "", &"u1".parse()?, &settings);
 //! assert!(short.text_content().ends_with("<!-- CONTEXT_OFFLOAD: uuid=u1 -->"));
 //! # Ok::<(), mnemon_core::Invalid>(())

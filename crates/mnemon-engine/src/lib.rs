@@ -37,6 +37,7 @@ mod records;
 mod retrieve;
 mod scoped;
 mod undo;
+mod window;
 mod writing;
 
 pub use context::{Context, ContextQuery, Silent};
@@ -58,4 +59,5 @@ pub use scoped::{
     SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList, TaskStatus, TaskStep,
     ToolSop, Trace, Turn, UserProfile, Utterance,
 };
+pub use window::{InMemory, Seen, SeenAs, Shown, Window};
 pub use writing::MemoryWriteEvent;

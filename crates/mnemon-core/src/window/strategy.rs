@@ -44,14 +44,13 @@ impl Strategy {
 }
 
 /// What the strategy would replace: ranges that do not overlap, the last one first, so that each
-/// can be carried out without moving those that follow. `pressed` lets the last strategy run.
+/// can be carried out without moving those that follow.
 #[must_use]
 pub fn plan(
     strategy: Strategy,
     messages: &[Message],
     settings: &Settings,
     measure: &dyn Measure,
-    pressed: bool,
 ) -> Vec<Change> {
     let talk = Talk {
         messages,
@@ -69,8 +68,7 @@ pub fn plan(
         Strategy::History => talk.history(talk.before_last_keep()),
         Strategy::CurrentLarge => talk.current_large(),
         Strategy::CurrentRound => talk.current_round(),
-        Strategy::WholeHistory if pressed => talk.history(messages.len().saturating_sub(1)),
-        Strategy::WholeHistory => Vec::new(),
+        Strategy::WholeHistory => talk.history(messages.len().saturating_sub(1)),
     };
     for change in &mut changes {
         change.strategy = strategy;
