@@ -11,6 +11,7 @@ mod stored;
 mod summarise;
 mod view;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use mnemon_core::llm::Llm;
@@ -381,7 +382,7 @@ impl<'a> Window<'a> {
     async fn read(&self, ctx: &Ctx) -> Result<Read, Error> {
         let (version, working) = self.working(ctx).await?;
         let mut covered = working.covered;
-        let known: Vec<Id> = working
+        let known: HashSet<Id> = working
             .entries
             .iter()
             .map(|entry| entry.of.clone())

@@ -22,6 +22,7 @@ pub enum SeenAs {
 /// One message of the window.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Seen {
+    #[serde(rename = "as")]
     pub as_: SeenAs,
     pub tokens: usize,
     /// How many messages it stands for.

@@ -14,6 +14,7 @@ mod facade;
 mod import;
 mod retries;
 mod undo;
+mod window;
 
 use std::sync::Arc;
 
