@@ -125,9 +125,11 @@ impl Utterance {
         }
     }
 
-    fn into_draft(self, ctx: &Ctx, id: Id, owner: &Owner) -> Result<Draft, Invalid> {
-        let message = Message {
-            id: self.id.unwrap_or_else(|| id.to_string()),
+    /// The message that it is. Without an id of the caller's it has none yet.
+    #[must_use]
+    pub fn into_message(self) -> Message {
+        Message {
+            id: self.id.unwrap_or_default(),
             name: self.name,
             role: self.role,
             content: match self.content {
@@ -135,8 +137,17 @@ impl Utterance {
                 Content::Blocks(blocks) => blocks,
             },
             metadata: self.metadata,
-            timestamp: Some(self.timestamp.unwrap_or(ctx.now).to_string()),
-        };
+            timestamp: self.timestamp.map(|at| at.to_string()),
+        }
+    }
+
+    fn into_draft(self, ctx: &Ctx, id: Id, owner: &Owner) -> Result<Draft, Invalid> {
+        let created = self.timestamp;
+        let mut message = self.into_message();
+        if message.id.is_empty() {
+            message.id = id.to_string();
+        }
+        message.timestamp.get_or_insert_with(|| ctx.now.to_string());
         let content = message.text_content();
         let says_nothing = |block: &Block| matches!(block, Block::Text { .. });
         if content.trim().is_empty() && message.content.iter().all(says_nothing) {
@@ -150,8 +161,8 @@ impl Utterance {
             owner: owner.clone(),
             kind: Some(Kind::Message),
             body: Some(body),
-            origin: Some(origin_of(self.role)),
-            created: self.timestamp,
+            origin: Some(origin_of(message.role)),
+            created,
             metadata: message.metadata,
             ..Draft::default()
         })
