@@ -4,6 +4,23 @@
 use mnemon_core::{Block, Message, Role};
 use serde_json::{Map, json};
 
+/// How often a long test runs: as `PROPTEST_CASES` says, else in full with `MNEMON_TEST_FULL=1`.
+#[must_use]
+pub fn cases(quick: u64, full: u64) -> u64 {
+    let said = std::env::var("PROPTEST_CASES").ok();
+    let said = said.and_then(|said| said.parse().ok());
+    said.unwrap_or(match is_full() {
+        true => full,
+        false => quick,
+    })
+}
+
+/// Whether long tests run in full.
+#[must_use]
+pub fn is_full() -> bool {
+    std::env::var_os("MNEMON_TEST_FULL").is_some()
+}
+
 /// A source of numbers that a seed decides.
 #[derive(Debug, Clone)]
 pub struct Dice(u64);

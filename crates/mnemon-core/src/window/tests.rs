@@ -393,7 +393,8 @@ fn what_is_asked_of_a_model_is_laid_out_as_the_spec_says() {
 fn settings_are_checked() {
     Settings::default().check().unwrap();
     assert_eq!(Settings::default().token_limit(), 98304);
-    let wrong: [(&str, fn(&mut Settings)); 6] = [
+    type Spoil = fn(&mut Settings);
+    let wrong: [(&str, Spoil); 6] = [
         ("last_keep", |s| s.last_keep = 100),
         ("msg_threshold", |s| s.msg_threshold = 1),
         ("token_ratio", |s| s.token_ratio = 1.5),

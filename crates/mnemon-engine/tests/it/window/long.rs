@@ -1,6 +1,6 @@
 use mnemon_core::Message;
 use mnemon_core::window::{Refined, Settings, is_paired, tokens};
-use mnemon_testkit::talks::Talk;
+use mnemon_testkit::talks::{Talk, is_full};
 
 use super::memory;
 use crate::{ctx, wait};
@@ -8,8 +8,7 @@ use crate::{ctx, wait};
 /// 10 000 messages in the full test: the window stays small, and all can be read back.
 #[test]
 fn a_long_conversation_stays_within_its_limit() {
-    let full = std::env::var_os("MNEMON_TEST_FULL").is_some();
-    let most = if full { 10_000 } else { 1500 };
+    let most = if is_full() { 10_000 } else { 1500 };
     let settings = Settings {
         max_token: 16_000,
         ..Settings::default()
