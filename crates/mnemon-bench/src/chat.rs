@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use mnemon_core::window::Settings;
-use mnemon_core::{Block, Ctx, Ids, Message, Role, Tenant, Time};
-use mnemon_engine::{Memory, Window};
+use mnemon_core::{Block, Ctx, Ids, Message, Owner, Role, Tenant, Time};
+use mnemon_engine::{Content, Memory, Utterance, Window};
 use serde_json::Map;
 
 use crate::measure::{Outcome, Table, Times};
@@ -43,13 +43,22 @@ async fn measure(size: usize, table: &mut Table) -> Outcome<()> {
             window.compress_if_needed(&ctx).await?;
         }
     }
+    let bob = Owner {
+        user: Some("bob".to_owned()),
+        session: Some("bare".to_owned()),
+        ..Owner::default()
+    };
     let mut times: [Vec<Duration>; 4] = Default::default();
     let mut largest = 0;
     for number in size.saturating_sub(TIMED)..size {
         // The floor: the same message in another session, without a window.
-        let said = message(number).text_content();
+        let Message { role, content, .. } = message(number);
+        let said = Utterance {
+            content: Content::Blocks(content),
+            ..Utterance::text(role, "")
+        };
         let dialog = memory.dialog();
-        let bare = dialog.append(&ctx, "bob", "bare", Role::User, &said);
+        let bare = dialog.append_all(&ctx, &bob, vec![said], None);
         timed(&mut times[0], bare).await?;
         timed(&mut times[1], window.add_message(&ctx, message(number))).await?;
         timed(&mut times[2], window.compress_if_needed(&ctx)).await?;
