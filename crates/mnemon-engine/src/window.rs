@@ -17,8 +17,8 @@ use std::sync::Arc;
 use mnemon_core::llm::Llm;
 use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Refined, Settings};
 use mnemon_core::{
-    Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt, Record,
-    Role, Scan, Scope, StoreError, Time, limits,
+    Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Origin, Owner, Page, Receipt,
+    Record, Role, Scan, Scope, StoreError, Time, limits,
 };
 
 pub use in_memory::InMemory;
@@ -156,7 +156,7 @@ impl<'a> Window<'a> {
             .map(|key| intent(key, &("window", &self.owner, &messages)))
             .transpose()?;
         // What is said now stands after all that the window has covered, whatever the clock says.
-        let covered = self.working(ctx).await?.1.covered;
+        let covered = self.covered(ctx).await?;
         let floor = covered.map_or(Ok(ctx.now), |c| Time::from_millis(c.at.created))?;
         let created = ctx.now.max(floor);
         let drafts = messages.into_iter().map(|message| {
@@ -200,7 +200,7 @@ impl<'a> Window<'a> {
     /// Another process, with a faster clock, may have compressed the window without seeing these:
     /// then they are moved behind the place it covers.
     async fn stay_visible(&self, ctx: &Ctx, receipt: &Receipt, created: Time) -> Result<(), Error> {
-        let Some(covered) = self.working(ctx).await?.1.covered else {
+        let Some(covered) = self.covered(ctx).await? else {
             return Ok(());
         };
         let first = receipt.commit.unwrap_or(0);
@@ -356,8 +356,20 @@ impl<'a> Window<'a> {
     }
 
     fn id(&self) -> Id {
+        self.fixed("window")
+    }
+
+    fn fixed(&self, sort: &str) -> Id {
         let names = [self.owner.user.as_deref(), self.owner.session.as_deref()];
-        fixed_id("window", &names)
+        fixed_id(sort, &names)
+    }
+
+    /// The place that the window reaches to. It has a record of its own, so that appending does
+    /// not read the window.
+    async fn covered(&self, ctx: &Ctx) -> Result<Option<Covered>, Error> {
+        let found = self.records.get(ctx, &[self.fixed("window-place")]).await?;
+        let record = found.into_iter().flatten().next();
+        Ok(record.as_ref().map(Covered::of).transpose()?)
     }
 
     fn contended(&self) -> Error {
@@ -480,17 +492,22 @@ impl<'a> Window<'a> {
             entries: read.entries.clone(),
             covered: read.covered,
         };
-        let draft = Draft {
-            id: Some(self.id()),
+        let draft = |id: Id, body| Draft {
+            id: Some(id),
             owner: self.session(),
             scope: Some(Scope::Dialog),
             kind: Some(Kind::Session),
-            body: Some(working.to_json()?),
-            origin: Some(mnemon_core::Origin::Derived),
+            body: Some(body),
+            origin: Some(Origin::Derived),
             ..Draft::default()
         };
         let expect = read.version.map_or(Expect::Absent, Expect::Version);
-        offloads.push((draft, expect));
+        offloads.push((draft(self.id(), working.to_json()?), expect));
+        if let Some(covered) = read.covered {
+            let place = draft(self.fixed("window-place"), covered.to_json()?);
+            // The window's own version guards it.
+            offloads.push((place, Expect::Anything));
+        }
         self.records.put(ctx, offloads, None).await
     }
 

@@ -68,6 +68,15 @@ impl Covered {
         }
     }
 
+    /// The place that a record keeps.
+    pub(super) fn of(record: &Record) -> Result<Self, Invalid> {
+        from_json("place of the window", record)
+    }
+
+    pub(super) fn to_json(self) -> Result<Value, Invalid> {
+        to_json("window", &self)
+    }
+
     pub(super) fn after(self, before: Option<Self>) -> Self {
         Self {
             at: self.at,
@@ -135,11 +144,7 @@ pub(super) struct Working {
 
 impl Working {
     pub(super) fn of(record: &Record) -> Result<Self, Invalid> {
-        let body = record.body.as_ref().unwrap_or(&Value::Null);
-        Self::deserialize(body).map_err(|error| {
-            let what = format!("record {} is no window: {error}", record.id);
-            Invalid::new("window", what)
-        })
+        from_json("window", record)
     }
 
     pub(super) fn to_json(&self) -> Result<Value, Invalid> {
@@ -167,4 +172,12 @@ impl Offload {
 
 fn to_json(field: &str, value: &impl Serialize) -> Result<Value, Invalid> {
     serde_json::to_value(value).map_err(|error| Invalid::new(field, error.to_string()))
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(what: &str, record: &Record) -> Result<T, Invalid> {
+    let body = record.body.as_ref().unwrap_or(&Value::Null);
+    T::deserialize(body).map_err(|error| {
+        let what = format!("record {} is no {what}: {error}", record.id);
+        Invalid::new("window", what)
+    })
 }
