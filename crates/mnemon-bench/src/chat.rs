@@ -27,17 +27,19 @@ async fn measure(size: usize, table: &mut Table) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite:{}", folder.path().join("m.db").display());
     let memory = Memory::builder(mnemon_adapters::open(&url)?.store, Ids::new(3)).build();
-    let ctx = Ctx::new(
-        Tenant::default(),
-        "bench",
-        Time::from_millis(1_700_000_000_000)?,
-    );
+    let start = Time::from_millis(1_700_000_000_000)?;
+    // A message each second, as in a conversation.
+    let at = |number: usize| {
+        let now = start.plus_millis(1000 * number as i64);
+        Ctx::new(Tenant::default(), "bench", now)
+    };
     let settings = Settings {
         max_token: 16_000,
         ..Settings::default()
     };
     let window = memory.window("ann", "long")?.settings(settings)?;
     for number in 0..size.saturating_sub(TIMED) {
+        let ctx = at(number);
         window.add_message(&ctx, message(number)).await?;
         if number % 5 == 4 {
             window.compress_if_needed(&ctx).await?;
@@ -51,6 +53,7 @@ async fn measure(size: usize, table: &mut Table) -> Outcome<()> {
     let mut times: [Vec<Duration>; 4] = Default::default();
     let mut largest = 0;
     for number in size.saturating_sub(TIMED)..size {
+        let ctx = at(number);
         // The floor: the same message in another session, without a window.
         let Message { role, content, .. } = message(number);
         let said = Utterance {
@@ -77,7 +80,7 @@ async fn measure(size: usize, table: &mut Table) -> Outcome<()> {
     table.add("largest window, tokens (limit 16000)", largest as f64);
     table.add(
         "originals read back",
-        read_back(&window, &ctx).await? as f64,
+        read_back(&window, &at(size)).await? as f64,
     );
     table.add("peak memory of the process, MB", peak_mb());
     Ok(())

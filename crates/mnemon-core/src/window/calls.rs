@@ -71,6 +71,18 @@ pub fn is_closed(messages: &[Message], range: &Range<usize>) -> bool {
     Calls::of(messages).closed(range)
 }
 
+/// The last `count` messages, or fewer: what would begin with results whose calls are gone begins
+/// after them. The plainest way to make a window smaller; nothing is kept of the rest.
+#[must_use]
+pub fn truncated(messages: &[Message], count: usize) -> &[Message] {
+    let calls = Calls::of(messages);
+    let from = messages.len().saturating_sub(count);
+    let parted = calls.pairs.iter();
+    let parted = parted.filter(|(call, result)| *call < from && *result >= from);
+    let from = parted.map(|(_, result)| result + 1).max().unwrap_or(from);
+    messages.get(from..).unwrap_or_default()
+}
+
 /// Whether every result has its call before it.
 #[must_use]
 pub fn is_paired(messages: &[Message]) -> bool {

@@ -184,6 +184,30 @@ fn parallel_calls_are_not_parted_from_their_results() {
 }
 
 #[test]
+fn cutting_off_the_beginning_keeps_no_result_without_its_call() {
+    let talk = round(0, 3, "tea");
+    assert_eq!(truncated(&talk, 100), talk);
+    assert_eq!(
+        truncated(&talk, 3),
+        &talk[5..],
+        "a call, its result, an answer"
+    );
+    assert_eq!(
+        truncated(&talk, 2),
+        &talk[7..],
+        "the result alone is left out"
+    );
+    assert!(truncated(&talk, 0).is_empty());
+    let both = [
+        call(0, &[("a", "read"), ("b", "read")]),
+        answer(1, "b", "read", "x"),
+        answer(2, "a", "read", "y"),
+        say(3, Role::User, "go"),
+    ];
+    assert_eq!(truncated(&both, 3), &both[3..]);
+}
+
+#[test]
 fn large_messages_become_a_beginning() {
     let long = "x".repeat(101);
     let mut talk = vec![

@@ -46,3 +46,17 @@ fn a_fault_at_any_call_leaves_the_old_or_the_new_window() {
     }
     assert!(old > 2 && new > 2, "{old} old, {new} new");
 }
+
+#[test]
+fn a_store_that_fails_is_told_in_the_words_of_the_tool() {
+    let store = Arc::new(Flaky::new(Ram::new(), 0, 0));
+    let memory = Memory::builder(store.clone(), Ids::new(7)).build();
+    let window = memory.window("ann", "s1").unwrap();
+    store.arm(0, Fault::Before);
+    let said = wait(window.context_reload(&ctx(), Some("u1")));
+    let said = said[0].text_content();
+    assert!(
+        said.starts_with("Error reloading context with UUID u1: "),
+        "{said}"
+    );
+}
