@@ -6,6 +6,7 @@
     reason = "a benchmark's output is what it prints"
 )]
 
+mod chat;
 mod context;
 mod facade;
 mod ingest;
@@ -43,6 +44,12 @@ enum What {
         #[arg(long)]
         folder: Option<std::path::PathBuf>,
     },
+    /// Appending to a conversation and keeping its window small, as it grows.
+    Chat {
+        /// How many messages, one column each; at least 100.
+        #[arg(long, value_delimiter = ',', default_value = "100,1000,10000")]
+        sizes: Vec<usize>,
+    },
     /// How long a context takes, and how far the bound on tokens lies above the true number.
     Context {
         /// How many materials to choose from, one column each.
@@ -74,6 +81,7 @@ enum What {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match Args::parse().what {
+        What::Chat { sizes } => chat::run(&sizes),
         What::Context { sizes } => context::run(&sizes),
         What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
         What::Ingest { files, folder } => ingest::run(files, folder.as_deref()),

@@ -41,6 +41,7 @@ pub mod ram;
 pub mod rank;
 pub mod text;
 pub mod vector;
+pub mod window;
 
 mod ctx;
 mod error;

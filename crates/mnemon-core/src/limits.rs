@@ -114,3 +114,15 @@ pub const COMPONENTS: usize = 1000;
 pub const SESSIONS: usize = 10_000;
 /// How much of a log is read in search of valid lines before a boot gives up.
 pub const BOOT_BYTES: usize = 64 * 1024 * 1024;
+/// Messages that a conversation's window may hold; when there are more it must be compressed.
+pub const WINDOW_MESSAGES: usize = 10_000;
+/// Messages that one message may take the place of.
+pub const WINDOW_REPLACED: usize = SOURCES;
+/// A summary that is made without a model, in characters.
+pub const WINDOW_SUMMARY_CHARS: usize = 6000;
+/// Groups of tool messages that one compression replaces.
+pub const WINDOW_TOOL_GROUPS: usize = 5;
+/// Strategies that one compression may try in a row to get below what the model can read.
+pub const WINDOW_ROUNDS: usize = 16;
+/// Compression events that one answer shows.
+pub const WINDOW_EVENTS: usize = 1000;

@@ -42,6 +42,7 @@ mod scoped;
 pub mod session;
 pub mod tiers;
 mod undo;
+mod window;
 mod writing;
 
 pub use context::{Context, ContextQuery, Silent};
@@ -67,4 +68,5 @@ pub use scoped::{
     Semantic, SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList, TaskStatus,
     TaskStep, ToolSop, Trace, Turn, UserProfile, Utterance,
 };
+pub use window::{InMemory, Seen, SeenAs, Shown, Window};
 pub use writing::MemoryWriteEvent;

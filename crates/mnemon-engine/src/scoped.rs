@@ -11,6 +11,7 @@ mod tasks;
 pub use dialog::{
     Content, Dialog, DialogContext, LIMIT_TURNS, Said, SalientFact, SessionSummary, Turn, Utterance,
 };
+pub(crate) use dialog::{message_of, origin_of, session_of_owner, within};
 pub use experience::{Ended, Experience, LIMIT_STEPS, LoggedStep, Step, Trace};
 pub use procedural::{FoundSkill, Procedural, Sop, TOP_SKILLS, ToolSop};
 pub(crate) use profile::profile_id;

@@ -25,6 +25,8 @@ pub struct Flaky<S> {
     random: Mutex<u64>,
     in_hundred: u64,
     failed: AtomicU64,
+    /// The one call that fails, counted from now, and how.
+    armed: Mutex<Option<(u64, Fault)>>,
 }
 
 impl<S> Flaky<S> {
@@ -35,6 +37,33 @@ impl<S> Flaky<S> {
             random: Mutex::new(seed),
             in_hundred,
             failed: AtomicU64::new(0),
+            armed: Mutex::new(None),
+        }
+    }
+
+    /// Lets so many calls through, then one fails.
+    pub fn arm(&self, calls: u64, fault: Fault) {
+        *self.armed.lock().unwrap() = Some((calls, fault));
+    }
+
+    /// Lets all calls through that no other schedule makes fail. Whether the fault was still to
+    /// come.
+    pub fn disarm(&self) -> bool {
+        self.armed.lock().unwrap().take().is_some()
+    }
+
+    fn struck(&self) -> Option<Fault> {
+        let mut armed = self.armed.lock().unwrap();
+        match armed.as_mut()? {
+            (0, fault) => {
+                let fault = *fault;
+                *armed = None;
+                Some(fault)
+            }
+            (calls, _) => {
+                *calls -= 1;
+                None
+            }
         }
     }
 
@@ -49,6 +78,10 @@ impl<S> Flaky<S> {
     }
 
     fn next(&self) -> Option<Fault> {
+        if let Some(fault) = self.struck() {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+            return Some(fault);
+        }
         let mut state = self.random.lock().unwrap();
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let random = splitmix(*state);

@@ -3,6 +3,12 @@
 //! adds a field of its own.
 
 pub mod add;
+pub mod chat;
+pub mod chat_append;
+pub mod chat_compress;
+pub mod chat_reload;
+pub mod chat_show;
+pub mod chat_tail;
 pub mod context;
 pub mod doctor;
 pub mod eval;

@@ -1,6 +1,7 @@
 //! The command line: arguments become requests, responses become text, tables or JSON.
 
 mod add;
+mod chat;
 mod completions;
 mod config;
 mod confirm;
@@ -98,6 +99,7 @@ enum Command {
     Import(import::Args),
     Read(read::Args),
     Write(write::Args),
+    Chat(chat::Args),
     Session(session::Args),
     Policy(policy::Args),
     Ingest(ingest::Args),
@@ -202,6 +204,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Import(args) => import::run(args, door).await,
         Command::Read(args) => read::run(args, door).await,
         Command::Write(args) => write::run(args, door).await,
+        Command::Chat(args) => chat::run(args, door).await,
         Command::Session(args) => session::run(args, door).await,
         Command::Policy(args) => policy::run(args, door),
         Command::Ingest(args) => ingest::run(args, door).await,

@@ -125,9 +125,11 @@ impl Utterance {
         }
     }
 
-    fn into_draft(self, ctx: &Ctx, id: Id, owner: &Owner) -> Result<Draft, Invalid> {
-        let message = Message {
-            id: self.id.unwrap_or_else(|| id.to_string()),
+    /// The message that it is. Without an id of the caller's it has none yet.
+    #[must_use]
+    pub fn into_message(self) -> Message {
+        Message {
+            id: self.id.unwrap_or_default(),
             name: self.name,
             role: self.role,
             content: match self.content {
@@ -135,8 +137,17 @@ impl Utterance {
                 Content::Blocks(blocks) => blocks,
             },
             metadata: self.metadata,
-            timestamp: Some(self.timestamp.unwrap_or(ctx.now).to_string()),
-        };
+            timestamp: self.timestamp.map(|at| at.to_string()),
+        }
+    }
+
+    fn into_draft(self, ctx: &Ctx, id: Id, owner: &Owner) -> Result<Draft, Invalid> {
+        let created = self.timestamp;
+        let mut message = self.into_message();
+        if message.id.is_empty() {
+            message.id = id.to_string();
+        }
+        message.timestamp.get_or_insert_with(|| ctx.now.to_string());
         let content = message.text_content();
         let says_nothing = |block: &Block| matches!(block, Block::Text { .. });
         if content.trim().is_empty() && message.content.iter().all(says_nothing) {
@@ -150,12 +161,8 @@ impl Utterance {
             owner: owner.clone(),
             kind: Some(Kind::Message),
             body: Some(body),
-            origin: Some(match self.role {
-                Role::User => Origin::User,
-                Role::Assistant | Role::System => Origin::Agent,
-                Role::Tool => Origin::Tool,
-            }),
-            created: self.timestamp,
+            origin: Some(origin_of(message.role)),
+            created,
             metadata: message.metadata,
             ..Draft::default()
         })
@@ -381,12 +388,17 @@ impl Turns {
     }
 }
 
-fn said(record: &Record) -> Said {
-    let message = Message::from_record(record).unwrap_or_else(|_| {
+/// The message that a record of a dialog keeps.
+pub(crate) fn message_of(record: &Record) -> Message {
+    Message::from_record(record).unwrap_or_else(|_| {
         // Written by hand, without the structured form.
         let role = role_of(record.origin);
         Message::text(record.id.to_string(), role, &record.content)
-    });
+    })
+}
+
+fn said(record: &Record) -> Said {
+    let message = message_of(record);
     let only_text = |block: &Block| matches!(block, Block::Text { .. });
     let blocks = match message.content.iter().all(only_text) {
         true => Vec::new(),
@@ -399,6 +411,15 @@ fn said(record: &Record) -> Said {
         content: message.text_content(),
         name: message.name,
         blocks,
+    }
+}
+
+/// Who such a message comes from.
+pub(crate) fn origin_of(role: Role) -> Origin {
+    match role {
+        Role::User => Origin::User,
+        Role::Assistant | Role::System => Origin::Agent,
+        Role::Tool => Origin::Tool,
     }
 }
 
@@ -415,7 +436,8 @@ fn summary_id(owner: &Owner) -> Id {
     fixed_id("summary", &names)
 }
 
-fn within(owner: &Owner, kind: Kind) -> Filter {
+/// What a session of a user has of this kind.
+pub(crate) fn within(owner: &Owner, kind: Kind) -> Filter {
     Filter {
         owner: Owner {
             user: owner.user.clone(),
@@ -439,7 +461,8 @@ fn session_of(user: &str, session: &str) -> Result<Owner, Invalid> {
     Ok(owner)
 }
 
-fn session_of_owner(owner: &Owner) -> Result<(), Invalid> {
+/// An owner that names a user and a session.
+pub(crate) fn session_of_owner(owner: &Owner) -> Result<(), Invalid> {
     for (field, name) in [("user", &owner.user), ("session", &owner.session)] {
         if name.as_deref().unwrap_or_default().trim().is_empty() {
             let what = "is missing; a dialog belongs to a user and a session";

@@ -18,6 +18,7 @@ mod retries;
 mod session;
 mod tiers;
 mod undo;
+mod window;
 
 use std::sync::Arc;
 

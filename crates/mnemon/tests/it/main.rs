@@ -11,6 +11,7 @@
 mod architecture;
 mod bad_input;
 mod bad_stores;
+mod chat;
 mod commands;
 mod config;
 mod context;

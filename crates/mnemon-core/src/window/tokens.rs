@@ -1,0 +1,124 @@
+//! How many tokens a message is, by estimate or by count.
+
+use serde_json::{Map, Value};
+
+use crate::budget::Counter;
+use crate::{Block, Message, Role};
+
+/// Says how many tokens a text is.
+pub trait Measure: Send + Sync {
+    /// The tokens of this text.
+    fn text(&self, text: &str) -> usize;
+}
+
+/// The estimate that needs no vocabulary: two tokens for five UTF-16 units, rounded up.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Refined;
+
+impl Measure for Refined {
+    fn text(&self, text: &str) -> usize {
+        (utf16(text) * 2).div_ceil(5)
+    }
+}
+
+/// The count of a family of models in place of the estimate.
+pub struct Counted<'a>(pub &'a dyn Counter);
+
+impl Measure for Counted<'_> {
+    fn text(&self, text: &str) -> usize {
+        self.0.count(text)
+    }
+}
+
+/// The coarse estimate: a quarter of each message's text, rounded down.
+#[must_use]
+pub fn document_estimate(messages: &[Message]) -> usize {
+    let quarters = messages.iter().map(|m| utf16(&m.text_content()) / 4);
+    quarters.sum()
+}
+
+/// The tokens of these messages together.
+#[must_use]
+pub fn tokens(messages: &[Message], measure: &dyn Measure) -> usize {
+    messages.iter().map(|m| message_tokens(m, measure)).sum()
+}
+
+/// The tokens of a message: what it says, who says it, and what the format around it takes.
+#[must_use]
+pub fn message_tokens(message: &Message, measure: &dyn Measure) -> usize {
+    let name = message.name.as_deref().map_or(0, |name| measure.text(name));
+    let role = measure.text(role_name(message.role));
+    5 + role + name + blocks(&message.content, measure)
+}
+
+fn blocks(content: &[Block], measure: &dyn Measure) -> usize {
+    content.iter().map(|part| block(part, measure)).sum()
+}
+
+fn block(block: &Block, measure: &dyn Measure) -> usize {
+    match block {
+        Block::Text { text } => measure.text(text),
+        Block::ToolUse {
+            id,
+            name,
+            input,
+            content,
+            ..
+        } => {
+            let input = match input.is_empty() {
+                true => 0,
+                false => measure.text(&flat_json(input)),
+            };
+            let raw = content.as_deref().map_or(0, |raw| measure.text(raw));
+            10 + measure.text(name) + measure.text(id) + input + raw
+        }
+        Block::ToolResult {
+            id, name, output, ..
+        } => 8 + measure.text(name) + measure.text(id) + blocks(output, measure),
+        Block::Thinking { .. }
+        | Block::Image { .. }
+        | Block::Audio { .. }
+        | Block::Video { .. } => 5,
+    }
+}
+
+pub(super) fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::User => "USER",
+        Role::Assistant => "ASSISTANT",
+        Role::System => "SYSTEM",
+        Role::Tool => "TOOL",
+    }
+}
+
+pub(super) fn utf16(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+/// The input as the estimate sees it: JSON without escapes, and what is nested in a plain form.
+pub(super) fn flat_json(input: &Map<String, Value>) -> String {
+    let fields: Vec<String> = input
+        .iter()
+        .map(|(name, value)| match value {
+            Value::String(text) => format!("\"{name}\":\"{text}\""),
+            other => format!("\"{name}\":{}", plain(other)),
+        })
+        .collect();
+    format!("{{{}}}", fields.join(","))
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(plain).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(map) => {
+            let fields = map.iter().map(|(name, v)| format!("{name}={}", plain(v)));
+            let fields: Vec<String> = fields.collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,124 @@
+use mnemon_core::Message;
+use mnemon_core::window::{
+    CompressionEvent, Refined, Settings, Strategy, is_paired, is_user, tokens,
+};
+use mnemon_engine::Window;
+use mnemon_testkit::talks::{Dice, Talk, cases};
+
+use super::{expanded, memory};
+use crate::{ctx, wait};
+
+fn settings(dice: &mut Dice) -> Settings {
+    let last_keep = dice.below(8);
+    Settings {
+        msg_threshold: last_keep + 2 + dice.below(30),
+        max_token: 300 + dice.below(6000),
+        token_ratio: 0.2 + dice.below(8) as f64 / 10.0,
+        last_keep,
+        large_payload_threshold: 1 + dice.below(600),
+        offload_single_preview: dice.below(250),
+        min_consecutive_tool_messages: dice.below(8),
+        current_round_compression_ratio: 0.1 + dice.below(9) as f64 / 10.0,
+        min_compression_token_threshold: dice.below(400),
+    }
+}
+
+struct Checked<'a> {
+    window: Window<'a>,
+    settings: Settings,
+    said: Vec<Message>,
+    seed: u64,
+}
+
+impl Checked<'_> {
+    fn messages(&self) -> Vec<Message> {
+        wait(self.window.get_messages(&ctx())).unwrap()
+    }
+
+    /// One compression, and all that must hold after it. Whether it changed anything.
+    fn compress(&self) -> bool {
+        let seed = self.seed;
+        let before = self.messages();
+        let events = wait(self.window.compress(&ctx())).unwrap();
+        let after = self.messages();
+        if events.is_empty() {
+            assert_eq!(before, after, "seed {seed}: nothing was said to change");
+            return false;
+        }
+        assert!(
+            tokens(&after, &Refined) < tokens(&before, &Refined),
+            "seed {seed}: it grew"
+        );
+        assert!(is_paired(&after), "seed {seed}: a result lost its call");
+        let last_user = before.iter().rfind(|m| is_user(m));
+        assert_eq!(last_user, after.iter().rfind(|m| is_user(m)), "seed {seed}");
+        self.protected(&events, &before, &after);
+        let all = expanded(&self.window, after);
+        assert_eq!(all, self.said, "seed {seed}: something was lost");
+        true
+    }
+
+    fn protected(&self, events: &[CompressionEvent], before: &[Message], after: &[Message]) {
+        let strategy: Strategy = events[0].event_type.parse().unwrap();
+        let keep = match strategy {
+            Strategy::ToolInvocations | Strategy::LargeProtected | Strategy::History => {
+                self.settings.last_keep
+            }
+            _ => 0,
+        };
+        let keep = keep.min(before.len());
+        let (before, after) = (
+            &before[before.len() - keep..],
+            &after[after.len().saturating_sub(keep)..],
+        );
+        assert_eq!(before, after, "seed {}: {strategy}", self.seed);
+    }
+}
+
+fn check(seed: u64) -> Vec<String> {
+    let mut dice = Dice::new(seed ^ 0xabcd);
+    let settings = settings(&mut dice);
+    let memory = memory();
+    let window = memory.window("ann", "s1").unwrap();
+    let mut checked = Checked {
+        window: window.settings(settings).unwrap(),
+        settings,
+        said: Vec::new(),
+        seed,
+    };
+    let mut talk = Talk::new(seed, 800);
+    for _ in 0..2 + dice.below(9) {
+        for message in talk.round() {
+            wait(checked.window.add_message(&ctx(), message.clone())).unwrap();
+            checked.said.push(message);
+            // In the midst of calls as well.
+            if dice.once_in(6) {
+                checked.compress();
+            }
+        }
+    }
+    let mut steps = 0;
+    while checked.compress() {
+        steps += 1;
+        assert!(steps < 500, "seed {seed}: it does not end");
+    }
+    let events = wait(checked.window.events(&ctx())).unwrap();
+    events.into_iter().map(|event| event.event_type).collect()
+}
+
+/// 1000 conversations in the full test.
+#[test]
+fn every_compression_keeps_the_invariants() {
+    let mut used = std::collections::BTreeSet::new();
+    let cases = cases(100, 1000);
+    for seed in 0..cases {
+        used.extend(check(seed));
+    }
+    // A few conversations need not have everything.
+    for strategy in Strategy::ALL.iter().filter(|_| cases >= 100) {
+        assert!(
+            used.contains(strategy.as_str()),
+            "{strategy} was never used"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+use std::sync::Arc;
+
+use mnemon_core::Role;
+use mnemon_core::llm::LlmError;
+use mnemon_core::window::{CompressionEvent, Plan, Prompts};
+use mnemon_engine::SeenAs;
+use mnemon_testkit::fakes::Scripted;
+
+use super::{memory, say, small};
+use crate::{ctx, wait};
+
+/// A plain talk of twenty messages, compressed once with this model.
+fn compressed(llm: Arc<Scripted>) -> (CompressionEvent, String) {
+    let memory = memory();
+    let window = memory
+        .window("ann", "s1")
+        .unwrap()
+        .settings(small())
+        .unwrap();
+    let prompts = Prompts {
+        history: Some("Tell it in short.".to_owned()),
+        ..Prompts::default()
+    };
+    let plan = Plan {
+        description: "drink tea".to_owned(),
+        ..Plan::default()
+    };
+    let window = window.llm(llm).prompts(prompts).plan(plan);
+    for n in 0..20 {
+        let role = if n % 2 == 0 {
+            Role::User
+        } else {
+            Role::Assistant
+        };
+        let text = format!("We decided number {n} of the long list of things to be done.");
+        wait(window.add_message(&ctx(), say(role, &text))).unwrap();
+    }
+    assert!(wait(window.compress_if_needed(&ctx())).unwrap());
+    assert!(
+        !wait(window.compress_if_needed(&ctx())).unwrap(),
+        "once is enough"
+    );
+    let mut events = wait(window.events(&ctx())).unwrap();
+    assert_eq!(events.len(), 1);
+    let shown = wait(window.show(&ctx())).unwrap();
+    assert_eq!(shown.part(SeenAs::Summarised).1, 16);
+    assert_eq!(shown.part(SeenAs::Hot).0, 4);
+    let first = wait(window.get_messages(&ctx())).unwrap().remove(0);
+    (events.remove(0), first.text_content())
+}
+
+#[test]
+fn a_model_writes_the_summary() {
+    let llm = Arc::new(Scripted::answering(&["They decided sixteen things."]));
+    let (event, text) = compressed(llm.clone());
+    assert!(text.starts_with("They decided sixteen things.\n<!-- CONTEXT_OFFLOAD: uuid="));
+    assert_eq!(event.metadata["summariser"], "scripted");
+    assert_eq!(event.number("outputToken"), Some(4));
+    assert!(event.number("tokenBefore") > event.number("tokenAfter"));
+    assert_eq!(event.event_type, "HISTORY_SUMMARY");
+    assert_eq!(event.compressed_message_count, 16);
+    assert!(event.previous_message_id.is_none() && event.next_message_id.is_some());
+    let asked = llm.asked().remove(0).messages;
+    assert_eq!(asked[0].text_content(), "Tell it in short.");
+    assert_eq!(asked.len(), 1 + 16 + 2);
+    assert!(asked[18].text_content().contains("Goal: drink tea"));
+}
+
+#[test]
+fn a_summary_that_cannot_be_used_is_replaced() {
+    let long = "words ".repeat(1000);
+    let cases = [
+        (Ok(" \n".to_owned()), "empty"),
+        (Ok("\0 ".to_owned()), "empty"),
+        (Ok(long), "characters"),
+        (
+            Err(LlmError::Budget {
+                what: "today".to_owned(),
+            }),
+            "the budget for today",
+        ),
+    ];
+    for (answer, why) in cases {
+        let llm = Arc::new(Scripted::default());
+        llm.then(answer);
+        let (event, text) = compressed(llm);
+        assert_eq!(event.metadata["summariser"], "extractive");
+        let refused = event.metadata["refused"].as_str().unwrap();
+        assert!(refused.contains(why), "{refused}");
+        assert!(text.contains("- user: We decided number"), "{text}");
+    }
+}

@@ -1,0 +1,134 @@
+//! A conversation on the command line.
+
+use crate::sandbox::Sandbox;
+
+const CALL: &str = r#"{"role":"ASSISTANT","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"c1","name":"ls","input":{"path":"/tea"}}]}"#;
+const RESULT: &str = r#"{"role":"TOOL","content":[{"type":"tool_result","id":"c1","name":"ls","output":[{"type":"text","text":"green.txt\nblack.txt"}]}]}"#;
+
+/// A talk of twelve messages; the window is due from ten on and keeps the last four.
+fn talked() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for n in 0..5 {
+        let ask = format!("We decided to buy {n} boxes of tea from Ann. What else do we need?");
+        append(&sandbox, &[&ask, "--leave-window"]);
+        let answer = format!("Noted, {n} boxes. The shop opens at {n}:30 and closes early.");
+        append(
+            &sandbox,
+            &[&answer, "--role", "assistant", "--leave-window"],
+        );
+    }
+    append(&sandbox, &["--message", CALL, "--leave-window"]);
+    append(&sandbox, &["--message", RESULT, "--leave-window"]);
+    sandbox
+}
+
+fn append(sandbox: &Sandbox, more: &[&str]) -> String {
+    let args = ["chat", "append", "s1", "--user", "ann"];
+    sandbox.run(&[&args[..], more].concat()).ok()
+}
+
+const SIZE: &[&str] = &["--msg-threshold", "10", "--last-keep", "4"];
+
+fn chat<'a>(verb: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["chat", verb, "s1", "--user", "ann"][..], more].concat()
+}
+
+#[test]
+fn the_window_is_drawn_before_and_after_it_is_compressed() {
+    let sandbox = talked();
+    let before = sandbox.run(&chat("show", SIZE)).ok();
+    let done = sandbox.run(&chat("compress", SIZE)).ok();
+    let after = sandbox.run(&chat("show", SIZE)).ok();
+    let tail = sandbox.run(&chat("tail", &["-n", "3"])).ok();
+    let all = [before, done, after, tail].join("----\n");
+    insta::assert_snapshot!(sandbox.redact(&all));
+}
+
+#[test]
+fn what_was_replaced_is_read_back() {
+    let sandbox = talked();
+    let told = sandbox.run(&chat("tail", &["-n", "12"])).ok();
+    sandbox.run(&chat("compress", SIZE)).ok();
+    assert_eq!(sandbox.run(&chat("tail", &["-n", "12"])).ok(), told);
+    let shown = sandbox
+        .run(&chat("show", &[SIZE, &["--json"]].concat()))
+        .json();
+    let first = &shown["messages"][0];
+    assert_eq!(first["as"], "summarised");
+    let uuid = first["uuid"].as_str().unwrap();
+    let back = sandbox.run(&chat("reload", &[uuid])).ok();
+    assert!(told.starts_with(&back) && !back.is_empty(), "{back}");
+    let json = sandbox.run(&chat("reload", &[uuid, "--json"])).json();
+    assert_eq!(json["messages"][0]["role"], "USER");
+    // Another user has no such thing.
+    let other = ["chat", "reload", "s1", uuid, "--user", "bob"];
+    let (code, said) = sandbox.run(&other).failed();
+    assert_eq!(code, 3);
+    assert!(said.contains("there is no record"), "{said}");
+}
+
+#[test]
+fn appending_compresses_when_it_is_due() {
+    let sandbox = talked();
+    let args = chat("append", &[SIZE, &["Is there tea?"]].concat());
+    let said = sandbox.run(&args).ok();
+    assert!(said.contains("the window was compressed"), "{said}");
+    let again = sandbox.run(&chat("compress", &[SIZE, &["--if-needed"]].concat()));
+    assert!(again.ok().starts_with("nothing was compressed"));
+    let exact = [SIZE, &["--model", "gpt-4o", "--json"]].concat();
+    let counted = sandbox.run(&chat("show", &exact)).json();
+    assert!(counted["tokens"].as_u64().unwrap() > 50);
+    assert_eq!(counted["due"], false);
+}
+
+#[test]
+fn a_message_comes_from_stdin_as_well() {
+    let sandbox = Sandbox::new();
+    let args = ["chat", "append", "s1", "--name", "Ann"];
+    sandbox.pipe("trà xanh\n".as_bytes(), &args).ok();
+    let json = ["chat", "append", "s1", "--message", "-", "--key", "k"];
+    for _ in 0..2 {
+        sandbox.pipe(RESULT.as_bytes(), &json).ok();
+    }
+    let tail = sandbox.run(&["chat", "tail", "s1"]).ok();
+    assert_eq!(
+        tail,
+        "user Ann: trà xanh\ntool: ← ls: green.txt\nblack.txt\n"
+    );
+}
+
+#[test]
+fn what_is_asked_wrongly_is_said() {
+    let sandbox = Sandbox::new();
+    let long = "x".repeat(256);
+    let cases: &[(&[&str], &str)] = &[
+        (&["chat", "append", "", "x"], "session: is empty"),
+        (&["chat", "append", "a/b", "x"], "a plain name, not a path"),
+        (&["chat", "append", "..", "x"], "a plain name, not a path"),
+        (&["chat", "append", "a\nb", "x"], "control character"),
+        (&["chat", "append", &long, "x"], "256 characters"),
+        (&["chat", "append", "s1", " "], "nothing was said"),
+        (
+            &["chat", "append", "s1", "--message", "{}"],
+            "is no message",
+        ),
+        (&["chat", "append", "s1", "x", "--role", "dog"], "assistant"),
+        (&["chat", "tail", "s1", "-n", "1001"], "at most 1000"),
+        (
+            &["chat", "show", "s1", "--last-keep", "100"],
+            "last_keep: is 100",
+        ),
+        (
+            &["chat", "show", "s1", "--max-token", "0"],
+            "max_token: is 0",
+        ),
+        (&["chat", "reload", "s1", "a b"], "id:"),
+    ];
+    for (args, message) in cases {
+        let (code, said) = sandbox.run(args).failed();
+        assert_eq!(code, 2, "{args:?}: {said}");
+        assert!(said.contains(message), "{args:?}: {said}");
+    }
+    let empty = sandbox.run(&["chat", "show", "s1"]).ok();
+    assert!(empty.starts_with("0 messages"), "{empty}");
+}
