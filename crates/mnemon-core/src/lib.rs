@@ -33,6 +33,7 @@ pub mod json;
 pub mod limits;
 pub mod llm;
 pub mod longterm;
+pub mod markdown;
 pub mod ram;
 pub mod rank;
 pub mod text;

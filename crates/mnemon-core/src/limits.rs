@@ -83,3 +83,7 @@ pub const FILTER_BYTES: usize = 64 * 1024;
 pub const FILTER_DEPTH: usize = 16;
 /// Tests in a condition on metadata.
 pub const FILTER_TESTS: usize = 256;
+/// A Markdown file of an agent or a team, in bytes; a larger one is neither read nor written.
+pub const AGENT_FILE_BYTES: usize = 8 * 1024 * 1024;
+/// Lines of one section that a merge compares; of longer ones both versions are kept.
+pub const MERGE_LINES: usize = 5000;
