@@ -4,10 +4,12 @@
 
 pub mod embed;
 
+mod files;
 mod health;
 mod open;
 mod store;
 
+pub use files::Disk;
 pub use health::{Examination, Finding};
 pub use open::{Opened, SCHEMES, examine, open, repair};
 pub use store::jsonl::{Jsonl, Notices, Skipped};

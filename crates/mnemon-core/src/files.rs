@@ -1,8 +1,10 @@
 //! The port to Markdown that people and agents edit together.
 
+use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+
 use async_trait::async_trait;
 
-use crate::{ErrorKind, Time};
+use crate::{ErrorKind, Time, limits};
 
 /// Files under one root, named by relative paths with `/`. No name leads out of the root.
 #[async_trait]
@@ -18,6 +20,10 @@ pub trait Files: Send + Sync {
         bytes: &[u8],
         unchanged_since: Option<&Stamp>,
     ) -> Result<Stamp, FilesError>;
+
+    /// Takes the file away, if it is still as `unchanged_since` says. When it returns, it stays
+    /// away after a power cut.
+    async fn remove(&self, path: &str, unchanged_since: &Stamp) -> Result<(), FilesError>;
 
     /// The files below a folder, sorted by path; empty when there is no such folder.
     async fn list(&self, folder: &str) -> Result<Vec<Listed>, FilesError>;
@@ -59,6 +65,8 @@ pub enum FilesError {
     Conflict { path: String },
     #[error("{path} has {bytes} bytes, at most {most} are read")]
     TooLarge { path: String, bytes: u64, most: u64 },
+    #[error("{path}: there are more than {most} files; give it a folder of its own")]
+    TooMany { path: String, most: usize },
     #[error("{path}: {what}")]
     Unavailable {
         path: String,
@@ -75,8 +83,42 @@ impl FilesError {
         match self {
             Self::Outside { .. } => ErrorKind::Invalid,
             Self::Conflict { .. } => ErrorKind::Conflict,
-            Self::TooLarge { .. } => ErrorKind::TooLarge,
-            Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::TooLarge { .. } | Self::TooMany { .. } => ErrorKind::TooLarge,
+            Self::Unavailable { source, .. } => match source.as_ref().map(std::io::Error::kind) {
+                Some(PermissionDenied | ReadOnlyFilesystem) => ErrorKind::Denied,
+                Some(StorageFull | QuotaExceeded) => ErrorKind::Full,
+                _ => ErrorKind::Unavailable,
+            },
         }
     }
+}
+
+/// Whether the path names something below a root, as far as the name alone tells: relative, every
+/// part with a name of its own, short enough for a file system.
+pub fn check_path(path: &str) -> Result<(), FilesError> {
+    let wrong = |what: String| {
+        let path = path.escape_debug().to_string();
+        Err(FilesError::Outside { path, what })
+    };
+    if path.len() > limits::PATH_BYTES {
+        let most = limits::PATH_BYTES;
+        return wrong(format!(
+            "it has {} bytes, at most {most} are allowed",
+            path.len()
+        ));
+    }
+    if path.contains('\\') || path.chars().any(char::is_control) {
+        return wrong("it may not hold `\\` or control characters".to_owned());
+    }
+    for part in path.split('/') {
+        if matches!(part, "" | "." | "..") {
+            return wrong("every part must have a name".to_owned());
+        }
+        let most = limits::PATH_PART_BYTES;
+        if part.len() > most {
+            let bytes = part.len();
+            return wrong(format!("a part has {bytes} bytes, at most {most} fit"));
+        }
+    }
+    Ok(())
 }

@@ -32,6 +32,7 @@ pub mod index;
 pub mod json;
 pub mod limits;
 pub mod llm;
+pub mod log;
 pub mod longterm;
 pub mod markdown;
 pub mod ram;

@@ -99,3 +99,19 @@ pub const FILTER_BYTES: usize = 64 * 1024;
 pub const FILTER_DEPTH: usize = 16;
 /// Tests in a condition on metadata.
 pub const FILTER_TESTS: usize = 256;
+/// A file that is read or written whole, in bytes.
+pub const FILE_BYTES: usize = 64 * 1024 * 1024;
+/// Files in one listing.
+pub const FILES: usize = 100_000;
+/// Folders between a root and a file.
+pub const FOLDER_DEPTH: usize = 64;
+/// The path of a file below its root, in bytes.
+pub const PATH_BYTES: usize = 2048;
+/// The name of one file or folder, in bytes: more has no room on common file systems.
+pub const PATH_PART_BYTES: usize = 255;
+/// One line of a log, in bytes.
+pub const LOG_LINE_BYTES: usize = 16 * 1024 * 1024;
+/// Components of a saved session.
+pub const COMPONENTS: usize = 1000;
+/// Sessions in one listing.
+pub const SESSIONS: usize = 10_000;

@@ -2,7 +2,8 @@
 //!
 //! [`conformance`] is the suite that every store passes with the same test bodies, [`oracle`] runs
 //! random operations on a store and on [`mnemon_core::ram::Ram`] and compares, [`faults`] breaks a
-//! store on purpose, [`fakes`] stand in for the other ports, and [`make`] keeps tests short.
+//! store on purpose, [`fakes`] stand in for the other ports,
+//! [`ports`] says what files and logs must do, and [`make`] keeps tests short.
 //!
 //! A new backend gets both with a [`Fixture`], which says how to open it at one place:
 //!
@@ -39,6 +40,7 @@ pub mod fakes;
 pub mod faults;
 pub mod make;
 pub mod oracle;
+pub mod ports;
 
 mod fixture;
 mod observe;

@@ -12,6 +12,7 @@
 
 mod conformance;
 mod crash;
+mod files;
 mod full_disk;
 mod jsonl;
 mod kit;

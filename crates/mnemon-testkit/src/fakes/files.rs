@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use mnemon_core::files::{File, Files, FilesError, Listed, Stamp};
+use mnemon_core::files::{File, Files, FilesError, Listed, Stamp, check_path};
+use mnemon_core::log::{Log, Piece};
 
 use super::fnv;
 use crate::make::at;
@@ -17,15 +18,30 @@ struct State {
     writes: i64,
 }
 
-fn inside(path: &str) -> Result<(), FilesError> {
-    let leads_out = |part: &str| part.is_empty() || part == "." || part == "..";
-    if !path.contains('\\') && !path.split('/').any(leads_out) {
-        return Ok(());
+impl State {
+    fn expect(&self, path: &str, stamp: Option<&Stamp>) -> Result<(), FilesError> {
+        let digest = |stamp: &Stamp| stamp.digest.clone();
+        let there = self.files.get(path).map(|file| digest(&file.stamp));
+        if there != stamp.map(digest) {
+            let path = path.to_owned();
+            return Err(FilesError::Conflict { path });
+        }
+        Ok(())
     }
-    Err(FilesError::Outside {
-        path: path.to_owned(),
-        what: "every part must have a name".to_owned(),
-    })
+
+    fn put(&mut self, path: &str, bytes: Vec<u8>) -> Stamp {
+        self.writes += 1;
+        let stamp = Stamp {
+            digest: format!("{:016x}", fnv(&bytes)),
+            modified: at(self.writes),
+        };
+        let file = File {
+            bytes,
+            stamp: stamp.clone(),
+        };
+        self.files.insert(path.to_owned(), file);
+        stamp
+    }
 }
 
 impl FilesInRam {
@@ -48,7 +64,7 @@ impl FilesInRam {
 #[async_trait]
 impl Files for FilesInRam {
     async fn read(&self, path: &str) -> Result<Option<File>, FilesError> {
-        inside(path)?;
+        check_path(path)?;
         Ok(self.0.lock().unwrap().files.get(path).cloned())
     }
 
@@ -58,29 +74,23 @@ impl Files for FilesInRam {
         bytes: &[u8],
         unchanged_since: Option<&Stamp>,
     ) -> Result<Stamp, FilesError> {
-        inside(path)?;
+        check_path(path)?;
         let mut state = self.0.lock().unwrap();
-        let there = state.files.get(path).map(|file| &file.stamp);
-        if there != unchanged_since {
-            let path = path.to_owned();
-            return Err(FilesError::Conflict { path });
-        }
-        state.writes += 1;
-        let stamp = Stamp {
-            digest: format!("{:016x}", fnv(bytes)),
-            modified: at(state.writes),
-        };
-        let file = File {
-            bytes: bytes.to_vec(),
-            stamp: stamp.clone(),
-        };
-        state.files.insert(path.to_owned(), file);
-        Ok(stamp)
+        state.expect(path, unchanged_since)?;
+        Ok(state.put(path, bytes.to_vec()))
+    }
+
+    async fn remove(&self, path: &str, unchanged_since: &Stamp) -> Result<(), FilesError> {
+        check_path(path)?;
+        let mut state = self.0.lock().unwrap();
+        state.expect(path, Some(unchanged_since))?;
+        state.files.remove(path);
+        Ok(())
     }
 
     async fn list(&self, folder: &str) -> Result<Vec<Listed>, FilesError> {
         if !folder.is_empty() {
-            inside(folder)?;
+            check_path(folder)?;
         }
         Ok(self.below(folder))
     }
@@ -94,5 +104,43 @@ impl Files for FilesInRam {
         paths.sort();
         paths.dedup();
         Ok(paths)
+    }
+}
+
+#[async_trait]
+impl Log for FilesInRam {
+    async fn append(&self, path: &str, bytes: &[u8]) -> Result<u64, FilesError> {
+        check_path(path)?;
+        let mut state = self.0.lock().unwrap();
+        let mut whole = match state.files.get(path) {
+            Some(file) => file.bytes.clone(),
+            None => Vec::new(),
+        };
+        if whole.last().is_some_and(|last| *last != b'\n') {
+            whole.push(b'\n');
+        }
+        whole.extend_from_slice(bytes);
+        let length = whole.len() as u64;
+        state.put(path, whole);
+        Ok(length)
+    }
+
+    async fn read_before(
+        &self,
+        path: &str,
+        end: Option<u64>,
+        most: usize,
+    ) -> Result<Option<Piece>, FilesError> {
+        check_path(path)?;
+        let state = self.0.lock().unwrap();
+        Ok(state.files.get(path).map(|file| {
+            let length = file.bytes.len();
+            let end = end.map_or(length, |end| length.min(end as usize));
+            let start = end.saturating_sub(most);
+            Piece {
+                start: start as u64,
+                bytes: file.bytes[start..end].to_vec(),
+            }
+        }))
     }
 }

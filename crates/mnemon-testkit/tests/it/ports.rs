@@ -1,57 +1,18 @@
 //! The fakes keep the contracts of the ports they stand for.
 
 use mnemon_core::embed::Embedder;
-use mnemon_core::files::{Files, FilesError};
 use mnemon_core::llm::{Llm, LlmError, Prompt};
 use mnemon_core::longterm::LongTerm;
 use mnemon_core::{Ctx, ErrorKind, Message, Owner, Role};
 use mnemon_testkit::block_on;
 use mnemon_testkit::fakes::{FilesInRam, HashEmbedder, KeptTalk, Scripted};
 use mnemon_testkit::make::{at, ctx};
+use mnemon_testkit::ports::{check_files, check_log};
 
 #[test]
-fn a_file_is_replaced_only_if_unchanged() {
-    block_on(async {
-        let files = FilesInRam::default();
-        assert_eq!(files.read("a/b.md").await.unwrap(), None);
-        let first = files.write("a/b.md", b"one", None).await.unwrap();
-        let again = files.write("a/b.md", b"two", None).await.unwrap_err();
-        assert!(matches!(again, FilesError::Conflict { .. }));
-        let second = files.write("a/b.md", b"two", Some(&first)).await.unwrap();
-        let stale = files.write("a/b.md", b"three", Some(&first)).await;
-        assert_eq!(stale.unwrap_err().kind(), ErrorKind::Conflict);
-        let gone = files.write("a/c.md", b"x", Some(&first)).await;
-        assert_eq!(gone.unwrap_err().kind(), ErrorKind::Conflict);
-        let file = files.read("a/b.md").await.unwrap().unwrap();
-        assert_eq!((file.bytes.as_slice(), file.stamp), (&b"two"[..], second));
-    });
-}
-
-#[test]
-fn files_are_listed_watched_and_kept_inside() {
-    block_on(async {
-        let files = FilesInRam::default();
-        for path in ["b.md", "a/z.md", "a/b/c.md", "ab/d.md"] {
-            files.write(path, b"x", None).await.unwrap();
-        }
-        let paths = |listed: &[mnemon_core::files::Listed]| -> Vec<String> {
-            listed.iter().map(|file| file.path.clone()).collect()
-        };
-        let known = files.list("a").await.unwrap();
-        assert_eq!(paths(&known), ["a/b/c.md", "a/z.md"]);
-        assert_eq!(files.list("").await.unwrap().len(), 4);
-        assert!(files.list("none").await.unwrap().is_empty());
-        assert!(files.changed("a", &known).await.unwrap().is_empty());
-        let stamp = files.read("a/z.md").await.unwrap().unwrap().stamp;
-        files.write("a/z.md", b"x", Some(&stamp)).await.unwrap();
-        files.write("a/new.md", b"x", None).await.unwrap();
-        let changed = files.changed("a", &known).await.unwrap();
-        assert_eq!(changed, ["a/new.md", "a/z.md"]);
-        for path in ["../x", "/x", "a/../../x", "", "a//b", "a\\b"] {
-            let error = files.write(path, b"x", None).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Invalid, "{path}");
-        }
-    });
+fn files_in_memory_keep_the_contract() {
+    block_on(check_files(&FilesInRam::default()));
+    block_on(check_log(&FilesInRam::default()));
 }
 
 #[test]

@@ -1,0 +1,506 @@
+//! Files and logs below a folder of the disk.
+
+use std::fs::{self, File as Handle, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use mnemon_core::files::{File, Files, FilesError, Listed, Stamp, check_path};
+use mnemon_core::log::{Log, Piece};
+use mnemon_core::{Time, limits};
+use sha2::{Digest, Sha256};
+
+/// What a file that is being written is called until it is whole. Listings leave such names out.
+const UNFINISHED: &str = ".mnemon-unfinished";
+
+/// The files below one folder. Names cannot lead out of it, links in it neither.
+///
+/// A name is resolved to its real place before it is opened. Whoever may replace folders by links
+/// at the same moment could still win that race; they can write to the folder anyway.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    root: PathBuf,
+}
+
+impl Disk {
+    /// The files below this folder, which is made when something is first written.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The real place of a name; `None` when a folder on the way is not there.
+    fn place(&self, path: &str) -> Result<Option<PathBuf>, FilesError> {
+        let root = match fs::canonicalize(&self.root) {
+            Ok(root) => root,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(path, error)),
+        };
+        let mut place = root.clone();
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            let next = place.join(part);
+            match fs::symlink_metadata(&next) {
+                Ok(meta) if meta.is_symlink() => place = followed(&root, &next, path)?,
+                // Below something that is not there, nothing can be a link.
+                _ => place = next,
+            }
+        }
+        Ok(Some(place))
+    }
+
+    /// The real place of a name, with the folder that it is in.
+    fn place_to_write(&self, path: &str) -> Result<PathBuf, FilesError> {
+        make_folder(&self.root).map_err(|error| failed(path, error))?;
+        let Some(place) = self.place(path)? else {
+            return Err(failed(path, io::ErrorKind::NotFound.into()));
+        };
+        make_folder(parent(&place)).map_err(|error| failed(path, error))?;
+        Ok(place)
+    }
+
+    fn read_now(&self, path: &str) -> Result<Option<File>, FilesError> {
+        check_path(path)?;
+        match self.place(path)? {
+            Some(place) => read_at(path, &place),
+            None => Ok(None),
+        }
+    }
+
+    fn write_now(
+        &self,
+        path: &str,
+        bytes: &[u8],
+        unchanged_since: Option<&Stamp>,
+    ) -> Result<Stamp, FilesError> {
+        check_path(path)?;
+        check_size(path, bytes.len() as u64)?;
+        let place = self.place_to_write(path)?;
+        let lock = turn(parent(&place)).map_err(|error| failed(path, error))?;
+        expect(path, &place, unchanged_since)?;
+        let replaced = replace(&place, bytes, unchanged_since.is_none());
+        match replaced {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(conflict(path));
+            }
+            other => other.map_err(|error| failed(path, error))?,
+        }
+        drop(lock);
+        let modified = fs::metadata(&place).map_err(|error| failed(path, error))?;
+        Ok(Stamp {
+            digest: digest(bytes),
+            modified: modified_at(&modified),
+        })
+    }
+
+    fn remove_now(&self, path: &str, unchanged_since: &Stamp) -> Result<(), FilesError> {
+        check_path(path)?;
+        let Some(place) = self.place(path)? else {
+            return Err(conflict(path));
+        };
+        let _lock = match turn(parent(&place)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(conflict(path)),
+            other => other.map_err(|error| failed(path, error))?,
+        };
+        expect(path, &place, Some(unchanged_since))?;
+        let removed = fs::remove_file(&place).and_then(|()| sync_folder(parent(&place)));
+        removed.map_err(|error| failed(path, error))?;
+        self.drop_empty_folders(parent(&place));
+        Ok(())
+    }
+
+    /// A folder without files is no folder to this port: none is left behind.
+    fn drop_empty_folders(&self, folder: &Path) {
+        let Ok(root) = fs::canonicalize(&self.root) else {
+            return;
+        };
+        let inside = |folder: &&Path| folder.starts_with(&root) && **folder != *root;
+        for folder in folder.ancestors().take_while(inside) {
+            // It fails when something is in it, which is what we want.
+            if fs::remove_dir(folder).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn list_now(&self, folder: &str) -> Result<Vec<Listed>, FilesError> {
+        if !folder.is_empty() {
+            check_path(folder)?;
+        }
+        let mut found = Vec::new();
+        if let Some(place) = self.place(folder)? {
+            self.gather(&place, folder, 0, &mut found)?;
+        }
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(found)
+    }
+
+    fn gather(
+        &self,
+        place: &Path,
+        path: &str,
+        depth: usize,
+        found: &mut Vec<Listed>,
+    ) -> Result<(), FilesError> {
+        let entries = match fs::read_dir(place) {
+            Ok(entries) => entries,
+            Err(error) if is_nothing(&error) => return Ok(()),
+            Err(error) => return Err(failed(path, error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| failed(path, error))?;
+            // A name that is no text cannot be asked for either.
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+                continue;
+            };
+            let inner = match path {
+                "" => name,
+                _ => format!("{path}/{name}"),
+            };
+            if inner.ends_with(UNFINISHED) || check_path(&inner).is_err() {
+                continue;
+            }
+            // Links are read when they are asked for; a listing that followed them could run in a
+            // circle.
+            let Ok(meta) = entry.metadata() else { continue };
+            if meta.is_dir() && depth < limits::FOLDER_DEPTH {
+                self.gather(&entry.path(), &inner, depth + 1, found)?;
+            } else if meta.is_file() {
+                if found.len() == limits::FILES {
+                    let (path, most) = (path.to_owned(), limits::FILES);
+                    return Err(FilesError::TooMany { path, most });
+                }
+                found.push(Listed {
+                    path: inner,
+                    bytes: meta.len(),
+                    modified: modified_at(&meta),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn append_now(&self, path: &str, bytes: &[u8]) -> Result<u64, FilesError> {
+        check_path(path)?;
+        check_size(path, bytes.len() as u64)?;
+        let place = self.place_to_write(path)?;
+        append_at(&place, bytes).map_err(|error| failed(path, error))
+    }
+
+    fn read_before_now(
+        &self,
+        path: &str,
+        end: Option<u64>,
+        most: usize,
+    ) -> Result<Option<Piece>, FilesError> {
+        check_path(path)?;
+        let Some(place) = self.place(path)? else {
+            return Ok(None);
+        };
+        match read_before(&place, end, most.min(limits::FILE_BYTES)) {
+            Ok(piece) => Ok(Some(piece)),
+            Err(error) if is_nothing(&error) => Ok(None),
+            Err(error) => Err(failed(path, error)),
+        }
+    }
+
+    /// Waits for the disk without holding up other tasks; where there is no runtime, there are
+    /// none.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Self) -> Result<T, FilesError> + Send + 'static,
+    ) -> Result<T, FilesError> {
+        let disk = self.clone();
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return work(disk);
+        };
+        match runtime.spawn_blocking(move || work(disk)).await {
+            Ok(answer) => answer,
+            Err(error) => Err(FilesError::Unavailable {
+                path: self.root.display().to_string(),
+                what: format!("internal error: {error}"),
+                source: None,
+            }),
+        }
+    }
+}
+
+#[async_trait]
+impl Files for Disk {
+    async fn read(&self, path: &str) -> Result<Option<File>, FilesError> {
+        let path = path.to_owned();
+        self.blocking(move |disk| disk.read_now(&path)).await
+    }
+
+    async fn write(
+        &self,
+        path: &str,
+        bytes: &[u8],
+        unchanged_since: Option<&Stamp>,
+    ) -> Result<Stamp, FilesError> {
+        let (path, bytes, since) = (path.to_owned(), bytes.to_vec(), unchanged_since.cloned());
+        self.blocking(move |disk| disk.write_now(&path, &bytes, since.as_ref()))
+            .await
+    }
+
+    async fn remove(&self, path: &str, unchanged_since: &Stamp) -> Result<(), FilesError> {
+        let (path, since) = (path.to_owned(), unchanged_since.clone());
+        self.blocking(move |disk| disk.remove_now(&path, &since))
+            .await
+    }
+
+    async fn list(&self, folder: &str) -> Result<Vec<Listed>, FilesError> {
+        let folder = folder.to_owned();
+        self.blocking(move |disk| disk.list_now(&folder)).await
+    }
+
+    async fn changed(&self, folder: &str, known: &[Listed]) -> Result<Vec<String>, FilesError> {
+        let now = self.list(folder).await?;
+        let new = now.iter().filter(|file| !known.contains(file));
+        let old = known.iter().filter(|file| !now.contains(file));
+        let mut paths: Vec<String> = new.chain(old).map(|file| file.path.clone()).collect();
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+}
+
+#[async_trait]
+impl Log for Disk {
+    async fn append(&self, path: &str, bytes: &[u8]) -> Result<u64, FilesError> {
+        let (path, bytes) = (path.to_owned(), bytes.to_vec());
+        self.blocking(move |disk| disk.append_now(&path, &bytes))
+            .await
+    }
+
+    async fn read_before(
+        &self,
+        path: &str,
+        end: Option<u64>,
+        most: usize,
+    ) -> Result<Option<Piece>, FilesError> {
+        let path = path.to_owned();
+        self.blocking(move |disk| disk.read_before_now(&path, end, most))
+            .await
+    }
+}
+
+/// Where the link leads, if that is below the root.
+fn followed(root: &Path, link: &Path, path: &str) -> Result<PathBuf, FilesError> {
+    let outside = |what: &str| FilesError::Outside {
+        path: path.to_owned(),
+        what: what.to_owned(),
+    };
+    let real = fs::canonicalize(link).map_err(|_| outside("it is a link to nowhere"))?;
+    match real.starts_with(root) {
+        true => Ok(real),
+        false => Err(outside("a link in it leads out of the root")),
+    }
+}
+
+fn read_at(path: &str, place: &Path) -> Result<Option<File>, FilesError> {
+    // Asked before it is opened: opening a pipe would wait for somebody to write.
+    let meta = match fs::metadata(place) {
+        Ok(meta) if meta.is_file() => meta,
+        Ok(_) => return Ok(None),
+        Err(error) if is_nothing(&error) => return Ok(None),
+        Err(error) => return Err(failed(path, error)),
+    };
+    check_size(path, meta.len())?;
+    let handle = Handle::open(place).map_err(|error| failed(path, error))?;
+    let mut bytes = Vec::new();
+    // One byte more than is allowed tells a file that grows while it is read.
+    let mut bounded = handle.take(limits::FILE_BYTES as u64 + 1);
+    bounded
+        .read_to_end(&mut bytes)
+        .map_err(|error| failed(path, error))?;
+    check_size(path, bytes.len() as u64)?;
+    let stamp = Stamp {
+        digest: digest(&bytes),
+        modified: modified_at(&meta),
+    };
+    Ok(Some(File { bytes, stamp }))
+}
+
+/// The file holds what the stamp says, or is not there if there is none.
+fn expect(path: &str, place: &Path, stamp: Option<&Stamp>) -> Result<(), FilesError> {
+    let there = read_at(path, place)?.map(|file| file.stamp.digest);
+    match there.as_ref() == stamp.map(|stamp| &stamp.digest) {
+        true => Ok(()),
+        false => Err(conflict(path)),
+    }
+}
+
+/// Writes beside the place, syncs, and moves it there in one step. A new file never replaces one
+/// that somebody made meanwhile without our lock.
+fn replace(place: &Path, bytes: &[u8], is_new: bool) -> io::Result<()> {
+    let unfinished = parent(place).join(format!(".{:016x}{UNFINISHED}", fastrand::u64(..)));
+    let written = write_synced(&unfinished, bytes).and_then(|()| {
+        if is_new {
+            return match fs::hard_link(&unfinished, place) {
+                Ok(()) => fs::remove_file(&unfinished),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+                // Not every file system has links.
+                Err(_) => fs::rename(&unfinished, place),
+            };
+        }
+        let permissions = fs::metadata(place)?.permissions();
+        fs::set_permissions(&unfinished, permissions)?;
+        fs::rename(&unfinished, place)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written?;
+    sync_folder(parent(place))
+}
+
+fn write_synced(place: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut handle = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(place)?;
+    handle.write_all(bytes)?;
+    handle.sync_all()
+}
+
+fn append_at(place: &Path, bytes: &[u8]) -> io::Result<u64> {
+    let is_new = !place.exists();
+    let mut handle = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .open(place)?;
+    // Writers take turns; the lock goes with the handle.
+    handle.lock()?;
+    let before = handle.seek(SeekFrom::End(0))?;
+    let mut whole = Vec::with_capacity(bytes.len() + 1);
+    if before > 0 {
+        let mut last = [0];
+        handle.seek(SeekFrom::End(-1))?;
+        handle.read_exact(&mut last)?;
+        if last != *b"\n" {
+            whole.push(b'\n');
+        }
+    }
+    whole.extend_from_slice(bytes);
+    let written = handle.write_all(&whole).and_then(|()| handle.sync_data());
+    if let Err(error) = written {
+        // What was not acknowledged is taken back, as far as the disk lets us.
+        let _ = handle.set_len(before);
+        return Err(error);
+    }
+    if is_new {
+        sync_folder(parent(place))?;
+    }
+    Ok(before + whole.len() as u64)
+}
+
+fn read_before(place: &Path, end: Option<u64>, most: usize) -> io::Result<Piece> {
+    let mut handle = Handle::open(place)?;
+    let length = handle.metadata()?.len();
+    let end = end.unwrap_or(length).min(length);
+    let start = end.saturating_sub(most as u64);
+    handle.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    handle.take(end - start).read_to_end(&mut bytes)?;
+    Ok(Piece { start, bytes })
+}
+
+/// Writers of one folder take turns, also between processes.
+#[cfg(unix)]
+fn turn(folder: &Path) -> io::Result<Handle> {
+    let handle = Handle::open(folder)?;
+    handle.lock()?;
+    Ok(handle)
+}
+
+/// Elsewhere a folder cannot be locked: writers of one process still take turns.
+#[cfg(not(unix))]
+fn turn(_folder: &Path) -> io::Result<std::sync::MutexGuard<'static, ()>> {
+    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    Ok(ONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner))
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let missing: Vec<&Path> = folder.ancestors().take_while(|dir| !dir.is_dir()).collect();
+    fs::create_dir_all(folder)?;
+    missing
+        .into_iter()
+        .try_for_each(|dir| sync_folder(parent(dir)))
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    Handle::open(folder)?.sync_all()
+}
+
+/// Elsewhere a folder cannot be opened as a file; the file system orders its own entries.
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Whether the error says that there is no such file.
+fn is_nothing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+fn check_size(path: &str, bytes: u64) -> Result<(), FilesError> {
+    let most = limits::FILE_BYTES as u64;
+    match bytes > most {
+        true => Err(FilesError::TooLarge {
+            path: path.to_owned(),
+            bytes,
+            most,
+        }),
+        false => Ok(()),
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::with_capacity(64), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+}
+
+fn modified_at(meta: &fs::Metadata) -> Time {
+    let since = meta
+        .modified()
+        .ok()
+        .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    let ms = since.and_then(|since| i64::try_from(since.as_millis()).ok());
+    ms.and_then(|ms| Time::from_millis(ms).ok())
+        .unwrap_or(Time::EPOCH)
+}
+
+fn conflict(path: &str) -> FilesError {
+    let path = path.to_owned();
+    FilesError::Conflict { path }
+}
+
+fn failed(path: &str, source: io::Error) -> FilesError {
+    FilesError::Unavailable {
+        path: path.to_owned(),
+        what: source.to_string(),
+        source: Some(source),
+    }
+}
