@@ -1,6 +1,7 @@
 //! Why the engine did not do what it was asked.
 
 use mnemon_core::embed::EmbedError;
+use mnemon_core::files::FilesError;
 use mnemon_core::{Denied, ErrorKind, Id, Invalid, Scope, StoreError, Time};
 
 /// Every error of the engine, with the one it came from.
@@ -22,6 +23,17 @@ pub enum Error {
         per_minute: u64,
         retry: Time,
     },
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// What was asked for in a file or folder is not there.
+    #[error("{0}")]
+    NotThere(String),
+    #[error("{path}: {what}")]
+    BadFile { path: String, what: String },
+    #[error(
+        "{path} is written by so many others at once that no change got through; nothing was changed"
+    )]
+    Crowded { path: String },
     #[error("there is no record {0}")]
     NoRecord(Id),
     #[error("there is no commit {0} to undo; it was purged, has expired, or never was")]
@@ -40,6 +52,10 @@ impl Error {
             Self::Store(error) => error.kind(),
             Self::Embed(error) => error.kind(),
             Self::TooOften { .. } => ErrorKind::TooOften,
+            Self::Files(error) => error.kind(),
+            Self::BadFile { .. } => ErrorKind::Corrupt,
+            Self::Crowded { .. } => ErrorKind::Busy,
+            Self::NotThere(_) => ErrorKind::NotFound,
             Self::NoRecord(_) | Self::NoCommit(_) | Self::Lost { .. } => ErrorKind::NotFound,
         }
     }

@@ -21,6 +21,8 @@
 //! # }).unwrap();
 //! ```
 
+pub mod agentfiles;
+
 mod draft;
 mod embedding;
 mod error;

@@ -75,9 +75,11 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Merged {
             (Some(_), None, None) | (None, None, None) => {}
         }
     }
-    if let (false, Some(bare)) = (ours_end(&docs), out.text.strip_suffix('\n')) {
-        let bare = bare.strip_suffix('\r').unwrap_or(bare);
-        out.text.truncate(bare.len());
+    let bare = out.text.trim_end_matches(['\n', '\r']).len();
+    let break_only = matches!(out.text.get(bare..), Some("\n" | "\r\n"));
+    // More than one line break is an empty line, and lines are not lost.
+    if !ends_with_break(&docs) && break_only {
+        out.text.truncate(bare);
     }
     Merged {
         text: out.text,
@@ -86,7 +88,7 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Merged {
 }
 
 /// Whether the result ends with a line break: as the side says that changed it.
-fn ours_end(docs: &[Document; 3]) -> bool {
+fn ends_with_break(docs: &[Document; 3]) -> bool {
     let [base, ours, theirs] = docs.each_ref().map(|doc| doc.as_str().ends_with('\n'));
     if ours == base { theirs } else { ours }
 }
