@@ -161,9 +161,8 @@ impl Document {
     pub fn append(&mut self, text: &str) {
         let end = self.text.len();
         let ending = self.text.trim_end_matches([' ', '\t']);
-        let lead = if ending.trim().is_empty() {
-            ""
-        } else if ending.ends_with("\n\n") || ending.ends_with("\n\r\n") {
+        let apart = ending.ends_with("\n\n") || ending.ends_with("\n\r\n");
+        let lead = if apart || ending.trim().is_empty() {
             ""
         } else if ending.ends_with('\n') {
             "\n"

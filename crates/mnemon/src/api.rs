@@ -3,6 +3,7 @@
 //! adds a field of its own.
 
 pub mod add;
+pub mod agent;
 pub mod doctor;
 pub mod eval;
 pub mod export;
@@ -17,6 +18,7 @@ pub mod reembed;
 pub mod search;
 pub mod session_forget;
 pub mod stats;
+pub mod team;
 pub mod undo;
 pub mod update;
 pub mod upkeep;

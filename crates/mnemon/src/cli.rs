@@ -1,6 +1,7 @@
 //! The command line: arguments become requests, responses become text, tables or JSON.
 
 mod add;
+mod agent;
 mod completions;
 mod config;
 mod confirm;
@@ -28,6 +29,7 @@ mod report;
 mod search;
 mod session;
 mod stats;
+mod team;
 mod text;
 mod undo;
 mod upkeep;
@@ -96,6 +98,8 @@ enum Command {
     Read(read::Args),
     Write(write::Args),
     Session(session::Args),
+    Agent(agent::Args),
+    Team(team::Args),
     Policy(policy::Args),
     Upkeep(upkeep::Args),
     Reembed(reembed::Args),
@@ -186,6 +190,8 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Read(args) => read::run(args, door).await,
         Command::Write(args) => write::run(args, door).await,
         Command::Session(args) => session::run(args, door).await,
+        Command::Agent(args) => agent::run(args, door).await,
+        Command::Team(args) => team::run(args, door).await,
         Command::Policy(args) => policy::run(args, door),
         Command::Upkeep(args) => upkeep::run(args, door).await,
         Command::Reembed(args) => reembed::run(args, door).await,

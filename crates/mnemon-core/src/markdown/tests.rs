@@ -308,6 +308,9 @@ fn lines_of(text: &str) -> Vec<&str> {
         .collect()
 }
 
+/// Which section is changed, the lines that come, and whether the old ones go.
+type Change = (usize, Vec<String>, bool);
+
 /// A base, and two changes of it that touch different sections.
 fn apart() -> impl Strategy<Value = (String, String, String)> {
     let line = prop::sample::select(vec![
@@ -327,7 +330,7 @@ fn apart() -> impl Strategy<Value = (String, String, String)> {
             if ours.0 == theirs.0 {
                 return None;
             }
-            let print = |change: Option<(&(usize, Vec<String>, bool), &str)>| {
+            let print = |change: Option<(&Change, &str)>| {
                 let mut text = String::from("# T\n");
                 for (n, lines) in sections.iter().enumerate() {
                     text.push_str(&format!("## S{n}\n"));
