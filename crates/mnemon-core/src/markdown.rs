@@ -157,6 +157,19 @@ impl Document {
         }
     }
 
+    /// Takes ranges away, given in the order of the text and apart from each other.
+    pub fn cut(&mut self, ranges: &[Range<usize>]) {
+        let mut kept = String::with_capacity(self.text.len());
+        let mut at = 0;
+        for range in ranges {
+            kept.push_str(self.slice(&(at..range.start)));
+            at = range.end.max(at);
+        }
+        kept.push_str(self.slice(&(at..self.text.len())));
+        self.text = kept;
+        self.read();
+    }
+
     /// Puts an entry or a section after everything else, with an empty line between.
     pub fn append(&mut self, text: &str) {
         let end = self.text.len();

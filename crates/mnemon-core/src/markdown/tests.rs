@@ -194,6 +194,16 @@ fn edits_keep_crlf_and_a_missing_last_line_break() {
 }
 
 #[test]
+fn ranges_are_cut_out() {
+    let mut doc = Document::parse(DECISIONS);
+    let spans: Vec<_> = doc.entries().into_iter().map(|entry| entry.span).collect();
+    doc.cut(&spans);
+    assert_eq!(doc.as_str(), &DECISIONS[..spans[0].start]);
+    doc.cut(&[]);
+    assert!(doc.entries().is_empty());
+}
+
+#[test]
 fn a_table_row_may_hold_bars_and_lack_frames() {
     let doc = Document::parse("a | b\n--|--\nx \\| y | z\n| | w |\n");
     let table = doc.tables(&(0..99)).remove(0);

@@ -203,18 +203,13 @@ impl<'a> Work<'a> {
                 .or_default()
                 .push(format!("{}\n\n---\n", document.entry_text(entry)));
         }
-        // From the end, so that the places of the others still hold.
-        for entry in moved.iter().rev() {
-            document.replace(entry.span.clone(), "");
-        }
+        let spans: Vec<_> = moved.iter().map(|entry| entry.span.clone()).collect();
+        document.cut(&spans);
         for (year, entries) in texts {
             let path = format!("archive/{log}-{year}.md");
-            let archive = self
-                .open(&path, &format!("# Archive: {log} {year}\n\n---\n"))
-                .await?;
-            entries
-                .iter()
-                .try_for_each(|entry| append(&path, archive, entry))?;
+            let empty = format!("# Archive: {log} {year}\n\n---\n");
+            let archive = self.open(&path, &empty).await?;
+            append(&path, archive, &entries.join("\n"))?;
         }
         Ok(moved.len())
     }

@@ -60,7 +60,9 @@ impl AgentFiles {
                 continue;
             };
             let document = Document::parse(read.text);
+            let breaks = document.as_str().match_indices('\n').map(|(at, _)| at);
             let mut linter = Linter {
+                breaks: breaks.collect(),
                 document: &document,
                 today,
                 found: Vec::new(),
@@ -85,15 +87,16 @@ struct Linter<'a> {
     document: &'a Document,
     file: String,
     today: Day,
+    /// Where its lines end.
+    breaks: Vec<usize>,
     found: Vec<Warning>,
 }
 
 impl Linter<'_> {
     fn warn(&mut self, at: usize, rule: &'static str, what: impl Into<String>) {
-        let before = self.document.as_str().get(..at).unwrap_or_default();
         self.found.push(Warning {
             file: self.file.clone(),
-            line: before.matches('\n').count() + 1,
+            line: self.breaks.partition_point(|place| *place < at) + 1,
             rule,
             what: what.into(),
         });

@@ -316,7 +316,8 @@ fn a_rewrite_is_merged_with_what_a_person_wrote() {
 fn many_processes_and_a_person_lose_nothing() {
     let desk = desk();
     let path = format!("{MEMORY}/decisions.md");
-    let (writers, each) = (4, 100);
+    let full = std::env::var_os("MNEMON_TEST_FULL").is_some();
+    let (writers, each) = (4, if full { 100 } else { 20 });
     let done = AtomicBool::new(false);
     let hand = std::thread::scope(|scope| {
         let agents: Vec<_> = (0..writers)
