@@ -6,6 +6,7 @@
     reason = "a benchmark's output is what it prints"
 )]
 
+mod agents;
 mod facade;
 mod measure;
 mod recall;
@@ -46,6 +47,15 @@ enum What {
         #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
         sizes: Vec<usize>,
     },
+    /// Activation of agents beside reading their files, and indexing after one change.
+    Agents {
+        /// How many decisions one agent has, one column each.
+        #[arg(long, value_delimiter = ',', default_value = "100,1000,10000")]
+        sizes: Vec<usize>,
+        /// How many other agents there are.
+        #[arg(long, default_value_t = 100)]
+        agents: usize,
+    },
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -53,5 +63,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
         What::Facade { sizes } => facade::run(&sizes),
+        What::Agents { sizes, agents } => agents::run(&sizes, agents),
     }
 }
