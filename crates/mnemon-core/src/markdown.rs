@@ -173,14 +173,16 @@ impl Document {
     /// Puts an entry or a section after everything else, with an empty line between.
     pub fn append(&mut self, text: &str) {
         let end = self.text.len();
-        let ending = self.text.trim_end_matches([' ', '\t']);
-        let apart = ending.ends_with("\n\n") || ending.ends_with("\n\r\n");
-        let lead = if apart || ending.trim().is_empty() {
-            ""
-        } else if ending.ends_with('\n') {
-            "\n"
-        } else {
-            "\n\n"
+        let mut lines = self.text.rsplit('\n');
+        let (last, above) = (lines.next().unwrap_or_default(), lines.next());
+        let blank = |line: &str| line.trim().is_empty();
+        let lead = match (last, above) {
+            ("", None) => "",
+            ("", Some(above)) if blank(above) => "",
+            ("", Some(_)) => "\n",
+            // A last line of spaces is ended; it is the empty line then.
+            (last, _) if blank(last) => "\n",
+            _ => "\n\n",
         };
         self.replace(end..end, &format!("{lead}{text}"));
     }

@@ -9,7 +9,7 @@ use mnemon_core::Ctx;
 use mnemon_core::files::{File, Files, FilesError, Listed, Stamp};
 use serde::Serialize;
 
-use super::{AgentFiles, Decision, Handoff, Learning, SessionEnd, SessionLog};
+use super::{AgentFiles, Decision, Handoff, Learning, SessionEnd, SessionLog, TeamInfo};
 use crate::Error;
 
 /// A requirement, and whether it is met.
@@ -122,6 +122,30 @@ fn holds(is: bool, why: &str) -> Result<(), String> {
 const DECIDED: &str = "A rehearsed decision";
 const LEARNT: &str = "A rehearsed learning";
 
+/// The end of a session in which a little of everything happened.
+fn rehearsed() -> SessionEnd {
+    SessionEnd {
+        context: super::ContextChange {
+            notes: vec!["A rehearsed note".to_owned()],
+            ..Default::default()
+        },
+        decisions: vec![Decision {
+            title: DECIDED.to_owned(),
+            decision: "It works".to_owned(),
+            ..Decision::default()
+        }],
+        learnings: vec![Learning {
+            title: LEARNT.to_owned(),
+            pattern: "It works".to_owned(),
+            ..Learning::default()
+        }],
+        archive: Some(SessionLog {
+            summary: "A rehearsal".to_owned(),
+            ..SessionLog::default()
+        }),
+    }
+}
+
 impl AgentFiles {
     /// Tries each requirement on every agent and every team; nothing is written.
     pub async fn compliance(&self, ctx: &Ctx) -> Result<Vec<Requirement>, Error> {
@@ -215,27 +239,8 @@ impl AgentFiles {
     }
 
     async fn saving(&self, ctx: &Ctx, report: &mut Report, agents: &[String]) {
-        let end = SessionEnd {
-            context: super::ContextChange {
-                notes: vec!["A rehearsed note".to_owned()],
-                ..Default::default()
-            },
-            decisions: vec![Decision {
-                title: DECIDED.to_owned(),
-                decision: "It works".to_owned(),
-                ..Decision::default()
-            }],
-            learnings: vec![Learning {
-                title: LEARNT.to_owned(),
-                pattern: "It works".to_owned(),
-                ..Learning::default()
-            }],
-            archive: Some(SessionLog {
-                summary: "A rehearsal".to_owned(),
-                ..SessionLog::default()
-            }),
-        };
-        let mut results: [Result<(), String>; 5] = std::array::from_fn(|_| Ok(()));
+        let end = rehearsed();
+        let mut results: [Result<(), String>; 4] = std::array::from_fn(|_| Ok(()));
         for name in agents {
             let ended = self.end(ctx, name, &end).await;
             let day = mnemon_core::markdown::Day::of(ctx.now);
@@ -261,7 +266,7 @@ impl AgentFiles {
             }
         }
         let fresh = self.end(ctx, "mnemon-rehearsal", &end).await;
-        let [context, decisions, learnings, session, _] = results;
+        let [context, decisions, learnings, session] = results;
         let count = format!("{} agents", agents.len());
         report.add("M2.4", "save the context", context.map(|()| count.clone()));
         report.add(
@@ -307,63 +312,67 @@ impl AgentFiles {
             }
         };
         for team in teams {
-            let name = match team.folder.strip_prefix(&format!("{}/agents/", self.root)) {
-                Some(rest) => format!(
-                    "{}/{}",
-                    rest.split('/').next().unwrap_or_default(),
-                    team.name
-                ),
-                None => team.name.clone(),
-            };
-            let note = |result: Result<(), String>| {
-                result
-                    .map(|()| name.clone())
-                    .map_err(|why| format!("{name}: {why}"))
-            };
-            report.add(
-                "T3.1",
-                "find teams and their members",
-                note(holds(!team.members.is_empty(), "it has no members")),
-            );
-            report.add(
-                "T3.2",
-                "recognise the lead",
-                note(holds(
-                    team.lead.is_some(),
-                    "no member is the lead (is_lead: true, or a name that ends in -lead)",
-                )),
-            );
-            let Some(member) = team.members.first() else {
-                continue;
-            };
-            let told = self.activate_member(&name, member).await;
-            report.add(
-                "T3.3",
-                "activate a member with the team's memory",
-                note(said(&told)),
-            );
-            let handoff = Handoff {
-                from: member.clone(),
-                to: member.clone(),
-                task: "A rehearsed task".to_owned(),
-                context: "A rehearsal".to_owned(),
-                deliverable: "Nothing".to_owned(),
-                ..Handoff::default()
-            };
-            let handed = self.hand_off(ctx, &name, &handoff).await;
-            report.add("T3.4", "hand off and verify", note(said(&handed)));
-            let nobody = Handoff {
-                to: "mnemon-nobody".to_owned(),
-                ..handoff
-            };
-            let refused = self.hand_off(ctx, &name, &nobody).await.is_err();
-            report.add(
-                "T3.5",
-                "refuse a handoff to nobody",
-                note(holds(refused, "it was taken")),
-            );
-            let status = self.team_status(ctx, &name).await;
-            report.add("T3.6", "track blockers and handoffs", note(said(&status)));
+            self.one_team(ctx, report, &team).await;
         }
+    }
+
+    async fn one_team(&self, ctx: &Ctx, report: &mut Report, team: &TeamInfo) {
+        let name = match team.folder.strip_prefix(&format!("{}/agents/", self.root)) {
+            Some(rest) => format!(
+                "{}/{}",
+                rest.split('/').next().unwrap_or_default(),
+                team.name
+            ),
+            None => team.name.clone(),
+        };
+        let note = |result: Result<(), String>| {
+            result
+                .map(|()| name.clone())
+                .map_err(|why| format!("{name}: {why}"))
+        };
+        report.add(
+            "T3.1",
+            "find teams and their members",
+            note(holds(!team.members.is_empty(), "it has no members")),
+        );
+        report.add(
+            "T3.2",
+            "recognise the lead",
+            note(holds(
+                team.lead.is_some(),
+                "no member is the lead (is_lead: true, or a name that ends in -lead)",
+            )),
+        );
+        let Some(member) = team.members.first() else {
+            return;
+        };
+        let told = self.activate_member(&name, member).await;
+        report.add(
+            "T3.3",
+            "activate a member with the team's memory",
+            note(said(&told)),
+        );
+        let handoff = Handoff {
+            from: member.clone(),
+            to: member.clone(),
+            task: "A rehearsed task".to_owned(),
+            context: "A rehearsal".to_owned(),
+            deliverable: "Nothing".to_owned(),
+            ..Handoff::default()
+        };
+        let handed = self.hand_off(ctx, &name, &handoff).await;
+        report.add("T3.4", "hand off and verify", note(said(&handed)));
+        let nobody = Handoff {
+            to: "mnemon-nobody".to_owned(),
+            ..handoff
+        };
+        let refused = self.hand_off(ctx, &name, &nobody).await.is_err();
+        report.add(
+            "T3.5",
+            "refuse a handoff to nobody",
+            note(holds(refused, "it was taken")),
+        );
+        let status = self.team_status(ctx, &name).await;
+        report.add("T3.6", "track blockers and handoffs", note(said(&status)));
     }
 }

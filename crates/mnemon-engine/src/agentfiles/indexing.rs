@@ -134,7 +134,7 @@ fn place(root: &str, path: &str) -> Option<Place> {
 
 fn file_tag(path: &str) -> String {
     let digest = blake3::hash(path.as_bytes()).to_hex();
-    format!("file:{}", digest.chars().take(32).collect::<String>())
+    format!("file:{}", digest.chars().take(16).collect::<String>())
 }
 
 fn drafts(path: &str, place: &Place, text: String) -> Result<Vec<Draft>, Invalid> {

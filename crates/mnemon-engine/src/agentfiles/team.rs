@@ -291,18 +291,7 @@ impl AgentFiles {
             Some(texts.len()),
             &texts.join(BETWEEN),
         );
-        let own = match self.read(&format!("{}/context.md", member.memory)).await? {
-            Some(read) => read.text,
-            // A member may be an agent of its own as well.
-            None => {
-                self.text(&format!(
-                    "{}/{}/memory/context.md",
-                    self.agents(),
-                    member.name
-                ))
-                .await?
-            }
-        };
+        let own = self.own_context(&member).await?;
         tell(&mut prompt, "Personal Context", None, &own);
         let handoffs = Document::parse(self.text(&team.file("handoffs")).await?);
         let waiting: Vec<String> = handoffs::all(&handoffs)
@@ -333,6 +322,17 @@ impl AgentFiles {
             parts: prompt.parts,
             notices: prompt.notices,
         })
+    }
+
+    /// The member's own context; it may be an agent beside the team as well.
+    async fn own_context(&self, member: &Member) -> Result<String, Error> {
+        let beside = format!("{}/{}/memory", self.agents(), member.name);
+        for memory in [&member.memory, &beside] {
+            if let Some(read) = self.read(&format!("{memory}/context.md")).await? {
+                return Ok(read.text);
+            }
+        }
+        Ok(String::new())
     }
 
     /// How a team stands: what waits, what is blocked, and for how long.

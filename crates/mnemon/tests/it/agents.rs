@@ -44,97 +44,87 @@ fn decide(desk: &Sandbox, title: &str) {
     .ok();
 }
 
-#[test]
-fn a_session_from_activation_to_end() {
+/// A desk on which work has begun.
+fn at_work() -> Sandbox {
     let desk = desk();
-    desk.run(&[
-        "agent",
-        "context",
-        "coder",
-        "--task",
-        "Fix the race",
-        "--blocker",
-        "No access",
-        "--state",
-        "Build",
-        "Failing",
-        "since noon",
-    ])
-    .ok();
+    let tasks = ["--task", "Fix the race", "--blocker", "No access"];
+    let state = ["--state", "Build", "Failing", "since noon"];
+    desk.run(&[&["agent", "context", "coder"], &tasks[..], &state].concat())
+        .ok();
     decide(&desk, "Use channels");
-    let code = desk.file("code.go", "select {}\n");
-    desk.run(&[
+    desk
+}
+
+#[test]
+fn an_activation_is_printed_as_it_is_told() {
+    let desk = at_work();
+    let told = desk.run(&["agent", "activate", "coder"]);
+    assert_eq!(told.code, 0);
+    let begins = "## Agent Memory | Memory của Agent\n\n### Current Context | Context hiện tại\n\n# Current Context\n";
+    assert!(told.out.starts_with(begins), "{}", told.out);
+    assert!(told.out.contains("- [ ] Fix the race\n"));
+    assert!(told.out.contains("| Build | Failing | since noon |"));
+    let ends = "\n\n---\n\n# coder\n\nWrites the code\n";
+    assert!(told.out.ends_with(ends), "{}", told.out);
+    let noted: Vec<&str> = told.err.lines().collect();
+    assert_eq!(noted.len(), 4, "{noted:?}");
+    assert!(noted[1].starts_with("note: decisions: "), "{noted:?}");
+    assert!(noted[1].ends_with(" tokens, 1 entries"), "{noted:?}");
+    assert!(noted[3].starts_with("note: together: "), "{noted:?}");
+    let json = desk.run(&["agent", "activate", "coder", "--json"]).json();
+    assert_eq!(json["prompt"], told.out.as_str());
+}
+
+#[test]
+fn a_session_ends_in_all_its_files() {
+    let desk = at_work();
+    let code = format!("@{}", desk.file("code.go", "select {}\n"));
+    let learn = [
         "agent",
         "learn",
         "coder",
         "Cancel",
         "--pattern",
         "Use select",
-        "--code",
-        &format!("@{code}"),
-        "--language",
-        "go",
-        "--why",
-        "it ends",
-    ])
-    .ok();
-    let told = desk.run(&["agent", "activate", "coder"]);
-    assert_eq!(told.code, 0);
-    assert!(told.out.starts_with("## Agent Memory | Memory của Agent\n\n### Current Context | Context hiện tại\n\n# Current Context\n"), "{}", told.out);
-    assert!(
-        told.out.contains("- [ ] Fix the race\n")
-            && told.out.contains("| Build | Failing | since noon |")
-    );
-    assert!(
-        told.out
-            .ends_with("\n\n---\n\n# coder\n\nWrites the code\n"),
-        "{}",
-        told.out
-    );
-    let noted: Vec<&str> = told.err.lines().collect();
-    assert_eq!(noted.len(), 4, "{noted:?}");
-    assert!(
-        noted[1].starts_with("note: decisions: ")
-            && noted[1].ends_with(" tokens, 1 entries")
-            && noted[3].starts_with("note: together: "),
-        "{noted:?}"
-    );
+    ];
+    let example = ["--code", &code, "--language", "go", "--why", "it ends"];
+    desk.run(&[&learn[..], &example].concat()).ok();
+    let learnt = read(&desk, &format!("{MEMORY}/learnings.md"));
+    assert!(learnt.contains("```go\nselect {}\n```\n"), "{learnt}");
     let session = r#"{"context": {"done": ["race"], "resolved": ["No access"], "next": ["Rest"]},
         "decisions": [{"title": "Use Redis", "decision": "Sessions in Redis"}],
         "archive": {"summary": "The race is fixed."}}"#;
-    let ended = desk
-        .pipe(
-            session.as_bytes(),
-            &["agent", "end", "coder", "--data", "-"],
-        )
-        .ok();
+    let end = ["agent", "end", "coder", "--data", "-"];
+    let ended = desk.pipe(session.as_bytes(), &end).ok();
     assert_eq!(ended.lines().count(), 3, "{ended}");
     let context = read(&desk, &format!("{MEMORY}/context.md"));
-    assert!(
-        context.contains("- [x] Fix the race")
-            && context.contains("1. Rest")
-            && !context.contains("No access")
-    );
+    assert!(context.contains("- [x] Fix the race") && context.contains("1. Rest"));
+    assert!(!context.contains("No access"));
     assert_eq!(desk.run(&["agent", "context", "coder"]).ok(), context);
-    assert!(
-        desk.run(&["agent", "lint", "coder"])
-            .ok()
-            .contains("decisions.md:")
-    );
-    assert_eq!(
-        desk.run(&["agent", "archive", "coder"]).ok(),
-        "there was nothing to do\n"
-    );
+    let warnings = desk.run(&["agent", "lint", "coder"]).ok();
+    assert!(warnings.contains("decisions.md:"), "{warnings}");
+    let archived = desk.run(&["agent", "archive", "coder"]).ok();
+    assert_eq!(archived, "there was nothing to do\n");
+}
+
+#[test]
+fn requirements_are_tried_and_listed() {
+    let desk = at_work();
+    let before = read(&desk, &format!("{MEMORY}/decisions.md"));
     let report = desk.run(&["agent", "compliance", ".microai"]).ok();
     assert_eq!(report.lines().count(), 9, "{report}");
     assert!(
         report.lines().all(|line| line.starts_with("pass")),
         "{report}"
     );
-    assert_eq!(
-        desk.run(&["agent", "list", "--json"]).json()["agents"][0]["name"],
-        "coder"
-    );
+    assert_eq!(read(&desk, &format!("{MEMORY}/decisions.md")), before);
+    assert!(!desk.path(".microai/agents/mnemon-rehearsal").exists());
+    write(&desk, &format!("{MEMORY}/decisions.md"), "```\nopen");
+    let ran = desk.run(&["agent", "compliance", ".microai"]);
+    assert!(ran.out.contains("FAIL  M2.5"), "{}", ran.out);
+    assert_ne!(ran.code, 0);
+    let listed = desk.run(&["agent", "list", "--json"]).json();
+    assert_eq!(listed["agents"][0]["name"], "coder");
 }
 
 #[test]
@@ -190,89 +180,64 @@ fn search_finds_entries_and_edits_by_hand() {
     );
 }
 
-#[test]
-fn a_team_hands_work_on() {
+fn team() -> Sandbox {
     let desk = Sandbox::new();
     for member in ["ada-lead", "linus"] {
-        write(
-            &desk,
-            &format!(".microai/teams/core/{member}/agent.md"),
-            format!("---\nname: {member}\n---\nYou are {member}.\n"),
-        );
+        let path = format!(".microai/teams/core/{member}/agent.md");
+        let text = format!("---\nname: {member}\n---\nYou are {member}.\n");
+        write(&desk, &path, text);
     }
+    desk
+}
+
+#[test]
+fn a_team_hands_work_on() {
+    let desk = team();
+    let listed = desk.run(&["team", "list"]).ok();
     assert!(
-        desk.run(&["team", "list"])
-            .ok()
-            .contains("core  ada-lead  ada-lead linus")
+        listed.contains("core  ada-lead  ada-lead linus"),
+        "{listed}"
     );
-    let handoff = [
-        "team",
-        "handoff",
-        "core",
-        "--from",
-        "ada-lead",
-        "--task",
-        "Fix it",
-        "--context",
-        "It leaks",
-        "--deliverable",
-        "a patch",
-        "--file",
-        "a.rs=the leak",
-    ];
-    let (code, error) = desk
-        .run(&[&handoff[..], &["--to", "nobody"]].concat())
-        .failed();
+    let hand = |to: &str| {
+        let who = ["team", "handoff", "core", "--from", "ada-lead", "--to", to];
+        let what = ["--task", "Fix it", "--context", "It leaks"];
+        let more = ["--deliverable", "a patch", "--file", "a.rs=the leak"];
+        desk.run(&[&who[..], &what, &more].concat())
+    };
+    let (code, error) = hand("nobody").failed();
     assert_eq!(code, 3, "{error}");
-    assert!(
-        error.contains("`nobody` is not a member of core; there is: ada-lead, linus"),
-        "{error}"
-    );
+    let why = "`nobody` is not a member of core; there is: ada-lead, linus";
+    assert!(error.contains(why), "{error}");
     assert!(!desk.path(".microai/teams/core/team-memory").exists());
-    desk.run(&[&handoff[..], &["--to", "linus"]].concat()).ok();
+    assert!(hand("linus").ok().starts_with("⏳ Pending"));
     let told = desk.run(&["team", "activate", "core", "linus"]).out;
+    assert!(told.starts_with("## Pending Handoffs\n\n## 20"), "{told}");
+    assert!(told.ends_with("\n\n---\n\nYou are linus.\n"), "{told}");
+    let taken = desk.run(&["team", "accept", "core", "linus"]).ok();
+    assert!(taken.starts_with("🔄 In Progress"), "{taken}");
+    let finish = ["team", "complete", "core", "linus", "--result", "It holds"];
+    assert!(desk.run(&finish).ok().starts_with("✅ Complete"));
+    let found = desk
+        .run(&["search", "leaks patch", "--kind", "handoff"])
+        .ok();
+    assert!(found.contains("It leaks"), "{found}");
+}
+
+#[test]
+fn a_team_is_blocked_and_goes_on() {
+    let desk = team();
+    let block = ["team", "block", "core", "No access", "--by", "linus"];
+    assert_eq!(desk.run(&block).ok(), "wrote BLOCKER-001\n");
+    let status = desk.run(&["team", "status", "core"]).ok();
+    let line = "BLOCKER-001: No access (owner nobody yet, 0 h ";
+    assert!(status.contains(line), "{status}");
+    let resolve = ["--resolve", "BLOCKER-001", "--resolution", "Got it"];
+    let gone = desk.run(&[&["team", "block", "core"], &resolve[..]].concat());
+    assert_eq!(gone.ok(), "resolved BLOCKER-001\n");
+    let status = desk.run(&["team", "status", "core"]).ok();
     assert!(
-        told.starts_with("## Pending Handoffs\n\n## 20")
-            && told.ends_with("\n\n---\n\nYou are linus.\n"),
-        "{told}"
-    );
-    assert!(
-        desk.run(&["team", "accept", "core", "linus"])
-            .ok()
-            .starts_with("🔄 In Progress")
-    );
-    assert!(
-        desk.run(&["team", "complete", "core", "linus", "--result", "It holds"])
-            .ok()
-            .starts_with("✅ Complete")
-    );
-    assert_eq!(
-        desk.run(&["team", "block", "core", "No access", "--by", "linus"])
-            .ok(),
-        "wrote BLOCKER-001\n"
-    );
-    assert!(
-        desk.run(&["team", "status", "core"])
-            .ok()
-            .contains("BLOCKER-001: No access (owner nobody yet, 0 h 0 min; escalation: none)")
-    );
-    assert_eq!(
-        desk.run(&[
-            "team",
-            "block",
-            "core",
-            "--resolve",
-            "BLOCKER-001",
-            "--resolution",
-            "Got it"
-        ])
-        .ok(),
-        "resolved BLOCKER-001\n"
-    );
-    assert!(
-        desk.run(&["team", "status", "core"])
-            .ok()
-            .ends_with("nothing waits and nothing is blocked\n")
+        status.ends_with("nothing waits and nothing is blocked\n"),
+        "{status}"
     );
 }
 

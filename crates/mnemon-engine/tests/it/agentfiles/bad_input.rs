@@ -1,5 +1,8 @@
+use mnemon_core::markdown::Document;
 use mnemon_core::{ErrorKind, limits};
 use mnemon_engine::agentfiles::{Code, ContextChange, Decision, Learning, SectionText};
+
+use proptest::prelude::*;
 
 use super::*;
 
@@ -185,4 +188,102 @@ fn a_file_that_leaves_a_fence_open_takes_nothing() {
         .to_string();
     assert!(error.contains("close it"), "{error}");
     assert_eq!(desk.get(&path), "# D\n\n```\nopen\n");
+}
+
+/// Text as people and agents write it, good and bad.
+fn words() -> impl Strategy<Value = String> {
+    let pieces = prop::sample::select(vec![
+        "word ",
+        "\n",
+        "\n\n",
+        "## 2025-01-01: x\n",
+        "# y\n",
+        "```\n",
+        "~~~\n",
+        "````\n",
+        "---\n",
+        "- item\n",
+        "<!--",
+        "-->",
+        "<div>\n",
+        "</div>\n",
+        "<script>\n",
+        "<pre>",
+        "**Status**: no\n",
+        "| a | b |\n",
+        "|--|--|\n",
+        "    code\n",
+        "> quote\n",
+        "1. one\n",
+        "\r\n",
+        "\t",
+        "=====\n",
+        "[a]: b\n",
+        "\\",
+        "`",
+        "é",
+        "<?",
+        "<![CDATA[",
+        "\u{0}",
+    ]);
+    prop::collection::vec(pieces, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_said_an_entry_is_one_entry_or_refused(context in words(), said in words(), log in words(), code in words()) {
+        let desk = Desk::empty();
+        let path = format!("{MEMORY}/decisions.md");
+        desk.put(&path, &log);
+        let entries = |desk: &Desk, path: &str| Document::parse(desk.get(path)).entries().len();
+        let before = entries(&desk, &path);
+        for n in 0..2 {
+            let text = desk.get(&path);
+            let decision = Decision { context: context.clone(), decision: said.clone(), ..decision("x") };
+            match wait(desk.agents.decide(&ctx(), "coder", &decision)) {
+                Ok(_) => {
+                    prop_assert!(desk.get(&path).starts_with(&text));
+                    prop_assert_eq!(entries(&desk, &path), before + n + 1);
+                }
+                Err(_) => {
+                    prop_assert_eq!(desk.get(&path), text);
+                    break;
+                }
+            }
+        }
+        // Code may be anything.
+        let learnings = format!("{MEMORY}/learnings.md");
+        for n in 0..2 {
+            let code = Some(Code { language: String::new(), text: code.clone() });
+            wait(desk.agents.learn(&ctx(), "coder", &Learning { code, ..learning("x") })).unwrap();
+            prop_assert_eq!(entries(&desk, &learnings), n + 1);
+        }
+    }
+
+    #[test]
+    fn a_change_of_any_context_keeps_every_other_line(text in words(), more in words()) {
+        let desk = Desk::empty();
+        let path = format!("{MEMORY}/context.md");
+        let text = format!("{text}\n## Blockers\n\n- [ ] old\n{more}");
+        desk.put(&path, &text);
+        let change = ContextChange {
+            blockers: vec!["new".to_owned()],
+            tasks: vec!["task".to_owned()],
+            notes: vec!["note".to_owned()],
+            ..ContextChange::default()
+        };
+        match wait(desk.agents.update_context(&ctx(), "coder", &change)) {
+            Ok(()) => {
+                let after = desk.get(&path);
+                let mut rest = after.lines();
+                for line in text.lines() {
+                    prop_assert!(rest.any(|kept| kept == line), "{:?} is lost in {:?}", line, after);
+                }
+                for new in ["- [ ] new", "- [ ] task", "- note"] {
+                    prop_assert!(after.lines().any(|line| line == new), "{} in {:?}", new, after);
+                }
+            }
+            Err(_) => prop_assert_eq!(desk.get(&path), text),
+        }
+    }
 }
