@@ -295,6 +295,15 @@ impl AgentFiles {
         }
     }
 
+    /// That there is such an agent, for verbs that make nothing.
+    pub(super) async fn known(&self, name: &str) -> Result<(), Error> {
+        let agent = self.agent(name)?;
+        match self.files.list(&agent).await?.is_empty() {
+            true => Err(self.no_agent(name).await?),
+            false => Ok(()),
+        }
+    }
+
     async fn no_agent(&self, name: &str) -> Result<Error, Error> {
         let known: Vec<String> = self
             .list()

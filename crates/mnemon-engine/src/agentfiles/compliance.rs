@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use mnemon_core::Ctx;
 use mnemon_core::files::{File, Files, FilesError, Listed, Stamp};
+use mnemon_core::markdown::{Day, Document};
 use serde::Serialize;
 
-use super::{AgentFiles, Decision, Handoff, Learning, SessionEnd, SessionLog, TeamInfo};
+use super::{AgentFiles, Decision, Handoff, Issue, Learning, SessionEnd, SessionLog, TeamInfo};
 use crate::Error;
 
 /// A requirement, and whether it is met.
@@ -141,6 +142,12 @@ fn rehearsed() -> SessionEnd {
         }],
         archive: Some(SessionLog {
             summary: "A rehearsal".to_owned(),
+            tasks: vec!["Tried it".to_owned()],
+            issues: vec![Issue {
+                title: "None".to_owned(),
+                problem: "None".to_owned(),
+                solution: "None".to_owned(),
+            }],
             ..SessionLog::default()
         }),
     }
@@ -173,6 +180,8 @@ impl AgentFiles {
         tried.loading(&mut report, &agents).await;
         tried.saving(ctx, &mut report, &agents).await;
         tried.teamwork(ctx, &mut report).await;
+        // Level 2 first, whatever was tried together.
+        report.0.sort_by_key(|row| !row.id.starts_with('M'));
         Ok(report.0)
     }
 
@@ -204,7 +213,7 @@ impl AgentFiles {
                 )
             });
             context = context.and(loads.clone().map_err(about));
-            let log = mnemon_core::markdown::Document::parse(log);
+            let log = Document::parse(log);
             let recent = log.recent(mnemon_core::limits::RECENT_DECISIONS);
             let all = recent
                 .iter()
@@ -243,7 +252,7 @@ impl AgentFiles {
         let mut results: [Result<(), String>; 4] = std::array::from_fn(|_| Ok(()));
         for name in agents {
             let ended = self.end(ctx, name, &end).await;
-            let day = mnemon_core::markdown::Day::of(ctx.now);
+            let day = Day::of(ctx.now);
             let session = format!("sessions/{day}.md");
             let wanted = [
                 ("context.md", "A rehearsed note"),
@@ -265,7 +274,6 @@ impl AgentFiles {
                 *result = before.and(kept.map_err(|why| format!("{name}: {why}")));
             }
         }
-        let fresh = self.end(ctx, "mnemon-rehearsal", &end).await;
         let [context, decisions, learnings, session] = results;
         let count = format!("{} agents", agents.len());
         report.add("M2.4", "save the context", context.map(|()| count.clone()));
@@ -280,14 +288,20 @@ impl AgentFiles {
             learnings.map(|()| count.clone()),
         );
         report.add(
-            "M2.7",
-            "create files that are not there",
-            said(&fresh).map(|()| "a new agent".to_owned()),
-        );
-        report.add(
             "S3.1",
             "archive a session to sessions/YYYY-MM-DD.md",
             session.map(|()| count),
+        );
+        self.beginning(ctx, report, &end).await;
+    }
+
+    /// What a new agent gets.
+    async fn beginning(&self, ctx: &Ctx, report: &mut Report, end: &SessionEnd) {
+        let fresh = self.end(ctx, "mnemon-rehearsal", end).await;
+        report.add(
+            "M2.7",
+            "create files that are not there",
+            said(&fresh).map(|()| "a new agent".to_owned()),
         );
         let told = self.activate("mnemon-rehearsal", None).await;
         let silent = told
@@ -297,6 +311,16 @@ impl AgentFiles {
             "S3.2",
             "sessions are never loaded by themselves",
             holds(silent, "a session is in the prompt").map(|()| "a new agent".to_owned()),
+        );
+        let session = format!("sessions/{}.md", Day::of(ctx.now));
+        let kept = self.show("mnemon-rehearsal", &session).await;
+        let log = Document::parse(kept.ok().flatten().unwrap_or_default());
+        let parts = ["Summary", "Tasks Completed", "Issues Encountered"];
+        let whole = parts.iter().all(|part| log.section(part).is_some());
+        report.add(
+            "S3.3",
+            "an archive has summary, tasks and issues",
+            holds(whole, "a section is missing").map(|()| "a new agent".to_owned()),
         );
     }
 

@@ -120,6 +120,7 @@ impl AgentFiles {
     /// Moves what is too long to the archive, all or nothing.
     pub async fn archive(&self, ctx: &Ctx, name: &str) -> Result<Ended, Error> {
         let memory = self.ready(name).await?;
+        self.known(name).await?;
         let mut work = Work::new(self, &memory);
         let archived = work.overflow(Day::of(ctx.now)).await?;
         work.finish(archived).await

@@ -52,6 +52,7 @@ impl AgentFiles {
     pub async fn lint(&self, ctx: &Ctx, name: &str) -> Result<Vec<Warning>, Error> {
         let memory = self.memory_of(name)?;
         self.check_folder(&memory).await?;
+        self.known(name).await?;
         let today = Day::of(ctx.now);
         let listed = self.files.list(&memory).await?;
         let mut found = Vec::new();

@@ -112,7 +112,7 @@ fn requirements_are_tried_and_listed() {
     let desk = at_work();
     let before = read(&desk, &format!("{MEMORY}/decisions.md"));
     let report = desk.run(&["agent", "compliance", ".microai"]).ok();
-    assert_eq!(report.lines().count(), 9, "{report}");
+    assert_eq!(report.lines().count(), 10, "{report}");
     assert!(
         report.lines().all(|line| line.starts_with("pass")),
         "{report}"

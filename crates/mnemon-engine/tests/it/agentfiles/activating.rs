@@ -57,6 +57,12 @@ fn missing_files_are_fine() {
         .unwrap_err()
         .to_string();
     assert_eq!(error, "there is no agent `nobody`; there is: coder");
+    for error in [
+        wait(desk.agents.lint(&ctx(), "nobody")).unwrap_err(),
+        wait(desk.agents.archive(&ctx(), "nobody")).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("there is no agent"), "{error}");
+    }
 }
 
 #[test]

@@ -323,8 +323,8 @@ fn every_requirement_is_tried_and_nothing_is_written() {
     assert_eq!(
         ids,
         [
-            "M2.1", "M2.2", "M2.3", "M2.4", "M2.5", "M2.6", "M2.7", "S3.1", "S3.2", "T3.1", "T3.2",
-            "T3.3", "T3.4", "T3.5", "T3.6"
+            "M2.1", "M2.2", "M2.3", "M2.4", "M2.5", "M2.6", "M2.7", "S3.1", "S3.2", "S3.3", "T3.1",
+            "T3.2", "T3.3", "T3.4", "T3.5", "T3.6"
         ]
     );
     assert_eq!(desk.all(), before);
