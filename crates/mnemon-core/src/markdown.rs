@@ -23,6 +23,7 @@ mod entries;
 mod fields;
 mod lists;
 mod merge;
+mod outline;
 mod tables;
 
 use std::fmt;
@@ -343,8 +344,12 @@ impl<'a> Reader<'a> {
             let moved = range.start + self.offset..range.end + self.offset;
             match event {
                 Event::Start(Tag::Heading { level, .. }) if self.depth == 0 => {
+                    let before = self.text.get(..range.start).unwrap_or_default();
+                    let indent = before.rsplit('\n').next().unwrap_or_default();
                     let source = self.text.get(range).unwrap_or_default();
-                    if source.trim_start().starts_with('#') {
+                    let line = source.lines().next().unwrap_or_default();
+                    // Otherwise it is a line above `---`, which may begin with `#`, too.
+                    if indent.len() <= 3 && outline::heading(line.trim().as_bytes()).is_some() {
                         self.headings.push((level as u8, moved));
                     }
                 }

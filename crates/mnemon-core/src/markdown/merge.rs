@@ -77,8 +77,8 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Merged {
     }
     let bare = out.text.trim_end_matches(['\n', '\r']).len();
     let break_only = matches!(out.text.get(bare..), Some("\n" | "\r\n"));
-    // More than one line break is an empty line, and lines are not lost.
-    if !ends_with_break(&docs) && break_only {
+    // More than one line break, or nothing else, is an empty line, and lines are not lost.
+    if !ends_with_break(&docs) && break_only && bare > 0 {
         out.text.truncate(bare);
     }
     Merged {
@@ -280,25 +280,45 @@ fn hunks(base: &[&str], side: &[&str]) -> Vec<Hunk> {
     let [base, side] =
         [base, side].map(|lines| lines.iter().map(|line| bare(line)).collect::<Vec<&str>>());
     let ops = capture_diff_slices(Algorithm::Myers, &base, &side);
-    let changed = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
-    let hunks = changed.map(|op| {
-        let (old, new) = (op.old_range(), op.new_range());
-        Hunk {
-            old: (old.start, old.end),
-            new: (new.start, new.end),
+    let (mut old, mut new) = (0, 0);
+    let mut hunks = Vec::new();
+    for op in &ops {
+        // The library may give places that are off after it has joined changes; lengths hold.
+        let (old_end, new_end) = (old + op.old_range().len(), new + op.new_range().len());
+        if !matches!(op, DiffOp::Equal { .. }) {
+            hunks.push(Hunk {
+                old: (old, old_end),
+                new: (new, new_end),
+            });
+        } else if base.get(old..old_end) != side.get(new..new_end) {
+            return whole(&base, &side);
         }
-    });
+        (old, new) = (old_end, new_end);
+    }
+    if (old, new) != (base.len(), side.len()) {
+        return whole(&base, &side);
+    }
     // What follows each other without a line between is one change.
-    hunks.fold(Vec::new(), |mut joined: Vec<Hunk>, hunk| {
-        match joined.last_mut() {
-            Some(last) if last.old.1 == hunk.old.0 && last.new.1 == hunk.new.0 => {
-                last.old.1 = hunk.old.1;
-                last.new.1 = hunk.new.1;
+    hunks
+        .into_iter()
+        .fold(Vec::new(), |mut joined: Vec<Hunk>, hunk| {
+            match joined.last_mut() {
+                Some(last) if last.old.1 == hunk.old.0 && last.new.1 == hunk.new.0 => {
+                    last.old.1 = hunk.old.1;
+                    last.new.1 = hunk.new.1;
+                }
+                _ => joined.push(hunk),
             }
-            _ => joined.push(hunk),
-        }
-        joined
-    })
+            joined
+        })
+}
+
+/// One change of everything.
+fn whole(base: &[&str], side: &[&str]) -> Vec<Hunk> {
+    vec![Hunk {
+        old: (0, base.len()),
+        new: (0, side.len()),
+    }]
 }
 
 /// The changes of both sides; those that meet are one region.

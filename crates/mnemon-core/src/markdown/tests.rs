@@ -271,6 +271,15 @@ fn pieces() -> impl Strategy<Value = &'static str> {
         "\\## esc\n",
         "no end",
         "##\n",
+        "```\n",
+        "~~~~ x\n",
+        "  ```\n",
+        "    ---\n",
+        "- a\n\n      ---\n",
+        "```a`b\n",
+        "####### seven\n",
+        "<b>x</b>\n",
+        "#\ttab\n",
         "#no heading\n",
         "- ```\n  ## in item\n  ```\n",
         "\u{feff}",
@@ -378,6 +387,16 @@ proptest! {
     }
 
     #[test]
+    fn an_outline_has_the_headings_of_the_parser(text in markdown()) {
+        let (quick, full) = (Document::outline(text.as_str()), Document::parse(text.as_str()));
+        prop_assert_eq!(quick.sections(), full.sections());
+        prop_assert_eq!(quick.body(), full.body());
+        for entry in full.entries() {
+            prop_assert_eq!(quick.entry_text(&entry), full.entry_text(&entry));
+        }
+    }
+
+    #[test]
     fn an_edit_changes_nothing_else(text in markdown(), pick in any::<prop::sample::Index>()) {
         let doc = Document::parse(text.as_str());
         let items: Vec<Item> = doc.items(&(0..text.len())).filter(|item| item.mark.is_some()).cloned().collect();
@@ -480,4 +499,15 @@ fn a_section_that_one_side_took_away_and_the_other_changed_stays() {
         (merged.text.as_str(), merged.clashes.len()),
         ("## A\nx\n", 0)
     );
+}
+
+#[test]
+fn repeated_lines_do_not_confuse_a_merge() {
+    // The library's places of these changes are wrong; only their lengths are right.
+    let code = "```go\nx\n---\n```\n";
+    let ours = format!(
+        "> q\n> r\n{code}> q\n> r\n{code}{code}{code}{code}```\n| l |\n# T\n# T\n<div>\n## h\n</div>\n"
+    );
+    let merged = merge("text\r\n> q\n> r\n# T\n", &ours, "> q\n> r\n");
+    assert_eq!(merged.text, ours);
 }

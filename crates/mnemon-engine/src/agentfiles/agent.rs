@@ -162,7 +162,7 @@ impl AgentFiles {
         }
         let mut prompt = Prompt::default();
         let context = context.map(|read| read.text).unwrap_or_default();
-        let decisions = Document::parse(decisions.map(|read| read.text).unwrap_or_default());
+        let decisions = Document::outline(decisions.map(|read| read.text).unwrap_or_default());
         prompt.notice_clashes("context.md", &context);
         prompt.notice_clashes("decisions.md", decisions.as_str());
         let memory = prompt.memory(&context, &decisions);

@@ -279,7 +279,7 @@ impl AgentFiles {
         let context = self.text(&team.file("context")).await?;
         prompt.notice_clashes("team-memory/context.md", &context);
         tell(&mut prompt, "Team Context", None, &context);
-        let decisions = Document::parse(self.text(&team.file("decisions")).await?);
+        let decisions = Document::outline(self.text(&team.file("decisions")).await?);
         let recent = decisions.recent(limits::RECENT_TEAM_DECISIONS);
         let texts: Vec<&str> = recent
             .iter()
