@@ -6,6 +6,7 @@
     reason = "a benchmark's output is what it prints"
 )]
 
+mod agents;
 mod chat;
 mod context;
 mod facade;
@@ -77,6 +78,15 @@ enum What {
         #[arg(long, value_delimiter = ',', default_value = "1,100")]
         megabytes: Vec<usize>,
     },
+    /// Activation of agents beside reading their files, and indexing after one change.
+    Agents {
+        /// How many decisions one agent has, one column each.
+        #[arg(long, value_delimiter = ',', default_value = "100,1000,10000")]
+        sizes: Vec<usize>,
+        /// How many other agents there are.
+        #[arg(long, default_value_t = 100)]
+        agents: usize,
+    },
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -88,5 +98,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
         What::Facade { sizes } => facade::run(&sizes),
         What::Log { megabytes } => log::run(&megabytes),
+        What::Agents { sizes, agents } => agents::run(&sizes, agents),
     }
 }

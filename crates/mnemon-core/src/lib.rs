@@ -37,6 +37,7 @@ pub mod limits;
 pub mod llm;
 pub mod log;
 pub mod longterm;
+pub mod markdown;
 pub mod ram;
 pub mod rank;
 pub mod text;

@@ -71,6 +71,22 @@ pub const RATE_COUNTERS: usize = 10_000;
 pub const SESSION_RECORDS: usize = 1_000_000;
 /// How often a change is tried again when others change the same record at the same time.
 pub const CHANGE_TRIES: usize = 16;
+/// A Markdown file of an agent or a team, in bytes; a larger one is neither read nor written.
+pub const AGENT_FILE_BYTES: usize = 8 * 1024 * 1024;
+/// Lines of one section that a merge compares; of longer ones both versions are kept.
+pub const MERGE_LINES: usize = 5000;
+/// The name of an agent or a team, in characters: it becomes a folder.
+pub const AGENT_NAME_CHARS: usize = 64;
+/// How often a file is read again and changed anew because somebody else wrote it meanwhile.
+pub const FILE_TRIES: usize = 1000;
+/// Agents, or teams, in one listing.
+pub const AGENTS: usize = 1000;
+/// Decisions that an agent is told when it is activated.
+pub const RECENT_DECISIONS: usize = 10;
+/// Decisions of its team that a member is told.
+pub const RECENT_TEAM_DECISIONS: usize = 5;
+/// A title, a task, a blocker or another text on one line of an agent's file, in characters.
+pub const AGENT_LINE_CHARS: usize = 1000;
 /// Speakers that a question may name.
 pub const SPEAKERS: usize = 1000;
 /// A query, in bytes of UTF-8.

@@ -46,6 +46,15 @@ pub enum Error {
         #[source]
         what: Invalid,
     },
+    /// What was asked for in a file or folder is not there.
+    #[error("{0}")]
+    NotThere(String),
+    #[error("{path}: {what}")]
+    BadFile { path: String, what: String },
+    #[error(
+        "{path} is written by so many others at once that no change got through; nothing was changed"
+    )]
+    Crowded { path: String },
     #[error("there is no record {0}")]
     NoRecord(Id),
     #[error("there is no commit {0} to undo; it was purged, has expired, or never was")]
@@ -80,6 +89,9 @@ impl Error {
             Self::SessionExists(_) => ErrorKind::Conflict,
             Self::NoSessionFile { .. } => ErrorKind::Foreign,
             Self::BadState { .. } => ErrorKind::Invalid,
+            Self::BadFile { .. } => ErrorKind::Corrupt,
+            Self::Crowded { .. } => ErrorKind::Busy,
+            Self::NotThere(_) => ErrorKind::NotFound,
             Self::NoRecord(_) | Self::NoCommit(_) | Self::Lost { .. } => ErrorKind::NotFound,
         }
     }

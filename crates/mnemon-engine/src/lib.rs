@@ -21,8 +21,10 @@
 //! # }).unwrap();
 //! ```
 
+pub mod agentfiles;
 mod context;
 mod documents;
+
 mod draft;
 mod embedding;
 mod error;

@@ -159,7 +159,7 @@ impl Room {
 /// About how many tokens a text has: four letters of ASCII make one, every other character is
 /// counted as one. Good enough for a cap; what must not exceed a budget is counted exactly where
 /// a prompt is put together.
-fn estimate(text: &str) -> u64 {
+pub(crate) fn estimate(text: &str) -> u64 {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let others = text.chars().filter(|c| !c.is_ascii()).count();
     (ascii.div_ceil(4) + others) as u64

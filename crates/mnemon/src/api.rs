@@ -3,6 +3,7 @@
 //! adds a field of its own.
 
 pub mod add;
+pub mod agent;
 pub mod chat;
 pub mod chat_append;
 pub mod chat_compress;
@@ -32,6 +33,7 @@ pub mod session_restore;
 pub mod session_save;
 pub mod session_snapshot;
 pub mod stats;
+pub mod team;
 pub mod undo;
 pub mod update;
 pub mod upkeep;

@@ -1,6 +1,7 @@
 //! The command line: arguments become requests, responses become text, tables or JSON.
 
 mod add;
+mod agent;
 mod chat;
 mod completions;
 mod config;
@@ -31,6 +32,7 @@ mod report;
 mod search;
 mod session;
 mod stats;
+mod team;
 mod text;
 mod undo;
 mod upkeep;
@@ -101,6 +103,8 @@ enum Command {
     Write(write::Args),
     Chat(chat::Args),
     Session(session::Args),
+    Agent(agent::Args),
+    Team(team::Args),
     Policy(policy::Args),
     Ingest(ingest::Args),
     Upkeep(upkeep::Args),
@@ -206,6 +210,8 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Write(args) => write::run(args, door).await,
         Command::Chat(args) => chat::run(args, door).await,
         Command::Session(args) => session::run(args, door).await,
+        Command::Agent(args) => agent::run(args, door).await,
+        Command::Team(args) => team::run(args, door).await,
         Command::Policy(args) => policy::run(args, door),
         Command::Ingest(args) => ingest::run(args, door).await,
         Command::Upkeep(args) => upkeep::run(args, door).await,

@@ -53,6 +53,7 @@ const LONG_MAX: Key = key(
     "namespaces.long-term.max_entries",
     env_vars::MNEMON_LONG_TERM_MAX_ENTRIES,
 );
+const AGENTS: Key = key("agents", env_vars::MNEMON_AGENTS);
 const HISTORY_DAYS: Key = key("history_days", env_vars::MNEMON_HISTORY_DAYS);
 
 /// Every key that a file may have.
@@ -67,6 +68,7 @@ const KEYS: &[&Key] = &[
     &LONG_TTL,
     &LONG_MAX,
     &HISTORY_DAYS,
+    &AGENTS,
 ];
 
 /// What was said on the command line.
@@ -116,6 +118,8 @@ pub struct Config {
     pub long_term: Keeping,
     /// After how many days upkeep drops old versions; `None` keeps them until they are purged.
     pub history_days: Sourced<Option<i64>>,
+    /// The folder of agents' and teams' Markdown.
+    pub agents: Sourced<PathBuf>,
     /// What each flow and each agent reads and writes; only from the file.
     pub policies: FlowPolicies,
     /// The file that was read.
@@ -154,6 +158,7 @@ impl Config {
                 ..retention
             },
             history_days: Sourced::default(None),
+            agents: Sourced::default(PathBuf::from(".microai")),
             policies: FlowPolicies::default(),
             file: None,
             notices: Vec::new(),
@@ -180,6 +185,7 @@ impl Config {
             short_term: layers.keeping(&SHORT_TTL, &SHORT_MAX, &plain.short_term)?,
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
             history_days: layers.read(&HISTORY_DAYS, || Ok(None), parse_days)?,
+            agents: layers.agents()?,
             policies: policies.unwrap_or_default(),
             notices: env.notices(),
             file: layers.file.map(|file| file.path),
@@ -220,6 +226,7 @@ impl Config {
             row(&LONG_TTL, &self.long_term.ttl_days),
             row(&LONG_MAX, &self.long_term.max_entries),
             row(&HISTORY_DAYS, &self.history_days),
+            row(&AGENTS, &self.agents),
         ];
         let policies = self.policies.rows().into_iter().map(|row| Row {
             key: format!("{}.{}", row.whom, row.key),
@@ -295,6 +302,18 @@ impl Layers<'_> {
             *folder = self.env.settle_path(folder, base);
         }
         Ok(embedder)
+    }
+
+    /// A folder is found like a store: beside the file that names it.
+    fn agents(&self) -> Result<Sourced<PathBuf>, ConfigError> {
+        let default = || Ok(PathBuf::from(".microai"));
+        let mut agents = self.read(&AGENTS, default, |text| Ok(PathBuf::from(text)))?;
+        let base = match &agents.origin {
+            Origin::File { path, .. } => path.parent(),
+            Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
+        };
+        agents.value = self.env.settle_path(&agents.value, base);
+        Ok(agents)
     }
 
     fn keeping(&self, ttl: &Key, max: &Key, plain: &Keeping) -> Result<Keeping, ConfigError> {

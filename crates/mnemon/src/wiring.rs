@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::{Ctx, Ids, StoreError, Time};
+use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::session::JsonSessions;
 use mnemon_engine::{Memory, Retention};
 
@@ -91,6 +92,20 @@ pub async fn pull_minilm(to: &Path, from: Option<&str>) -> Result<(), EmbedError
         Some(folder) => embed::PullSource::Folder(folder.into()),
     };
     embed::pull(to, embed::MINILM_FILES, &from).await
+}
+
+/// Agents and teams whose memory is the Markdown in this folder.
+pub fn agents(folder: &Path) -> Result<AgentFiles, Error> {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let Some(name) = name else {
+        let what = format!("{} is not a folder with a name", folder.display());
+        return Err(mnemon_core::Invalid::new("agents", what).into());
+    };
+    let above = folder
+        .parent()
+        .filter(|above| !above.as_os_str().is_empty());
+    let disk = mnemon_adapters::Disk::new(above.unwrap_or(Path::new(".")));
+    Ok(AgentFiles::new(Arc::new(disk), name)?)
 }
 
 /// The circumstances of a call that is made now.

@@ -8,6 +8,7 @@
     reason = "test code: a failure should panic"
 )]
 
+mod agentfiles;
 mod bad_vectors;
 mod context;
 mod documents;

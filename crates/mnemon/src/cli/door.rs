@@ -30,6 +30,22 @@ impl Door {
         Ok(wired.memory)
     }
 
+    /// Opens the store, with what agents and teams have written into their files since the last
+    /// time. A file that cannot be read is said on stderr and holds nobody up.
+    pub(super) async fn memory_with_files(&self) -> Result<Memory, Error> {
+        let memory = self.memory()?;
+        let folder = &self.config.agents.value;
+        if folder.is_dir() {
+            match wiring::agents(folder)?.index(&self.ctx()?, &memory).await {
+                Ok(done) => done.notices.iter().for_each(|notice| self.out.note(notice)),
+                Err(error) => self
+                    .out
+                    .note(&format!("{} is not indexed: {error}", folder.display())),
+            }
+        }
+        Ok(memory)
+    }
+
     /// A call that is made now.
     pub(super) fn ctx(&self) -> Result<Ctx, Error> {
         wiring::stamp(&self.config)

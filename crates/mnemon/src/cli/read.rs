@@ -76,7 +76,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         task_type: args.task_type,
         extra,
     };
-    let response = api::read::run(&door.memory()?, &door.ctx()?, request).await?;
+    let response = api::read::run(&door.memory_with_files().await?, &door.ctx()?, request).await?;
     if door.out.json {
         return door.out.json(&response);
     }

@@ -63,7 +63,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         recipe: args.recipe,
         limit: args.limit,
     };
-    let found = api::search::run(&door.memory()?, &ctx, request).await?;
+    let found = api::search::run(&door.memory_with_files().await?, &ctx, request).await?;
     if door.out.json {
         return door.out.json(&found);
     }

@@ -8,6 +8,7 @@
     reason = "a test that cannot go on says where; clippy sees only #[test] functions as tests"
 )]
 
+mod agents;
 mod architecture;
 mod bad_input;
 mod bad_stores;

@@ -1,0 +1,145 @@
+//! Agents and teams whose memory is Markdown that people read, edit and keep in git.
+//!
+//! The files are the truth. Every write replaces a file only if it is still what was read; if
+//! somebody was faster, the change is made again on what is there now, so that nobody's line is
+//! lost. Where several files change together, a journal says what was meant: whoever comes next
+//! finishes what was cut off.
+
+mod agent;
+mod compliance;
+mod context;
+mod ending;
+mod indexing;
+mod journal;
+mod knowledge;
+mod lint;
+mod names;
+mod team;
+mod writing;
+
+use std::sync::Arc;
+
+use mnemon_core::files::{File, Files, FilesError, Stamp};
+use mnemon_core::limits;
+use mnemon_core::markdown::Document;
+
+pub use agent::{Activation, AgentInfo, Part};
+pub use compliance::Requirement;
+pub use context::{ContextChange, KeyFile, SectionText, StateRow};
+pub use ending::{Archived, Ended, SessionEnd, Sizes};
+pub use indexing::Indexed;
+pub use lint::Warning;
+pub use team::{Blocker, BlockerInfo, Handoff, HandoffInfo, Member, Team, TeamInfo, TeamStatus};
+pub use writing::{Code, Decision, FileChange, Issue, Learning, SessionLog};
+
+use crate::Error;
+
+/// Where the files are when nobody says.
+pub const ROOT: &str = ".microai";
+
+/// Agents and teams below one folder.
+#[derive(Clone)]
+pub struct AgentFiles {
+    files: Arc<dyn Files>,
+    root: String,
+    sizes: Sizes,
+}
+
+/// A file that was read, and the stamp to write it back with.
+struct Read {
+    text: String,
+    stamp: Option<Stamp>,
+}
+
+impl AgentFiles {
+    /// Agents and teams below the folder `root` of these files.
+    pub fn new(files: Arc<dyn Files>, root: &str) -> Result<Self, Error> {
+        mnemon_core::files::check_path(root)?;
+        Ok(Self {
+            files,
+            root: root.to_owned(),
+            sizes: Sizes::default(),
+        })
+    }
+
+    /// How long files may get before the oldest entries move to the archive.
+    #[must_use]
+    pub fn sizes(mut self, sizes: Sizes) -> Self {
+        self.sizes = sizes;
+        self
+    }
+
+    /// The file's text; `None` when there is no such file.
+    async fn read(&self, path: &str) -> Result<Option<Read>, Error> {
+        let Some(File { bytes, stamp }) = self.files.read(path).await? else {
+            return Ok(None);
+        };
+        check_size(path, bytes.len())?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            Error::BadFile {
+                path: path.to_owned(),
+                what: format!("is not UTF-8 text (byte {at}); save it as UTF-8 and try again"),
+            }
+        })?;
+        let stamp = Some(stamp);
+        Ok(Some(Read { text, stamp }))
+    }
+
+    /// Changes one file; made again on the newest content whenever somebody else was faster. An
+    /// edit that changes nothing writes nothing. A file that is not there begins as `template`.
+    async fn change<T>(
+        &self,
+        path: &str,
+        template: &str,
+        mut edit: impl FnMut(&mut Document) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        for _ in 0..limits::FILE_TRIES {
+            let read = self.read(path).await?;
+            let (text, stamp) = match read {
+                Some(read) => (read.text, read.stamp),
+                None => (template.to_owned(), None),
+            };
+            let mut document = Document::parse(text.as_str());
+            let done = edit(&mut document)?;
+            if stamp.is_some() && document.as_str() == text {
+                return Ok(done);
+            }
+            match self.write(path, document.as_str(), stamp.as_ref()).await {
+                Err(Error::Files(FilesError::Conflict { .. })) => {}
+                other => return other.map(|_| done),
+            }
+        }
+        let path = path.to_owned();
+        Err(Error::Crowded { path })
+    }
+
+    async fn write(&self, path: &str, text: &str, stamp: Option<&Stamp>) -> Result<Stamp, Error> {
+        check_size(path, text.len())?;
+        Ok(self.files.write(path, text.as_bytes(), stamp).await?)
+    }
+
+    fn agents(&self) -> String {
+        format!("{}/agents", self.root)
+    }
+
+    fn agent(&self, name: &str) -> Result<String, Error> {
+        names::check(names::Sort::Agent, name)?;
+        Ok(format!("{}/{name}", self.agents()))
+    }
+
+    fn memory_of(&self, name: &str) -> Result<String, Error> {
+        Ok(format!("{}/memory", self.agent(name)?))
+    }
+}
+
+fn check_size(path: &str, bytes: usize) -> Result<(), Error> {
+    if bytes <= limits::AGENT_FILE_BYTES {
+        return Ok(());
+    }
+    Err(Error::Files(FilesError::TooLarge {
+        path: path.to_owned(),
+        bytes: bytes as u64,
+        most: limits::AGENT_FILE_BYTES as u64,
+    }))
+}

@@ -1,0 +1,327 @@
+//! Changes of a context that touch the lines they mean and no others.
+
+use mnemon_core::markdown::{Day, Document, Item, Section};
+use mnemon_core::{Invalid, limits};
+use serde::Deserialize;
+
+use super::names::check_line;
+use super::writing::{check_one, numbered};
+
+/// What changes in a context; what is left out stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ContextChange {
+    /// Tasks to tick: their words, or a part that only one of them has.
+    pub done: Vec<String>,
+    /// Tasks whose tick is taken away.
+    pub reopened: Vec<String>,
+    /// New tasks.
+    pub tasks: Vec<String>,
+    /// New blockers.
+    pub blockers: Vec<String>,
+    /// Blockers that are gone.
+    pub resolved: Vec<String>,
+    /// Rows of the table of the project's state.
+    pub state: Vec<StateRow>,
+    /// Rows of the table of files.
+    pub files: Vec<KeyFile>,
+    /// What the next session should do, instead of what is there.
+    pub next: Option<Vec<String>>,
+    /// New notes.
+    pub notes: Vec<String>,
+    /// Whole sections.
+    pub sections: Vec<SectionText>,
+}
+
+/// A row of the table of the project's state.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateRow {
+    pub aspect: String,
+    pub status: String,
+    #[serde(default)]
+    pub notes: Option<String>,
+}
+
+/// A row of the table of files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyFile {
+    pub file: String,
+    pub state: String,
+    #[serde(default)]
+    pub notes: Option<String>,
+}
+
+/// The whole text of a section.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SectionText {
+    pub section: String,
+    pub text: String,
+}
+
+const FOCUS: &str = "Active Focus | Đang tập trung";
+const STATE: &str = "Project State | Trạng thái dự án";
+const FILES: &str = "Key Files | File quan trọng";
+const BLOCKERS: &str = "Blockers | Điểm nghẽn";
+const NEXT: &str = "Next Session Should | Phiên tiếp theo nên";
+const NOTES: &str = "Notes | Ghi chú";
+
+/// A context in which nothing is said yet.
+pub(super) fn template(title: &str, today: Day) -> String {
+    let mut text = format!("# {title}\n\n> Last updated: {today}\n");
+    let state = "| Aspect | Status | Notes |\n|--------|--------|-------|\n";
+    let files = "| File | State | Notes |\n|------|-------|-------|\n";
+    for (heading, body) in [
+        (FOCUS, ""),
+        (STATE, state),
+        (FILES, files),
+        (BLOCKERS, ""),
+        (NEXT, ""),
+        (NOTES, ""),
+    ] {
+        let gap = if body.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("\n---\n\n## {heading}\n{gap}{body}"));
+    }
+    text
+}
+
+/// The first name of a heading.
+fn short(title: &str) -> &str {
+    title.split('|').next().unwrap_or(title).trim()
+}
+
+/// The section, which is made if it is not there.
+fn section(document: &mut Document, title: &str) -> Result<Section, Invalid> {
+    if document.section(short(title)).is_none() {
+        document.append(&format!("---\n\n## {title}\n"));
+    }
+    let found = document.section(short(title)).cloned();
+    found.ok_or_else(|| {
+        let what = "the file leaves a code fence or an HTML comment open, so that nothing can be added; close it";
+        Invalid::new(short(title), what)
+    })
+}
+
+impl ContextChange {
+    /// Whether nothing is to be changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Makes the changes and says so in `Last updated`.
+    pub(super) fn apply(&self, document: &mut Document, today: Day) -> Result<(), Invalid> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.check()?;
+        for section_text in &self.sections {
+            set_section(document, section_text)?;
+        }
+        for (words, checked) in self.done.iter().map(|task| (task, true)) {
+            tick(document, words, checked)?;
+        }
+        for words in &self.reopened {
+            tick(document, words, false)?;
+        }
+        add(document, FOCUS, "- [ ] ", &self.tasks)?;
+        for words in &self.resolved {
+            let blockers = section(document, BLOCKERS)?;
+            let item = find(document, &blockers, "resolved", words)?;
+            document.remove_item(&item);
+        }
+        add(document, BLOCKERS, "- [ ] ", &self.blockers)?;
+        for row in &self.state {
+            let cells = [Some(row.status.as_str()), row.notes.as_deref()];
+            set_row(
+                document,
+                STATE,
+                "| Aspect | Status | Notes |\n|--------|--------|-------|",
+                &row.aspect,
+                &cells,
+            )?;
+        }
+        for row in &self.files {
+            let cells = [Some(row.state.as_str()), row.notes.as_deref()];
+            let file = format!("`{}`", row.file.trim().trim_matches('`'));
+            set_row(
+                document,
+                FILES,
+                "| File | State | Notes |\n|------|-------|-------|",
+                &file,
+                &cells,
+            )?;
+        }
+        if let Some(steps) = &self.next {
+            let next = section(document, NEXT)?;
+            document.set_body(&next, numbered(steps, "")?.trim_end());
+        }
+        add(document, NOTES, "- ", &self.notes)?;
+        stamp(document, today);
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        let lists = [
+            ("done", &self.done),
+            ("reopened", &self.reopened),
+            ("tasks", &self.tasks),
+            ("blockers", &self.blockers),
+            ("resolved", &self.resolved),
+            ("notes", &self.notes),
+        ];
+        for (field, texts) in lists {
+            texts.iter().try_for_each(|text| check_line(field, text))?;
+        }
+        for row in &self.state {
+            check_row("state", [&row.aspect, &row.status], row.notes.as_ref())?;
+        }
+        for row in &self.files {
+            check_row("files", [&row.file, &row.state], row.notes.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+fn check_row(field: &str, cells: [&String; 2], notes: Option<&String>) -> Result<(), Invalid> {
+    cells
+        .into_iter()
+        .try_for_each(|cell| check_line(field, cell))?;
+    let notes = notes.filter(|notes| !notes.is_empty());
+    notes.map_or(Ok(()), |notes| check_line(field, notes))
+}
+
+/// Says when the file was changed last, below the title if it said nothing of the sort.
+pub(super) fn stamp(document: &mut Document, today: Day) {
+    if document.set_line("Last updated", &today.to_string()) {
+        return;
+    }
+    let first = document
+        .sections()
+        .first()
+        .filter(|section| section.level == 1);
+    match first.map(|section| section.body.start) {
+        Some(at)
+            if document
+                .as_str()
+                .get(..at)
+                .is_some_and(|before| before.ends_with('\n')) =>
+        {
+            document.replace(at..at, &format!("\n> Last updated: {today}\n"));
+        }
+        Some(_) => document.append(&format!("> Last updated: {today}\n")),
+        None => {
+            let at = document.as_str().len() - document.body().len();
+            document.replace(at..at, &format!("> Last updated: {today}\n\n"));
+        }
+    }
+}
+
+fn add(document: &mut Document, title: &str, mark: &str, lines: &[String]) -> Result<(), Invalid> {
+    for line in lines {
+        let section = section(document, title)?;
+        document.add_item(&section, &format!("{mark}{}", line.trim()));
+    }
+    Ok(())
+}
+
+fn tick(document: &mut Document, words: &str, checked: bool) -> Result<(), Invalid> {
+    let focus = section(document, FOCUS)?;
+    let item = find(
+        document,
+        &focus,
+        if checked { "done" } else { "reopened" },
+        words,
+    )?;
+    if item.mark.is_none() {
+        let what = format!(
+            "`{}` has no box to tick; write it as `- [ ] …`",
+            words.escape_debug()
+        );
+        return Err(Invalid::new("done", what));
+    }
+    document.tick(&item, checked);
+    Ok(())
+}
+
+/// The item with these words, or the only one that has them somewhere.
+fn find(document: &Document, section: &Section, field: &str, words: &str) -> Result<Item, Invalid> {
+    let wanted = words.trim().to_lowercase();
+    let content = document.content(section);
+    let items: Vec<&Item> = document.items(&content).collect();
+    let text = |item: &Item| document.item_text(item).to_lowercase();
+    if let Some(exact) = items.iter().find(|item| text(item) == wanted) {
+        return Ok((*exact).clone());
+    }
+    let near: Vec<&&Item> = items
+        .iter()
+        .filter(|item| text(item).contains(&wanted))
+        .collect();
+    let shown = |items: &[&&Item]| -> String {
+        let texts: Vec<&str> = items
+            .iter()
+            .take(5)
+            .map(|item| document.item_text(item))
+            .collect();
+        texts.join("; ")
+    };
+    let words = words.escape_debug();
+    match near.as_slice() {
+        [one] => Ok((**one).clone()),
+        [] if items.is_empty() => Err(Invalid::new(
+            field,
+            format!(
+                "nothing is called `{words}`: `{}` is empty",
+                short(&section.title)
+            ),
+        )),
+        [] => {
+            let all: Vec<&&Item> = items.iter().collect();
+            Err(Invalid::new(
+                field,
+                format!(
+                    "nothing in `{}` is called `{words}`; there is: {}",
+                    short(&section.title),
+                    shown(&all)
+                ),
+            ))
+        }
+        many => Err(Invalid::new(
+            field,
+            format!("`{words}` may mean several; say more: {}", shown(many)),
+        )),
+    }
+}
+
+fn set_row(
+    document: &mut Document,
+    title: &str,
+    head: &str,
+    key: &str,
+    cells: &[Option<&str>],
+) -> Result<(), Invalid> {
+    let place = section(document, title)?;
+    if document.tables(&place.own).is_empty() {
+        document.add_item(&place, head);
+    }
+    let place = section(document, title)?;
+    let Some(table) = document.tables(&place.own).into_iter().next() else {
+        let what = "the table in this section cannot be read; look at the file";
+        return Err(Invalid::new(short(title), what));
+    };
+    document.set_row(&table, key, cells);
+    Ok(())
+}
+
+fn set_section(document: &mut Document, new: &SectionText) -> Result<(), Invalid> {
+    check_line("section", &new.section)?;
+    let place = section(document, &new.section)?;
+    if new.text.len() > limits::AGENT_FILE_BYTES {
+        return Err(Invalid::new("text", "is larger than a file may be"));
+    }
+    check_one("text", &new.text, 0)?;
+    document.set_body(&place, &new.text);
+    Ok(())
+}

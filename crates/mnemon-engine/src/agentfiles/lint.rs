@@ -1,0 +1,273 @@
+//! The document's best practices, as warnings.
+
+use mnemon_core::Ctx;
+use mnemon_core::markdown::{Day, Document, Entry};
+use serde::Serialize;
+
+use super::AgentFiles;
+use crate::Error;
+
+/// Something in a file that will help nobody later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    pub file: String,
+    /// Counted from 1.
+    pub line: usize,
+    /// A word for the rule.
+    pub rule: &'static str,
+    pub what: String,
+}
+
+/// Words that say nothing about a task.
+const VAGUE: &[&str] = &[
+    "stuff",
+    "things",
+    "thing",
+    "something",
+    "maybe",
+    "someday",
+    "misc",
+    "whatever",
+    "etc",
+    "various",
+];
+
+/// Words of choices that affect nobody later.
+const TRIVIAL: &[&str] = &[
+    "tabs",
+    "spaces",
+    "indentation",
+    "whitespace",
+    "formatting",
+    "typo",
+    "typos",
+    "semicolons",
+    "newline",
+    "rename variable",
+    "line length",
+];
+
+impl AgentFiles {
+    /// What the document's best practices say against an agent's files.
+    pub async fn lint(&self, ctx: &Ctx, name: &str) -> Result<Vec<Warning>, Error> {
+        let memory = self.memory_of(name)?;
+        self.check_folder(&memory).await?;
+        self.known(name).await?;
+        let today = Day::of(ctx.now);
+        let listed = self.files.list(&memory).await?;
+        let mut found = Vec::new();
+        for file in listed.iter().filter(|file| file.path.ends_with(".md")) {
+            let Some(read) = self.read(&file.path).await? else {
+                continue;
+            };
+            let document = Document::parse(read.text);
+            let breaks = document.as_str().match_indices('\n').map(|(at, _)| at);
+            let mut linter = Linter {
+                breaks: breaks.collect(),
+                document: &document,
+                today,
+                found: Vec::new(),
+                file: file.path.clone(),
+            };
+            match file.path.strip_prefix(&memory).unwrap_or_default() {
+                "/context.md" => linter.context(self.sizes.context_lines),
+                "/decisions.md" => linter.decisions(self.sizes.decisions),
+                "/learnings.md" => linter.learnings(self.sizes.learnings),
+                path if path.starts_with("/sessions/") => linter.session(self.sizes.session_lines),
+                _ => {}
+            }
+            linter.clashes();
+            linter.found.sort_by_key(|warning| warning.line);
+            found.append(&mut linter.found);
+        }
+        Ok(found)
+    }
+}
+
+struct Linter<'a> {
+    document: &'a Document,
+    file: String,
+    today: Day,
+    /// Where its lines end.
+    breaks: Vec<usize>,
+    found: Vec<Warning>,
+}
+
+impl Linter<'_> {
+    fn warn(&mut self, at: usize, rule: &'static str, what: impl Into<String>) {
+        self.found.push(Warning {
+            file: self.file.clone(),
+            line: self.breaks.partition_point(|place| *place < at) + 1,
+            rule,
+            what: what.into(),
+        });
+    }
+
+    fn clashes(&mut self) {
+        let text = self.document.as_str();
+        if let Some((at, _)) = text.match_indices("<<<<<<< in the file").next() {
+            self.warn(
+                at,
+                "clash",
+                "two versions of the same lines stand here; keep one of them",
+            );
+        }
+    }
+
+    fn context(&mut self, most: usize) {
+        let lines = self.document.as_str().lines().count();
+        if lines > most {
+            self.warn(0, "long", format!("has {lines} lines, at most {most} are useful; `mnemon agent archive` moves done tasks away"));
+        }
+        if !self.document.as_str().contains("Last updated") {
+            self.warn(
+                0,
+                "undated",
+                "does not say when it was updated last: `> Last updated: 2025-12-31`",
+            );
+        }
+        if self.document.section("Next Session Should").is_none() {
+            self.warn(0, "next", "does not say what the next session should do");
+        }
+        let whole = 0..self.document.as_str().len();
+        let items: Vec<(usize, String)> = self
+            .document
+            .items(&whole)
+            .map(|item| (item.span.start, self.document.item_text(item).to_owned()))
+            .collect();
+        for (at, text) in items {
+            if let Some(word) = has_word(&text, VAGUE) {
+                self.warn(
+                    at,
+                    "vague",
+                    format!("`{word}` says nothing to whoever reads it next: name the task"),
+                );
+            }
+        }
+        let titles: Vec<(usize, String)> = self
+            .document
+            .sections()
+            .iter()
+            .map(|section| (section.span.start, section.title.clone()))
+            .collect();
+        for (at, title) in titles {
+            if has_word(&title, VAGUE).is_some() {
+                self.warn(
+                    at,
+                    "vague",
+                    format!("`{title}` does not say what stands below it"),
+                );
+            }
+        }
+    }
+
+    /// The entries, with what is wrong with all kinds of them said already.
+    fn log(&mut self, most: usize) -> Vec<Entry> {
+        let entries = self.document.entries();
+        if entries.len() > most {
+            self.warn(0, "long", format!("has {} entries, at most {most} are useful; `mnemon agent archive` moves the oldest away", entries.len()));
+        }
+        for entry in &entries {
+            match entry.day {
+                None => self.warn(
+                    entry.span.start,
+                    "undated",
+                    format!(
+                        "`{}` has no date: `## 2025-12-31: {}`",
+                        entry.title, entry.title
+                    ),
+                ),
+                Some(day) if day > self.today => self.warn(
+                    entry.span.start,
+                    "future",
+                    format!("`{}` is of {day}, which is to come", entry.title),
+                ),
+                Some(_) => {}
+            }
+        }
+        entries
+    }
+
+    fn decisions(&mut self, most: usize) {
+        for entry in self.log(most) {
+            let text = self.document.slice(&entry.body);
+            let has = |name: &str| {
+                self.document
+                    .field(&entry.body, name)
+                    .is_some_and(|field| !field.text.is_empty())
+            };
+            let plain = |name: &str| text.lines().any(|line| line.starts_with(name));
+            let (why, context) = (
+                has("Reason") || has("Reasoning"),
+                has("Context") || plain("Context:"),
+            );
+            if let Some(word) = has_word(&entry.title, TRIVIAL) {
+                self.warn(
+                    entry.span.start,
+                    "trivial",
+                    format!(
+                        "`{word}` is a matter for a formatter; log decisions that affect later work"
+                    ),
+                );
+            } else if !context {
+                self.warn(
+                    entry.span.start,
+                    "context",
+                    format!(
+                        "`{}` does not say in which situation it was decided (**Context**)",
+                        entry.title
+                    ),
+                );
+            } else if !why {
+                self.warn(
+                    entry.span.start,
+                    "reason",
+                    format!("`{}` does not say why (**Reason**)", entry.title),
+                );
+            }
+        }
+    }
+
+    fn learnings(&mut self, most: usize) {
+        for entry in self.log(most) {
+            let text = self.document.slice(&entry.body);
+            if !text.contains("```") && !text.contains("~~~") {
+                self.warn(
+                    entry.span.start,
+                    "code",
+                    format!(
+                        "`{}` has no code: an example says more than a description",
+                        entry.title
+                    ),
+                );
+            }
+        }
+    }
+
+    fn session(&mut self, most: usize) {
+        let lines = self.document.as_str().lines().count();
+        if lines > most {
+            self.warn(
+                0,
+                "long",
+                format!("has {lines} lines, at most {most} are useful: shorten it"),
+            );
+        }
+    }
+}
+
+/// The first of the words that stands in the text by itself.
+fn has_word<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
+    let lower = text.to_lowercase();
+    words.iter().copied().find(|word| {
+        lower.match_indices(word).any(|(at, _)| {
+            let before = lower
+                .get(..at)
+                .and_then(|before| before.chars().next_back());
+            let after = lower
+                .get(at + word.len()..)
+                .and_then(|after| after.chars().next());
+            !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
+        })
+    })
+}

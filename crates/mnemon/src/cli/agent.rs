@@ -1,0 +1,279 @@
+//! `mnemon agent`
+
+mod context;
+mod entries;
+
+use std::path::{Path, PathBuf};
+
+use mnemon_core::Invalid;
+use mnemon_engine::agentfiles::{Activation, AgentFiles};
+use serde::de::DeserializeOwned;
+
+use super::door::Door;
+use super::{input, text};
+use crate::{Error, api, wiring};
+
+/// Agents whose memory is Markdown in the repository
+///
+/// An agent's context, decisions, learnings and sessions are files that people read, edit and keep
+/// in git, below .microai/agents/AGENT/memory. A change touches the lines it means; what somebody
+/// else wrote at the same time is never lost. Decisions, learnings and sessions are found by
+/// `mnemon search`, too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon agent new coder --description \"Writes the code\"\n  \
+    mnemon agent activate coder --task \"fix the race\"\n  \
+    mnemon agent context coder --done \"race\" --blocker \"no access\"\n  \
+    mnemon agent decide coder \"Use Redis\" --decision \"Sessions in Redis\" --reason \"it is there\"\n  \
+    mnemon agent end coder --data @session.json")]
+pub(super) struct Args {
+    #[command(flatten)]
+    root: Root,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Root {
+    /// The folder of agents and teams [env: MNEMON_AGENTS]
+    #[arg(long, value_name = "PATH", global = true)]
+    root: Option<PathBuf>,
+}
+
+impl Root {
+    pub(super) fn open(&self, door: &Door) -> Result<AgentFiles, Error> {
+        let folder = self.root.as_deref();
+        wiring::agents(folder.unwrap_or(&door.config.agents.value))
+    }
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// The agents there are
+    List,
+    /// Make an agent: its definition and an empty memory
+    New {
+        #[arg(value_name = "AGENT")]
+        agent: String,
+        /// What it is for
+        #[arg(long, value_name = "TEXT")]
+        description: String,
+    },
+    /// Print exactly what the agent is told before it begins
+    ///
+    /// The whole context, the ten most recent decisions by date, the knowledge that its task asks
+    /// for, and its own prompt. How many tokens that is stands on stderr.
+    Activate {
+        #[arg(value_name = "AGENT")]
+        agent: String,
+        /// What it is to do: chooses the knowledge
+        #[arg(long, value_name = "TEXT")]
+        task: Option<String>,
+    },
+    Context(Box<context::Args>),
+    Decide(Box<entries::DecideArgs>),
+    Learn(entries::LearnArgs),
+    /// End a session: context, decisions, learnings and archive, all or none
+    ///
+    /// The data is a JSON object:
+    ///   context    done, reopened, tasks, blockers, resolved, notes: lists of texts;
+    ///              state: [{aspect, status, notes}], files: [{file, state, notes}],
+    ///              next: list of steps, sections: [{section, text}]
+    ///   decisions  [{title, date, context, decision, reasons, alternatives, impact, reversible}]
+    ///   learnings  [{title, date, pattern, code: {language, text}, why}]
+    ///   archive    {summary, tasks, changes: [{file, change}],
+    ///              issues: [{title, problem, solution}], follow_up}
+    #[command(verbatim_doc_comment)]
+    End {
+        #[arg(value_name = "AGENT")]
+        agent: String,
+        /// What the session leaves behind; - reads it from stdin, @PATH from a file
+        #[arg(long, value_name = "JSON|-|@PATH")]
+        data: String,
+    },
+    /// Warn of entries that will help nobody later
+    Lint {
+        #[arg(value_name = "AGENT")]
+        agent: String,
+    },
+    /// Move what is too long to memory/archive
+    Archive {
+        #[arg(value_name = "AGENT")]
+        agent: String,
+    },
+    /// Try every requirement of the format on the agents of a folder; nothing is written
+    Compliance {
+        /// The folder, for example .microai
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+    },
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let agents = args.root.open(door)?;
+    match args.what {
+        What::List => list(&agents, door).await,
+        What::New { agent, description } => {
+            let request = api::agent::new::Request { agent, description };
+            let made = api::agent::new::run(&agents, &door.ctx()?, request).await?;
+            if door.out.json {
+                return door.out.json(&made);
+            }
+            made.files
+                .iter()
+                .try_for_each(|file| door.out.line(format!("made {file}")))
+        }
+        What::Activate { agent, task } => {
+            let request = api::agent::activate::Request { agent, task };
+            let told = api::agent::activate::run(&agents, request).await?;
+            show_activation(&told, door)
+        }
+        What::Context(args) => context::run(*args, &agents, door).await,
+        What::Decide(args) => entries::decide(*args, &agents, door).await,
+        What::Learn(args) => entries::learn(args, &agents, door).await,
+        What::End { agent, data } => {
+            let session = object("data", &given(&data)?)?;
+            let request = api::agent::end::Request { agent, session };
+            let ended = api::agent::end::run(&agents, &door.ctx()?, request).await?;
+            show_ended(&ended, door)
+        }
+        What::Lint { agent } => lint(agent, &agents, door).await,
+        What::Archive { agent } => {
+            let request = api::agent::archive::Request { agent };
+            let ended = api::agent::archive::run(&agents, &door.ctx()?, request).await?;
+            show_ended(&ended, door)
+        }
+        What::Compliance { path } => compliance(&path, door).await,
+    }
+}
+
+async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    let listed = api::agent::list::run(agents, api::agent::list::Request {}).await?;
+    if door.out.json {
+        return door.out.json(&listed);
+    }
+    if listed.agents.is_empty() {
+        return door
+            .out
+            .line("there are no agents; make one with: mnemon agent new");
+    }
+    let width = door.out.width.saturating_sub(30);
+    let rows = listed.agents.iter().map(|agent| {
+        let about = text::one_line(agent.description.as_deref().unwrap_or_default());
+        vec![
+            agent.name.clone(),
+            agent.files.to_string(),
+            text::cut(&about, width),
+        ]
+    });
+    door.out
+        .table(&["agent", "files", "description"], rows.collect())
+}
+
+/// The prompt as it is; what it is made of goes to stderr.
+pub(super) fn show_activation(told: &Activation, door: &mut Door) -> Result<(), Error> {
+    for notice in &told.notices {
+        door.out.note(notice);
+    }
+    if door.out.json {
+        return door.out.json(told);
+    }
+    let mut sum = 0;
+    for part in &told.parts {
+        sum += part.tokens;
+        let entries = part
+            .entries
+            .map(|entries| format!(", {entries} entries"))
+            .unwrap_or_default();
+        door.out
+            .note(&format!("{}: {} tokens{entries}", part.name, part.tokens));
+    }
+    door.out.note(&format!("together: {sum} tokens"));
+    door.out.bytes(told.prompt.as_bytes())
+}
+
+fn show_ended(ended: &api::agent::end::Response, door: &mut Door) -> Result<(), Error> {
+    for clash in &ended.clashes {
+        door.out.note(clash);
+    }
+    if door.out.json {
+        return door.out.json(ended);
+    }
+    let moved = &ended.archived;
+    for (count, noun) in [
+        (moved.decisions, "decision"),
+        (moved.learnings, "learning"),
+        (moved.tasks, "task"),
+    ] {
+        if count > 0 {
+            door.out
+                .line(format!("archived: {}", text::count(count as u64, noun)))?;
+        }
+    }
+    if ended.files.is_empty() {
+        return door.out.line("there was nothing to do");
+    }
+    ended
+        .files
+        .iter()
+        .try_for_each(|file| door.out.line(format!("wrote {}", text::one_line(file))))
+}
+
+async fn lint(agent: String, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    let request = api::agent::lint::Request { agent };
+    let found = api::agent::lint::run(agents, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&found);
+    }
+    if found.warnings.is_empty() {
+        return door.out.line("nothing to complain about");
+    }
+    found.warnings.iter().try_for_each(|warning| {
+        let what = text::one_line(&warning.what);
+        door.out.line(format!(
+            "{}:{}: {}: {what}",
+            text::one_line(&warning.file),
+            warning.line,
+            warning.rule
+        ))
+    })
+}
+
+async fn compliance(path: &Path, door: &mut Door) -> Result<(), Error> {
+    let agents = wiring::agents(path)?;
+    let request = api::agent::compliance::Request {};
+    let report = api::agent::compliance::run(&agents, &door.ctx()?, request).await?;
+    let failed = report.requirements.iter().filter(|row| !row.pass).count();
+    if door.out.json {
+        door.out.json(&report)?;
+    } else {
+        for row in &report.requirements {
+            let word = if row.pass { "pass" } else { "FAIL" };
+            let note = text::one_line(&row.note);
+            door.out
+                .line(format!("{word}  {}  {} ({note})", row.id, row.what))?;
+        }
+    }
+    match failed {
+        0 => Ok(()),
+        found => Err(Error::Unwell {
+            place: path.display().to_string(),
+            found,
+            checks: report.requirements.len(),
+        }),
+    }
+}
+
+/// What was said, from stdin or from a file.
+pub(super) fn given(said: &str) -> Result<String, Error> {
+    match said.strip_prefix('@') {
+        Some(path) => input::file(Path::new(path)),
+        None if said == "-" => input::stdin(),
+        None => Ok(said.to_owned()),
+    }
+}
+
+pub(super) fn object<T: DeserializeOwned>(field: &str, json: &str) -> Result<T, Error> {
+    let read = serde_json::from_str(json);
+    Ok(read.map_err(|error| Invalid::new(field, format!("is not what is expected: {error}")))?)
+}

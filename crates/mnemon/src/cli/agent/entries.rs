@@ -1,0 +1,134 @@
+//! `mnemon agent decide` and `mnemon agent learn`
+
+use mnemon_engine::agentfiles::{AgentFiles, Code, Decision, Learning};
+
+use super::given;
+use crate::cli::door::Door;
+use crate::{Error, api};
+
+/// Log a decision that affects later work
+#[derive(Debug, clap::Args)]
+pub(super) struct DecideArgs {
+    #[arg(value_name = "AGENT")]
+    agent: String,
+    /// What it is about, on one line
+    #[arg(value_name = "TITLE")]
+    title: String,
+    /// What was decided; - reads it from stdin, @PATH from a file
+    #[arg(long, value_name = "TEXT")]
+    decision: String,
+    /// In which situation
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    context: String,
+    /// Why; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    reason: Vec<String>,
+    /// What was considered instead; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    alternative: Vec<String>,
+    /// What follows from it; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    impact: Vec<String>,
+    /// Whether it can be taken back
+    #[arg(long, value_name = "TEXT")]
+    reversible: Option<String>,
+    /// When, if not today
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    date: Option<String>,
+}
+
+/// Add a pattern that was learnt
+#[derive(Debug, clap::Args)]
+pub(super) struct LearnArgs {
+    #[arg(value_name = "AGENT")]
+    agent: String,
+    /// What it is about, on one line
+    #[arg(value_name = "TITLE")]
+    title: String,
+    /// The pattern; - reads it from stdin, @PATH from a file
+    #[arg(long, value_name = "TEXT")]
+    pattern: String,
+    /// An example; - reads it from stdin, @PATH from a file
+    #[arg(long, value_name = "TEXT")]
+    code: Option<String>,
+    /// The language of the example
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "",
+        hide_default_value = true
+    )]
+    language: String,
+    /// Why it is of use
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    why: String,
+    /// When, if not today
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    date: Option<String>,
+}
+
+pub(super) async fn decide(
+    args: DecideArgs,
+    agents: &AgentFiles,
+    door: &mut Door,
+) -> Result<(), Error> {
+    let decision = Decision {
+        title: args.title,
+        date: args.date,
+        context: given(&args.context)?,
+        decision: given(&args.decision)?,
+        reasons: args.reason,
+        alternatives: args.alternative,
+        impact: args.impact,
+        reversible: args.reversible,
+    };
+    let request = api::agent::decide::Request {
+        agent: args.agent,
+        decision,
+    };
+    let done = api::agent::decide::run(agents, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&done);
+    }
+    door.out.line(format!("wrote {}", done.file))
+}
+
+pub(super) async fn learn(
+    args: LearnArgs,
+    agents: &AgentFiles,
+    door: &mut Door,
+) -> Result<(), Error> {
+    let code = match &args.code {
+        Some(code) => Some(Code {
+            language: args.language,
+            text: given(code)?,
+        }),
+        None => None,
+    };
+    let learning = Learning {
+        title: args.title,
+        date: args.date,
+        pattern: given(&args.pattern)?,
+        code,
+        why: args.why,
+    };
+    let request = api::agent::learn::Request {
+        agent: args.agent,
+        learning,
+    };
+    let done = api::agent::learn::run(agents, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&done);
+    }
+    door.out.line(format!("wrote {}", done.file))
+}

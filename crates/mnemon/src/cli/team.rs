@@ -1,0 +1,307 @@
+//! `mnemon team`
+
+use mnemon_core::Invalid;
+use mnemon_engine::agentfiles::{AgentFiles, Blocker, FileChange, Handoff, HandoffInfo};
+
+use super::agent::{Root, given, show_activation};
+use super::door::Door;
+use super::text;
+use crate::{Error, api};
+
+/// Teams of agents: shared context, handoffs, blockers
+///
+/// A team is a folder below .microai/teams or .microai/agents/NAMESPACE/teams; what its members
+/// share is in team-memory.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon team list\n  \
+    mnemon team activate core linus\n  \
+    mnemon team handoff core --from ada --to linus --task \"Fix it\" --context \"…\" --deliverable \"a patch\"\n  \
+    mnemon team accept core linus\n  \
+    mnemon team block core \"No access\" --by linus")]
+pub(super) struct Args {
+    #[command(flatten)]
+    root: Root,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// The teams there are
+    List,
+    /// Print exactly what a member is told before it begins
+    Activate {
+        #[arg(value_name = "TEAM")]
+        team: String,
+        #[arg(value_name = "MEMBER")]
+        member: String,
+    },
+    Handoff(Box<HandoffArgs>),
+    /// Take on work that waits for a member
+    Accept {
+        #[arg(value_name = "TEAM")]
+        team: String,
+        #[arg(value_name = "MEMBER")]
+        member: String,
+        /// A part of the heading or the task, where several wait
+        #[arg(value_name = "WHICH")]
+        which: Option<String>,
+    },
+    /// Say that a member's work is done
+    Complete {
+        #[arg(value_name = "TEAM")]
+        team: String,
+        #[arg(value_name = "MEMBER")]
+        member: String,
+        /// A part of the heading or the task, where several are open
+        #[arg(value_name = "WHICH")]
+        which: Option<String>,
+        /// What came of it; - reads it from stdin, @PATH from a file
+        #[arg(long, value_name = "TEXT")]
+        result: Option<String>,
+    },
+    Block(BlockArgs),
+    /// What waits, what is blocked, and who must hear of it
+    Status {
+        #[arg(value_name = "TEAM")]
+        team: String,
+    },
+}
+
+/// Give work to another member
+#[derive(Debug, clap::Args)]
+struct HandoffArgs {
+    #[arg(value_name = "TEAM")]
+    team: String,
+    /// Who gives it
+    #[arg(long, value_name = "MEMBER")]
+    from: String,
+    /// Who gets it
+    #[arg(long, value_name = "MEMBER")]
+    to: String,
+    /// What is to be done
+    #[arg(long, value_name = "TEXT")]
+    task: String,
+    /// What one must know to do it; - reads it from stdin, @PATH from a file
+    #[arg(long, value_name = "TEXT")]
+    context: String,
+    /// What is to come of it
+    #[arg(long, value_name = "TEXT")]
+    deliverable: String,
+    /// A file that matters, and why: PATH=NOTE; may be repeated
+    #[arg(long, value_name = "PATH=NOTE")]
+    file: Vec<String>,
+    /// A deadline or a priority
+    #[arg(long, value_name = "TEXT")]
+    priority: Option<String>,
+    /// It is not to be begun yet
+    #[arg(long)]
+    planned: bool,
+}
+
+/// Say what holds the team up, or with --resolve that it does no longer
+#[derive(Debug, clap::Args)]
+struct BlockArgs {
+    #[arg(value_name = "TEAM")]
+    team: String,
+    /// What it is, on one line
+    #[arg(
+        value_name = "TITLE",
+        required_unless_present = "resolve",
+        requires = "by"
+    )]
+    title: Option<String>,
+    /// Who found it
+    #[arg(long, value_name = "MEMBER")]
+    by: Option<String>,
+    /// What cannot go on
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    blocking: String,
+    /// Who sees to it
+    #[arg(long, value_name = "MEMBER")]
+    owner: Option<String>,
+    /// A blocker that is gone, such as BLOCKER-001
+    #[arg(
+        long,
+        value_name = "ID",
+        requires = "resolution",
+        conflicts_with = "title"
+    )]
+    resolve: Option<String>,
+    /// How it went away
+    #[arg(long, value_name = "TEXT", requires = "resolve")]
+    resolution: Option<String>,
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let agents = args.root.open(door)?;
+    match args.what {
+        What::List => list(&agents, door).await,
+        What::Activate { team, member } => {
+            let request = api::team::activate::Request { team, member };
+            show_activation(&api::team::activate::run(&agents, request).await?, door)
+        }
+        What::Handoff(args) => handoff(*args, &agents, door).await,
+        What::Accept {
+            team,
+            member,
+            which,
+        } => {
+            let request = api::team::accept::Request {
+                team,
+                member,
+                which,
+            };
+            show_handoff(&api::team::accept::run(&agents, request).await?, door)
+        }
+        What::Complete {
+            team,
+            member,
+            which,
+            result,
+        } => {
+            let result = result.as_deref().map(given).transpose()?;
+            let request = api::team::complete::Request {
+                team,
+                member,
+                which,
+                result,
+            };
+            show_handoff(&api::team::complete::run(&agents, request).await?, door)
+        }
+        What::Block(args) => block(args, &agents, door).await,
+        What::Status { team } => status(team, &agents, door).await,
+    }
+}
+
+async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    let listed = api::team::list::run(agents, api::team::list::Request {}).await?;
+    if door.out.json {
+        return door.out.json(&listed);
+    }
+    if listed.teams.is_empty() {
+        return door.out.line("there are no teams");
+    }
+    let rows = listed.teams.iter().map(|team| {
+        let lead = team.lead.clone().unwrap_or_default();
+        vec![
+            team.name.clone(),
+            lead,
+            team.members.join(" "),
+            team.folder.clone(),
+        ]
+    });
+    door.out
+        .table(&["team", "lead", "members", "folder"], rows.collect())
+}
+
+async fn handoff(args: HandoffArgs, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    let files = args.file.iter().map(|file| {
+        let (file, change) = file.split_once('=').ok_or_else(|| {
+            Invalid::new(
+                "file",
+                format!("`{}` is not PATH=NOTE", file.escape_debug()),
+            )
+        })?;
+        Ok(FileChange {
+            file: file.to_owned(),
+            change: change.to_owned(),
+        })
+    });
+    let handoff = Handoff {
+        files: files.collect::<Result<_, Invalid>>()?,
+        from: args.from,
+        to: args.to,
+        task: args.task,
+        context: given(&args.context)?,
+        deliverable: args.deliverable,
+        priority: args.priority,
+        planned: args.planned,
+    };
+    let request = api::team::handoff::Request {
+        team: args.team,
+        handoff,
+    };
+    show_handoff(
+        &api::team::handoff::run(agents, &door.ctx()?, request).await?,
+        door,
+    )
+}
+
+fn show_handoff(handoff: &HandoffInfo, door: &mut Door) -> Result<(), Error> {
+    if door.out.json {
+        return door.out.json(handoff);
+    }
+    door.out.line(text::one_line(&format!(
+        "{}  {}",
+        handoff.status, handoff.heading
+    )))
+}
+
+async fn block(args: BlockArgs, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    let by = args.by.unwrap_or_default();
+    let blocker = args.title.map(|title| Blocker {
+        title,
+        by,
+        blocking: args.blocking,
+        owner: args.owner,
+    });
+    let resolved = args.resolve.map(|id| api::team::block::Resolved {
+        id,
+        resolution: args.resolution.unwrap_or_default(),
+    });
+    let request = api::team::block::Request {
+        team: args.team,
+        blocker,
+        resolved,
+    };
+    let done = api::team::block::run(agents, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&done);
+    }
+    let word = if done.resolved { "resolved" } else { "wrote" };
+    door.out.line(format!("{word} {}", done.id))
+}
+
+async fn status(team: String, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    let request = api::team::status::Request { team };
+    let status = api::team::status::run(agents, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&status);
+    }
+    let team = &status.team;
+    let lead = team.lead.as_deref().unwrap_or("nobody");
+    door.out.line(format!(
+        "{}: lead {lead}; members {}",
+        team.name,
+        team.members.join(", ")
+    ))?;
+    for handoff in &status.handoffs {
+        let task = text::cut(&text::one_line(&handoff.task), 60);
+        door.out.line(text::one_line(&format!(
+            "{}  {}  {task}",
+            handoff.status, handoff.heading
+        )))?;
+    }
+    for blocker in &status.blockers {
+        let age = blocker
+            .minutes
+            .map(|minutes| format!(", {} h {} min", minutes / 60, minutes % 60))
+            .unwrap_or_default();
+        let line = format!(
+            "{}: {} (owner {}{age}; escalation: {})",
+            blocker.id, blocker.title, blocker.owner, blocker.escalation
+        );
+        door.out.line(text::one_line(&line))?;
+    }
+    if status.handoffs.is_empty() && status.blockers.is_empty() {
+        door.out.line("nothing waits and nothing is blocked")?;
+    }
+    Ok(())
+}
