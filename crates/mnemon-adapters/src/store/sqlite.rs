@@ -11,6 +11,7 @@ mod reads;
 mod schema;
 mod search;
 mod tables;
+mod upkeep;
 mod writer;
 
 use std::path::{Path, PathBuf};
