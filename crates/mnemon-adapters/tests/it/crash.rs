@@ -7,7 +7,8 @@ use std::time::Duration;
 use mnemon_core::{Batch, Op, Record};
 
 use crate::kit::{
-    assert_healthy, child, childs_work, ctx, everything, grant, ids, on_disk, open, rounds, wait,
+    assert_healthy_after_a_kill, child, childs_work, ctx, everything, grant, ids, on_disk, open,
+    rounds, wait,
 };
 
 /// Records in each batch; they name their batch, so that half a batch would show.
@@ -113,7 +114,7 @@ fn check(url: &str, said: &Said) {
         assert!(there.contains_key(batch), "{url}: lost batch {batch}");
     }
     drop(store);
-    assert_healthy(url);
+    assert_healthy_after_a_kill(url);
 }
 
 #[test]

@@ -81,6 +81,23 @@ pub(crate) fn childs_work() -> Option<(String, String)> {
     Some((url, std::env::var("MNEMON_TEST_WORK").ok()?))
 }
 
+/// Nothing is wrong with a store whose writer was killed, but for the unacknowledged bytes and the
+/// rewritten files that a kill may leave behind; and a repair leaves nothing of these.
+pub(crate) fn assert_healthy_after_a_kill(url: &str) {
+    const LEFT_BY_A_KILL: [&str; 2] = ["tail", "leftovers"];
+    let examination = mnemon_adapters::examine(url).unwrap();
+    let damage = examination
+        .findings
+        .iter()
+        .filter(|finding| !finding.ok && !LEFT_BY_A_KILL.contains(&finding.check))
+        .collect::<Vec<_>>();
+    assert!(damage.is_empty(), "{damage:#?}");
+    if !examination.is_clean() {
+        mnemon_adapters::repair(url).unwrap();
+        assert_healthy(url);
+    }
+}
+
 /// Nothing is wrong with the store on disk.
 pub(crate) fn assert_healthy(url: &str) {
     let examination = mnemon_adapters::examine(url).unwrap();
