@@ -40,6 +40,7 @@ pub mod longterm;
 pub mod markdown;
 pub mod ram;
 pub mod rank;
+pub mod rerank;
 pub mod text;
 pub mod vector;
 pub mod window;

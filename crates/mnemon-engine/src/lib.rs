@@ -39,6 +39,7 @@ mod payload;
 mod policies;
 mod reading;
 mod records;
+mod rereading;
 mod retrieve;
 mod scoped;
 pub mod session;

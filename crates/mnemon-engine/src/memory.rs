@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
+use mnemon_core::rerank::Reranker;
 use mnemon_core::{Ids, Policy, Scope, Store};
 
 use crate::policies::Rates;
@@ -25,6 +26,7 @@ pub struct Builder {
     policy: Policy,
     retention: Retention,
     embedders: Vec<Arc<dyn Embedder>>,
+    reranker: Option<Arc<dyn Reranker>>,
     /// Scopes that have a store of their own.
     apart: Vec<(Scope, Arc<dyn Store>)>,
     policies: Policies,
@@ -43,6 +45,13 @@ impl Builder {
     #[must_use]
     pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedders.push(embedder);
+        self
+    }
+
+    /// A model that reads what a search has found once more, together with the question.
+    #[must_use]
+    pub fn reranker(mut self, reranker: Arc<dyn Reranker>) -> Self {
+        self.reranker = Some(reranker);
         self
     }
 
@@ -133,6 +142,7 @@ impl Builder {
             store,
             policy: self.policy.clone(),
             embedders: self.embedders.clone(),
+            reranker: self.reranker.clone(),
             ids: self.ids.clone(),
             retention: self.retention,
         }
@@ -150,6 +160,7 @@ impl Memory {
             policy: Policy::default(),
             retention: Retention::default(),
             embedders: Vec::new(),
+            reranker: None,
             apart: Vec::new(),
             policies: Policies::default(),
         }

@@ -15,6 +15,7 @@ mod documents;
 mod facade;
 mod import;
 mod longterm;
+mod rereading;
 mod retries;
 mod session;
 mod tiers;
