@@ -64,7 +64,7 @@ impl Beside {
     }
 }
 
-fn median(figures: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(figures: impl Iterator<Item = f64>) -> f64 {
     let mut figures: Vec<f64> = figures.collect();
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(0.0)

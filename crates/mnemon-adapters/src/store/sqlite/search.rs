@@ -5,7 +5,7 @@
 //! this or any other process has committed.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::{Doc, Index, StoredVector, Terms};
@@ -61,13 +61,8 @@ impl Indexes {
         };
         let _moment = connection.unchecked_transaction().at(place)?;
         let moment = Moment::look(connection, place, tenant)?;
-        let current = |followed: &RwLockReadGuard<'_, Followed>| {
-            followed.seq == moment.last_seq
-                && followed.index.len() == moment.records
-                && followed.embedded == moment.embedded
-        };
         let read = followed.read().unwrap_or_else(PoisonError::into_inner);
-        if current(&read) {
+        if moment.is_known_to(&read) {
             return work(&read.index).map(Some);
         }
         drop(read);
@@ -77,6 +72,29 @@ impl Indexes {
             moment.follow(&mut write)?;
         }
         work(&write.index).map(Some)
+    }
+
+    /// The speakers, if the index has them and is up to the file; nobody waits for one that is
+    /// being loaded.
+    pub(super) fn speakers_at_hand(
+        &self,
+        connection: &Connection,
+        place: &str,
+        grant: &Grant,
+    ) -> Result<Option<Vec<String>>, StoreError> {
+        let Some(tenant) = reads::tenant(connection, place, grant)? else {
+            return Ok(None);
+        };
+        let known = {
+            let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+            tenants.get(&tenant).map(Arc::clone)
+        };
+        let Some(read) = known.as_ref().and_then(|known| known.try_read().ok()) else {
+            return Ok(None);
+        };
+        let moment = Moment::look(connection, place, tenant)?;
+        let current = moment.is_known_to(&read);
+        Ok(current.then(|| read.index.speakers(limits::SPEAKERS)))
     }
 
     pub(super) fn find(
@@ -153,6 +171,13 @@ impl<'a> Moment<'a> {
             records: usize::try_from(records).unwrap_or(0),
             embedded,
         })
+    }
+
+    /// Whether the index has seen all that there is.
+    fn is_known_to(&self, followed: &Followed) -> bool {
+        followed.seq == self.last_seq
+            && followed.index.len() == self.records
+            && followed.embedded == self.embedded
     }
 
     /// Brings the index to this moment.
