@@ -31,6 +31,10 @@ const PURGE_PATIENCE: Duration = Duration::from_secs(10);
 struct Job {
     grant: Grant,
     work: Work,
+    /// Whether something is erased for good.
+    purges: bool,
+    /// Whether it gains nothing by sharing a transaction, and should not be done twice.
+    large: bool,
     caller: oneshot::Sender<Result<Done, StoreError>>,
 }
 
@@ -114,6 +118,8 @@ impl Writer {
         let grant = grant.clone();
         let job = Job {
             grant,
+            purges: work.purges(),
+            large: work.is_large(),
             work,
             caller,
         };
@@ -134,10 +140,12 @@ struct Desk {
 }
 
 impl Desk {
-    fn work(mut self, mut waiting: mpsc::Receiver<Job>) {
-        let mut line = Line::default();
-        while let Some(mut jobs) = line.next(&mut waiting) {
-            let results = self.group(&mut jobs);
+    fn work(self, mut waiting: mpsc::Receiver<Job>) {
+        let mut line = Line::new(&mut waiting);
+        while let Some(first) = line.first() {
+            let mut jobs = vec![first];
+            let results = self.group(&mut jobs, &mut line);
+            line.before = jobs.len();
             for (job, result) in jobs.into_iter().zip(results) {
                 // A caller who has gone away is not missed.
                 let _ = job.caller.send(result);
@@ -145,22 +153,21 @@ impl Desk {
         }
     }
 
-    /// Writes the jobs in one transaction, and answers each when it is durable. Each succeeds or
-    /// fails by itself; if the transaction as a whole fails, nothing of it happened and everyone
-    /// is told.
-    fn group(&mut self, jobs: &mut [Job]) -> Vec<Result<Done, StoreError>> {
-        let purges = jobs.iter().any(Job::purges);
+    /// Writes the jobs in one transaction, with those that come in the meantime, and answers each
+    /// when it is durable. Each succeeds or fails by itself; if the transaction as a whole fails,
+    /// nothing of it happened and everyone is told.
+    fn group(&self, jobs: &mut Vec<Job>, line: &mut Line<'_>) -> Vec<Result<Done, StoreError>> {
         // Savepoints cost a copy of every page that a job touches. Mostly no job fails: only when
         // one does are they all done again, each under a savepoint.
-        let together = self.transact(jobs, &Guard::None);
+        let together = self.transact(jobs, &Guard::None, |jobs| line.another(jobs));
         let outcome = match together {
             Ok(results) if jobs.len() > 1 && results.iter().any(Result::is_err) => {
-                self.transact(jobs, &Guard::Savepoint)
+                self.transact(jobs, &Guard::Savepoint, |_| None)
             }
             other => other,
         };
         let outcome = outcome.and_then(|results| {
-            if purges {
+            if jobs.iter().any(|job| job.purges) {
                 self.leave_no_copy()?;
             }
             Ok(results)
@@ -168,18 +175,26 @@ impl Desk {
         outcome.unwrap_or_else(|error| jobs.iter().map(|_| Err(again(&error))).collect())
     }
 
-    /// What became of each job. Without savepoints nothing is written if one of them failed.
+    /// What became of each job. Without savepoints nothing is written if one of them failed. Once
+    /// the jobs are done, `more` may have another: the first are written while others are still
+    /// getting theirs ready.
     fn transact(
-        &mut self,
-        jobs: &mut [Job],
+        &self,
+        jobs: &mut Vec<Job>,
         guard: &Guard,
+        mut more: impl FnMut(&[Job]) -> Option<Job>,
     ) -> Result<Vec<Result<Done, StoreError>>, StoreError> {
         let (connection, place) = (&self.connection, self.place.as_str());
         let mut counts = Counts::default();
         let mut results = Vec::with_capacity(jobs.len());
-        let last_try = jobs.len() == 1 || matches!(guard, Guard::Savepoint);
         run(connection, "BEGIN IMMEDIATE").at(place)?;
-        for job in jobs {
+        loop {
+            let Some(job) = jobs.get_mut(results.len()) else {
+                let Some(job) = more(jobs) else { break };
+                jobs.push(job);
+                continue;
+            };
+            let last_try = job.large || matches!(guard, Guard::Savepoint);
             let work = || job.run(connection, place, &mut counts, last_try);
             results.push(guard.run(connection, place, work));
             // On a full disk SQLite takes the whole transaction back by itself; going on would
@@ -230,61 +245,86 @@ impl Desk {
 }
 
 /// What is waiting, group by group.
-#[derive(Default)]
-struct Line {
+struct Line<'a> {
+    waiting: &'a mut mpsc::Receiver<Job>,
     /// One that did not fit into the group before.
-    first: Option<Job>,
+    next: Option<Job>,
     /// How many there were in the group before.
     before: usize,
 }
 
-impl Line {
-    /// The jobs that are waiting and may share a transaction; `None` when there will be no more.
-    fn next(&mut self, waiting: &mut mpsc::Receiver<Job>) -> Option<Vec<Job>> {
-        let first = self.first.take().or_else(|| waiting.blocking_recv())?;
-        let alone = first.is_large();
-        let mut jobs = vec![first];
+impl<'a> Line<'a> {
+    fn new(waiting: &'a mut mpsc::Receiver<Job>) -> Self {
+        Self {
+            waiting,
+            next: None,
+            before: 0,
+        }
+    }
+
+    /// The job that a group begins with; `None` when there will be no more.
+    fn first(&mut self) -> Option<Job> {
+        if let Some(next) = self.next.take() {
+            return Some(next);
+        }
+        // Where several write at once the next is already on its way: sooner here than a thread
+        // that sleeps would wake.
+        let several = self.before > 1;
+        match several.then(|| self.soon(true)).flatten() {
+            Some(job) => Some(job),
+            None => self.waiting.blocking_recv(),
+        }
+    }
+
+    /// A job that waits, or with some patience one that comes within a moment.
+    fn soon(&mut self, patient: bool) -> Option<Job> {
         let since = Instant::now();
-        while !alone && jobs.len() < GROUP {
-            match waiting.try_recv() {
-                Ok(job) if job.is_large() => {
-                    self.first = Some(job);
-                    break;
-                }
-                Ok(job) => jobs.push(job),
-                // Those who were answered just now are about to come back: without a moment's
-                // patience the first of them would be synced to disk alone.
-                Err(_) if jobs.len() < self.before && since.elapsed() < LINGER => {
-                    std::thread::yield_now();
-                }
-                Err(_) => break,
+        loop {
+            match self.waiting.try_recv() {
+                Ok(job) => return Some(job),
+                Err(_) if patient && since.elapsed() < LINGER => std::thread::yield_now(),
+                Err(_) => return None,
             }
         }
-        self.before = jobs.len();
-        Some(jobs)
+    }
+
+    /// One more that may share the transaction of these.
+    fn another(&mut self, jobs: &[Job]) -> Option<Job> {
+        if jobs.len() >= GROUP || jobs.iter().any(|job| job.large) {
+            return None;
+        }
+        // Those who were answered just now are about to come back: without a moment's patience
+        // the first of them would be synced to disk alone.
+        let fewer = jobs.len() < self.before;
+        let job = self.soon(fewer)?;
+        if job.large {
+            self.next = Some(job);
+            return None;
+        }
+        Some(job)
+    }
+}
+
+impl Work {
+    fn purges(&self) -> bool {
+        match self {
+            Self::Apply(work) => {
+                let mut ops = work.batch.ops.iter();
+                ops.any(|op| matches!(op, Op::Purge { .. }))
+            }
+            Self::Upkeep(..) | Self::Embed(..) => false,
+        }
+    }
+
+    fn is_large(&self) -> bool {
+        match self {
+            Self::Apply(work) => work.batch.ops.len() >= LARGE,
+            Self::Upkeep(..) | Self::Embed(..) => true,
+        }
     }
 }
 
 impl Job {
-    fn purges(&self) -> bool {
-        match &self.work {
-            Work::Apply(work) => work
-                .batch
-                .ops
-                .iter()
-                .any(|op| matches!(op, Op::Purge { .. })),
-            Work::Upkeep(..) | Work::Embed(..) => false,
-        }
-    }
-
-    /// Whether it gains nothing by sharing a transaction, and should not be done twice.
-    fn is_large(&self) -> bool {
-        match &self.work {
-            Work::Apply(work) => work.batch.ops.len() >= LARGE,
-            Work::Upkeep(..) | Work::Embed(..) => true,
-        }
-    }
-
     /// Does the job. What is needed to do it again is kept unless this is the last try.
     fn run(
         &mut self,
