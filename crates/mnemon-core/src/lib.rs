@@ -38,6 +38,7 @@ pub mod llm;
 pub mod log;
 pub mod longterm;
 pub mod markdown;
+pub mod note;
 pub mod ram;
 pub mod rank;
 pub mod text;

@@ -35,6 +35,7 @@ pub mod longterm;
 mod memory;
 mod naming;
 mod nobodys;
+pub mod notes;
 mod payload;
 mod policies;
 mod reading;

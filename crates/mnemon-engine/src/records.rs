@@ -22,6 +22,17 @@ pub struct Records {
 }
 
 impl Records {
+    /// The same store with the same policy, for one who changes the policy for itself.
+    pub(crate) fn same(&self) -> Self {
+        Self {
+            store: self.store.clone(),
+            policy: self.policy.clone(),
+            embedders: self.embedders.clone(),
+            ids: self.ids.clone(),
+            retention: self.retention,
+        }
+    }
+
     /// What the store can do.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
