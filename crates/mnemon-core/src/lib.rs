@@ -41,6 +41,7 @@ pub mod markdown;
 pub mod note;
 pub mod ram;
 pub mod rank;
+pub mod recalled;
 pub mod secrets;
 pub mod text;
 pub mod vector;

@@ -9,7 +9,7 @@ use mnemon_core::{Ids, Policy, Scope, Store};
 use crate::notes::NotesConfig;
 use crate::policies::Rates;
 use crate::scoped::{Dialog, Experience, Procedural, Profile, Semantic, State};
-use crate::{Policies, Records, Retention};
+use crate::{Policies, Records, Retention, Safety};
 
 /// What an agent talks to. It knows which store keeps which scope.
 pub struct Memory {
@@ -35,6 +35,7 @@ pub struct Builder {
     policies: Policies,
     notes: NotesConfig,
     note_files: Option<Arc<dyn Files>>,
+    safety: Safety,
 }
 
 impl Builder {
@@ -71,6 +72,13 @@ impl Builder {
     #[must_use]
     pub fn notes(mut self, notes: NotesConfig) -> Self {
         self.notes = notes;
+        self
+    }
+
+    /// What is kept out of what is written.
+    #[must_use]
+    pub fn safety(mut self, safety: Safety) -> Self {
+        self.safety = safety;
         self
     }
 
@@ -158,6 +166,7 @@ impl Builder {
             embedders: self.embedders.clone(),
             ids: self.ids.clone(),
             retention: self.retention,
+            safety: self.safety,
         }
     }
 }
@@ -177,6 +186,7 @@ impl Memory {
             policies: Policies::default(),
             notes: NotesConfig::default(),
             note_files: None,
+            safety: Safety::default(),
         }
     }
 

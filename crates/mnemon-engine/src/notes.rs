@@ -6,6 +6,7 @@
 mod adding;
 mod clearing;
 mod config;
+mod echo;
 mod finding;
 mod view;
 
@@ -49,13 +50,14 @@ impl Notes {
         &self.config
     }
 
-    /// The note with this id, if there is one.
+    /// What is known under this id: a note, or another piece of knowledge that an answer named.
     async fn one(&self, ctx: &Ctx, id: &Id) -> Result<Option<Record>, Error> {
         let found = self.records.get(ctx, std::slice::from_ref(id)).await?;
-        Ok(found.into_iter().flatten().find(is_note))
+        let mut found = found.into_iter().flatten();
+        Ok(found.find(|record| record.scope == Scope::Semantic))
     }
 
-    /// What can be undone, with the caps of the configuration.
+    /// The records, with the cap of the namespace that a note goes to.
     async fn capped(&self, ctx: &Ctx, namespace: Namespace) -> Result<Records, Error> {
         let limits = self.config.of(namespace);
         let cap = match limits.max_entries {

@@ -2,13 +2,15 @@
 
 use mnemon_core::files::FilesError;
 use mnemon_core::{
-    Ctx, Expect, Id, Invalid, Kind, Namespace, Origin, Owner, Receipt, Record, Scope, StoreError,
-    limits, note,
+    Ctx, Expect, Id, IdempotencyKey, Invalid, Kind, Namespace, Origin, Owner, Record, Scope,
+    StoreError, limits, note,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Notes;
+use super::view::summary_of;
+use super::{Notes, echo, is_note};
+use crate::safety::TakenOut;
 use crate::{Draft, Error, Records};
 
 /// Something to note, as the caller says it: a content, or a file that holds it.
@@ -72,12 +74,13 @@ fn is_none_of_them(count: &usize) -> bool {
     *count == 0
 }
 
-/// A new note that was read and checked.
-struct Checked {
-    content: String,
+/// What is told about a new note besides where it went.
+struct Told {
+    /// The length of what was given.
+    length: usize,
+    /// The file that it was read from.
     path: Option<String>,
-    namespace: Namespace,
-    draft: Draft,
+    taken: TakenOut,
 }
 
 /// The summary in an answer, in bytes of JSON: an answer about a long note stays short in any
@@ -89,37 +92,69 @@ impl Notes {
     /// says it already.
     pub async fn add(&self, ctx: &Ctx, new: NewNote, key: Option<&str>) -> Result<Added, Error> {
         let key = key.map(|key| crate::draft::intent(key, &new)).transpose()?;
-        let checked = self.checked(new).await?;
-        let limits = self.config.of(checked.namespace);
-        let summary = self.config.summary(checked.namespace, &checked.content);
-        let usual = note::summary(&checked.content, note::SUMMARY_CHARS);
-        let kept = note::truncate(&checked.content, limits.max_content_chars);
-        let truncated = kept != checked.content;
-        let draft = Draft {
-            // A summary that the content gives by itself need not be kept.
-            summary: (summary != usual || truncated).then(|| summary.clone().into_owned()),
-            content: kept.into_owned(),
-            ..checked.draft.clone()
+        let (mut draft, path) = self.checked(new).await?;
+        let length = note::length(&draft.content);
+        let taken = self.records.safety.screen(&mut draft)?;
+        let told = Told {
+            length,
+            path,
+            taken,
         };
-        let records = self.capped(ctx, checked.namespace).await?;
-        let written = write(&records, ctx, draft, key).await?;
-        let mut added = Added {
-            content_length: note::length(&checked.content),
-            summary: brief(&summary),
-            message: String::new(),
-            truncated,
-            notices: Vec::new(),
-            evicted: 0,
-            known: false,
-            namespace: checked.namespace,
-            id: written.id().clone(),
-        };
-        added.tell(&checked, &written, limits.max_content_chars);
+        if draft.content.trim().is_empty() {
+            return self.only_recalled(ctx, told).await;
+        }
+        let namespace = draft.namespace.unwrap_or(Namespace::ShortTerm);
+        let (summary, truncated) = self.shape(namespace, &mut draft);
+        let records = self.capped(ctx, namespace).await?;
+        let written = self.write(&records, ctx, draft, key).await?;
+        let mut added = told.added(&written, namespace, summary);
+        if truncated {
+            let most = self.config.of(namespace).max_content_chars;
+            added.truncated = true;
+            added
+                .notices
+                .push(format!("Only the first {most} chars were kept."));
+        }
         Ok(added)
     }
 
+    /// Cuts the content to what is kept, and gives the draft its summary; whether it was cut.
+    fn shape(&self, namespace: Namespace, draft: &mut Draft) -> (String, bool) {
+        let limits = self.config.of(namespace);
+        let summary = note::summary(&draft.content, limits.max_summary_chars).into_owned();
+        let kept = note::truncate(&draft.content, limits.max_content_chars).into_owned();
+        let truncated = kept != draft.content;
+        let usual = note::summary(&kept, note::SUMMARY_CHARS);
+        // A summary that the content gives by itself need not be kept.
+        draft.summary = (summary != usual).then(|| summary.clone());
+        draft.content = kept;
+        (summary, truncated)
+    }
+
+    /// Nothing in it is new: the answer names what it came from.
+    async fn only_recalled(&self, ctx: &Ctx, told: Told) -> Result<Added, Error> {
+        match self.first_of(ctx, &told.taken.ids).await? {
+            Some(known) => {
+                let (namespace, summary) = (known.namespace, summary_of(&known));
+                let written = Written::Known {
+                    record: Box::new(known),
+                    renewed: false,
+                };
+                let told = Told {
+                    taken: TakenOut::default(),
+                    ..told
+                };
+                Ok(told.added(&written, namespace, summary))
+            }
+            None => {
+                let what = "holds only what was recalled from memory; there is nothing new in it";
+                Err(Invalid::new("content", what).into())
+            }
+        }
+    }
+
     /// Everything that can be refused before anything is written.
-    async fn checked(&self, new: NewNote) -> Result<Checked, Error> {
+    async fn checked(&self, new: NewNote) -> Result<(Draft, Option<String>), Error> {
         check_tags(&new.tags)?;
         check_source(new.source.as_deref())?;
         check_metadata(&new.metadata)?;
@@ -140,6 +175,7 @@ impl Notes {
         check_content(&content)?;
         let from_file = path.as_ref().map(|path| file_source(path));
         let draft = Draft {
+            content,
             owner: new.owner,
             scope: Some(Scope::Semantic),
             kind: Some(Kind::Note),
@@ -151,12 +187,7 @@ impl Notes {
             metadata: new.metadata,
             ..Draft::default()
         };
-        Ok(Checked {
-            content,
-            path,
-            namespace,
-            draft,
-        })
+        Ok((draft, path))
     }
 
     /// The text of a file below the root.
@@ -187,55 +218,61 @@ impl Notes {
 
 /// What a write came to.
 enum Written {
-    New { id: Id, receipt: Receipt },
-    Known(Box<Record>),
+    New {
+        id: Id,
+        evicted: usize,
+    },
+    /// It is known; whether something about it was brought up to date.
+    Known {
+        record: Box<Record>,
+        renewed: bool,
+    },
 }
 
-impl Written {
-    fn id(&self) -> &Id {
-        match self {
-            Self::New { id, .. } => id,
-            Self::Known(record) => &record.id,
-        }
-    }
-}
-
-/// Writes the note under the id that its content gives, unless it is there.
-async fn write(
-    records: &Records,
-    ctx: &Ctx,
-    draft: Draft,
-    key: Option<mnemon_core::IdempotencyKey>,
-) -> Result<Written, Error> {
-    let mut tries = 0;
-    loop {
-        let id = note_id(&draft, tries)?;
-        let there = records.get(ctx, std::slice::from_ref(&id)).await?;
-        match there.into_iter().flatten().next() {
-            Some(known) if super::is_note(&known) && known.content == draft.content => {
-                return Ok(Written::Known(Box::new(known)));
-            }
-            // Somebody else's record under this id: the next one is ours.
-            Some(_) => tries += 1,
-            None => {
-                let named = Draft {
-                    id: Some(id.clone()),
-                    ..draft.clone()
-                };
-                let put = vec![(named, Expect::Absent)];
-                match records.put(ctx, put, key.clone()).await {
-                    Ok(receipt) => return Ok(Written::New { id, receipt }),
-                    // Another wrote it a moment before; look again.
-                    Err(Error::Store(StoreError::Conflict { .. }))
-                        if tries < limits::CHANGE_TRIES => {}
-                    Err(error) => return Err(error),
+impl Notes {
+    /// Writes the note under the id that its content gives, unless it is known.
+    async fn write(
+        &self,
+        records: &Records,
+        ctx: &Ctx,
+        draft: Draft,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Written, Error> {
+        let mut taken = 0;
+        for _ in 0..limits::CHANGE_TRIES {
+            let id = note_id(&draft, taken)?;
+            let there = records.get(ctx, std::slice::from_ref(&id)).await?;
+            let known = match there.into_iter().flatten().next() {
+                Some(record) if is_note(&record) && record.content == draft.content => Some(record),
+                // Somebody else's record under this id: the next one is ours.
+                Some(_) => {
+                    taken += 1;
+                    continue;
                 }
+                None => self.known(ctx, &draft).await?,
+            };
+            if let Some(record) = known {
+                let (record, renewed) = echo::renew(records, ctx, record, &draft).await?;
+                let record = Box::new(record);
+                return Ok(Written::Known { record, renewed });
+            }
+            let named = Draft {
+                id: Some(id.clone()),
+                ..draft.clone()
+            };
+            let put = vec![(named, Expect::Absent)];
+            match records.put(ctx, put, key.clone()).await {
+                Ok(receipt) => {
+                    let evicted = receipt.evicted.len();
+                    return Ok(Written::New { id, evicted });
+                }
+                // Another wrote it a moment before; look again.
+                Err(Error::Store(StoreError::Conflict { .. })) => {}
+                Err(error) => return Err(error),
             }
         }
-        if tries >= limits::CHANGE_TRIES {
-            let what = format!("{tries} ids are taken by other records");
-            return Err(StoreError::Internal(what).into());
-        }
+        let path = "the note".to_owned();
+        Err(Error::Crowded { path })
     }
 }
 
@@ -249,36 +286,46 @@ fn note_id(draft: &Draft, tries: usize) -> Result<Id, Invalid> {
     crate::naming::short_id("note", &names)
 }
 
-impl Added {
-    fn tell(&mut self, checked: &Checked, written: &Written, most: usize) {
-        let (length, id) = (self.content_length, &self.id);
-        match written {
-            Written::Known(record) => {
-                self.known = true;
-                self.namespace = record.namespace;
-                self.message = format!(
-                    "Already known in {}; nothing new was stored. Use memory_search(\"{id}\") to retrieve.",
-                    record.namespace
+impl Told {
+    fn added(&self, written: &Written, namespace: Namespace, summary: String) -> Added {
+        let mut notices = self.taken.sentences();
+        let (id, namespace, message, evicted) = match written {
+            Written::Known { record, renewed } => {
+                let (id, namespace) = (&record.id, record.namespace);
+                let renewed = match renewed {
+                    true => "what is said about it was brought up to date",
+                    false => "nothing new was stored",
+                };
+                let message = format!(
+                    "Already known in {namespace}; {renewed}. Use memory_search(\"{id}\") to retrieve."
                 );
+                (id, namespace, message, 0)
             }
-            Written::New { receipt, .. } => {
-                let from = checked.path.as_ref();
+            Written::New { id, evicted } => {
+                let from = self.path.as_ref();
                 let from = from.map_or(String::new(), |path| format!(" from {path}"));
-                self.message = format!(
-                    "Stored {length} chars{from} in {}. Use memory_search(\"{id}\") to retrieve.",
-                    checked.namespace
+                let message = format!(
+                    "Stored {} chars{from} in {namespace}. Use memory_search(\"{id}\") to retrieve.",
+                    self.length
                 );
-                self.evicted = receipt.evicted.len();
+                (id, namespace, message, *evicted)
             }
+        };
+        if evicted > 0 {
+            notices.push(format!(
+                "{evicted} of the weakest notes went, as {namespace} is full."
+            ));
         }
-        if self.truncated {
-            let what = format!("Only the first {most} chars were kept.");
-            self.notices.push(what);
-        }
-        if self.evicted > 0 {
-            let (count, namespace) = (self.evicted, self.namespace);
-            let what = format!("{count} of the weakest notes went, as {namespace} is full.");
-            self.notices.push(what);
+        Added {
+            id: id.clone(),
+            namespace,
+            content_length: self.length,
+            summary: brief(&summary),
+            message,
+            known: matches!(written, Written::Known { .. }),
+            truncated: false,
+            notices,
+            evicted,
         }
     }
 }

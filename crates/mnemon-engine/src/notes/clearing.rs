@@ -3,7 +3,7 @@
 use mnemon_core::{Ctx, Fate, Id, Kind, Namespace, Owner, Scan, Scope, limits};
 use serde::Serialize;
 
-use super::{Notes, notes_of};
+use super::{Notes, is_note, notes_of};
 use crate::Error;
 
 /// Notes that one commit takes away.
@@ -67,7 +67,8 @@ impl Notes {
 
     /// Forgets the note; whether there was one. Undo brings it back.
     pub async fn delete(&self, ctx: &Ctx, id: &Id) -> Result<bool, Error> {
-        if self.one(ctx, id).await?.is_none() {
+        let there = self.one(ctx, id).await?;
+        if !there.is_some_and(|record| is_note(&record)) {
             return Ok(false);
         }
         let receipt = self

@@ -3,7 +3,7 @@
 use mnemon_core::{Id, Namespace, Record, Time, note};
 use serde::Serialize;
 
-use super::{Notes, NotesConfig};
+use super::Notes;
 
 /// A note without its content. The names of the fields are those of the notes document.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -74,20 +74,9 @@ impl NoteView {
 }
 
 /// What the note keeps as its summary, or what the usual length gives.
-fn summary_of(record: &Record) -> String {
+pub(super) fn summary_of(record: &Record) -> String {
     match &record.summary {
         Some(summary) => summary.clone(),
         None => note::summary(&record.content, note::SUMMARY_CHARS).into_owned(),
-    }
-}
-
-impl NotesConfig {
-    /// The summary of a content.
-    pub(super) fn summary<'a>(
-        &self,
-        namespace: Namespace,
-        content: &'a str,
-    ) -> std::borrow::Cow<'a, str> {
-        note::summary(content, self.of(namespace).max_summary_chars)
     }
 }
