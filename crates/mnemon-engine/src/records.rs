@@ -72,6 +72,22 @@ impl Records {
         Ok(())
     }
 
+    /// What adding the drafts would leave out of them, in sentences; nothing is written.
+    #[must_use]
+    pub fn left_out(&self, drafts: &[Draft]) -> Vec<String> {
+        let mut told: Vec<String> = Vec::new();
+        for draft in drafts.iter().filter(|draft| is_guarded(draft.kind)) {
+            let taken = self.safety.screen(&mut draft.clone());
+            // One that would be refused is told by the error.
+            for sentence in taken.unwrap_or_default().sentences() {
+                if !told.contains(&sentence) {
+                    told.push(sentence);
+                }
+            }
+        }
+        told
+    }
+
     /// Writes the drafts, each if what is there under its id is as expected; all or none.
     pub async fn put(
         &self,
@@ -105,7 +121,27 @@ impl Records {
     }
 
     /// Replaces a record by a changed version of itself; refused if somebody changed it meanwhile.
+    /// What is kept out of a new record is kept out of a changed one.
     pub async fn update(&self, ctx: &Ctx, mut record: Record) -> Result<Receipt, Error> {
+        if is_guarded(Some(record.kind)) {
+            let mut draft = Draft {
+                content: std::mem::take(&mut record.content),
+                summary: record.summary.take(),
+                source: record.source.take(),
+                metadata: std::mem::take(&mut record.metadata),
+                ..Draft::default()
+            };
+            self.guard(&mut draft)?;
+            record.content = draft.content;
+            record.summary = draft.summary;
+            record.source = draft.source;
+            record.metadata = draft.metadata;
+        }
+        self.rewrite(ctx, record).await
+    }
+
+    /// The same for a change that says nothing new.
+    pub(crate) async fn rewrite(&self, ctx: &Ctx, mut record: Record) -> Result<Receipt, Error> {
         let grant = self.policy.check(ctx, Right::Write)?;
         let expect = Expect::Version(record.version);
         record.updated = ctx.now;

@@ -104,3 +104,37 @@ fn other_writes_of_knowledge_are_guarded_as_well() {
         assert!(content.contains("[secret removed: "), "{content}");
     }
 }
+
+#[test]
+fn a_change_of_knowledge_is_guarded_as_well() {
+    let memory = with(SecretPolicy::Mask);
+    let id = add(&memory.notes(), "Ann prefers tea").id;
+    let there = || {
+        let found = wait(memory.records().get(&now(), std::slice::from_ref(&id))).unwrap();
+        found.into_iter().flatten().next().unwrap()
+    };
+    let mut record = there();
+    record.content = format!("her token is {}", key());
+    wait(memory.records().update(&now(), record)).unwrap();
+    assert_eq!(
+        there().content,
+        "her token is [secret removed: repository token]"
+    );
+}
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    let wrong = |change: fn(&mut NotesConfig)| {
+        let mut config = NotesConfig::default();
+        change(&mut config);
+        config.check().unwrap_err().to_string()
+    };
+    assert!(wrong(|config| config.top_k = 0).contains("top_k: is 0"));
+    assert!(wrong(|config| config.top_k = 101).contains("between 1 and 100"));
+    assert!(wrong(|config| config.min_score = 1.5).contains("between 0 and 1"));
+    assert!(wrong(|config| config.min_score = f64::NAN).contains("min_score"));
+    assert!(wrong(|config| config.preview_chars = 0).contains("preview_chars"));
+    assert!(wrong(|config| config.long_term.max_content_chars = 0).contains("max_content_chars"));
+    assert!(wrong(|config| config.short_term.max_summary_chars = 70_000).contains("max_summary"));
+    assert!(NotesConfig::default().check().is_ok());
+}

@@ -113,7 +113,14 @@ fn secrets_are_taken_out_or_refused() {
         added.contains("A secret was found and taken out"),
         "{added}"
     );
-    sandbox.run(&["add", &text, "--kind", "fact"]).ok();
+    let fact = sandbox.run(&["add", &text, "--kind", "fact"]);
+    assert_eq!(fact.code, 0);
+    assert!(
+        fact.err
+            .contains("taken out before it was stored: repository token"),
+        "{}",
+        fact.err
+    );
     let all = sandbox.state();
     assert!(!all.contains("a8Kd03") && all.contains("[secret removed: repository token]"));
     let strict = Sandbox::new().with("MNEMON_SECRETS", "refuse");
