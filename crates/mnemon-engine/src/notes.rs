@@ -58,7 +58,7 @@ impl Memory {
     #[must_use]
     pub fn notes(&self) -> Notes {
         Notes {
-            records: self.records_of(Scope::Semantic).same(),
+            records: self.records_of(Scope::Semantic).clone(),
             config: self.notes.clone(),
             files: self.note_files.clone(),
         }
@@ -88,7 +88,7 @@ impl Notes {
             // have written without it.
             MaxEntries::Usual(cap) => Some(cap.max(self.count(ctx, Some(namespace)).await?)),
         };
-        let mut records = self.records.same();
+        let mut records = self.records.clone();
         records.policy.caps = match namespace {
             Namespace::ShortTerm => Caps {
                 short_term: cap,

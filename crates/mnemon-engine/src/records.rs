@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mnemon_core::embed::Embedder;
+use mnemon_core::rerank::Reranker;
 use mnemon_core::{
     Batch, Capabilities, Change, Changes, Ctx, Expect, Id, IdempotencyKey, Ids, Invalid, Op, Page,
     Policy, Receipt, Record, Right, Scan, Store, Tally, Upkept,
@@ -13,12 +14,15 @@ use crate::draft::{check_alive, intent};
 use crate::safety::is_guarded;
 use crate::{Draft, Error, Retention, Safety};
 
-/// Everything that is remembered in one store, under one policy.
+/// Everything that is remembered in one store, under one policy. A clone is another handle on the
+/// same store.
+#[derive(Clone)]
 pub struct Records {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) policy: Policy,
     /// The model that places new records, then those whose vectors may still be about.
     pub(crate) embedders: Vec<Arc<dyn Embedder>>,
+    pub(crate) reranker: Option<Arc<dyn Reranker>>,
     pub(crate) ids: Arc<Ids>,
     pub(crate) retention: Retention,
     pub(crate) safety: Safety,
@@ -27,19 +31,6 @@ pub struct Records {
 }
 
 impl Records {
-    /// The same store with the same policy, for one who changes the policy for itself.
-    pub(crate) fn same(&self) -> Self {
-        Self {
-            store: self.store.clone(),
-            policy: self.policy.clone(),
-            embedders: self.embedders.clone(),
-            ids: self.ids.clone(),
-            retention: self.retention,
-            safety: self.safety,
-            recalled: self.recalled.clone(),
-        }
-    }
-
     /// What the store can do.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {

@@ -9,6 +9,7 @@ mod memory_json;
 mod notes;
 mod origin;
 mod policies;
+mod reranker;
 
 use std::path::PathBuf;
 
@@ -24,6 +25,7 @@ use file::File;
 pub use notes::{Lengths, NoteSettings};
 pub use origin::{Origin, Sourced};
 pub use policies::{FlowPolicies, PolicyRow};
+pub use reranker::RerankerChoice;
 
 /// A setting: its key in the file and its variable.
 struct Key {
@@ -46,6 +48,7 @@ const TENANT: Key = key("tenant", env_vars::MNEMON_TENANT);
 const ACTOR: Key = key("actor", env_vars::MNEMON_ACTOR);
 const JSON: Key = key("json", env_vars::MNEMON_JSON);
 const EMBEDDER: Key = key("embedder", env_vars::MNEMON_EMBEDDER);
+const RERANKER: Key = key("reranker", env_vars::MNEMON_RERANKER);
 const SHORT_TTL: Key = key(
     "namespaces.short-term.ttl_days",
     env_vars::MNEMON_SHORT_TERM_TTL_DAYS,
@@ -72,6 +75,7 @@ const KEYS: &[&Key] = &[
     &ACTOR,
     &JSON,
     &EMBEDDER,
+    &RERANKER,
     &SHORT_TTL,
     &SHORT_MAX,
     &LONG_TTL,
@@ -121,6 +125,8 @@ pub struct Config {
     pub embedder: Sourced<EmbedderChoice>,
     /// The embedder's key; only from the environment, so that it lies in no file of ours.
     pub embedder_key: Option<Secret>,
+    /// What reads the best hits once more.
+    pub reranker: Sourced<RerankerChoice>,
     /// Where weights that were pulled lie, if there is a folder for data.
     pub models: Option<PathBuf>,
     pub short_term: Keeping,
@@ -162,6 +168,7 @@ impl Config {
             json: Sourced::default(false),
             embedder: Sourced::default(EmbedderChoice::Builtin),
             embedder_key: None,
+            reranker: Sourced::default(RerankerChoice::None),
             models: None,
             short_term: retention.clone(),
             long_term: Keeping {
@@ -193,6 +200,7 @@ impl Config {
             json: layers.read(&JSON, || Ok(false), parse_bool)?,
             embedder: layers.embedder()?,
             embedder_key: env.get(env_vars::MNEMON_EMBEDDER_KEY)?.map(Secret::new),
+            reranker: layers.reranker()?,
             models: env.models(),
             short_term: layers.keeping(&SHORT_TTL, &SHORT_MAX, &plain.short_term)?,
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
@@ -227,6 +235,7 @@ impl Config {
             row(&ACTOR, &self.actor),
             row(&JSON, &self.json),
             row(&EMBEDDER, &self.embedder),
+            row(&RERANKER, &self.reranker),
             row(&SHORT_TTL, &self.short_term.ttl_days),
             row(&SHORT_MAX, &self.short_term.max_entries),
             row(&LONG_TTL, &self.long_term.ttl_days),
@@ -302,8 +311,7 @@ impl Layers<'_> {
         let base = match &store.origin {
             // The program that this file comes from begins at where it was started.
             Origin::File { path, .. } if memory_json::is_one(path) => None,
-            Origin::File { path, .. } => path.parent(),
-            Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
+            origin => beside(origin),
         };
         store.value = self.env.settle(&store.value, base);
         Ok(store)
@@ -314,13 +322,18 @@ impl Layers<'_> {
         let builtin = || Ok(EmbedderChoice::Builtin);
         let mut embedder = self.read(&EMBEDDER, builtin, EmbedderChoice::parse)?;
         if let EmbedderChoice::MiniLm(folder) = &mut embedder.value {
-            let base = match &embedder.origin {
-                Origin::File { path, .. } => path.parent(),
-                Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
-            };
-            *folder = self.env.settle_path(folder, base);
+            *folder = self.env.settle_path(folder, beside(&embedder.origin));
         }
         Ok(embedder)
+    }
+
+    fn reranker(&self) -> Result<Sourced<RerankerChoice>, ConfigError> {
+        let none = || Ok(RerankerChoice::None);
+        let mut reranker = self.read(&RERANKER, none, RerankerChoice::parse)?;
+        if let RerankerChoice::CrossEncoder(folder) = &mut reranker.value {
+            *folder = self.env.settle_path(folder, beside(&reranker.origin));
+        }
+        Ok(reranker)
     }
 
     fn agents(&self) -> Result<Sourced<PathBuf>, ConfigError> {
@@ -330,11 +343,7 @@ impl Layers<'_> {
     /// A folder is found like a store: beside the file that names it.
     fn folder(&self, key: &Key, default: PathBuf) -> Result<Sourced<PathBuf>, ConfigError> {
         let mut folder = self.read(key, || Ok(default), |text| Ok(PathBuf::from(text)))?;
-        let base = match &folder.origin {
-            Origin::File { path, .. } => path.parent(),
-            Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
-        };
-        folder.value = self.env.settle_path(&folder.value, base);
+        folder.value = self.env.settle_path(&folder.value, beside(&folder.origin));
         Ok(folder)
     }
 
@@ -343,6 +352,14 @@ impl Layers<'_> {
             ttl_days: self.read(ttl, || Ok(plain.ttl_days.value), parse_days)?,
             max_entries: self.read(max, || Ok(plain.max_entries.value), parse_count)?,
         })
+    }
+}
+
+/// The folder of the file that has the setting; a path in it is meant from there.
+fn beside(origin: &Origin) -> Option<&std::path::Path> {
+    match origin {
+        Origin::File { path, .. } => path.parent(),
+        Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
     }
 }
 
