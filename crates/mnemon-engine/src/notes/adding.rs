@@ -59,6 +59,9 @@ pub struct Added {
     /// Whether the same was known already, so that nothing new was stored.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
+    /// Whether it was not kept, as the namespace is full of more important notes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub not_stored: bool,
     /// Whether the content was too long and was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
@@ -218,15 +221,10 @@ impl Notes {
 
 /// What a write came to.
 enum Written {
-    New {
-        id: Id,
-        evicted: usize,
-    },
+    /// What went for it; it may itself be the weakest of a full namespace.
+    New { id: Id, evicted: usize, kept: bool },
     /// It is known; whether something about it was brought up to date.
-    Known {
-        record: Box<Record>,
-        renewed: bool,
-    },
+    Known { record: Box<Record>, renewed: bool },
 }
 
 impl Notes {
@@ -263,8 +261,9 @@ impl Notes {
             let put = vec![(named, Expect::Absent)];
             match records.put(ctx, put, key.clone()).await {
                 Ok(receipt) => {
-                    let evicted = receipt.evicted.len();
-                    return Ok(Written::New { id, evicted });
+                    let kept = !receipt.evicted.contains(&id);
+                    let evicted = receipt.evicted.len() - usize::from(!kept);
+                    return Ok(Written::New { id, evicted, kept });
                 }
                 // Another wrote it a moment before; look again.
                 Err(Error::Store(StoreError::Conflict { .. })) => {}
@@ -301,7 +300,18 @@ impl Told {
                 );
                 (id, namespace, message, 0)
             }
-            Written::New { id, evicted } => {
+            Written::New {
+                id,
+                evicted,
+                kept: false,
+            } => {
+                let message = format!(
+                    "Not stored: {namespace} is full of more important notes. Give it a higher \
+                     importance, or forget some of them."
+                );
+                (id, namespace, message, *evicted)
+            }
+            Written::New { id, evicted, .. } => {
                 let from = self.path.as_ref();
                 let from = from.map_or(String::new(), |path| format!(" from {path}"));
                 let message = format!(
@@ -323,6 +333,7 @@ impl Told {
             summary: brief(&summary),
             message,
             known: matches!(written, Written::Known { .. }),
+            not_stored: matches!(written, Written::New { kept: false, .. }),
             truncated: false,
             notices,
             evicted,

@@ -104,6 +104,7 @@ impl Notes {
         if asked.recipe == Recipe::Hybrid && is_lean(&hits, limit) {
             self.fill(ctx, &asked, least, &mut hits).await?;
         }
+        level(&mut hits);
         Ok(hits)
     }
 
@@ -204,19 +205,24 @@ fn is_lean(hits: &[Hit], limit: usize) -> bool {
 }
 
 /// What shares a piece of a word comes before what is only near in meaning, and after what shares
-/// whole words. Scores fall from hit to hit.
+/// whole words.
 fn merge(hits: &mut Vec<Hit>, more: Vec<Hit>, limit: usize) {
     let by_words = |hit: &Hit| hit.parts.is_none_or(|parts| parts.words > 0.0);
     let (mut merged, near): (Vec<Hit>, Vec<Hit>) = hits.drain(..).partition(by_words);
     merged.extend(more);
     merged.extend(near);
     merged.truncate(limit);
+    *hits = merged;
+}
+
+/// Scores do not rise from hit to hit: a near-copy that comes last counts no more than what stands
+/// before it.
+fn level(hits: &mut [Hit]) {
     let mut most = f64::INFINITY;
-    for hit in &mut merged {
+    for hit in hits {
         most = hit.score.min(most);
         hit.score = most;
     }
-    *hits = merged;
 }
 
 impl NoteFilter {

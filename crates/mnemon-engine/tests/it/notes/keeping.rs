@@ -310,3 +310,26 @@ fn clearing_takes_notes_only_and_more_than_a_page() {
     // It is still known, and can be read by its id.
     assert!(wait(notes.get(&now(), fact, None)).unwrap().is_some());
 }
+
+#[test]
+fn a_note_that_is_the_weakest_of_a_full_namespace_is_not_said_to_be_stored() {
+    let chosen = MaxEntries::Chosen(Some(2));
+    let notes = notes_with(|config| config.short_term.max_entries = chosen);
+    for content in ["one", "two"] {
+        let important = NewNote {
+            importance: Some(0.5),
+            ..NewNote::new(content)
+        };
+        add_at(&notes, &now(), important);
+    }
+    let weak = add(&notes, "weak");
+    assert!(weak.not_stored, "{weak:?}");
+    assert!(
+        weak.message.starts_with("Not stored: short-term is full"),
+        "{}",
+        weak.message
+    );
+    assert_eq!(weak.evicted, 0);
+    assert!(wait(notes.get(&now(), &weak.id, None)).unwrap().is_none());
+    assert_eq!(wait(notes.count(&now(), None)).unwrap(), 2);
+}
