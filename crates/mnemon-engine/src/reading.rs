@@ -157,6 +157,17 @@ impl MemoryItem {
     }
 }
 
+/// When a scope's turn to start comes: searches take longest, single records shortest.
+fn started(scope: Scope) -> u8 {
+    match scope {
+        Scope::Semantic => 0,
+        Scope::Procedural => 1,
+        Scope::Dialog => 2,
+        Scope::Experience => 3,
+        Scope::State | Scope::Profile => 4,
+    }
+}
+
 impl Memory {
     /// What a node needs to know. The scopes are read at the same time; one that fails carries its
     /// error and does not touch the others. One item for each scope, in the order asked.
@@ -170,10 +181,17 @@ impl Memory {
                 scopes.push(*scope);
             }
         }
-        let items = scopes
-            .into_iter()
-            .map(|scope| self.read_scope(ctx, query, &policy, scope));
-        Ok(join_all(items).await)
+        // Those that take longest start first, so that none of them is left over at the end.
+        let mut order: Vec<usize> = (0..scopes.len()).collect();
+        order.sort_by_key(|at| scopes.get(*at).copied().map(started));
+        let reads = order.into_iter().filter_map(|at| {
+            let scope = *scopes.get(at)?;
+            let read = self.read_scope(ctx, query, &policy, scope);
+            Some(async move { (at, read.await) })
+        });
+        let mut items = join_all(reads).await;
+        items.sort_by_key(|(at, _)| *at);
+        Ok(items.into_iter().map(|(_, item)| item).collect())
     }
 
     async fn read_scope(

@@ -90,9 +90,7 @@ impl Records {
         }
         let candidates = self.store.find(&grant, &probe).await?;
         let ranked = rank::rank(&candidates, query.recipe, &question, ctx.now);
-        let hits = self.fetch(&grant, ranked, query).await?;
-        let hits = self.reread(query, hits).await;
-        let mut hits = diversify(hits, query.limit);
+        let mut hits = self.distinct(&grant, ranked, query).await?;
         if query.explain {
             let words = words_of(&query.text);
             for hit in &mut hits {
@@ -160,19 +158,42 @@ impl Records {
         }
     }
 
-    /// The records themselves, as they are now: what has gone in the meantime is left out.
-    async fn fetch(
+    /// The best of them, as they are now, without copies. As many again are looked at only where
+    /// some are copies or have gone in the meantime.
+    async fn distinct(
         &self,
         grant: &Grant,
         ranked: Vec<Ranked>,
         query: &Query,
     ) -> Result<Vec<Hit>, Error> {
-        let wanted = query.limit.saturating_mul(2).max(self.rereads());
-        let wanted = wanted.min(limits::PAGE);
-        let ranked: Vec<Ranked> = ranked.into_iter().take(wanted).collect();
+        let mut distinct = Distinct::new(query.limit);
+        let (page, pages) = match self.rereads() {
+            0 => (query.limit, 2),
+            // It chooses from all of them.
+            most => (most.max(query.limit * 2), 1),
+        };
+        for ranked in ranked.chunks(page.min(limits::PAGE)).take(pages) {
+            let hits = self.fetch(grant, ranked, query).await?;
+            for hit in self.reread(query, hits).await {
+                distinct.push(hit);
+            }
+            if distinct.is_full() {
+                break;
+            }
+        }
+        Ok(distinct.into_hits())
+    }
+
+    /// The records themselves, as they are now: what has gone in the meantime is left out.
+    async fn fetch(
+        &self,
+        grant: &Grant,
+        ranked: &[Ranked],
+        query: &Query,
+    ) -> Result<Vec<Hit>, Error> {
         let ids: Vec<Id> = ranked.iter().map(|ranked| ranked.id.clone()).collect();
         let records = self.store.get(grant, &ids).await?;
-        let hits = ranked.into_iter().zip(records);
+        let hits = ranked.iter().zip(records);
         Ok(hits
             .filter_map(|(ranked, record)| {
                 let record = record.filter(|record| query.filter.matches(record))?;
@@ -280,37 +301,66 @@ fn words_of_record(record: &Record) -> HashSet<String> {
     terms.map(|term| term.text).collect()
 }
 
-/// A hit that repeats a better one goes to the end; nothing is lost if there is room.
-fn diversify(hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
-    let mut kept: Vec<(HashSet<String>, Hit)> = Vec::new();
-    let mut copies: Vec<Hit> = Vec::new();
-    for hit in hits {
-        if kept.len() == limit {
-            break;
-        }
-        let words = plain_words(&hit.record);
-        if kept
-            .iter()
-            .any(|(others, _)| overlap(&words, others) >= SAME)
-        {
-            copies.push(hit);
-        } else {
-            kept.push((words, hit));
+/// Hits, the best first. One that repeats a better one goes to the end; nothing is lost if there
+/// is room.
+struct Distinct {
+    limit: usize,
+    /// With the words that each has.
+    kept: Vec<(Vec<u32>, Hit)>,
+    copies: Vec<Hit>,
+}
+
+impl Distinct {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            kept: Vec::new(),
+            copies: Vec::new(),
         }
     }
-    let kept = kept.into_iter().map(|(_, hit)| hit);
-    kept.chain(copies).take(limit).collect()
+
+    fn is_full(&self) -> bool {
+        self.kept.len() >= self.limit
+    }
+
+    fn push(&mut self, hit: Hit) {
+        if self.is_full() {
+            return;
+        }
+        let words = plain_words(&hit.record);
+        let says = |others: &[u32]| overlap(&words, others) >= SAME;
+        if self.kept.iter().any(|(others, _)| says(others)) {
+            self.copies.push(hit);
+        } else {
+            self.kept.push((words, hit));
+        }
+    }
+
+    fn into_hits(self) -> Vec<Hit> {
+        let kept = self.kept.into_iter().map(|(_, hit)| hit);
+        kept.chain(self.copies).take(self.limit).collect()
+    }
 }
 
-/// The words as they stand there: enough to tell a copy, and cheaper than an analysis.
-fn plain_words(record: &Record) -> HashSet<String> {
+/// The words as they stand there, by their numbers, each once and in order: enough to tell a copy,
+/// and cheaper than an analysis.
+fn plain_words(record: &Record) -> Vec<u32> {
     let words = record.content.split(|c: char| !c.is_alphanumeric());
     let words = words.filter(|word| !word.is_empty()).take(COMPARED_WORDS);
-    words.map(str::to_lowercase).collect()
+    let mut words: Vec<u32> = words.map(|word| hash(&word.to_lowercase())).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
 }
 
-fn overlap(one: &HashSet<String>, other: &HashSet<String>) -> f32 {
-    let shared = one.intersection(other).count();
+/// The share of all their words that both have.
+fn overlap(one: &[u32], other: &[u32]) -> f32 {
+    let mut theirs = other.iter().peekable();
+    let mut shared = 0;
+    for word in one {
+        while theirs.next_if(|other| *other < word).is_some() {}
+        shared += usize::from(theirs.next_if_eq(&word).is_some());
+    }
     let all = one.len() + other.len() - shared;
     if all == 0 {
         return 1.0;

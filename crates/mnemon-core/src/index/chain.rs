@@ -38,6 +38,9 @@ impl Chain {
     /// The neighbours: two before, one before, one after, two after; [`NOBODY`] where none is.
     pub(super) fn around(&self, doc: u32) -> [u32; 4] {
         let (one_before, one_after) = (self.previous(doc), self.next(doc));
+        if one_before == NOBODY && one_after == NOBODY {
+            return [NOBODY; 4];
+        }
         [
             self.previous(one_before),
             one_before,

@@ -44,26 +44,31 @@ struct Sort {
 }
 
 /// A filter with its names as numbers. A name that nobody has matches nothing.
-pub(super) struct Wanted<'a> {
+struct Wanted<'a> {
     owner: [Option<u32>; 3],
     seen_by: Option<u32>,
     filter: &'a Filter,
     tagged: Option<Vec<u64>>,
 }
 
-/// Documents, as a list or as a bit for each.
-pub(super) enum Among<'a> {
-    List(&'a [u32]),
-    Bits(Vec<u64>),
+impl Wanted<'_> {
+    /// Whether more is asked than scope, tags and who may see it.
+    fn looks_at_each(&self) -> bool {
+        let filter = self.filter;
+        self.owner.iter().any(Option::is_some)
+            // Of tags and scopes only one is decided beforehand.
+            || (self.tagged.is_some() && !filter.scopes.is_empty())
+            || !filter.kinds.is_empty()
+            || !filter.namespaces.is_empty()
+            || filter.since.is_some()
+            || filter.until.is_some()
+    }
 }
 
-impl Among<'_> {
-    pub(super) fn each(&self, mut visit: impl FnMut(u32)) {
-        match self {
-            Self::List(docs) => docs.iter().copied().for_each(visit),
-            Self::Bits(words) => each_bit(words, &mut visit),
-        }
-    }
+/// Documents, as a list or as a bit for each.
+enum Among<'a> {
+    List(&'a [u32]),
+    Bits(Vec<u64>),
 }
 
 /// The numbers of the bits that are set.
@@ -96,6 +101,8 @@ pub(super) struct Docs {
     owners: Vec<[u32; 3]>,
     /// The documents of each user, agent and session.
     owned: [HashMap<u32, Vec<u32>>; 3],
+    /// A bit for each document that belongs to no user.
+    nobodys: Vec<u64>,
     /// A bit for each document, scope by scope.
     scoped: [Vec<u64>; Scope::ALL.len()],
     sorts: Vec<Sort>,
@@ -194,6 +201,9 @@ impl Docs {
             self.tags.entry(tag.to_lowercase()).or_default().push(doc);
         }
         set_bit(&mut self.living, doc);
+        if new.user.is_none() {
+            set_bit(&mut self.nobodys, doc);
+        }
         if let Some(scoped) = self.scoped.get_mut(new.scope as usize) {
             set_bit(scoped, doc);
         }
@@ -250,6 +260,12 @@ impl Docs {
             && self.expires.get(doc as usize).is_none_or(|at| *at < now)
     }
 
+    /// Whether nothing was removed, and nothing has expired.
+    pub(super) fn all_live(&self, now: Time) -> bool {
+        let soonest = self.soonest_expiry.unwrap_or(i64::MAX);
+        self.alive == self.len() && soonest >= now.millis()
+    }
+
     pub(super) fn importance(&self, doc: u32) -> f32 {
         self.importance.get(doc as usize).copied().unwrap_or(0.0)
     }
@@ -304,12 +320,12 @@ impl Docs {
         let names: usize = self.names.name.iter().map(|name| 2 * name.len() + 56).sum();
         let lists = self.owned.iter().flat_map(HashMap::values);
         let lists: usize = lists.map(|list| 4 * list.capacity() + 40).sum();
-        let bits = (1 + self.scoped.len()) * self.len() / 8;
+        let bits = (2 + self.scoped.len()) * self.len() / 8;
         self.len() * (8 + 16 + 12 + 3 + 8 + 8 + 4 + 4 + 2 + 1) + bits + lists + names
     }
 
     /// The filter as far as this index can decide it: not flow, node, source or metadata.
-    pub(super) fn wanted<'a>(&self, filter: &'a Filter) -> Wanted<'a> {
+    fn wanted<'a>(&self, filter: &'a Filter) -> Wanted<'a> {
         let owner = &filter.owner;
         let number = |part: &Option<String>| {
             let name = part.as_deref()?;
@@ -339,8 +355,49 @@ impl Docs {
         }
     }
 
+    /// A bit for each living document that the filter means, as far as this index can decide it.
+    pub(super) fn meant(&self, filter: &Filter) -> Vec<u64> {
+        let wanted = self.wanted(filter);
+        let mut meant = match self.among(&wanted) {
+            Among::Bits(bits) => bits,
+            Among::List(docs) => {
+                let mut bits = vec![0; self.living.len()];
+                docs.iter().for_each(|doc| set_bit(&mut bits, *doc));
+                bits
+            }
+        };
+        let keep = |meant: &mut Vec<u64>, bits: &[u64]| {
+            let bits = bits.iter().copied().chain(std::iter::repeat(0));
+            meant
+                .iter_mut()
+                .zip(bits)
+                .for_each(|(all, one)| *all &= one);
+        };
+        keep(&mut meant, &self.living);
+        if let Some(seer) = wanted.seen_by {
+            // Sixty-four at a time: most filters of a facade are no more than this.
+            let mut seen = self.nobodys.clone();
+            let [users, ..] = &self.owned;
+            for doc in users.get(&seer).into_iter().flatten() {
+                set_bit(&mut seen, *doc);
+            }
+            keep(&mut meant, &seen);
+        }
+        if wanted.looks_at_each() {
+            let among = meant.clone();
+            each_bit(&among, &mut |doc| {
+                if !self.matches(doc, &wanted)
+                    && let Some(word) = meant.get_mut(doc as usize / 64)
+                {
+                    *word &= !(1 << (doc % 64));
+                }
+            });
+        }
+        meant
+    }
+
     /// The documents among which those that the filter means are, as few as is easy to say.
-    pub(super) fn among(&self, wanted: &Wanted<'_>) -> Among<'_> {
+    fn among(&self, wanted: &Wanted<'_>) -> Among<'_> {
         let parts = wanted.owner.iter().zip(&self.owned);
         let lists = parts.filter_map(|(part, owned)| {
             let list = owned.get(&(*part)?);
@@ -365,7 +422,7 @@ impl Docs {
         Among::Bits(bits)
     }
 
-    pub(super) fn matches(&self, doc: u32, wanted: &Wanted<'_>) -> bool {
+    fn matches(&self, doc: u32, wanted: &Wanted<'_>) -> bool {
         let at = doc as usize;
         let filter = wanted.filter;
         let (Some(owner), Some(sort)) = (self.owners.get(at), self.sorts.get(at)) else {

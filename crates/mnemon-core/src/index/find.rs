@@ -14,13 +14,22 @@ const K1: f32 = 0.9;
 /// How much a long text is held back.
 const B: f32 = 0.75;
 /// Once this many places were touched by rarer words, commoner words only weigh what was found.
-const SPREAD: usize = 20_000;
+const SPREAD: usize = 10_000;
 
 /// A filter that means one document in so many spares the others' words.
 const FEW: usize = 4;
 
+/// Of a posting that is so many times as long, only the documents that are heard are looked up.
+const SELDOM: usize = 8;
+
 /// The documents that a probe may find: a bit for each.
 type Mask = Vec<u64>;
+
+/// Documents whose words count, and how many they are.
+struct Heard {
+    mask: Mask,
+    count: usize,
+}
 
 impl Index {
     /// The best of each arm, with the scores of both. `within` limits the search to documents
@@ -35,6 +44,11 @@ impl Index {
             return Ok(self.newest(&probe.filter, now, within, probe.depth));
         }
         let mask = self.mask(&probe.filter, within);
+        if let Some(mask) = &mask
+            && mask.iter().all(|word| *word == 0)
+        {
+            return Ok(Vec::new());
+        }
         let mut scratch = self.scratch.borrow(self.docs.len());
         let heard = mask.as_ref().and_then(|mask| self.heard_by(mask));
         let matched = self.words(&probe.terms, now, heard.as_ref(), &mut scratch);
@@ -107,24 +121,24 @@ impl Index {
         if filter.is_empty() && within.is_none() {
             return None;
         }
-        let wanted = self.docs.wanted(filter);
-        let mut mask = vec![0_u64; self.docs.living().len()];
-        self.docs.among(&wanted).each(|doc| {
-            let chosen = self.docs.is_alive(doc)
-                && self.docs.matches(doc, &wanted)
-                && within.is_none_or(|within| within.contains(&self.docs.seq(doc)));
-            if chosen && let Some(word) = mask.get_mut(doc as usize / 64) {
-                *word |= 1 << (doc % 64);
-            }
-        });
+        let mut mask = self.docs.meant(filter);
+        if let Some(within) = within {
+            let among = mask.clone();
+            each_bit(&among, &mut |doc| {
+                if !within.contains(&self.docs.seq(doc))
+                    && let Some(word) = mask.get_mut(doc as usize / 64)
+                {
+                    *word &= !(1 << (doc % 64));
+                }
+            });
+        }
         Some(mask)
     }
 
     /// The documents whose words count for those in the mask: they themselves and their
     /// neighbours. `None` where it is not worth telling them from the others.
-    fn heard_by(&self, mask: &Mask) -> Option<Mask> {
-        let count: usize = mask.iter().map(|word| word.count_ones() as usize).sum();
-        if count * FEW > self.docs.len() {
+    fn heard_by(&self, mask: &Mask) -> Option<Heard> {
+        if count(mask) * FEW > self.docs.len() {
             return None;
         }
         let mut heard = mask.clone();
@@ -135,7 +149,8 @@ impl Index {
                 }
             }
         });
-        Some(heard)
+        let count = count(&heard);
+        Some(Heard { mask: heard, count })
     }
 
     /// BM25 of every document, with what its neighbours lend it counted as its own words; answers
@@ -144,7 +159,7 @@ impl Index {
         &self,
         terms: &[(u32, f32)],
         now: Time,
-        heard: Option<&Mask>,
+        heard: Option<&Heard>,
         scratch: &mut Scratch,
     ) -> Vec<u32> {
         let Scratch {
@@ -154,7 +169,8 @@ impl Index {
         } = scratch;
         let mut touched: Vec<u32> = Vec::new();
         let mut matched: Vec<u32> = Vec::new();
-        let mean = self.chain.mean_length(self.docs.alive());
+        let per_length = K1 * B / self.chain.mean_length(self.docs.alive());
+        let all_live = self.docs.all_live(now);
         let mut known: Vec<_> = terms
             .iter()
             .filter_map(|(term, weight)| Some((self.postings.of(*term)?, *weight)))
@@ -165,21 +181,31 @@ impl Index {
             let common = spread > SPREAD;
             // Postings still hold what was removed or has expired, and it must have no say.
             let mut having = 0;
-            for (doc, tf) in posting.iter() {
-                if !self.is_live(doc, now) {
-                    continue;
+            let mut occurs = |doc: u32, tf: f32| {
+                let known = || scores.get(doc as usize).is_some_and(|score| *score != 0.0);
+                if !common || known() {
+                    self.spread(doc, tf, lent, &mut touched);
                 }
-                having += 1;
-                if heard.is_some_and(|heard| !has(heard, doc)) {
-                    continue;
+            };
+            match heard {
+                Some(heard) if all_live && heard.count * SELDOM < posting.len() => {
+                    having = posting.len();
+                    posting.among(&heard.mask, &mut occurs);
                 }
-                if common && scores.get(doc as usize).is_none_or(|score| *score == 0.0) {
-                    continue;
+                _ => {
+                    for (doc, tf) in posting.iter() {
+                        if !all_live && !self.is_live(doc, now) {
+                            continue;
+                        }
+                        having += 1;
+                        if heard.is_none_or(|heard| has(&heard.mask, doc)) {
+                            occurs(doc, tf);
+                        }
+                    }
                 }
-                self.spread(doc, tf, lent, &mut touched);
             }
             spread += touched.len();
-            let idf = idf(self.docs.alive(), having);
+            let worth = weight * idf(self.docs.alive(), having) * (K1 + 1.0);
             for doc in touched.drain(..) {
                 let (Some(tf), Some(score)) =
                     (lent.get_mut(doc as usize), scores.get_mut(doc as usize))
@@ -189,8 +215,8 @@ impl Index {
                 if *score == 0.0 {
                     matched.push(doc);
                 }
-                let held = K1 * (1.0 - B + B * self.chain.length(doc) / mean);
-                *score += weight * idf * *tf * (K1 + 1.0) / (*tf + held);
+                let held = K1 * (1.0 - B) + per_length * self.chain.length(doc);
+                *score += worth * *tf / (*tf + held);
                 *tf = 0.0;
             }
         }
@@ -284,6 +310,10 @@ impl Index {
             speaker: self.docs.speaker(doc).map(str::to_owned),
         })
     }
+}
+
+fn count(mask: &Mask) -> usize {
+    mask.iter().map(|word| word.count_ones() as usize).sum()
 }
 
 fn has(mask: &Mask, doc: u32) -> bool {

@@ -9,7 +9,7 @@ use super::turn::turn;
 /// Slots that a kernel takes at once: enough to pay for the call, few enough to stay in cache.
 const BLOCK: usize = 512;
 /// Candidates by which the bar for the rest is judged.
-const SAMPLE: usize = 4096;
+const SAMPLE: usize = 8192;
 
 /// Which slots a search looks at.
 #[derive(Clone, Copy, Debug)]
@@ -204,23 +204,23 @@ impl VectorSet {
         let unused = (self.words * 64 - self.dimension) as f32;
         let nothing = most * (self.dimension as f32 / 2.0 + unused);
         let mut agreement = [0u32; BLOCK];
+        let mut near = [0.0f32; BLOCK];
         candidates.blocks(self.len(), every, |slots| {
             kernel.agreements(&self.bits, self.words, slots, &mut agreement);
-            let near = |stride: &f32, agreement: &u32| stride * (*agreement as f32 - nothing);
-            let seen = slots.iter().zip(&agreement);
+            // As signed numbers they are converted several at a time.
+            let agreement = agreement.iter().map(|a| a.cast_signed() as f32 - nothing);
+            let places = near.iter_mut().zip(agreement);
             match in_a_row(slots).and_then(|range| self.strides.get(range)) {
-                Some(strides) => {
-                    for ((slot, agreement), stride) in seen.zip(strides) {
-                        visit(*slot, near(stride, agreement));
-                    }
-                }
-                None => {
-                    for (slot, agreement) in seen {
-                        if let Some(stride) = self.strides.get(*slot as usize) {
-                            visit(*slot, near(stride, agreement));
-                        }
-                    }
-                }
+                Some(strides) => places
+                    .zip(strides)
+                    .for_each(|((near, agreement), stride)| *near = stride * agreement),
+                None => places.zip(slots).for_each(|((near, agreement), slot)| {
+                    let stride = self.strides.get(*slot as usize);
+                    *near = stride.map_or(f32::NEG_INFINITY, |stride| stride * agreement);
+                }),
+            }
+            for (slot, near) in slots.iter().zip(&near) {
+                visit(*slot, *near);
             }
         });
     }

@@ -15,7 +15,7 @@ pub const LIMIT_TURNS: usize = 20;
 /// Messages that are read in one go, at the most.
 const PAGE: usize = 500;
 /// Messages that a turn has, as a first guess.
-const PER_TURN: usize = 3;
+const PER_TURN: usize = 2;
 
 /// The dialogs of a memory.
 #[derive(Clone, Copy)]

@@ -72,6 +72,7 @@ pub struct Row {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Response {
     pub embedder: String,
+    pub reranker: String,
     pub conversations: usize,
     pub records: usize,
     pub rows: Vec<Row>,
@@ -114,6 +115,7 @@ pub async fn run(
     let rows = request.recipes.iter().enumerate();
     Ok(Response {
         embedder: config.embedder.value.to_string(),
+        reranker: config.reranker.value.to_string(),
         conversations: request.samples.len(),
         records,
         rows: rows
@@ -127,6 +129,7 @@ fn memory_of(config: &Config) -> Result<Memory, Error> {
     let config = Config {
         embedder: config.embedder.clone(),
         embedder_key: config.embedder_key.clone(),
+        reranker: config.reranker.clone(),
         ..Config::for_store("ram:")
     };
     Ok(wiring::open(&config)?.memory)

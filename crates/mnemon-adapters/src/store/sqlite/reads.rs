@@ -164,6 +164,28 @@ fn continue_after(where_: &mut Conditions, tenant: i64, order: Order, after: Cur
     }
 }
 
+/// Whether the tenant has records of these scopes and kinds at all. The counts tell at once what a
+/// walk through a long session would find in the end.
+fn has_any(
+    connection: &Connection,
+    place: &str,
+    tenant: i64,
+    scan: &Scan,
+) -> Result<bool, StoreError> {
+    let mut where_ = Conditions {
+        sql: "tenant = ? AND count > 0".to_owned(),
+        values: vec![tenant.into()],
+    };
+    let filter = &scan.filter;
+    where_.among("scope", filter.scopes.iter().map(|word| word.as_str()));
+    where_.among("kind", filter.kinds.iter().map(|word| word.as_str()));
+    let sql = format!("SELECT EXISTS (SELECT 1 FROM tally WHERE {})", where_.sql);
+    connection
+        .prepare_cached(&sql)
+        .and_then(|mut select| select.query_row(params_from_iter(where_.values), |row| row.get(0)))
+        .at(place)
+}
+
 pub(super) fn scan(
     connection: &Connection,
     place: &str,
@@ -173,6 +195,9 @@ pub(super) fn scan(
     let Some(tenant) = tenant(connection, place, grant)? else {
         return Ok(Page::default());
     };
+    if !scan.filter.kinds.is_empty() && !has_any(connection, place, tenant, scan)? {
+        return Ok(Page::default());
+    }
     let mut where_ = conditions(tenant, grant, scan);
     let order = match scan.order {
         Order::Newest => "created DESC, key DESC",
