@@ -53,6 +53,8 @@ const INTRODUCTION: &str = "Below is content retrieved from the long-term memory
 /// What is known, as the model is told it.
 #[must_use]
 pub fn wrap(text: &str) -> String {
+    // What was remembered must not end the mark around it.
+    let text = text.replace(&format!("</{NAME}"), &format!("&lt;/{NAME}"));
     format!("{INTRODUCTION}\n<{NAME}>\n{text}\n</{NAME}>")
 }
 

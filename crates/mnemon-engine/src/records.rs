@@ -1,6 +1,7 @@
 //! The verbs over one store.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use mnemon_core::embed::Embedder;
 use mnemon_core::rerank::Reranker;
@@ -10,9 +11,12 @@ use mnemon_core::{
 };
 
 use crate::draft::{check_alive, intent};
-use crate::{Draft, Error, Retention};
+use crate::safety::is_guarded;
+use crate::{Draft, Error, Retention, Safety};
 
-/// Everything that is remembered in one store, under one policy.
+/// Everything that is remembered in one store, under one policy. A clone is another handle on the
+/// same store.
+#[derive(Clone)]
 pub struct Records {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) policy: Policy,
@@ -21,6 +25,9 @@ pub struct Records {
     pub(crate) reranker: Option<Arc<dyn Reranker>>,
     pub(crate) ids: Arc<Ids>,
     pub(crate) retention: Retention,
+    pub(crate) safety: Safety,
+    /// Whether something was searched for here, so that it may come back as an echo.
+    pub(crate) recalled: Arc<AtomicBool>,
 }
 
 impl Records {
@@ -30,16 +37,46 @@ impl Records {
         self.store.capabilities()
     }
 
-    /// Remembers the drafts, all or none. With a key a retry is harmless.
+    /// Remembers the drafts, all or none. With a key a retry is harmless. Secrets, and what came
+    /// from the memory itself, are kept out of notes, facts, decisions and rules.
     pub async fn add(
         &self,
         ctx: &Ctx,
-        drafts: Vec<Draft>,
+        mut drafts: Vec<Draft>,
         key: Option<&str>,
     ) -> Result<Receipt, Error> {
         let key = key.map(|key| intent(key, &drafts)).transpose()?;
+        for draft in drafts.iter_mut().filter(|draft| is_guarded(draft.kind)) {
+            self.guard(draft)?;
+        }
         let absent = drafts.into_iter().map(|draft| (draft, Expect::Absent));
         self.put(ctx, absent.collect(), key).await
+    }
+
+    /// Takes out of a draft what may not be written.
+    pub(crate) fn guard(&self, draft: &mut Draft) -> Result<(), Invalid> {
+        let taken = self.safety.screen(draft)?;
+        if taken.recalled && draft.content.is_empty() {
+            let what = "holds only what was recalled from memory; there is nothing new in it";
+            return Err(Invalid::new("content", what));
+        }
+        Ok(())
+    }
+
+    /// What adding the drafts would leave out of them, in sentences; nothing is written.
+    #[must_use]
+    pub fn left_out(&self, drafts: &[Draft]) -> Vec<String> {
+        let mut told: Vec<String> = Vec::new();
+        for draft in drafts.iter().filter(|draft| is_guarded(draft.kind)) {
+            let taken = self.safety.screen(&mut draft.clone());
+            // One that would be refused is told by the error.
+            for sentence in taken.unwrap_or_default().sentences() {
+                if !told.contains(&sentence) {
+                    told.push(sentence);
+                }
+            }
+        }
+        told
     }
 
     /// Writes the drafts, each if what is there under its id is as expected; all or none.
@@ -75,7 +112,27 @@ impl Records {
     }
 
     /// Replaces a record by a changed version of itself; refused if somebody changed it meanwhile.
+    /// What is kept out of a new record is kept out of a changed one.
     pub async fn update(&self, ctx: &Ctx, mut record: Record) -> Result<Receipt, Error> {
+        if is_guarded(Some(record.kind)) {
+            let mut draft = Draft {
+                content: std::mem::take(&mut record.content),
+                summary: record.summary.take(),
+                source: record.source.take(),
+                metadata: std::mem::take(&mut record.metadata),
+                ..Draft::default()
+            };
+            self.guard(&mut draft)?;
+            record.content = draft.content;
+            record.summary = draft.summary;
+            record.source = draft.source;
+            record.metadata = draft.metadata;
+        }
+        self.rewrite(ctx, record).await
+    }
+
+    /// The same for a change that says nothing new.
+    pub(crate) async fn rewrite(&self, ctx: &Ctx, mut record: Record) -> Result<Receipt, Error> {
         let grant = self.policy.check(ctx, Right::Write)?;
         let expect = Expect::Version(record.version);
         record.updated = ctx.now;

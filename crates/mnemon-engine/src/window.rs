@@ -218,7 +218,7 @@ impl<'a> Window<'a> {
                 .await?;
             if let Some(mut record) = found.into_iter().flatten().next() {
                 record.created = Time::from_millis(covered.at.created)?.plus_millis(1);
-                self.records.update(ctx, record).await?;
+                self.records.rewrite(ctx, record).await?;
             }
         }
         Ok(())

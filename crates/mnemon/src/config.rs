@@ -5,6 +5,8 @@ mod embedder;
 mod environment;
 mod error;
 mod file;
+mod memory_json;
+mod notes;
 mod origin;
 mod policies;
 mod reranker;
@@ -20,6 +22,7 @@ pub use embedder::{EmbedderChoice, Secret};
 pub use environment::Environment;
 pub use error::ConfigError;
 use file::File;
+pub use notes::{Lengths, NoteSettings};
 pub use origin::{Origin, Sourced};
 pub use policies::{FlowPolicies, PolicyRow};
 pub use reranker::RerankerChoice;
@@ -27,11 +30,17 @@ pub use reranker::RerankerChoice;
 /// A setting: its key in the file and its variable.
 struct Key {
     name: &'static str,
-    env: EnvVar,
+    env: Option<EnvVar>,
 }
 
 const fn key(name: &'static str, env: EnvVar) -> Key {
+    let env = Some(env);
     Key { name, env }
+}
+
+/// A setting that has no variable.
+const fn file_key(name: &'static str) -> Key {
+    Key { name, env: None }
 }
 
 const STORE: Key = key("store", env_vars::MNEMON_STORE);
@@ -126,6 +135,8 @@ pub struct Config {
     pub history_days: Sourced<Option<i64>>,
     /// The folder of agents' and teams' Markdown.
     pub agents: Sourced<PathBuf>,
+    /// How notes are kept, found and told, and what is kept out of the memory.
+    pub notes: NoteSettings,
     /// What each flow and each agent reads and writes; only from the file.
     pub policies: FlowPolicies,
     /// The file that was read.
@@ -166,6 +177,7 @@ impl Config {
             },
             history_days: Sourced::default(None),
             agents: Sourced::default(PathBuf::from(".microai")),
+            notes: NoteSettings::default(),
             policies: FlowPolicies::default(),
             file: None,
             notices: Vec::new(),
@@ -175,7 +187,7 @@ impl Config {
     /// Reads everything there is to read.
     pub fn load(flags: &Flags, env: &Environment) -> Result<Self, ConfigError> {
         let file = match env.config_file(flags.config.as_deref())? {
-            Some(path) => Some(File::read(path, KEYS)?),
+            Some(path) => Some(File::read(path, &[KEYS, notes::KEYS].concat())?),
             None => None,
         };
         let policies = file.as_ref().map(FlowPolicies::read).transpose()?;
@@ -194,6 +206,7 @@ impl Config {
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
             history_days: layers.read(&HISTORY_DAYS, || Ok(None), parse_days)?,
             agents: layers.agents()?,
+            notes: NoteSettings::read(&layers)?,
             policies: policies.unwrap_or_default(),
             notices: env.notices(),
             file: layers.file.map(|file| file.path),
@@ -216,13 +229,6 @@ impl Config {
     /// Every value and where it came from.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
-        fn row<T: Serialize>(key: &Key, sourced: &Sourced<T>) -> Row {
-            Row {
-                key: key.name.to_owned(),
-                value: json!(sourced.value),
-                origin: sourced.origin.to_string(),
-            }
-        }
         let mut rows = vec![
             row(&STORE, &self.store),
             row(&TENANT, &self.tenant),
@@ -237,6 +243,7 @@ impl Config {
             row(&HISTORY_DAYS, &self.history_days),
             row(&AGENTS, &self.agents),
         ];
+        rows.extend(self.notes.rows());
         let policies = self.policies.rows().into_iter().map(|row| Row {
             key: format!("{}.{}", row.whom, row.key),
             value: row.value,
@@ -244,6 +251,14 @@ impl Config {
         });
         rows.extend(policies);
         rows
+    }
+}
+
+fn row<T: Serialize>(key: &Key, sourced: &Sourced<T>) -> Row {
+    Row {
+        key: key.name.to_owned(),
+        value: json!(sourced.value),
+        origin: sourced.origin.to_string(),
     }
 }
 
@@ -259,8 +274,10 @@ impl Layers<'_> {
         if let Some((text, flag)) = self.flags.get(key) {
             return Ok(Some((text, Origin::Flag(flag))));
         }
-        if let Some(text) = self.env.get(key.env)? {
-            return Ok(Some((text.to_owned(), Origin::Env(key.env.name))));
+        if let Some(var) = key.env
+            && let Some(text) = self.env.get(var)?
+        {
+            return Ok(Some((text.to_owned(), Origin::Env(var.name))));
         }
         Ok(self.file.as_ref().and_then(|file| file.get(key.name)))
     }
@@ -291,7 +308,12 @@ impl Layers<'_> {
             || self.env.default_store(),
             |text| Ok(text.to_owned()),
         )?;
-        store.value = self.env.settle(&store.value, beside(&store.origin));
+        let base = match &store.origin {
+            // The program that this file comes from begins at where it was started.
+            Origin::File { path, .. } if memory_json::is_one(path) => None,
+            origin => beside(origin),
+        };
+        store.value = self.env.settle(&store.value, base);
         Ok(store)
     }
 
@@ -314,12 +336,15 @@ impl Layers<'_> {
         Ok(reranker)
     }
 
-    /// A folder is found like a store: beside the file that names it.
     fn agents(&self) -> Result<Sourced<PathBuf>, ConfigError> {
-        let default = || Ok(PathBuf::from(".microai"));
-        let mut agents = self.read(&AGENTS, default, |text| Ok(PathBuf::from(text)))?;
-        agents.value = self.env.settle_path(&agents.value, beside(&agents.origin));
-        Ok(agents)
+        self.folder(&AGENTS, PathBuf::from(".microai"))
+    }
+
+    /// A folder is found like a store: beside the file that names it.
+    fn folder(&self, key: &Key, default: PathBuf) -> Result<Sourced<PathBuf>, ConfigError> {
+        let mut folder = self.read(key, || Ok(default), |text| Ok(PathBuf::from(text)))?;
+        folder.value = self.env.settle_path(&folder.value, beside(&folder.origin));
+        Ok(folder)
     }
 
     fn keeping(&self, ttl: &Key, max: &Key, plain: &Keeping) -> Result<Keeping, ConfigError> {

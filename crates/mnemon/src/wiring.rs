@@ -9,6 +9,7 @@ use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{Ctx, Ids, StoreError, Time};
 use mnemon_engine::agentfiles::AgentFiles;
+use mnemon_engine::notes::NoteFiles;
 use mnemon_engine::session::JsonSessions;
 use mnemon_engine::{Memory, Retention};
 
@@ -38,7 +39,10 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
     let mut builder = Memory::builder(opened.store, Ids::new(seed()))
         .policy(config.policy())
         .policies(config.policies.policies.clone())
-        .retention(retention);
+        .retention(retention)
+        .notes(config.notes_config())
+        .note_files(note_files(&config.notes.root.value))
+        .safety(config.safety());
     for embedder in embedders(config)? {
         builder = builder.embedder(embedder);
     }
@@ -49,6 +53,18 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
         memory: builder.build(),
         notices: opened.notices,
     })
+}
+
+/// Files below this folder, which may also be named by their absolute paths.
+fn note_files(root: &Path) -> NoteFiles {
+    // Links on the way to the root may stand in a path or not.
+    let names = [std::path::absolute(root), root.canonicalize()];
+    let names = names.into_iter().flatten();
+    let names = names.filter_map(|name| name.to_str().map(str::to_owned));
+    NoteFiles {
+        files: Arc::new(mnemon_adapters::Disk::new(root)),
+        roots: names.collect(),
+    }
 }
 
 /// The model that was chosen, and the built-in one after it: what that has placed is still found

@@ -15,6 +15,7 @@ mod documents;
 mod facade;
 mod import;
 mod longterm;
+mod notes;
 mod rereading;
 mod retries;
 mod session;

@@ -97,7 +97,12 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         drafts: vec![args.into_draft(&ctx)?],
         key,
     };
-    let receipt = api::add::run(&door.memory()?, &ctx, request).await?;
+    let memory = door.memory()?;
+    let left_out = api::add::left_out(&memory, &request);
+    let receipt = api::add::run(&memory, &ctx, request).await?;
+    for sentence in left_out {
+        door.out.note(&sentence);
+    }
     if door.out.json {
         return door.out.json(&receipt);
     }
@@ -179,7 +184,10 @@ fn content(words: Vec<String>, file: Option<PathBuf>) -> Result<String, Error> {
     Ok(words.join(" "))
 }
 
-fn metadata(pairs: &[String], json: Option<&str>) -> Result<Map<String, Value>, Invalid> {
+pub(super) fn metadata(
+    pairs: &[String],
+    json: Option<&str>,
+) -> Result<Map<String, Value>, Invalid> {
     let mut metadata: Map<String, Value> = match json {
         Some(json) => serde_json::from_str(json)
             .map_err(|error| Invalid::new("meta-json", format!("is not a JSON object: {error}")))?,
@@ -217,6 +225,9 @@ async fn many(key: Option<String>, door: &mut Door) -> Result<(), Error> {
             drafts: batch.into_iter().map(|item| item.value).collect(),
             key: key.as_deref().map(|key| batch_key(key, number)),
         };
+        for sentence in api::add::left_out(&memory, &request) {
+            door.out.note(&sentence);
+        }
         let receipt = api::add::run(&memory, &door.ctx()?, request)
             .await
             .map_err(|error| lines::blame(&place, &ids, error))?;

@@ -23,6 +23,7 @@ mod forgetting;
 mod ingest;
 mod languages;
 mod moving;
+mod notes;
 mod planner;
 mod sandbox;
 mod search;
