@@ -10,8 +10,10 @@ use mnemon_engine::{Draft, Hit, Memory, Query};
 
 use crate::{ctx, wait};
 
-/// Likes texts by how often they say a word; or says something else.
-struct Likes(fn(&str) -> Result<f32, EmbedError>);
+type Says = fn(&str) -> Result<f32, EmbedError>;
+
+/// A model that says of a text what it is told to.
+struct Likes(Says);
 
 #[async_trait]
 impl Reranker for Likes {
@@ -74,7 +76,7 @@ fn it_chooses_from_more_than_was_asked_for() {
 #[test]
 fn a_model_that_fails_costs_nothing_but_its_word() {
     let plain = search(None, 10);
-    let broken: [fn(&str) -> Result<f32, EmbedError>; 3] = [
+    let broken: [Says; 3] = [
         |_| {
             Err(EmbedError::BadAnswer {
                 what: "broken".to_owned(),
