@@ -78,7 +78,7 @@ impl Memory {
             settings: Settings::default(),
             prompts: Prompts::default(),
             plan: None,
-            llm: None,
+            llm: self.llm().cloned(),
             measure: &Refined,
         })
     }
@@ -102,7 +102,8 @@ impl<'a> Window<'a> {
         Ok(self)
     }
 
-    /// The model that writes summaries. Without one they are made of what was said.
+    /// The model that writes summaries, if not the memory's own. Without one they are made of what
+    /// was said.
     #[must_use]
     pub fn llm(mut self, llm: Arc<dyn Llm>) -> Self {
         self.llm = Some(llm);

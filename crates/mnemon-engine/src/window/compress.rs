@@ -93,7 +93,7 @@ impl Window<'_> {
         }
         let mut refused = None;
         let mut found = None;
-        match self.by_model(&change, messages).await {
+        match self.by_model(ctx, &change, messages).await {
             Some(Ok(summary)) => match build(&summary.text) {
                 Some(built) => found = Some((summary, built)),
                 None => refused = Some("the summary was not smaller".to_owned()),

@@ -1,7 +1,8 @@
 //! Summaries, by a model or without one.
 
+use mnemon_core::llm::Account;
 use mnemon_core::window::{Ask, Change, extract};
-use mnemon_core::{Message, limits};
+use mnemon_core::{Ctx, Message, limits};
 
 use super::Window;
 
@@ -20,6 +21,7 @@ impl Window<'_> {
     /// What the model says, if there is one and what it says can be used.
     pub(super) async fn by_model(
         &self,
+        ctx: &Ctx,
         change: &Change,
         messages: &[Message],
     ) -> Option<Result<Summary, String>> {
@@ -28,7 +30,8 @@ impl Window<'_> {
             prompts: &self.prompts,
             plan: self.plan.as_ref(),
         };
-        let prompt = change.summary_prompt(messages, ask);
+        let mut prompt = change.summary_prompt(messages, ask);
+        prompt.account = Account::of(ctx, "window");
         let answer = match llm.complete(&prompt).await {
             Ok(answer) => answer,
             Err(error) => return Some(Err(error.to_string())),
