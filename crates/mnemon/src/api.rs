@@ -20,6 +20,8 @@ pub mod history;
 pub mod import;
 pub mod ingest;
 pub mod list;
+pub mod llm_check;
+pub mod llm_usage;
 pub mod policy;
 pub mod read;
 pub mod reembed;

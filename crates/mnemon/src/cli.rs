@@ -22,6 +22,7 @@ mod ingest;
 mod input;
 mod lines;
 mod list;
+mod llm;
 mod model;
 mod out;
 mod policy;
@@ -110,6 +111,7 @@ enum Command {
     Upkeep(upkeep::Args),
     Reembed(reembed::Args),
     Model(model::Args),
+    Llm(llm::Args),
     Doctor(doctor::Args),
     Eval(eval::Args),
     Config(config::Args),
@@ -217,6 +219,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Upkeep(args) => upkeep::run(args, door).await,
         Command::Reembed(args) => reembed::run(args, door).await,
         Command::Model(args) => model::run(args, door).await,
+        Command::Llm(args) => llm::run(args, door).await,
         Command::Doctor(args) => doctor::run(args, door),
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),

@@ -437,3 +437,38 @@ async fn no_more_calls_are_under_way_than_allowed() {
     }
     assert_eq!(endpoint.seen().len(), 2);
 }
+
+/// A real model, if somebody serves one: see docs/llm.md. Small models are not clever, so only what
+/// the port promises is asked for.
+#[tokio::test]
+async fn live_a_real_model_answers() {
+    let Ok(url) = std::env::var("MNEMON_TEST_LLM_URL") else {
+        println!("skipped: MNEMON_TEST_LLM_URL names no endpoint");
+        return;
+    };
+    let model = std::env::var("MNEMON_TEST_LLM_MODEL").unwrap_or_else(|_| "default".to_owned());
+    let ledger = ledger(Budgets::default());
+    let config = ModelConfig {
+        timeout_ms: 600_000,
+        ..ModelConfig::new(Provider::OpenAi, url, model)
+    };
+    let model = Model::new(config, ledger.clone());
+    let plain = model
+        .complete(&prompt("What is the capital of France?"))
+        .await
+        .unwrap();
+    println!("it said: {}", plain.text);
+    assert!(!plain.text.is_empty() && plain.input_tokens > 0 && plain.output_tokens > 0);
+    let structured = model.complete(&wants_number()).await;
+    println!("in JSON: {structured:?}");
+    match structured {
+        Ok(answer) => {
+            let value: Value = serde_json::from_str(&answer.text).unwrap();
+            assert!(value["n"].is_i64(), "{value}");
+        }
+        Err(error) => assert!(matches!(error, LlmError::BadAnswer { .. }), "{error}"),
+    }
+    let usage = ledger.accounts().unwrap()[0].usage;
+    println!("used: {usage:?}");
+    assert!(usage.calls >= 2 && usage.held_tokens == 0);
+}

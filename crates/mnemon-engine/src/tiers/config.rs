@@ -1,10 +1,10 @@
 //! `[memory]` of `airsspec.toml`.
 
 use mnemon_core::Invalid;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// How the tiers are set.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TierConfig {
     /// Lines in the window.
@@ -54,7 +54,8 @@ impl TierConfig {
         Ok(file.memory)
     }
 
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    /// Every rule that the settings must keep.
+    pub fn check(&self) -> Result<(), Invalid> {
         let between = |field: &str, value: usize, least: usize, most: usize| {
             if (least..=most).contains(&value) {
                 return Ok(());

@@ -154,8 +154,7 @@ fn word(role: Role) -> &'static str {
     }
 }
 
-fn chat(whose: Whose, size: Option<Size>) -> Chat {
-    let mut settings = Settings::default();
+fn chat(whose: Whose, size: Option<Size>, mut settings: Settings) -> Chat {
     let mut model = None;
     if let Some(size) = size {
         settings.max_token = size.max_token.unwrap_or(settings.max_token);
@@ -200,7 +199,7 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
         }
     };
     let request = api::chat_append::Request {
-        chat: chat(args.whose, Some(args.size)),
+        chat: chat(args.whose, Some(args.size), door.config.window.value),
         messages: vec![message],
         key: args.key,
         leave_window: args.leave_window,
@@ -231,7 +230,7 @@ fn parse(json: &str) -> Result<Utterance, Error> {
 }
 
 async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.whose, Some(args.size));
+    let chat = chat(args.whose, Some(args.size), door.config.window.value);
     let request = api::chat_show::Request { chat };
     let shown = api::chat_show::run(&door.memory()?, &door.ctx()?, request).await?;
     if door.out.json {
@@ -341,7 +340,7 @@ fn part(block: &Block) -> String {
 
 async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
     let request = api::chat_compress::Request {
-        chat: chat(args.whose, Some(args.size)),
+        chat: chat(args.whose, Some(args.size), door.config.window.value),
         if_needed: args.if_needed,
     };
     let done = api::chat_compress::run(&door.memory()?, &door.ctx()?, request).await?;
@@ -368,7 +367,7 @@ async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
 
 async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Error> {
     let request = api::chat_reload::Request {
-        chat: chat(args.whose, None),
+        chat: chat(args.whose, None, door.config.window.value),
         uuid: args.uuid,
     };
     let found = api::chat_reload::run(&door.memory()?, &door.ctx()?, request).await?;
@@ -380,7 +379,7 @@ async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Error> {
 
 async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
     let request = api::chat_tail::Request {
-        chat: chat(args.whose, None),
+        chat: chat(args.whose, None, door.config.window.value),
         count: args.count,
     };
     let found = api::chat_tail::run(&door.memory()?, &door.ctx()?, request).await?;
