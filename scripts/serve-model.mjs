@@ -3,9 +3,9 @@ import http from "node:http";
 import { getLlama, LlamaChatSession } from "node-llama-cpp";
 
 const [weights, port] = process.argv.slice(2);
-const llama = await getLlama({ gpu: false, build: "never", progressLogs: false });
+const llama = await getLlama({ gpu: false, maxThreads: 1, build: "never", progressLogs: false });
 const model = await llama.loadModel({ modelPath: weights });
-const context = await model.createContext({ contextSize: 2048 });
+const context = await model.createContext({ contextSize: 2048, threads: 1 });
 const sequence = context.getSequence();
 let queue = Promise.resolve();
 
