@@ -67,6 +67,8 @@ pub struct Completion {
     pub text: String,
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// How long it took, waits and retries included.
+    pub took_ms: u64,
 }
 
 /// Why there is no answer.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use mnemon_core::budget::{Bound, Counter};
@@ -158,6 +158,7 @@ impl Model {
                     text: reply.text,
                     input_tokens,
                     output_tokens,
+                    took_ms: 0,
                 })
             }
             Err(failure) => {
@@ -374,6 +375,16 @@ impl Llm for Model {
     }
 
     async fn complete(&self, prompt: &Prompt) -> Result<Completion, LlmError> {
+        let begun = Instant::now();
+        let done = self.answer(prompt).await?;
+        let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(Completion { took_ms, ..done })
+    }
+}
+
+impl Model {
+    /// The answer; with a schema, the JSON in it.
+    async fn answer(&self, prompt: &Prompt) -> Result<Completion, LlmError> {
         let schema = check(prompt)?;
         let _permit = self.turn().await?;
         let first = self.ask(prompt).await?;
@@ -391,6 +402,7 @@ impl Llm for Model {
                 text,
                 input_tokens: first.input_tokens.saturating_add(second.input_tokens),
                 output_tokens: first.output_tokens.saturating_add(second.output_tokens),
+                took_ms: 0,
             }),
             Err(wrong) => Err(self.bad_answer(format!("twice, and the second time {wrong}"))),
         }

@@ -132,8 +132,9 @@ impl Window<'_> {
         let mut metadata = Map::new();
         metadata.insert("tokenBefore".to_owned(), json!(before));
         metadata.insert("tokenAfter".to_owned(), json!(after));
-        // The engine has no clock to say how long it took.
-        metadata.insert("time".to_owned(), json!(0.0));
+        // In seconds: how long the model took, if one was asked.
+        let took_ms = summary.map_or(0, |summary| summary.took_ms);
+        metadata.insert("time".to_owned(), json!(took_ms as f64 / 1000.0));
         if let Some(summary) = summary {
             metadata.insert("inputToken".to_owned(), json!(summary.input_tokens));
             metadata.insert("outputToken".to_owned(), json!(summary.output_tokens));

@@ -15,6 +15,8 @@ pub(super) struct Summary {
     pub(super) refused: Option<String>,
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
+    /// How long the model took; without one it is as good as nothing.
+    pub(super) took_ms: u64,
 }
 
 impl Window<'_> {
@@ -54,6 +56,7 @@ impl Window<'_> {
             refused: None,
             input_tokens: answer.input_tokens,
             output_tokens: answer.output_tokens,
+            took_ms: answer.took_ms,
         }))
     }
 
@@ -71,6 +74,7 @@ impl Window<'_> {
             refused,
             input_tokens: 0,
             output_tokens: 0,
+            took_ms: 0,
         }
     }
 }
