@@ -142,6 +142,8 @@ pub const WINDOW_TOOL_GROUPS: usize = 5;
 pub const WINDOW_ROUNDS: usize = 16;
 /// Compression events that one answer shows.
 pub const WINDOW_EVENTS: usize = 1000;
+/// Messages of a conversation that is saved or copied whole.
+pub const WINDOW_STATE_MESSAGES: usize = 100_000;
 /// What is sent to a language model in one request, in bytes.
 pub const LLM_PROMPT_BYTES: usize = 8 * 1024 * 1024;
 /// What a language model may answer, in bytes; of an endless answer no more is read.

@@ -179,22 +179,27 @@ impl Window<'_> {
     }
 
     fn offload(&self, made: &Made, entries: Vec<Entry>) -> Result<Draft, Invalid> {
-        let sources: Vec<Id> = entries.iter().map(|entry| entry.of.clone()).collect();
         let offload = Offload {
             entries,
             message: made.message.clone(),
             event: made.event.clone(),
         };
+        self.offload_draft(made.uuid.clone(), &offload)
+    }
+
+    /// The record that keeps what was replaced.
+    pub(super) fn offload_draft(&self, uuid: Id, offload: &Offload) -> Result<Draft, Invalid> {
+        let entries = offload.entries.iter();
         Ok(Draft {
-            id: Some(made.uuid.clone()),
-            content: made.message.text_content(),
+            id: Some(uuid),
+            content: offload.message.text_content(),
             owner: self.session(),
             scope: Some(Scope::Dialog),
             kind: Some(Kind::Summary),
             body: Some(offload.to_json()?),
             tags: vec![TAG.to_owned()],
             origin: Some(Origin::Derived),
-            derived_from: sources,
+            derived_from: entries.map(|entry| entry.of.clone()).collect(),
             ..Draft::default()
         })
     }
