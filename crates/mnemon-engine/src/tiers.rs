@@ -105,15 +105,15 @@ impl Tiers {
         })
     }
 
-    /// What `airsspec.toml` says; the defaults if there is none.
-    pub async fn read_config(files: &dyn Files) -> Result<TierConfig, Error> {
+    /// What `airsspec.toml` says, and `plain` where it says nothing.
+    pub async fn read_config(files: &dyn Files, plain: TierConfig) -> Result<TierConfig, Error> {
         let path = format!("{ROOT}/airsspec.toml");
         let Some(file) = files.read(&path).await? else {
-            return Ok(TierConfig::default());
+            return Ok(plain);
         };
         let text = String::from_utf8(file.bytes)
             .map_err(|_| Invalid::new(path.clone(), "is not UTF-8 text"))?;
-        let config = TierConfig::from_toml(&text);
+        let config = TierConfig::from_toml(&text, plain);
         Ok(config.map_err(|error| Invalid::new(path, error.to_string()))?)
     }
 

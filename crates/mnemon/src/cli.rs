@@ -35,6 +35,7 @@ mod session;
 mod stats;
 mod team;
 mod text;
+mod tiers;
 mod undo;
 mod upkeep;
 mod when;
@@ -104,6 +105,7 @@ enum Command {
     Write(write::Args),
     Chat(chat::Args),
     Session(session::Args),
+    Tiers(tiers::Args),
     Agent(agent::Args),
     Team(team::Args),
     Policy(policy::Args),
@@ -212,6 +214,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Write(args) => write::run(args, door).await,
         Command::Chat(args) => chat::run(args, door).await,
         Command::Session(args) => session::run(args, door).await,
+        Command::Tiers(args) => tiers::run(args, door).await,
         Command::Agent(args) => agent::run(args, door).await,
         Command::Team(args) => team::run(args, door).await,
         Command::Policy(args) => policy::run(args, door),

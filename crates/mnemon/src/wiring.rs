@@ -8,9 +8,12 @@ use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
 use mnemon_adapters::llm::{Budgets, Ledger, Model, ModelConfig, Prices, Provider};
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::llm::Llm;
+use mnemon_core::log::Log;
+use mnemon_core::window::{Measure, Refined};
 use mnemon_core::{Ctx, Ids, StoreError, Time};
 use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::session::JsonSessions;
+use mnemon_engine::tiers::Tiers;
 use mnemon_engine::{Memory, Retention};
 
 use crate::Error;
@@ -177,6 +180,27 @@ pub fn stamp(config: &Config) -> Result<Ctx, Error> {
 /// Saved sessions as files in this folder.
 pub fn session_files(folder: &Path) -> JsonSessions {
     JsonSessions::new(Arc::new(mnemon_adapters::Disk::new(folder)), "")
+}
+
+/// The tiers of a project: in the files below this root, or in the memory itself. What
+/// `airsspec.toml` says there goes before what `mnemon.toml` says under `[memory]`.
+pub async fn tiers(
+    config: &Config,
+    memory: Arc<Memory>,
+    root: Option<&Path>,
+) -> Result<Tiers, Error> {
+    let count = |text: &str| Refined.text(text);
+    let Some(root) = root else {
+        return Ok(Tiers::on_store(memory, config.tiers.value, count)?);
+    };
+    let disk = Arc::new(mnemon_adapters::Disk::new(root));
+    let settings = Tiers::read_config(&*disk, config.tiers.value).await?;
+    Ok(Tiers::new(disk.clone(), disk, memory, settings, count)?)
+}
+
+/// The frozen logs of a project.
+pub fn frozen(root: &Path) -> Arc<dyn Log> {
+    Arc::new(mnemon_adapters::Disk::new(root))
 }
 
 /// Looks at the store from outside, without opening it for use.

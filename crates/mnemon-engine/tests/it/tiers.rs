@@ -303,9 +303,13 @@ fn the_configuration_comes_from_its_file_and_mistakes_are_named() {
     let read = |text: &str| {
         let files = FilesInRam::default();
         wait(files.write(".airsspec/airsspec.toml", text.as_bytes(), None)).unwrap();
-        wait(Tiers::read_config(&files))
+        wait(Tiers::read_config(&files, TierConfig::default()))
     };
-    let none = wait(Tiers::read_config(&FilesInRam::default())).unwrap();
+    let none = wait(Tiers::read_config(
+        &FilesInRam::default(),
+        TierConfig::default(),
+    ))
+    .unwrap();
     assert_eq!(none, TierConfig::default());
     assert_eq!((none.hot_window_size, none.chunk_size), (30, 10));
     let config = read("[retry]\nx = 1\n[memory]\nhot_window_size = 5\nother = true\n").unwrap();

@@ -1,6 +1,6 @@
 //! `mnemon chat`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mnemon_core::window::Settings;
@@ -93,6 +93,9 @@ struct AppendArgs {
     /// Leave the window as it is
     #[arg(long)]
     leave_window: bool,
+    /// Write it to the frozen log of this project, too: ROOT/.airsspec/contexts/agent/SESSION.jsonl
+    #[arg(long, value_name = "ROOT")]
+    files: Option<PathBuf>,
     #[command(flatten)]
     size: Size,
 }
@@ -203,6 +206,7 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
         messages: vec![message],
         key: args.key,
         leave_window: args.leave_window,
+        files: args.files,
     };
     let done = api::chat_append::run(&door.memory()?, &door.ctx()?, request).await?;
     if door.out.json {

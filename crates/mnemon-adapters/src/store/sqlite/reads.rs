@@ -1,8 +1,8 @@
 //! Reading: a pooled connection, one short read transaction each.
 
 use mnemon_core::{
-    Cause, Change, Changes, Cursor, Grant, Group, Id, Order, Page, Record, Right, Scan, StoreError,
-    Tally, limits,
+    Cause, Change, Changes, Grant, Group, Id, Order, Page, Record, Right, Scan, StoreError, Tally,
+    limits,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
@@ -390,7 +390,7 @@ pub(super) fn tally(
 
 #[cfg(test)]
 mod tests {
-    use mnemon_core::{Ctx, Filter, Owner, Policy, Tenant, Time};
+    use mnemon_core::{Ctx, Cursor, Filter, Owner, Policy, Tenant, Time};
 
     use super::*;
     use crate::store::sqlite::schema;
