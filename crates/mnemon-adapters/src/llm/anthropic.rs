@@ -1,7 +1,7 @@
 //! Anthropic's `/v1/messages`.
 
 use mnemon_core::llm::Prompt;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::plain::{Turn, turns};
 use super::wire::{Reply, tokens};
@@ -15,15 +15,12 @@ pub(super) fn request(model: &str, prompt: &Prompt) -> Value {
         Turn::User(text) => json!({"role": "user", "content": text}),
         Turn::Model(text) => json!({"role": "assistant", "content": text}),
     });
-    let mut body = json!({
-        "model": model,
-        "max_tokens": prompt.max_tokens,
-        "messages": messages.collect::<Vec<_>>(),
-    });
-    if let Some(system) = system {
-        body["system"] = json!(system);
-    }
-    body
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model));
+    body.insert("max_tokens".to_owned(), json!(prompt.max_tokens));
+    body.extend(system.map(|text| ("system".to_owned(), json!(text))));
+    body.insert("messages".to_owned(), messages.collect());
+    Value::Object(body)
 }
 
 pub(super) fn read(answer: &Value) -> Result<Reply, String> {
@@ -38,9 +35,8 @@ pub(super) fn read(answer: &Value) -> Result<Reply, String> {
         tokens: tokens(answer, "input_tokens", "output_tokens").map(|(input, output)| {
             // What came out of a cache, or went into one, was read as well.
             let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];
-            let cached = cached
-                .iter()
-                .filter_map(|name| answer["usage"][*name].as_u64());
+            let count = |name: &str| answer.get("usage")?.get(name)?.as_u64();
+            let cached = cached.iter().filter_map(|name| count(name));
             (input.saturating_add(cached.sum()), output)
         }),
     })

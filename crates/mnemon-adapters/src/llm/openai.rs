@@ -1,7 +1,7 @@
 //! OpenAI's `/chat/completions`, as OpenAI, vLLM, Ollama, llama.cpp, LM Studio and others speak it.
 
 use mnemon_core::llm::Prompt;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::plain::{Turn, turns};
 use super::structured;
@@ -14,20 +14,26 @@ pub(super) fn request(model: &str, prompt: &Prompt, quirks: &Quirks) -> Value {
         Turn::User(text) => json!({"role": "user", "content": text}),
         Turn::Model(text) => json!({"role": "assistant", "content": text}),
     });
-    let messages: Vec<Value> = system.into_iter().chain(said).collect();
-    let mut body = json!({"model": model, "messages": messages, "stream": false});
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model));
+    body.insert(
+        "messages".to_owned(),
+        system.into_iter().chain(said).collect(),
+    );
+    body.insert("stream".to_owned(), json!(false));
     let limit = match quirks.new_limit() {
         true => "max_completion_tokens",
         false => "max_tokens",
     };
-    body[limit] = json!(prompt.max_tokens);
+    body.insert(limit.to_owned(), json!(prompt.max_tokens));
     if let Some(schema) = prompt.schema.as_ref().filter(|_| !quirks.no_format()) {
-        body["response_format"] = json!({
+        let format = json!({
             "type": "json_schema",
             "json_schema": {"name": structured::NAME, "schema": schema},
         });
+        body.insert("response_format".to_owned(), format);
     }
-    body
+    Value::Object(body)
 }
 
 pub(super) fn read(answer: &Value) -> Result<Reply, String> {

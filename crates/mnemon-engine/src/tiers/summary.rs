@@ -55,12 +55,12 @@ impl Summariser {
 }
 
 /// What a line of a log says, as a message: the extract tells who speaks from it.
-fn message(text: &String) -> Message {
+fn message(text: &str) -> Message {
     let (role, said) = match text.split_once(": ") {
         Some(("User", said)) => (Role::User, said),
         Some(("Thought" | "Action", said)) => (Role::Assistant, said),
         Some(("Observation", said)) => (Role::Tool, said),
-        _ => (Role::Assistant, text.as_str()),
+        _ => (Role::Assistant, text),
     };
     Message::text("line", role, said)
 }
@@ -73,7 +73,7 @@ impl Summarise for Summariser {
         if let Some(text) = self.by_model(texts, chars).await {
             return Ok(text);
         }
-        let messages: Vec<Message> = texts.iter().map(message).collect();
+        let messages: Vec<Message> = texts.iter().map(|text| message(text)).collect();
         Ok(extract(&messages, chars).replace('\0', ""))
     }
 }

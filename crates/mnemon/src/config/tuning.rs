@@ -99,7 +99,10 @@ fn read<T: DeserializeOwned + Serialize + Default>(
     let all = serde_json::to_value(&value).unwrap_or_default();
     let rows = keys.map(|key| Row {
         key: key.name.to_owned(),
-        value: all[key.name.trim_start_matches(table)].clone(),
+        value: all
+            .get(key.name.trim_start_matches(table))
+            .cloned()
+            .unwrap_or_default(),
         origin: origin(key.name).to_string(),
     });
     Ok(Tuned {
