@@ -440,6 +440,89 @@ async fn no_more_calls_are_under_way_than_allowed() {
     assert_eq!(endpoint.seen().len(), 2);
 }
 
+/// Answers as services write them, with all that they say besides.
+#[tokio::test]
+async fn recorded_answers_are_read() {
+    let openai = [
+        // A large service.
+        r#"{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,
+            "message":{"role":"assistant","content":"Paris.","refusal":null,"annotations":[]},
+            "logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":14,"completion_tokens":2,
+            "total_tokens":16,"prompt_tokens_details":{"cached_tokens":0}},"system_fingerprint":null}"#,
+        // A server that tells its thoughts apart.
+        r#"{"id":"chat-1","choices":[{"index":0,"message":{"role":"assistant","reasoning_content":"hm",
+            "content":"\n\nParis.","tool_calls":[]},"finish_reason":"stop","stop_reason":null}],
+            "usage":{"prompt_tokens":14,"total_tokens":16,"completion_tokens":2}}"#,
+        // One that thinks aloud.
+        r#"{"choices":[{"finish_reason":"stop","index":0,"message":{"role":"assistant",
+            "content":"<think>\nFrance...\n</think>\n\nParis."}}],"created":1,"model":"m",
+            "usage":{"completion_tokens":2,"prompt_tokens":14,"total_tokens":16},"timings":{"n":1}}"#,
+        // One that answers in parts.
+        r#"{"choices":[{"message":{"role":"assistant","content":[{"type":"text","text":"Par"},
+            {"type":"text","text":"is."}]}}],"usage":{"prompt_tokens":14,"completion_tokens":2}}"#,
+    ];
+    let anthropic = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[
+        {"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Paris."}],
+        "stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":4,
+        "cache_creation_input_tokens":7,"cache_read_input_tokens":3,"output_tokens":2}}"#;
+    let all = openai.map(|body| (Provider::OpenAi, body));
+    for (provider, body) in all.into_iter().chain([(Provider::Anthropic, anthropic)]) {
+        let endpoint = Endpoint::start(vec![Move::status(200, body)]);
+        let config = ModelConfig {
+            provider,
+            ..config(&endpoint)
+        };
+        let model = Model::new(config, ledger(Budgets::default()));
+        let answer = model.complete(&prompt("capital?")).await.unwrap();
+        assert_eq!(answer.text, "Paris.", "{body}");
+        assert_eq!(
+            (answer.input_tokens, answer.output_tokens),
+            (14, 2),
+            "{body}"
+        );
+    }
+    for (provider, body, why) in [
+        (
+            Provider::OpenAi,
+            r#"{"choices":[{"message":{"content":null,"refusal":"I cannot help."}}]}"#,
+            "it declined: I cannot help.",
+        ),
+        (
+            Provider::OpenAi,
+            r#"{"choices":[{"message":{"content":null,"tool_calls":[{"id":"1"}]}}]}"#,
+            "has no text",
+        ),
+        (
+            Provider::Anthropic,
+            r#"{"content":[],"stop_reason":"refusal"}"#,
+            "it declined",
+        ),
+        (Provider::Anthropic, r#"{"type":"message"}"#, "no content"),
+    ] {
+        let endpoint = Endpoint::start(vec![Move::status(200, body)]);
+        let config = ModelConfig {
+            provider,
+            ..config(&endpoint)
+        };
+        let model = Model::new(config, ledger(Budgets::default()));
+        let error = model.complete(&prompt("x")).await.unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+/// An endpoint that does not count is charged by our own bound.
+#[tokio::test]
+async fn an_endpoint_that_does_not_count_is_charged_all_the_same() {
+    let body = r#"{"choices":[{"message":{"content":"Paris."}}]}"#;
+    let (answer, _, usage) = asked(vec![Move::status(200, body)], &prompt("capital?")).await;
+    let answer = answer.unwrap();
+    assert!(
+        answer.input_tokens > 20 && answer.output_tokens > 0,
+        "{answer:?}"
+    );
+    assert_eq!((usage.calls, usage.input_tokens), (1, answer.input_tokens));
+}
+
 /// A real model, if somebody serves one: see docs/llm.md. Small models are not clever, so only what
 /// the port promises is asked for.
 #[tokio::test]

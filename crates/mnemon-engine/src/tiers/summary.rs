@@ -1,9 +1,10 @@
 //! One summariser for windows and tiers: a model if there is one, or else the sentences that matter.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use mnemon_core::llm::{Account, Llm, Prompt};
+use mnemon_core::llm::{Account, Llm, LlmError, Prompt};
 use mnemon_core::window::extract;
 use mnemon_core::{Ctx, Message, Role, limits};
 
@@ -19,6 +20,8 @@ const ASK: &str = "Summarise the text below in one short paragraph. Keep decisio
 #[derive(Clone, Default)]
 pub struct Summariser {
     model: Option<(Arc<dyn Llm>, Account)>,
+    /// Set when the model did not answer: then it is not asked again for the other parts.
+    is_silent: Arc<AtomicBool>,
 }
 
 impl Summariser {
@@ -35,11 +38,15 @@ impl Summariser {
         let account = Account::of(ctx, "tiers");
         Self {
             model: llm.map(|llm| (llm, account)),
+            is_silent: Arc::default(),
         }
     }
 
     async fn by_model(&self, texts: &[String], chars: usize) -> Option<String> {
         let (llm, account) = self.model.as_ref()?;
+        if self.is_silent.load(Ordering::Relaxed) {
+            return None;
+        }
         let prompt = Prompt {
             account: account.clone(),
             system: Some(ASK.to_owned()),
@@ -47,7 +54,14 @@ impl Summariser {
             max_tokens: u32::try_from((chars / 2).clamp(64, 2048)).unwrap_or(2048),
             schema: None,
         };
-        let answer = llm.complete(&prompt).await.ok()?;
+        let answer = match llm.complete(&prompt).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                let is_silent = !matches!(error, LlmError::BadAnswer { .. });
+                self.is_silent.store(is_silent, Ordering::Relaxed);
+                return None;
+            }
+        };
         let text = answer.text.trim().replace('\0', "");
         let most: usize = texts.iter().map(|text| text.chars().count()).sum();
         (!text.is_empty() && text.chars().count() < most).then_some(text)

@@ -1,6 +1,6 @@
 //! Summaries, by a model or without one.
 
-use mnemon_core::llm::Account;
+use mnemon_core::llm::{Account, LlmError};
 use mnemon_core::window::{Ask, Change, extract};
 use mnemon_core::{Ctx, Message, limits};
 
@@ -20,14 +20,19 @@ pub(super) struct Summary {
 }
 
 impl Window<'_> {
-    /// What the model says, if there is one and what it says can be used.
+    /// What the model says, if there is one and what it says can be used. One that did not answer is
+    /// not asked again in the same compression: somebody is waiting.
     pub(super) async fn by_model(
         &self,
         ctx: &Ctx,
         change: &Change,
         messages: &[Message],
+        silent: &mut Option<String>,
     ) -> Option<Result<Summary, String>> {
         let llm = self.llm.as_ref()?;
+        if let Some(why) = silent {
+            return Some(Err(why.clone()));
+        }
         let ask = Ask {
             prompts: &self.prompts,
             plan: self.plan.as_ref(),
@@ -36,7 +41,12 @@ impl Window<'_> {
         prompt.account = Account::of(ctx, "window");
         let answer = match llm.complete(&prompt).await {
             Ok(answer) => answer,
-            Err(error) => return Some(Err(error.to_string())),
+            Err(error) => {
+                if !matches!(error, LlmError::BadAnswer { .. }) {
+                    *silent = Some(error.to_string());
+                }
+                return Some(Err(error.to_string()));
+            }
         };
         // A record holds no NUL.
         let text = answer.text.replace('\0', "");

@@ -201,6 +201,13 @@ fn one_summariser_asks_the_model_and_does_without_it() {
         assert_eq!(wait(summariser.summarise(&texts)).unwrap(), expected);
         assert_eq!(llm.asked()[0].account.task, "tiers");
     }
+    // One that does not answer is not asked for the other parts.
+    let llm = Arc::new(Scripted::default());
+    let summariser = Summariser::with(Some(llm.clone()), &ctx());
+    for _ in 0..3 {
+        assert_eq!(wait(summariser.summarise(&texts)).unwrap(), extract);
+    }
+    assert_eq!(llm.asked().len(), 1);
 }
 
 fn said() -> impl Strategy<Value = Said> {
