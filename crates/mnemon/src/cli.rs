@@ -22,6 +22,7 @@ mod ingest;
 mod input;
 mod lines;
 mod list;
+mod mcp;
 mod model;
 mod out;
 mod policy;
@@ -114,6 +115,7 @@ enum Command {
     Eval(eval::Args),
     Config(config::Args),
     Demo(demo::Args),
+    Mcp(mcp::Args),
     Completions(completions::Args),
 }
 
@@ -169,6 +171,11 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
         tenant: cli.global.tenant,
         json: cli.global.json,
     };
+    let project = match &cli.command {
+        Command::Mcp(args) => args.project(),
+        _ => None,
+    };
+    let env = &project.map_or_else(|| env.clone(), |folder| env.clone().at(folder));
     let config = match Config::load(&flags, env) {
         Ok(config) => config,
         Err(error) => return report::failure(&error.into(), wants_json),
@@ -182,7 +189,11 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
 }
 
 fn start(command: Command, config: Config) -> Result<(), Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let mut runtime = match &command {
+        Command::Mcp(args) if args.is_http() => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = runtime
         .enable_all()
         .build()
         .map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
@@ -190,6 +201,8 @@ fn start(command: Command, config: Config) -> Result<(), Error> {
     let done = runtime.block_on(dispatch(command, &mut door));
     // What was printed before an error is part of the answer.
     let flushed = door.out.flush();
+    // Somebody may still be waiting for input that never comes.
+    runtime.shutdown_background();
     done.and(flushed)
 }
 
@@ -221,6 +234,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),
         Command::Demo(args) => demo::run(args, door).await,
+        Command::Mcp(args) => mcp::run(args, door).await,
         Command::Completions(args) => completions::run(args, door),
     }
 }

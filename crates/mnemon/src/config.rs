@@ -112,6 +112,10 @@ pub struct Config {
     pub embedder: Sourced<EmbedderChoice>,
     /// The embedder's key; only from the environment, so that it lies in no file of ours.
     pub embedder_key: Option<Secret>,
+    /// What clients over HTTP must show; only from the environment.
+    pub api_key: Option<Secret>,
+    /// A file that holds it.
+    pub api_key_file: Option<PathBuf>,
     /// Where weights that were pulled lie, if there is a folder for data.
     pub models: Option<PathBuf>,
     pub short_term: Keeping,
@@ -120,6 +124,8 @@ pub struct Config {
     pub history_days: Sourced<Option<i64>>,
     /// The folder of agents' and teams' Markdown.
     pub agents: Sourced<PathBuf>,
+    /// The folder of the project: where `.mnemon` was found, or else where the user stands.
+    pub project: PathBuf,
     /// What each flow and each agent reads and writes; only from the file.
     pub policies: FlowPolicies,
     /// The file that was read.
@@ -151,6 +157,8 @@ impl Config {
             json: Sourced::default(false),
             embedder: Sourced::default(EmbedderChoice::Builtin),
             embedder_key: None,
+            api_key: None,
+            api_key_file: None,
             models: None,
             short_term: retention.clone(),
             long_term: Keeping {
@@ -159,6 +167,7 @@ impl Config {
             },
             history_days: Sourced::default(None),
             agents: Sourced::default(PathBuf::from(".microai")),
+            project: PathBuf::from("."),
             policies: FlowPolicies::default(),
             file: None,
             notices: Vec::new(),
@@ -181,11 +190,14 @@ impl Config {
             json: layers.read(&JSON, || Ok(false), parse_bool)?,
             embedder: layers.embedder()?,
             embedder_key: env.get(env_vars::MNEMON_EMBEDDER_KEY)?.map(Secret::new),
+            api_key: env.get(env_vars::MNEMON_API_KEY)?.map(Secret::new),
+            api_key_file: env.get(env_vars::MNEMON_API_KEY_FILE)?.map(PathBuf::from),
             models: env.models(),
             short_term: layers.keeping(&SHORT_TTL, &SHORT_MAX, &plain.short_term)?,
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
             history_days: layers.read(&HISTORY_DAYS, || Ok(None), parse_days)?,
             agents: layers.agents()?,
+            project: env.project_root(),
             policies: policies.unwrap_or_default(),
             notices: env.notices(),
             file: layers.file.map(|file| file.path),
@@ -277,14 +289,14 @@ impl Layers<'_> {
 
     /// A relative path in a file means a place beside that file, wherever the user stands.
     fn store(&self) -> Result<Sourced<String>, ConfigError> {
-        let mut store = self.read(
-            &STORE,
-            || self.env.default_store(),
-            |text| Ok(text.to_owned()),
-        )?;
+        let Some(_) = self.find(&STORE)? else {
+            return self.env.default_store();
+        };
+        let default = || Ok(String::new());
+        let mut store = self.read(&STORE, default, |text| Ok(text.to_owned()))?;
         let base = match &store.origin {
             Origin::File { path, .. } => path.parent(),
-            Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
+            Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,
         };
         store.value = self.env.settle(&store.value, base);
         Ok(store)
@@ -297,7 +309,7 @@ impl Layers<'_> {
         if let EmbedderChoice::MiniLm(folder) = &mut embedder.value {
             let base = match &embedder.origin {
                 Origin::File { path, .. } => path.parent(),
-                Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
+                Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,
             };
             *folder = self.env.settle_path(folder, base);
         }
@@ -310,7 +322,7 @@ impl Layers<'_> {
         let mut agents = self.read(&AGENTS, default, |text| Ok(PathBuf::from(text)))?;
         let base = match &agents.origin {
             Origin::File { path, .. } => path.parent(),
-            Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
+            Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,
         };
         agents.value = self.env.settle_path(&agents.value, base);
         Ok(agents)

@@ -17,8 +17,8 @@ macro_rules! env_vars {
 }
 
 env_vars! {
-    MNEMON_CONFIG = "The configuration file. Unset: `./mnemon.toml`, else `mnemon.toml` in the user's configuration folder.";
-    MNEMON_HOME = "The folder in which the default store lives. Unset: `mnemon` in the user's data folder.";
+    MNEMON_CONFIG = "The configuration file. Unset: `./mnemon.toml`, else `.mnemon/mnemon.toml` of the project, else `mnemon.toml` in the user's configuration folder.";
+    MNEMON_HOME = "The folder in which the default store lives. Unset: `.mnemon` in this folder or the nearest one above that has it, else `mnemon` in the user's data folder.";
     MNEMON_STORE = "The store, as a URL such as `sqlite:PATH`. Same as `--store`.";
     MNEMON_TENANT = "Whose memory is meant. Same as `--tenant`.";
     MNEMON_ACTOR = "Who acts, for the history. Unset: `cli:` and the user's name.";
@@ -31,6 +31,8 @@ env_vars! {
     MNEMON_LONG_TERM_MAX_ENTRIES = "How many long-term notes a tenant keeps, or `none` for no cap.";
     MNEMON_HISTORY_DAYS = "After how many days upkeep drops old versions, or `none` to keep them until they are purged.";
     MNEMON_AGENTS = "The folder of agents' and teams' Markdown. Unset: `./.microai`. Same as `--root` of `mnemon agent` and `mnemon team`.";
+    MNEMON_API_KEY = "The key that clients of `mnemon mcp --http` must show, at least 16 characters.";
+    MNEMON_API_KEY_FILE = "A file that holds that key.";
     XDG_CONFIG_HOME = "The user's configuration folder. Unset: `~/.config`.";
     XDG_DATA_HOME = "The user's data folder. Unset: `~/.local/share`.";
     HOME = "The user's folder.";

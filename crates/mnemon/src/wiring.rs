@@ -5,10 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
+use mnemon_core::budget::{Bound, Counter};
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::{Ctx, Ids, StoreError, Time};
 use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::session::JsonSessions;
+use mnemon_engine::tiers::{TierConfig, Tiers};
 use mnemon_engine::{Memory, Retention};
 
 use crate::Error;
@@ -106,6 +108,14 @@ pub fn agents(folder: &Path) -> Result<AgentFiles, Error> {
         .filter(|above| !above.as_os_str().is_empty());
     let disk = mnemon_adapters::Disk::new(above.unwrap_or(Path::new(".")));
     Ok(AgentFiles::new(Arc::new(disk), name)?)
+}
+
+/// The tiers of the sessions whose files lie in this folder, over this memory.
+pub fn tiers(folder: &Path, memory: Arc<Memory>) -> Result<Tiers, Error> {
+    let disk = Arc::new(mnemon_adapters::Disk::new(folder));
+    let tokens = |text: &str| Bound.count(text);
+    let config = TierConfig::default();
+    Ok(Tiers::new(disk.clone(), disk, memory, config, tokens)?)
 }
 
 /// The circumstances of a call that is made now.
