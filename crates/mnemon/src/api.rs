@@ -19,6 +19,8 @@ pub mod get;
 pub mod history;
 pub mod import;
 pub mod ingest;
+pub mod init;
+pub mod install;
 pub mod list;
 pub mod policy;
 pub mod query_memory;

@@ -19,6 +19,7 @@ mod get;
 mod history;
 mod import;
 mod ingest;
+mod init;
 mod input;
 mod lines;
 mod list;
@@ -115,6 +116,7 @@ enum Command {
     Eval(eval::Args),
     Config(config::Args),
     Demo(demo::Args),
+    Init(init::Args),
     Mcp(mcp::Args),
     Completions(completions::Args),
 }
@@ -234,6 +236,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),
         Command::Demo(args) => demo::run(args, door).await,
+        Command::Init(args) => init::run(args, door),
         Command::Mcp(args) => mcp::run(args, door).await,
         Command::Completions(args) => completions::run(args, door),
     }

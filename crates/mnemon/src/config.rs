@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::env_vars::{self, EnvVar};
 pub use embedder::{EmbedderChoice, Secret};
-pub use environment::Environment;
+pub use environment::{Environment, PROJECT};
 pub use error::ConfigError;
 use file::File;
 pub use origin::{Origin, Sourced};
@@ -126,6 +126,11 @@ pub struct Config {
     pub agents: Sourced<PathBuf>,
     /// The folder of the project: where `.mnemon` was found, or else where the user stands.
     pub project: PathBuf,
+    /// Where the user stands.
+    pub cwd: PathBuf,
+    /// The user's folder, and theirs for configurations if it is not `.config` below.
+    pub home: Option<PathBuf>,
+    pub config_home: Option<PathBuf>,
     /// What each flow and each agent reads and writes; only from the file.
     pub policies: FlowPolicies,
     /// The file that was read.
@@ -168,6 +173,9 @@ impl Config {
             history_days: Sourced::default(None),
             agents: Sourced::default(PathBuf::from(".microai")),
             project: PathBuf::from("."),
+            cwd: PathBuf::from("."),
+            home: None,
+            config_home: None,
             policies: FlowPolicies::default(),
             file: None,
             notices: Vec::new(),
@@ -198,6 +206,9 @@ impl Config {
             history_days: layers.read(&HISTORY_DAYS, || Ok(None), parse_days)?,
             agents: layers.agents()?,
             project: env.project_root(),
+            cwd: env.cwd().to_owned(),
+            home: env.home(),
+            config_home: env.config_home(),
             policies: policies.unwrap_or_default(),
             notices: env.notices(),
             file: layers.file.map(|file| file.path),

@@ -1,5 +1,7 @@
 //! `mnemon mcp`
 
+mod install;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -18,9 +20,13 @@ use crate::mcp::{self, Access, Options, Profile, Served};
 #[command(after_help = "Examples:\n  \
     mnemon mcp                                     what a client starts\n  \
     mnemon mcp --tools notes --user ann            other tools, and whose memory\n  \
-    mnemon mcp --http 127.0.0.1:8750               over HTTP, at /mcp\n\n\
+    mnemon mcp --http 127.0.0.1:8750               over HTTP, at /mcp\n  \
+    mnemon mcp install claude                      tell a client about this server\n\n\
     docs/mcp.md says how clients are set up, and what each tool does.")]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
     /// The tools that clients are shown; may be repeated
     #[arg(
         long,
@@ -46,6 +52,11 @@ pub(super) struct Args {
     allow_origin: Vec<String>,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    Install(install::Args),
+}
+
 impl Args {
     /// The folder to stand in, if one was named.
     pub(super) fn project(&self) -> Option<&Path> {
@@ -59,6 +70,9 @@ impl Args {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    if let Some(What::Install(args)) = &args.what {
+        return install::run(args, door);
+    }
     let memory = door.memory()?;
     let options = Options {
         tools: args.tools,

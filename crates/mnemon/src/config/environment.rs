@@ -9,7 +9,7 @@ use super::{ConfigError, Sourced};
 use crate::env_vars::{self, EnvVar};
 
 /// The folder of a project's own memory, and the store in it.
-pub(super) const PROJECT: &str = ".mnemon";
+pub const PROJECT: &str = ".mnemon";
 const STORE: &str = "mnemon.db";
 /// The name of the configuration file.
 const FILE: &str = "mnemon.toml";
@@ -74,9 +74,14 @@ impl Environment {
         value.filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
-    fn home(&self) -> Option<PathBuf> {
+    pub(super) fn home(&self) -> Option<PathBuf> {
         self.folder(env_vars::HOME.name)
             .or_else(|| self.folder("USERPROFILE"))
+    }
+
+    /// The user's folder for configurations, if they have moved it.
+    pub(super) fn config_home(&self) -> Option<PathBuf> {
+        self.folder(env_vars::XDG_CONFIG_HOME.name)
     }
 
     /// The file to read: the one that was asked for, or one that lies where it is looked for.
