@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
+use mnemon_core::files::Files;
 use mnemon_core::{Ids, Policy, Scope, Store};
 
+use crate::notes::NotesConfig;
 use crate::policies::Rates;
 use crate::scoped::{Dialog, Experience, Procedural, Profile, Semantic, State};
-use crate::{Policies, Records, Retention};
+use crate::{Policies, Records, Retention, Safety};
 
 /// What an agent talks to. It knows which store keeps which scope.
 pub struct Memory {
@@ -16,6 +18,9 @@ pub struct Memory {
     scopes: Vec<Arc<Records>>,
     pub(crate) policies: Policies,
     pub(crate) rates: Rates,
+    pub(crate) notes: NotesConfig,
+    /// Where the content of a note may be read from.
+    pub(crate) note_files: Option<Arc<dyn Files>>,
 }
 
 /// Puts a [`Memory`] together.
@@ -28,6 +33,9 @@ pub struct Builder {
     /// Scopes that have a store of their own.
     apart: Vec<(Scope, Arc<dyn Store>)>,
     policies: Policies,
+    notes: NotesConfig,
+    note_files: Option<Arc<dyn Files>>,
+    safety: Safety,
 }
 
 impl Builder {
@@ -57,6 +65,27 @@ impl Builder {
     #[must_use]
     pub fn policies(mut self, policies: Policies) -> Self {
         self.policies = policies;
+        self
+    }
+
+    /// How notes are kept, found and told.
+    #[must_use]
+    pub fn notes(mut self, notes: NotesConfig) -> Self {
+        self.notes = notes;
+        self
+    }
+
+    /// What is kept out of what is written.
+    #[must_use]
+    pub fn safety(mut self, safety: Safety) -> Self {
+        self.safety = safety;
+        self
+    }
+
+    /// Where the content of a note may be read from, by a path below its root.
+    #[must_use]
+    pub fn note_files(mut self, files: Arc<dyn Files>) -> Self {
+        self.note_files = Some(files);
         self
     }
 
@@ -125,6 +154,8 @@ impl Builder {
             records,
             policies: self.policies.clone(),
             rates: Rates::default(),
+            notes: self.notes.clone(),
+            note_files: self.note_files.clone(),
         }
     }
 
@@ -135,6 +166,7 @@ impl Builder {
             embedders: self.embedders.clone(),
             ids: self.ids.clone(),
             retention: self.retention,
+            safety: self.safety,
         }
     }
 }
@@ -152,6 +184,9 @@ impl Memory {
             embedders: Vec::new(),
             apart: Vec::new(),
             policies: Policies::default(),
+            notes: NotesConfig::default(),
+            note_files: None,
+            safety: Safety::default(),
         }
     }
 

@@ -5,6 +5,8 @@ mod embedder;
 mod environment;
 mod error;
 mod file;
+mod memory_json;
+mod notes;
 mod origin;
 mod policies;
 
@@ -19,17 +21,24 @@ pub use embedder::{EmbedderChoice, Secret};
 pub use environment::{Environment, PROJECT};
 pub use error::ConfigError;
 use file::File;
+pub use notes::{Lengths, NoteSettings};
 pub use origin::{Origin, Sourced};
 pub use policies::{FlowPolicies, PolicyRow};
 
 /// A setting: its key in the file and its variable.
 struct Key {
     name: &'static str,
-    env: EnvVar,
+    env: Option<EnvVar>,
 }
 
 const fn key(name: &'static str, env: EnvVar) -> Key {
+    let env = Some(env);
     Key { name, env }
+}
+
+/// A setting that has no variable.
+const fn file_key(name: &'static str) -> Key {
+    Key { name, env: None }
 }
 
 const STORE: Key = key("store", env_vars::MNEMON_STORE);
@@ -131,6 +140,8 @@ pub struct Config {
     /// The user's folder, and theirs for configurations if it is not `.config` below.
     pub home: Option<PathBuf>,
     pub config_home: Option<PathBuf>,
+    /// How notes are kept, found and told, and what is kept out of the memory.
+    pub notes: NoteSettings,
     /// What each flow and each agent reads and writes; only from the file.
     pub policies: FlowPolicies,
     /// The file that was read.
@@ -176,6 +187,7 @@ impl Config {
             cwd: PathBuf::from("."),
             home: None,
             config_home: None,
+            notes: NoteSettings::default(),
             policies: FlowPolicies::default(),
             file: None,
             notices: Vec::new(),
@@ -185,7 +197,7 @@ impl Config {
     /// Reads everything there is to read.
     pub fn load(flags: &Flags, env: &Environment) -> Result<Self, ConfigError> {
         let file = match env.config_file(flags.config.as_deref())? {
-            Some(path) => Some(File::read(path, KEYS)?),
+            Some(path) => Some(File::read(path, &[KEYS, notes::KEYS].concat())?),
             None => None,
         };
         let policies = file.as_ref().map(FlowPolicies::read).transpose()?;
@@ -209,6 +221,7 @@ impl Config {
             cwd: env.cwd().to_owned(),
             home: env.home(),
             config_home: env.config_home(),
+            notes: NoteSettings::read(&layers)?,
             policies: policies.unwrap_or_default(),
             notices: env.notices(),
             file: layers.file.map(|file| file.path),
@@ -231,13 +244,6 @@ impl Config {
     /// Every value and where it came from.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
-        fn row<T: Serialize>(key: &Key, sourced: &Sourced<T>) -> Row {
-            Row {
-                key: key.name.to_owned(),
-                value: json!(sourced.value),
-                origin: sourced.origin.to_string(),
-            }
-        }
         let mut rows = vec![
             row(&STORE, &self.store),
             row(&TENANT, &self.tenant),
@@ -251,6 +257,7 @@ impl Config {
             row(&HISTORY_DAYS, &self.history_days),
             row(&AGENTS, &self.agents),
         ];
+        rows.extend(self.notes.rows());
         let policies = self.policies.rows().into_iter().map(|row| Row {
             key: format!("{}.{}", row.whom, row.key),
             value: row.value,
@@ -258,6 +265,14 @@ impl Config {
         });
         rows.extend(policies);
         rows
+    }
+}
+
+fn row<T: Serialize>(key: &Key, sourced: &Sourced<T>) -> Row {
+    Row {
+        key: key.name.to_owned(),
+        value: json!(sourced.value),
+        origin: sourced.origin.to_string(),
     }
 }
 
@@ -273,8 +288,10 @@ impl Layers<'_> {
         if let Some((text, flag)) = self.flags.get(key) {
             return Ok(Some((text, Origin::Flag(flag))));
         }
-        if let Some(text) = self.env.get(key.env)? {
-            return Ok(Some((text.to_owned(), Origin::Env(key.env.name))));
+        if let Some(var) = key.env
+            && let Some(text) = self.env.get(var)?
+        {
+            return Ok(Some((text.to_owned(), Origin::Env(var.name))));
         }
         Ok(self.file.as_ref().and_then(|file| file.get(key.name)))
     }
@@ -306,6 +323,8 @@ impl Layers<'_> {
         let default = || Ok(String::new());
         let mut store = self.read(&STORE, default, |text| Ok(text.to_owned()))?;
         let base = match &store.origin {
+            // The program that this file comes from begins at where it was started.
+            Origin::File { path, .. } if memory_json::is_one(path) => None,
             Origin::File { path, .. } => path.parent(),
             Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,
         };
@@ -327,16 +346,19 @@ impl Layers<'_> {
         Ok(embedder)
     }
 
-    /// A folder is found like a store: beside the file that names it.
     fn agents(&self) -> Result<Sourced<PathBuf>, ConfigError> {
-        let default = || Ok(PathBuf::from(".microai"));
-        let mut agents = self.read(&AGENTS, default, |text| Ok(PathBuf::from(text)))?;
-        let base = match &agents.origin {
+        self.folder(&AGENTS, PathBuf::from(".microai"))
+    }
+
+    /// A folder is found like a store: beside the file that names it.
+    fn folder(&self, key: &Key, default: PathBuf) -> Result<Sourced<PathBuf>, ConfigError> {
+        let mut folder = self.read(key, || Ok(default), |text| Ok(PathBuf::from(text)))?;
+        let base = match &folder.origin {
             Origin::File { path, .. } => path.parent(),
             Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,
         };
-        agents.value = self.env.settle_path(&agents.value, base);
-        Ok(agents)
+        folder.value = self.env.settle_path(&folder.value, base);
+        Ok(folder)
     }
 
     fn keeping(&self, ttl: &Key, max: &Key, plain: &Keeping) -> Result<Keeping, ConfigError> {

@@ -30,6 +30,8 @@ env_vars! {
     MNEMON_LONG_TERM_TTL_DAYS = "How many days long-term records are kept, or `none` to keep them.";
     MNEMON_LONG_TERM_MAX_ENTRIES = "How many long-term notes a tenant keeps, or `none` for no cap.";
     MNEMON_HISTORY_DAYS = "After how many days upkeep drops old versions, or `none` to keep them until they are purged.";
+    MNEMON_NOTES_ROOT = "The folder below which `mnemon note add --file` reads. Unset: where the program was started.";
+    MNEMON_SECRETS = "What to do with keys, tokens and passwords in what is written: `mask`, `refuse` or `allow`.";
     MNEMON_AGENTS = "The folder of agents' and teams' Markdown. Unset: `./.microai`. Same as `--root` of `mnemon agent` and `mnemon team`.";
     MNEMON_API_KEY = "The key that clients of `mnemon mcp --http` must show, at least 16 characters.";
     MNEMON_API_KEY_FILE = "A file that holds that key.";

@@ -39,7 +39,12 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
     let mut builder = Memory::builder(opened.store, Ids::new(seed()))
         .policy(config.policy())
         .policies(config.policies.policies.clone())
-        .retention(retention);
+        .retention(retention)
+        .notes(config.notes_config())
+        .note_files(Arc::new(mnemon_adapters::Disk::new(
+            &config.notes.root.value,
+        )))
+        .safety(config.safety());
     for embedder in embedders(config)? {
         builder = builder.embedder(embedder);
     }
