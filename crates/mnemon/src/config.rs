@@ -347,7 +347,7 @@ impl Layers<'_> {
     }
 
     fn agents(&self) -> Result<Sourced<PathBuf>, ConfigError> {
-        self.folder(&AGENTS, PathBuf::from(".microai"))
+        self.folder(&AGENTS, self.env.in_project(".microai"))
     }
 
     /// A folder is found like a store: beside the file that names it.

@@ -19,6 +19,8 @@ const FILE: &str = "mnemon.toml";
 pub struct Environment {
     vars: BTreeMap<OsString, OsString>,
     cwd: PathBuf,
+    /// Whether another folder was named than the one that the process stands in.
+    moved: bool,
 }
 
 impl Environment {
@@ -29,6 +31,7 @@ impl Environment {
             vars: std::env::vars_os().collect(),
             // Only used to look for a file that need not be there.
             cwd: std::env::current_dir().unwrap_or_default(),
+            moved: false,
         }
     }
 
@@ -36,6 +39,7 @@ impl Environment {
     #[must_use]
     pub fn at(mut self, folder: &Path) -> Self {
         self.cwd = self.cwd.join(folder);
+        self.moved = true;
         self
     }
 
@@ -54,6 +58,7 @@ impl Environment {
         Self {
             vars: vars.collect(),
             cwd: cwd.to_owned(),
+            moved: false,
         }
     }
 
@@ -126,6 +131,15 @@ impl Environment {
         let project = self.project();
         let root = project.as_deref().and_then(Path::parent);
         root.unwrap_or(&self.cwd).to_owned()
+    }
+
+    /// Something in the project's folder; as short as it can be said.
+    pub(super) fn in_project(&self, name: &str) -> PathBuf {
+        let root = self.project_root();
+        match root == self.cwd && !self.moved {
+            true => PathBuf::from(name),
+            false => root.join(name),
+        }
     }
 
     /// The store that is used when nobody names one: the project's, or else the user's. A folder

@@ -171,7 +171,7 @@ fn failed(error: &Error) -> CallToolResult {
     let text = format!("Error: {message}\n{hint}");
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
     result.structured_content = Some(json!({
-        "error": {"kind": code::word(kind), "message": message, "hint": hint},
+        "success": false, "error": {"kind": code::word(kind), "message": message, "hint": hint},
     }));
     result
 }
