@@ -22,6 +22,7 @@ mod facade;
 mod forgetting;
 mod ingest;
 mod languages;
+mod mcp;
 mod moving;
 mod planner;
 mod sandbox;
