@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
-use mnemon_core::files::Files;
 use mnemon_core::{Ids, Policy, Scope, Store};
 
-use crate::notes::NotesConfig;
+use crate::notes::{NoteFiles, NotesConfig};
 use crate::policies::Rates;
 use crate::scoped::{Dialog, Experience, Procedural, Profile, Semantic, State};
 use crate::{Policies, Records, Retention, Safety};
@@ -20,7 +19,7 @@ pub struct Memory {
     pub(crate) rates: Rates,
     pub(crate) notes: NotesConfig,
     /// Where the content of a note may be read from.
-    pub(crate) note_files: Option<Arc<dyn Files>>,
+    pub(crate) note_files: Option<NoteFiles>,
 }
 
 /// Puts a [`Memory`] together.
@@ -34,7 +33,7 @@ pub struct Builder {
     apart: Vec<(Scope, Arc<dyn Store>)>,
     policies: Policies,
     notes: NotesConfig,
-    note_files: Option<Arc<dyn Files>>,
+    note_files: Option<NoteFiles>,
     safety: Safety,
 }
 
@@ -84,7 +83,7 @@ impl Builder {
 
     /// Where the content of a note may be read from, by a path below its root.
     #[must_use]
-    pub fn note_files(mut self, files: Arc<dyn Files>) -> Self {
+    pub fn note_files(mut self, files: NoteFiles) -> Self {
         self.note_files = Some(files);
         self
     }

@@ -28,7 +28,29 @@ pub struct Notes {
     records: Records,
     config: NotesConfig,
     /// Where a note's content may be read from.
-    files: Option<Arc<dyn Files>>,
+    files: Option<NoteFiles>,
+}
+
+/// Files that may become notes.
+#[derive(Clone)]
+pub struct NoteFiles {
+    pub files: Arc<dyn Files>,
+    /// The absolute paths of their root, so that a path that begins with one of them is known to
+    /// lie below it.
+    pub roots: Vec<String>,
+}
+
+impl NoteFiles {
+    /// The path as the files know it: relative, without `./` before it. Whether it leads out of
+    /// the root is for them to say.
+    fn below<'a>(&self, path: &'a str) -> &'a str {
+        let inside = |root: &String| {
+            let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+            rest.strip_prefix('/')
+        };
+        let path = self.roots.iter().find_map(inside).unwrap_or(path);
+        path.strip_prefix("./").unwrap_or(path)
+    }
 }
 
 impl Memory {

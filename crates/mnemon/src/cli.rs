@@ -25,6 +25,7 @@ mod lines;
 mod list;
 mod mcp;
 mod model;
+mod note;
 mod out;
 mod policy;
 mod progress;
@@ -103,6 +104,7 @@ enum Command {
     Import(import::Args),
     Read(read::Args),
     Write(write::Args),
+    Note(note::Args),
     Chat(chat::Args),
     Session(session::Args),
     Agent(agent::Args),
@@ -223,6 +225,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Import(args) => import::run(args, door).await,
         Command::Read(args) => read::run(args, door).await,
         Command::Write(args) => write::run(args, door).await,
+        Command::Note(args) => note::run(args, door).await,
         Command::Chat(args) => chat::run(args, door).await,
         Command::Session(args) => session::run(args, door).await,
         Command::Agent(args) => agent::run(args, door).await,

@@ -9,6 +9,7 @@ use mnemon_core::budget::{Bound, Counter};
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::{Ctx, Ids, StoreError, Time};
 use mnemon_engine::agentfiles::AgentFiles;
+use mnemon_engine::notes::NoteFiles;
 use mnemon_engine::session::JsonSessions;
 use mnemon_engine::tiers::{TierConfig, Tiers};
 use mnemon_engine::{Memory, Retention};
@@ -41,9 +42,7 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
         .policies(config.policies.policies.clone())
         .retention(retention)
         .notes(config.notes_config())
-        .note_files(Arc::new(mnemon_adapters::Disk::new(
-            &config.notes.root.value,
-        )))
+        .note_files(note_files(&config.notes.root.value))
         .safety(config.safety());
     for embedder in embedders(config)? {
         builder = builder.embedder(embedder);
@@ -52,6 +51,18 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
         memory: builder.build(),
         notices: opened.notices,
     })
+}
+
+/// Files below this folder, which may also be named by their absolute paths.
+fn note_files(root: &Path) -> NoteFiles {
+    // Links on the way to the root may stand in a path or not.
+    let names = [std::path::absolute(root), root.canonicalize()];
+    let names = names.into_iter().flatten();
+    let names = names.filter_map(|name| name.to_str().map(str::to_owned));
+    NoteFiles {
+        files: Arc::new(mnemon_adapters::Disk::new(root)),
+        roots: names.collect(),
+    }
 }
 
 /// The model that was chosen, and the built-in one after it: what that has placed is still found

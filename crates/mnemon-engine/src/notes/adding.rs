@@ -196,7 +196,7 @@ impl Notes {
             let what = "files are not read here; send the text as content";
             return Err(Invalid::new("content_path", what).into());
         };
-        let Some(file) = files.read(path).await? else {
+        let Some(file) = files.files.read(files.below(path)).await? else {
             let path = path.escape_debug();
             return Err(Error::NotThere(format!("there is no file `{path}`")));
         };

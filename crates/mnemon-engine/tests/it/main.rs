@@ -15,6 +15,7 @@ mod documents;
 mod facade;
 mod import;
 mod longterm;
+mod notes;
 mod retries;
 mod session;
 mod tiers;
