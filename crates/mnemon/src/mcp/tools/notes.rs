@@ -111,25 +111,17 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
     };
     let text = std::iter::once(message.as_str()).chain(notices.iter().map(String::as_str));
     let text = text.collect::<Vec<_>>().join("\n");
-    let mut data = Map::new();
-    data.insert("id".to_owned(), json!(added.id));
-    data.insert("namespace".to_owned(), json!(added.namespace));
-    data.insert("contentLength".to_owned(), json!(added.content_length));
-    data.insert("summary".to_owned(), json!(excerpt(&added.summary, ADDED)));
-    data.insert("message".to_owned(), json!(message));
-    if added.known {
-        data.insert("known".to_owned(), json!(true));
-    }
-    if added.truncated {
-        data.insert("truncated".to_owned(), json!(true));
-    }
-    if added.evicted > 0 {
-        data.insert("evicted".to_owned(), json!(added.evicted));
-    }
-    if !notices.is_empty() {
-        data.insert("notices".to_owned(), json!(notices));
-    }
-    let data = json!({"success": true, "referenceId": added.id, "data": data});
+    let data = Told::default()
+        .with("id", &added.id)
+        .with("namespace", added.namespace)
+        .with("contentLength", added.content_length)
+        .with("summary", excerpt(&added.summary, ADDED))
+        .with("message", &message)
+        .maybe("known", added.known.then_some(true))
+        .maybe("truncated", added.truncated.then_some(true))
+        .maybe("evicted", Some(added.evicted).filter(|count| *count > 0))
+        .maybe("notices", Some(&notices).filter(|list| !list.is_empty()));
+    let data = json!({"success": true, "referenceId": added.id, "data": data.0});
     Answer::with(text, &data)
 }
 
@@ -169,8 +161,10 @@ fn search() -> Tool {
 async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let tokens = call.tokens();
     call.arguments.take("max_tokens");
-    let mut owner = mnemon_core::Owner::default();
-    owner.user = call.arguments.text("user");
+    let owner = mnemon_core::Owner {
+        user: call.arguments.text("user"),
+        ..mnemon_core::Owner::default()
+    };
     call.arguments.take("user");
     let filter = NoteFilter {
         namespace: call
@@ -208,16 +202,17 @@ fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> 
     text.push_str("\nmemory_get reads the content of one.\n");
     let results: Vec<Value> = shown
         .iter()
-        .map(|note| described(note, room.chars))
+        .map(|note| Value::Object(described(note, room.chars).0))
         .collect();
-    let mut data = json!({
-        "found": true, "results": results, "total": shown.len() + left, "query": query,
-        "note": RECALLED,
-    });
-    if left > 0 {
-        data["leftOut"] = json!({"count": left, "how": how});
-    }
-    Answer::with(text, &json!({"success": true, "data": data}))
+    let left_out = json!({"count": left, "how": how});
+    let data = Told::default()
+        .with("found", true)
+        .with("results", results)
+        .with("total", shown.len() + left)
+        .with("query", query)
+        .with("note", RECALLED)
+        .maybe("leftOut", Some(left_out).filter(|_| left > 0));
+    Answer::with(text, &json!({"success": true, "data": data.0}))
 }
 
 /// A note without its content, as it is told.
@@ -237,24 +232,37 @@ fn line(note: &NoteView, chars: usize) -> String {
 }
 
 /// The same as data. The names are those of the notes document.
-fn described(note: &NoteView, chars: usize) -> Value {
-    let mut row = json!({
-        "id": note.id, "namespace": note.namespace, "summary": excerpt(&note.summary, chars),
-        "tags": note.tags, "createdAt": note.created_at,
-    });
-    if let Some(score) = &note.score {
-        row["score"] = json!(score);
+fn described(note: &NoteView, chars: usize) -> Told {
+    let source = note.source.as_deref().map(|source| excerpt(source, 100));
+    let preview = note.content_preview.as_deref();
+    Told::default()
+        .with("id", &note.id)
+        .with("namespace", note.namespace)
+        .with("summary", excerpt(&note.summary, chars))
+        .with("tags", &note.tags)
+        .with("createdAt", note.created_at)
+        .maybe("score", note.score.as_ref())
+        .maybe("source", source)
+        .maybe("importance", note.importance)
+        .maybe("contentPreview", preview.map(|text| excerpt(text, chars)))
+}
+
+/// Fields of an answer, some of which may be missing.
+#[derive(Default)]
+struct Told(Map<String, Value>);
+
+impl Told {
+    fn with(mut self, name: &str, value: impl serde::Serialize) -> Self {
+        self.0.insert(name.to_owned(), json!(value));
+        self
     }
-    if let Some(source) = &note.source {
-        row["source"] = json!(excerpt(source, 100));
+
+    fn maybe(self, name: &str, value: Option<impl serde::Serialize>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
     }
-    if let Some(importance) = note.importance {
-        row["importance"] = json!(importance);
-    }
-    if let Some(preview) = &note.content_preview {
-        row["contentPreview"] = json!(excerpt(preview, chars));
-    }
-    row
 }
 
 fn get() -> Tool {
@@ -324,20 +332,19 @@ fn page(note: &NoteText, head: &str, content: &str, offset: usize) -> Result<Ans
         view.created_at,
         quote(head)
     );
-    let mut data = described(view, 80);
-    data["content"] = json!(head);
-    data["contentLength"] = json!(note.content_length);
     if let Some(next) = next {
         let left = note.content_length.saturating_sub(next);
         text.push_str(&format!(
-            "\n{left} more characters: call again with offset = {next}, or ask for a larger max_tokens\n"
+            "\n{left} more characters: call again with offset = {next}, or ask for a larger \
+             max_tokens\n"
         ));
-        data["nextOffset"] = json!(next);
     }
-    Answer::with(
-        text,
-        &json!({"success": true, "note": RECALLED, "data": data}),
-    )
+    let data = described(view, 80)
+        .with("content", head)
+        .with("contentLength", note.content_length)
+        .maybe("nextOffset", next);
+    let data = json!({"success": true, "note": RECALLED, "data": data.0});
+    Answer::with(text, &data)
 }
 
 fn delete() -> Tool {

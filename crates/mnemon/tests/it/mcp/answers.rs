@@ -319,6 +319,13 @@ fn resources_and_prompts_are_there_and_paged() {
         }
     }
     assert_eq!(seen, 25);
+}
+
+#[test]
+fn prompts_recall_and_end_a_session() {
+    let sandbox = Sandbox::new();
+    sandbox.note("n1", "Note about tea");
+    let mut client = Client::start(&sandbox, &[]);
     let prompts = client.ask("prompts/list", json!({}));
     assert_eq!(prompts["prompts"].as_array().unwrap().len(), 2);
     let recall = json!({"name": "recall", "arguments": {"topic": "tea"}});

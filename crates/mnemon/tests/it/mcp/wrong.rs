@@ -6,6 +6,7 @@ use super::client::Client;
 use crate::sandbox::Sandbox;
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table of what is wrong")]
 fn every_wrong_argument_is_told_and_the_server_goes_on() {
     let sandbox = Sandbox::new();
     let mut client = Client::start(&sandbox, &["--tools", "all"]);
