@@ -166,6 +166,7 @@ impl Builder {
             ids: self.ids.clone(),
             retention: self.retention,
             safety: self.safety,
+            recalled: Arc::default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The verbs over one store.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use mnemon_core::embed::Embedder;
 use mnemon_core::{
@@ -21,6 +22,8 @@ pub struct Records {
     pub(crate) ids: Arc<Ids>,
     pub(crate) retention: Retention,
     pub(crate) safety: Safety,
+    /// Whether something was searched for here, so that it may come back as an echo.
+    pub(crate) recalled: Arc<AtomicBool>,
 }
 
 impl Records {
@@ -33,6 +36,7 @@ impl Records {
             ids: self.ids.clone(),
             retention: self.retention,
             safety: self.safety,
+            recalled: self.recalled.clone(),
         }
     }
 

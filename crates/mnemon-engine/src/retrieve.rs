@@ -1,6 +1,7 @@
 //! Finding: plan → find → rank → fetch.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use mnemon_core::index::hash;
 use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
@@ -66,6 +67,7 @@ impl Records {
     pub async fn search(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
         check(query)?;
+        self.recalled.store(true, Ordering::Relaxed);
         if query.recipe == Recipe::Formula {
             return self.by_formula(ctx, query).await;
         }

@@ -1,6 +1,7 @@
 //! The echo guard: what is known already is not stored as something new.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use mnemon_core::index::hash;
 use mnemon_core::text::query_terms;
@@ -18,9 +19,19 @@ const LOOKED_AT: usize = 2000;
 /// Records that are compared.
 const COMPARED: usize = 8;
 
+/// A note is written again only if that keeps it longer by at least so much.
+const WORTHWHILE_MS: i64 = 3_600_000;
+
 impl Notes {
     /// A record that says exactly this already, whoever wrote it and under whichever id.
+    ///
+    /// It is asked of the index, which may have to be read first. So it is asked only where
+    /// something was searched for before: then the index is there, and what was never recalled
+    /// cannot come back.
     pub(super) async fn known(&self, ctx: &Ctx, draft: &Draft) -> Result<Option<Record>, Error> {
+        if !self.records.recalled.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let mut seen = HashSet::new();
         let terms = query_terms(note::head(&draft.content, LOOKED_AT)).into_iter();
         let terms = terms
@@ -104,7 +115,8 @@ fn improve(record: &mut Record, draft: &Draft, records: &Records, ctx: &Ctx) {
     }
     let expires = records.retention.expiry(record.namespace, ctx.now);
     record.expires = match (record.expires, expires) {
-        (Some(old), Some(new)) => Some(old.max(new)),
+        (Some(old), Some(new)) if new.millis() - old.millis() < WORTHWHILE_MS => Some(old),
+        (Some(_), Some(new)) => Some(new),
         _ => None,
     };
     if record.source.is_none() {

@@ -24,6 +24,7 @@ mod ingest;
 mod languages;
 mod mcp;
 mod moving;
+mod notes;
 mod planner;
 mod sandbox;
 mod search;

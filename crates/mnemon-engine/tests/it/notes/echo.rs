@@ -89,6 +89,8 @@ fn what_others_wrote_is_known_as_well() {
         };
         let content = draft.content.clone();
         let receipt = wait(memory.records().add(&now(), vec![draft], None)).unwrap();
+        // It is recalled, and comes back.
+        assert!(!found(&memory.notes(), &NoteQuery::new("tea")).is_empty() || kind != Kind::Note);
         let added = add(&memory.notes(), &content);
         assert!(added.known, "{kind}");
         assert_eq!(added.id, receipt.items[0].id);
