@@ -2,6 +2,7 @@
 
 mod install;
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -80,6 +81,9 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     };
     let served = Served::new(door.config.clone(), memory, options)?;
     let Some(address) = args.http else {
+        if std::io::stdin().is_terminal() {
+            door.out.note("waiting for an MCP client on standard input; `mnemon mcp install` tells one of this server");
+        }
         return mcp::serve_stdio(served).await;
     };
     let access = Access {

@@ -98,12 +98,20 @@ impl Answer {
         if self.tokens() <= tokens {
             return self;
         }
-        let (text, rest) = cut(&self.text, tokens.saturating_sub(TAIL_TOKENS));
-        match rest {
-            0 => Self::text(text),
-            _ => Self::text(format!(
-                "{text}\n[cut: {rest} more characters; ask for a larger max_tokens]"
-            )),
+        let mut room = tokens.saturating_sub(TAIL_TOKENS);
+        loop {
+            let (text, rest) = cut(&self.text, room);
+            let answer = match rest {
+                0 => Self::text(text),
+                _ => Self::text(format!(
+                    "{text}\n[cut: {rest} more characters; ask for a larger max_tokens]"
+                )),
+            };
+            // A cut within a word may make more tokens of it than it had.
+            if answer.tokens() <= tokens || room == 0 {
+                return answer;
+            }
+            room = room * 3 / 4;
         }
     }
 }
@@ -152,10 +160,9 @@ pub(super) fn excerpt(text: &str, chars: usize) -> String {
 /// A recalled text, so set that it cannot pass for what stands around it.
 pub(super) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
-    for line in text
-        .trim_end()
-        .split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
-    {
+    for line in text.trim_end().split([
+        '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+    ]) {
         out.push_str(if line.is_empty() { ">" } else { "> " });
         out.extend(line.chars().map(|c| match c {
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
@@ -169,6 +176,7 @@ pub(super) fn quote(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -210,6 +218,25 @@ mod tests {
         let answer = Answer::text(text).within(300);
         assert!(answer.tokens() <= 300, "{}", answer.tokens());
         assert!(answer.text.contains("more characters"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_has_more_tokens_than_were_asked_for(
+            text in "(\\PC|\n| |[a-z]{1,9} ){0,2000}",
+            tokens in MIN_TOKENS..1000usize,
+        ) {
+            let whole = Answer::with(text.clone(), &json!({"text": text})).unwrap();
+            prop_assert!(whole.within(tokens).tokens() <= tokens);
+            let (head, rest) = cut(&text, tokens);
+            prop_assert!(text.starts_with(head));
+            prop_assert_eq!(head.chars().count() + rest, text.chars().count());
+        }
+
+        #[test]
+        fn a_quotation_has_no_way_out(text in "(\\PC|\r|\n|\u{2028}|\u{202e}|\u{b}|[a-z ]){0,200}") {
+            prop_assert!(quote(&text).lines().all(|line| line.starts_with('>')));
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
-use super::answer::{Answer, excerpt};
+use super::answer::{Answer, TOKENS, excerpt};
 use super::arguments::Arguments;
 use super::served::Served;
 use super::tool::{Call, Progress};
@@ -49,11 +49,15 @@ impl Handler {
             return Err(mnemon_core::Invalid::new("tool", what).into());
         };
         let arguments = Arguments::check(&tool.fields, request.arguments.unwrap_or_default())?;
+        let asked = ["max_tokens", "budget"];
+        let asked = asked.iter().find_map(|name| arguments.whole(name));
         let call = Call {
             arguments,
             progress,
         };
-        (tool.run)(&self.0, call).await
+        let answer = (tool.run)(&self.0, call).await?;
+        // The tools keep to it by themselves, and better; this is the promise.
+        Ok(answer.within(asked.unwrap_or(TOKENS)))
     }
 }
 

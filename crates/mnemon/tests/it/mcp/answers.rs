@@ -347,3 +347,63 @@ fn the_tools_are_as_they_were() {
     let listed = client.ask("tools/list", json!({}));
     insta::assert_snapshot!(serde_json::to_string_pretty(&listed["tools"]).unwrap());
 }
+
+#[test]
+fn the_tools_are_documented() {
+    let sandbox = Sandbox::new();
+    let mut text = String::from(
+        "# The tools of the MCP server\n\nWritten from the code; do not edit.\n\
+         How they are set up and what holds for all of them is in [mcp.md](mcp.md).\n",
+    );
+    let mut told = Vec::new();
+    for profile in ["small", "notes", "agent"] {
+        let mut client = Client::start(&sandbox, &["--tools", profile]);
+        let listed = client.ask("tools/list", json!({}));
+        let tokens = Bound.count(&listed["tools"].to_string());
+        let tools = listed["tools"].as_array().unwrap();
+        let names: Vec<&str> = tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap())
+            .collect();
+        let names = names.join("`, `");
+        text.push_str(&format!(
+            "\n## {profile}\n\n`{names}`: at most {tokens} tokens of schemas.\n"
+        ));
+        for tool in tools {
+            if !told.contains(&tool["name"]) {
+                told.push(tool["name"].clone());
+                document(tool, &mut text);
+            }
+        }
+    }
+    crate::docs::keep("mcp-tools.md", &text);
+}
+
+fn document(tool: &Value, text: &mut String) {
+    let word = |value: &Value| value.as_str().unwrap().to_owned();
+    let hints = &tool["annotations"];
+    let touch = match (&hints["readOnlyHint"], &hints["destructiveHint"]) {
+        (Value::Bool(true), _) => "reads",
+        (_, Value::Bool(true)) => "takes away",
+        _ => "writes",
+    };
+    let (name, about) = (word(&tool["name"]), word(&tool["description"]));
+    text.push_str(&format!("\n### {name}\n\n{about} *({touch})*\n"));
+    let schema = &tool["inputSchema"];
+    let fields = schema["properties"].as_object().unwrap();
+    if fields.is_empty() {
+        return;
+    }
+    text.push_str("\n| field | | what |\n|---|---|---|\n");
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    for (field, shape) in fields {
+        let needed = if required.contains(&json!(field)) {
+            ", required"
+        } else {
+            ""
+        };
+        let kind = word(&shape["type"]);
+        let about = word(&shape["description"]);
+        text.push_str(&format!("| `{field}` | {kind}{needed} | {about} |\n"));
+    }
+}
