@@ -150,11 +150,11 @@ fn importance_alone_can_reach_the_least_score() {
 
 #[test]
 fn the_content_comes_when_it_is_asked_for() {
-    let mut config = NotesConfig::default();
-    config.preview_chars = 8;
     for by_default in [false, true] {
-        config.include_content = by_default;
-        let notes = memory_with(config.clone(), Safety::default()).notes();
+        let notes = notes_with(|config| {
+            config.preview_chars = 8;
+            config.include_content = by_default;
+        });
         add(&notes, "tea in the afternoon");
         let preview = |include_content| {
             let query = NoteQuery {

@@ -16,6 +16,16 @@ fn config_with_cap(url: &str, cap: u64) -> Config {
     config
 }
 
+fn answered(n: u8) -> NewNote {
+    NewNote {
+        tags: vec![format!("t{n}")],
+        importance: Some(f64::from(n) / 10.0),
+        source: Some("test".into()),
+        metadata: serde_json::json!({"n": n}).as_object().unwrap().clone(),
+        ..NewNote::new(format!("the API answered {n} times"))
+    }
+}
+
 /// What a life of notes comes to, in words that must be the same for every store.
 fn live(url: &str, keeps: bool) -> Vec<String> {
     let config = config_with_cap(url, 6);
@@ -27,14 +37,7 @@ fn live(url: &str, keeps: bool) -> Vec<String> {
         }
     };
     for n in 0..5 {
-        let note = NewNote {
-            tags: vec![format!("t{n}")],
-            importance: Some(f64::from(n) / 10.0),
-            source: Some("test".into()),
-            metadata: serde_json::json!({"n": n}).as_object().unwrap().clone(),
-            ..NewNote::new(format!("the API answered {n} times"))
-        };
-        told.push(add(&memory, &now(), note).message);
+        told.push(add(&memory, &now(), answered(n)).message);
     }
     let long = NewNote {
         namespace: Some(Namespace::LongTerm),
