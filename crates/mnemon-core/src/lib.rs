@@ -42,6 +42,7 @@ pub mod note;
 pub mod ram;
 pub mod rank;
 pub mod recalled;
+pub mod rerank;
 pub mod secrets;
 pub mod text;
 pub mod vector;

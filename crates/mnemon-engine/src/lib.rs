@@ -40,6 +40,7 @@ mod payload;
 mod policies;
 mod reading;
 mod records;
+mod rereading;
 mod retrieve;
 mod safety;
 mod scoped;

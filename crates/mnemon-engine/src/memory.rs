@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
+use mnemon_core::rerank::Reranker;
 use mnemon_core::{Ids, Policy, Scope, Store};
 
 use crate::notes::{NoteFiles, NotesConfig};
@@ -29,6 +30,7 @@ pub struct Builder {
     policy: Policy,
     retention: Retention,
     embedders: Vec<Arc<dyn Embedder>>,
+    reranker: Option<Arc<dyn Reranker>>,
     /// Scopes that have a store of their own.
     apart: Vec<(Scope, Arc<dyn Store>)>,
     policies: Policies,
@@ -50,6 +52,13 @@ impl Builder {
     #[must_use]
     pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedders.push(embedder);
+        self
+    }
+
+    /// A model that reads what a search has found once more, together with the question.
+    #[must_use]
+    pub fn reranker(mut self, reranker: Arc<dyn Reranker>) -> Self {
+        self.reranker = Some(reranker);
         self
     }
 
@@ -163,6 +172,7 @@ impl Builder {
             store,
             policy: self.policy.clone(),
             embedders: self.embedders.clone(),
+            reranker: self.reranker.clone(),
             ids: self.ids.clone(),
             retention: self.retention,
             safety: self.safety,
@@ -182,6 +192,7 @@ impl Memory {
             policy: Policy::default(),
             retention: Retention::default(),
             embedders: Vec::new(),
+            reranker: None,
             apart: Vec::new(),
             policies: Policies::default(),
             notes: NotesConfig::default(),

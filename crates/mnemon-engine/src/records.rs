@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mnemon_core::embed::Embedder;
+use mnemon_core::rerank::Reranker;
 use mnemon_core::{
     Batch, Capabilities, Change, Changes, Ctx, Expect, Id, IdempotencyKey, Ids, Invalid, Op, Page,
     Policy, Receipt, Record, Right, Scan, Store, Tally, Upkept,
@@ -19,6 +20,7 @@ pub struct Records {
     pub(crate) policy: Policy,
     /// The model that places new records, then those whose vectors may still be about.
     pub(crate) embedders: Vec<Arc<dyn Embedder>>,
+    pub(crate) reranker: Option<Arc<dyn Reranker>>,
     pub(crate) ids: Arc<Ids>,
     pub(crate) retention: Retention,
     pub(crate) safety: Safety,

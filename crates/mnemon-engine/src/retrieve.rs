@@ -91,6 +91,7 @@ impl Records {
         let candidates = self.store.find(&grant, &probe).await?;
         let ranked = rank::rank(&candidates, query.recipe, &question, ctx.now);
         let hits = self.fetch(&grant, ranked, query).await?;
+        let hits = self.reread(query, hits).await;
         let mut hits = diversify(hits, query.limit);
         if query.explain {
             let words = words_of(&query.text);
@@ -166,7 +167,8 @@ impl Records {
         ranked: Vec<Ranked>,
         query: &Query,
     ) -> Result<Vec<Hit>, Error> {
-        let wanted = query.limit.saturating_mul(2).min(limits::PAGE);
+        let wanted = query.limit.saturating_mul(2).max(self.rereads());
+        let wanted = wanted.min(limits::PAGE);
         let ranked: Vec<Ranked> = ranked.into_iter().take(wanted).collect();
         let ids: Vec<Id> = ranked.iter().map(|ranked| ranked.id.clone()).collect();
         let records = self.store.get(grant, &ids).await?;

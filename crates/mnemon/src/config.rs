@@ -9,6 +9,7 @@ mod memory_json;
 mod notes;
 mod origin;
 mod policies;
+mod reranker;
 
 use std::path::PathBuf;
 
@@ -24,6 +25,7 @@ use file::File;
 pub use notes::{Lengths, NoteSettings};
 pub use origin::{Origin, Sourced};
 pub use policies::{FlowPolicies, PolicyRow};
+pub use reranker::RerankerChoice;
 
 /// A setting: its key in the file and its variable.
 struct Key {
@@ -46,6 +48,7 @@ const TENANT: Key = key("tenant", env_vars::MNEMON_TENANT);
 const ACTOR: Key = key("actor", env_vars::MNEMON_ACTOR);
 const JSON: Key = key("json", env_vars::MNEMON_JSON);
 const EMBEDDER: Key = key("embedder", env_vars::MNEMON_EMBEDDER);
+const RERANKER: Key = key("reranker", env_vars::MNEMON_RERANKER);
 const SHORT_TTL: Key = key(
     "namespaces.short-term.ttl_days",
     env_vars::MNEMON_SHORT_TERM_TTL_DAYS,
@@ -72,6 +75,7 @@ const KEYS: &[&Key] = &[
     &ACTOR,
     &JSON,
     &EMBEDDER,
+    &RERANKER,
     &SHORT_TTL,
     &SHORT_MAX,
     &LONG_TTL,
@@ -125,6 +129,8 @@ pub struct Config {
     pub api_key: Option<Secret>,
     /// A file that holds it.
     pub api_key_file: Option<PathBuf>,
+    /// What reads the best hits once more.
+    pub reranker: Sourced<RerankerChoice>,
     /// Where weights that were pulled lie, if there is a folder for data.
     pub models: Option<PathBuf>,
     pub short_term: Keeping,
@@ -175,6 +181,7 @@ impl Config {
             embedder_key: None,
             api_key: None,
             api_key_file: None,
+            reranker: Sourced::default(RerankerChoice::None),
             models: None,
             short_term: retention.clone(),
             long_term: Keeping {
@@ -212,6 +219,7 @@ impl Config {
             embedder_key: env.get(env_vars::MNEMON_EMBEDDER_KEY)?.map(Secret::new),
             api_key: env.get(env_vars::MNEMON_API_KEY)?.map(Secret::new),
             api_key_file: env.get(env_vars::MNEMON_API_KEY_FILE)?.map(PathBuf::from),
+            reranker: layers.reranker()?,
             models: env.models(),
             short_term: layers.keeping(&SHORT_TTL, &SHORT_MAX, &plain.short_term)?,
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
@@ -250,6 +258,7 @@ impl Config {
             row(&ACTOR, &self.actor),
             row(&JSON, &self.json),
             row(&EMBEDDER, &self.embedder),
+            row(&RERANKER, &self.reranker),
             row(&SHORT_TTL, &self.short_term.ttl_days),
             row(&SHORT_MAX, &self.short_term.max_entries),
             row(&LONG_TTL, &self.long_term.ttl_days),
@@ -337,13 +346,18 @@ impl Layers<'_> {
         let builtin = || Ok(EmbedderChoice::Builtin);
         let mut embedder = self.read(&EMBEDDER, builtin, EmbedderChoice::parse)?;
         if let EmbedderChoice::MiniLm(folder) = &mut embedder.value {
-            let base = match &embedder.origin {
-                Origin::File { path, .. } => path.parent(),
-                Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,
-            };
-            *folder = self.env.settle_path(folder, base);
+            *folder = self.env.settle_path(folder, beside(&embedder.origin));
         }
         Ok(embedder)
+    }
+
+    fn reranker(&self) -> Result<Sourced<RerankerChoice>, ConfigError> {
+        let none = || Ok(RerankerChoice::None);
+        let mut reranker = self.read(&RERANKER, none, RerankerChoice::parse)?;
+        if let RerankerChoice::CrossEncoder(folder) = &mut reranker.value {
+            *folder = self.env.settle_path(folder, beside(&reranker.origin));
+        }
+        Ok(reranker)
     }
 
     fn agents(&self) -> Result<Sourced<PathBuf>, ConfigError> {
@@ -353,11 +367,7 @@ impl Layers<'_> {
     /// A folder is found like a store: beside the file that names it.
     fn folder(&self, key: &Key, default: PathBuf) -> Result<Sourced<PathBuf>, ConfigError> {
         let mut folder = self.read(key, || Ok(default), |text| Ok(PathBuf::from(text)))?;
-        let base = match &folder.origin {
-            Origin::File { path, .. } => path.parent(),
-            Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,
-        };
-        folder.value = self.env.settle_path(&folder.value, base);
+        folder.value = self.env.settle_path(&folder.value, beside(&folder.origin));
         Ok(folder)
     }
 
@@ -366,6 +376,14 @@ impl Layers<'_> {
             ttl_days: self.read(ttl, || Ok(plain.ttl_days.value), parse_days)?,
             max_entries: self.read(max, || Ok(plain.max_entries.value), parse_count)?,
         })
+    }
+}
+
+/// The folder of the file that has the setting; a path in it is meant from there.
+fn beside(origin: &Origin) -> Option<&std::path::Path> {
+    match origin {
+        Origin::File { path, .. } => path.parent(),
+        Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,
     }
 }
 

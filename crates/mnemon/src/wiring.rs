@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
 use mnemon_core::budget::{Bound, Counter};
 use mnemon_core::embed::{EmbedError, Embedder};
+use mnemon_core::rerank::Reranker;
 use mnemon_core::{Ctx, Ids, StoreError, Time};
 use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::notes::NoteFiles;
@@ -15,7 +16,7 @@ use mnemon_engine::tiers::{TierConfig, Tiers};
 use mnemon_engine::{Memory, Retention};
 
 use crate::Error;
-use crate::config::{Config, EmbedderChoice};
+use crate::config::{Config, EmbedderChoice, RerankerChoice};
 
 pub use mnemon_adapters::documents::{
     FileProblem, Found, FoundFile, NotTaken, PDF_THREAD, find as find_files, is_gone,
@@ -46,6 +47,9 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
         .safety(config.safety());
     for embedder in embedders(config)? {
         builder = builder.embedder(embedder);
+    }
+    if let Some(reranker) = reranker(&config.reranker.value)? {
+        builder = builder.reranker(reranker);
     }
     Ok(Wired {
         memory: builder.build(),
@@ -98,6 +102,25 @@ fn minilm(_folder: &Path) -> Result<Arc<dyn Embedder>, Error> {
         what: "the embedder `minilm`",
         feature: "minilm",
     })
+}
+
+#[cfg(feature = "crossencoder")]
+fn reranker(choice: &RerankerChoice) -> Result<Option<Arc<dyn Reranker>>, Error> {
+    Ok(match choice {
+        RerankerChoice::None => None,
+        RerankerChoice::CrossEncoder(folder) => Some(Arc::new(embed::CrossEncoder::open(folder)?)),
+    })
+}
+
+#[cfg(not(feature = "crossencoder"))]
+fn reranker(choice: &RerankerChoice) -> Result<Option<Arc<dyn Reranker>>, Error> {
+    match choice {
+        RerankerChoice::None => Ok(None),
+        RerankerChoice::CrossEncoder(_) => Err(Error::NotBuilt {
+            what: "the reranker `crossencoder`",
+            feature: "crossencoder",
+        }),
+    }
 }
 
 /// Brings the weights of MiniLM into the folder, from another folder or from an address.

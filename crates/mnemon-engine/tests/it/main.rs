@@ -16,6 +16,7 @@ mod facade;
 mod import;
 mod longterm;
 mod notes;
+mod rereading;
 mod retries;
 mod session;
 mod tiers;

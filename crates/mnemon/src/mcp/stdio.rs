@@ -10,7 +10,7 @@ use rmcp::transport::stdio_pipes;
 
 use super::handler::Handler;
 use super::served::Served;
-use crate::Error;
+use crate::{Error, api};
 
 /// One message, in bytes: a content at its limit, and as much again several times for escapes.
 const LINE_BYTES: usize = 64 * 1024 * 1024;
@@ -22,8 +22,11 @@ const LOOK: Duration = Duration::from_secs(2);
 pub async fn serve(served: Served) -> Result<(), Error> {
     let (read, write) = stdio_pipes();
     let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(LINE_BYTES);
+    let served = Arc::new(served);
+    // The greeting does not wait for it, and the first search need not.
+    tokio::spawn(warm(served.clone()));
     let talk = async {
-        let handler = Handler(Arc::new(served));
+        let handler = Handler(served);
         let running = match handler.serve(transport).await {
             Ok(running) => running,
             // A client that leaves before it has said anything is no error.
@@ -38,6 +41,19 @@ pub async fn serve(served: Served) -> Result<(), Error> {
     tokio::select! {
         done = talk => done,
         () = orphaned() => Ok(()),
+    }
+}
+
+/// Has the index read that searches need: it takes longer the more there is. What goes wrong will
+/// go wrong for a caller, too, and be told there.
+async fn warm(served: Arc<Served>) {
+    if let Ok(ctx) = served.ctx() {
+        let request = api::search::Request {
+            query: "memory".to_owned(),
+            limit: 1,
+            ..api::search::Request::default()
+        };
+        let _ = api::search::run(&served.memory, &ctx, request).await;
     }
 }
 
