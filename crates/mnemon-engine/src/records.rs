@@ -35,6 +35,7 @@ impl Records {
             store: self.store.clone(),
             policy: self.policy.clone(),
             embedders: self.embedders.clone(),
+            reranker: self.reranker.clone(),
             ids: self.ids.clone(),
             retention: self.retention,
             safety: self.safety,

@@ -50,4 +50,5 @@ pub mod team;
 pub mod undo;
 pub mod update;
 pub mod upkeep;
+pub mod warm;
 pub mod write;

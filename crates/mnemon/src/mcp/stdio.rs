@@ -48,12 +48,8 @@ pub async fn serve(served: Served) -> Result<(), Error> {
 /// go wrong for a caller, too, and be told there.
 async fn warm(served: Arc<Served>) {
     if let Ok(ctx) = served.ctx() {
-        let request = api::search::Request {
-            query: "memory".to_owned(),
-            limit: 1,
-            ..api::search::Request::default()
-        };
-        let _ = api::search::run(&served.memory, &ctx, request).await;
+        let request = api::warm::Request {};
+        let _ = api::warm::run(&served.memory, &ctx, request).await;
     }
 }
 
