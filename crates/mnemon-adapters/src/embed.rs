@@ -2,11 +2,16 @@
 //!
 //! [`Builtin`] needs nothing: its weights are in the binary. `MiniLm` (feature `minilm`) reads
 //! weights from a folder that `mnemon model pull` filled. [`OpenAi`] asks an endpoint.
+//! `CrossEncoder` (feature `crossencoder`) makes no vectors: it reads a question and a text together.
 //!
 //! **Invariant:** what an embedder hands out is finite, of unit length and of the dimension its
 //! model states, or it is an error. None of them downloads anything to embed a text.
 
+#[cfg(any(feature = "minilm", feature = "crossencoder"))]
+mod bert;
 mod builtin;
+#[cfg(feature = "crossencoder")]
+mod crossencoder;
 mod lazy;
 #[cfg(feature = "minilm")]
 mod minilm;
@@ -17,6 +22,8 @@ mod wordpiece;
 
 pub use crate::http::Secret;
 pub use builtin::Builtin;
+#[cfg(feature = "crossencoder")]
+pub use crossencoder::CrossEncoder;
 pub use lazy::LazyOpenAi;
 #[cfg(feature = "minilm")]
 pub use minilm::MiniLm;

@@ -28,6 +28,7 @@ pub use compile::{Compiled, LeftOut, SectionReport, Taken, Why, compile};
 pub use counter::{Bytes, Counter, Family, Named};
 pub use material::{Budget, Form, Material, Section, Share};
 pub use render::{ChatMessage, MESSAGE_TOKENS, REPLY_TOKENS};
+pub(crate) use render::{escape as contained, plain as readable};
 
 #[cfg(test)]
 mod tests;

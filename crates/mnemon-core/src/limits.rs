@@ -158,3 +158,21 @@ pub const LLM_TASK_CHARS: usize = 64;
 pub const LLM_ACCOUNT_DAYS: usize = 400;
 /// Tenants and tasks that have an account on one day.
 pub const LLM_ACCOUNTS: usize = 10_000;
+/// Tags of a note.
+pub const NOTE_TAGS: usize = 20;
+/// A tag of a note, in characters.
+pub const NOTE_TAG_CHARS: usize = 50;
+/// Where a note came from, in characters.
+pub const NOTE_SOURCE_CHARS: usize = 200;
+/// The metadata of a note, in characters of JSON.
+pub const NOTE_METADATA_CHARS: usize = 10_000;
+/// What notes are searched for, in characters.
+pub const NOTE_QUERY_CHARS: usize = 1000;
+/// Notes that one search returns.
+pub const NOTE_HITS: usize = 100;
+/// A file that becomes a note, in bytes.
+pub const NOTE_FILE_BYTES: usize = CONTENT_BYTES;
+/// Notes that a search reads one by one, newest first, when the index found too few.
+pub const NOTE_READS: usize = 25_000;
+/// Slices of upkeep that one cleanup does, of a page each.
+pub const CLEANUP_SLICES: usize = 100;

@@ -106,6 +106,23 @@ pub struct Parts {
     pub asking: f32,
     pub recency: f32,
     pub importance: f32,
+    /// What a model that read question and text together makes of it, from 0 for the worst of
+    /// those it read to 1 for the best.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reread: Option<f32>,
+}
+
+/// What the model's word weighs that read question and text together.
+const REREAD: f32 = 0.5;
+
+/// The score of a hit after a model has read it with the question: `score` and `best` are its own
+/// and the best hit's, `reread` as in [`Parts`].
+#[must_use]
+pub fn after_rereading(score: f32, best: f32, reread: f32) -> f32 {
+    if best <= 0.0 {
+        return reread;
+    }
+    (1.0 - REREAD) * score / best + REREAD * reread
 }
 
 /// Orders the candidates, best first; ties by `seq`, so that the order is always the same.
@@ -138,6 +155,7 @@ pub fn rank(
                 asking: asking(candidate),
                 recency: 1.0 + NEW * newness(candidate.created, now),
                 importance: 1.0 + IMPORTANT * candidate.importance.clamp(0.0, 1.0),
+                reread: None,
             };
             Ranked {
                 id: candidate.id.clone(),
@@ -156,7 +174,9 @@ pub fn rank(
 }
 
 impl Parts {
-    fn score(&self) -> f32 {
+    /// What the arms and the factors come to, before a model has read it again.
+    #[must_use]
+    pub fn score(&self) -> f32 {
         (self.words + self.meaning)
             * self.speaker
             * self.date

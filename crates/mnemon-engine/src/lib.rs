@@ -35,11 +35,14 @@ pub mod longterm;
 mod memory;
 mod naming;
 mod nobodys;
+pub mod notes;
 mod payload;
 mod policies;
 mod reading;
 mod records;
+mod rereading;
 mod retrieve;
+mod safety;
 mod scoped;
 pub mod session;
 pub mod tiers;
@@ -64,6 +67,7 @@ pub use policies::{Applied, MemoryPolicy, PerScope, Policies, Whom};
 pub use reading::{Answer, Failure, MemoryItem, MemoryQuery};
 pub use records::Records;
 pub use retrieve::{Hit, Query};
+pub use safety::Safety;
 pub use scoped::{
     Content, Dialog, DialogContext, Ended, Experience, FlowState, FoundDocument, FoundSkill,
     Knowledge, LIMIT_STEPS, LIMIT_TURNS, LoggedStep, Place, Procedural, Profile, Said, SalientFact,

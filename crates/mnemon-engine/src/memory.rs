@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
 use mnemon_core::llm::Llm;
+use mnemon_core::rerank::Reranker;
 use mnemon_core::{Ids, Policy, Scope, Store};
 
+use crate::notes::{NoteFiles, NotesConfig};
 use crate::policies::Rates;
 use crate::scoped::{Dialog, Experience, Procedural, Profile, Semantic, State};
-use crate::{Policies, Records, Retention};
+use crate::{Policies, Records, Retention, Safety};
 
 /// What an agent talks to. It knows which store keeps which scope.
 pub struct Memory {
@@ -18,6 +20,9 @@ pub struct Memory {
     pub(crate) policies: Policies,
     pub(crate) rates: Rates,
     llm: Option<Arc<dyn Llm>>,
+    pub(crate) notes: NotesConfig,
+    /// Where the content of a note may be read from.
+    pub(crate) note_files: Option<NoteFiles>,
 }
 
 /// Puts a [`Memory`] together.
@@ -27,10 +32,14 @@ pub struct Builder {
     policy: Policy,
     retention: Retention,
     embedders: Vec<Arc<dyn Embedder>>,
+    reranker: Option<Arc<dyn Reranker>>,
     /// Scopes that have a store of their own.
     apart: Vec<(Scope, Arc<dyn Store>)>,
     policies: Policies,
     llm: Option<Arc<dyn Llm>>,
+    notes: NotesConfig,
+    note_files: Option<NoteFiles>,
+    safety: Safety,
 }
 
 impl Builder {
@@ -56,6 +65,13 @@ impl Builder {
         self
     }
 
+    /// A model that reads what a search has found once more, together with the question.
+    #[must_use]
+    pub fn reranker(mut self, reranker: Arc<dyn Reranker>) -> Self {
+        self.reranker = Some(reranker);
+        self
+    }
+
     /// How long records are kept.
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
@@ -67,6 +83,27 @@ impl Builder {
     #[must_use]
     pub fn policies(mut self, policies: Policies) -> Self {
         self.policies = policies;
+        self
+    }
+
+    /// How notes are kept, found and told.
+    #[must_use]
+    pub fn notes(mut self, notes: NotesConfig) -> Self {
+        self.notes = notes;
+        self
+    }
+
+    /// What is kept out of what is written.
+    #[must_use]
+    pub fn safety(mut self, safety: Safety) -> Self {
+        self.safety = safety;
+        self
+    }
+
+    /// Where the content of a note may be read from, by a path below its root.
+    #[must_use]
+    pub fn note_files(mut self, files: NoteFiles) -> Self {
+        self.note_files = Some(files);
         self
     }
 
@@ -136,6 +173,8 @@ impl Builder {
             policies: self.policies.clone(),
             rates: Rates::default(),
             llm: self.llm.clone(),
+            notes: self.notes.clone(),
+            note_files: self.note_files.clone(),
         }
     }
 
@@ -144,8 +183,11 @@ impl Builder {
             store,
             policy: self.policy.clone(),
             embedders: self.embedders.clone(),
+            reranker: self.reranker.clone(),
             ids: self.ids.clone(),
             retention: self.retention,
+            safety: self.safety,
+            recalled: Arc::default(),
         }
     }
 }
@@ -161,9 +203,13 @@ impl Memory {
             policy: Policy::default(),
             retention: Retention::default(),
             embedders: Vec::new(),
+            reranker: None,
             apart: Vec::new(),
             policies: Policies::default(),
             llm: None,
+            notes: NotesConfig::default(),
+            note_files: None,
+            safety: Safety::default(),
         }
     }
 

@@ -6,6 +6,19 @@ use mnemon_core::{Id, Invalid, limits};
 /// The id of the only record of this sort for these names. The same names give the same id in
 /// every process, so that it is found without looking.
 pub(crate) fn fixed_id(sort: &str, names: &[Option<&str>]) -> Id {
+    let mut digest = [0; 16];
+    digest_of(sort, names).fill(&mut digest);
+    Id::from_digest(digest)
+}
+
+/// The same in sixteen hexadecimal digits, for ids that people and models copy.
+pub(crate) fn short_id(sort: &str, names: &[Option<&str>]) -> Result<Id, Invalid> {
+    let mut digest = [0; 8];
+    digest_of(sort, names).fill(&mut digest);
+    format!("{:016x}", u64::from_be_bytes(digest)).parse()
+}
+
+fn digest_of(sort: &str, names: &[Option<&str>]) -> blake3::OutputReader {
     let mut hasher = blake3::Hasher::new();
     hasher.update(sort.as_bytes());
     for name in names {
@@ -21,9 +34,7 @@ pub(crate) fn fixed_id(sort: &str, names: &[Option<&str>]) -> Id {
             }
         }
     }
-    let mut digest = [0; 16];
-    hasher.finalize_xof().fill(&mut digest);
-    Id::from_digest(digest)
+    hasher.finalize_xof()
 }
 
 /// The tag `word:name`. Tags do not tell upper from lower case, names do: one that would be lost

@@ -1,15 +1,18 @@
 //! The verbs over one store.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use mnemon_core::embed::Embedder;
+use mnemon_core::rerank::Reranker;
 use mnemon_core::{
     Batch, Capabilities, Change, Changes, Ctx, Expect, Id, IdempotencyKey, Ids, Invalid, Op, Page,
     Policy, Receipt, Record, Right, Scan, Store, Tally, Upkept,
 };
 
 use crate::draft::{check_alive, intent};
-use crate::{Draft, Error, Retention};
+use crate::safety::is_guarded;
+use crate::{Draft, Error, Retention, Safety};
 
 /// Everything that is remembered in one store, under one policy.
 pub struct Records {
@@ -17,27 +20,59 @@ pub struct Records {
     pub(crate) policy: Policy,
     /// The model that places new records, then those whose vectors may still be about.
     pub(crate) embedders: Vec<Arc<dyn Embedder>>,
+    pub(crate) reranker: Option<Arc<dyn Reranker>>,
     pub(crate) ids: Arc<Ids>,
     pub(crate) retention: Retention,
+    pub(crate) safety: Safety,
+    /// Whether something was searched for here, so that it may come back as an echo.
+    pub(crate) recalled: Arc<AtomicBool>,
 }
 
 impl Records {
+    /// The same store with the same policy, for one who changes the policy for itself.
+    pub(crate) fn same(&self) -> Self {
+        Self {
+            store: self.store.clone(),
+            policy: self.policy.clone(),
+            embedders: self.embedders.clone(),
+            reranker: self.reranker.clone(),
+            ids: self.ids.clone(),
+            retention: self.retention,
+            safety: self.safety,
+            recalled: self.recalled.clone(),
+        }
+    }
+
     /// What the store can do.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.store.capabilities()
     }
 
-    /// Remembers the drafts, all or none. With a key a retry is harmless.
+    /// Remembers the drafts, all or none. With a key a retry is harmless. Secrets, and what came
+    /// from the memory itself, are kept out of notes, facts, decisions and rules.
     pub async fn add(
         &self,
         ctx: &Ctx,
-        drafts: Vec<Draft>,
+        mut drafts: Vec<Draft>,
         key: Option<&str>,
     ) -> Result<Receipt, Error> {
         let key = key.map(|key| intent(key, &drafts)).transpose()?;
+        for draft in drafts.iter_mut().filter(|draft| is_guarded(draft.kind)) {
+            self.guard(draft)?;
+        }
         let absent = drafts.into_iter().map(|draft| (draft, Expect::Absent));
         self.put(ctx, absent.collect(), key).await
+    }
+
+    /// Takes out of a draft what may not be written.
+    pub(crate) fn guard(&self, draft: &mut Draft) -> Result<(), Invalid> {
+        let taken = self.safety.screen(draft)?;
+        if taken.recalled && draft.content.is_empty() {
+            let what = "holds only what was recalled from memory; there is nothing new in it";
+            return Err(Invalid::new("content", what));
+        }
+        Ok(())
     }
 
     /// Writes the drafts, each if what is there under its id is as expected; all or none.

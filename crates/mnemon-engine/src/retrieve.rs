@@ -1,6 +1,7 @@
 //! Finding: plan → find → rank → fetch.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use mnemon_core::index::hash;
 use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
@@ -62,10 +63,25 @@ pub struct Hit {
 }
 
 impl Records {
+    /// Has the store read what searches need, so that the first of them does not wait for it.
+    /// Nothing is recalled by that.
+    pub async fn warm(&self, ctx: &Ctx) -> Result<(), Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        let probe = Probe {
+            filter: Filter::default(),
+            terms: vec![(hash("warm"), 1.0)],
+            vectors: Vec::new(),
+            depth: 1,
+        };
+        self.store.find(&grant, &probe).await?;
+        Ok(())
+    }
+
     /// The records that answer the query best. Near-copies of a better hit come last.
     pub async fn search(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
         check(query)?;
+        self.recalled.store(true, Ordering::Relaxed);
         if query.recipe == Recipe::Formula {
             return self.by_formula(ctx, query).await;
         }
@@ -89,6 +105,7 @@ impl Records {
         let candidates = self.store.find(&grant, &probe).await?;
         let ranked = rank::rank(&candidates, query.recipe, &question, ctx.now);
         let hits = self.fetch(&grant, ranked, query).await?;
+        let hits = self.reread(query, hits).await;
         let mut hits = diversify(hits, query.limit);
         if query.explain {
             let words = words_of(&query.text);
@@ -164,7 +181,8 @@ impl Records {
         ranked: Vec<Ranked>,
         query: &Query,
     ) -> Result<Vec<Hit>, Error> {
-        let wanted = query.limit.saturating_mul(2).min(limits::PAGE);
+        let wanted = query.limit.saturating_mul(2).max(self.rereads());
+        let wanted = wanted.min(limits::PAGE);
         let ranked: Vec<Ranked> = ranked.into_iter().take(wanted).collect();
         let ids: Vec<Id> = ranked.iter().map(|ranked| ranked.id.clone()).collect();
         let records = self.store.get(grant, &ids).await?;

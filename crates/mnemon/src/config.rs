@@ -6,8 +6,11 @@ mod environment;
 mod error;
 mod file;
 mod llm;
+mod memory_json;
+mod notes;
 mod origin;
 mod policies;
+mod reranker;
 mod tuning;
 
 use std::path::PathBuf;
@@ -20,12 +23,14 @@ use serde_json::{Value, json};
 
 use crate::env_vars::{self, EnvVar};
 pub use embedder::{EmbedderChoice, Secret};
-pub use environment::Environment;
+pub use environment::{Environment, PROJECT};
 pub use error::ConfigError;
 use file::File;
 pub use llm::{LlmProvider, LlmSettings, Money};
+pub use notes::{Lengths, NoteSettings};
 pub use origin::{Origin, Sourced};
 pub use policies::{FlowPolicies, PolicyRow};
+pub use reranker::RerankerChoice;
 pub use tuning::Tuned;
 
 /// A setting: its key in the file and its variable.
@@ -39,8 +44,8 @@ const fn key(name: &'static str, env: EnvVar) -> Key {
     Key { name, env }
 }
 
-/// A setting that is only read from the file.
-const fn in_file(name: &'static str) -> Key {
+/// A setting that has no variable.
+const fn file_key(name: &'static str) -> Key {
     Key { name, env: None }
 }
 
@@ -49,6 +54,7 @@ const TENANT: Key = key("tenant", env_vars::MNEMON_TENANT);
 const ACTOR: Key = key("actor", env_vars::MNEMON_ACTOR);
 const JSON: Key = key("json", env_vars::MNEMON_JSON);
 const EMBEDDER: Key = key("embedder", env_vars::MNEMON_EMBEDDER);
+const RERANKER: Key = key("reranker", env_vars::MNEMON_RERANKER);
 const SHORT_TTL: Key = key(
     "namespaces.short-term.ttl_days",
     env_vars::MNEMON_SHORT_TERM_TTL_DAYS,
@@ -75,6 +81,7 @@ const KEYS: &[&Key] = &[
     &ACTOR,
     &JSON,
     &EMBEDDER,
+    &RERANKER,
     &SHORT_TTL,
     &SHORT_MAX,
     &LONG_TTL,
@@ -84,7 +91,7 @@ const KEYS: &[&Key] = &[
 ];
 
 fn known_keys() -> Vec<&'static Key> {
-    [KEYS, llm::KEYS, tuning::KEYS].concat()
+    [KEYS, notes::KEYS, llm::KEYS, tuning::KEYS].concat()
 }
 
 /// What was said on the command line.
@@ -128,6 +135,12 @@ pub struct Config {
     pub embedder: Sourced<EmbedderChoice>,
     /// The embedder's key; only from the environment, so that it lies in no file of ours.
     pub embedder_key: Option<Secret>,
+    /// What clients over HTTP must show; only from the environment.
+    pub api_key: Option<Secret>,
+    /// A file that holds it.
+    pub api_key_file: Option<PathBuf>,
+    /// What reads the best hits once more.
+    pub reranker: Sourced<RerankerChoice>,
     /// Where weights that were pulled lie, if there is a folder for data.
     pub models: Option<PathBuf>,
     pub short_term: Keeping,
@@ -142,6 +155,15 @@ pub struct Config {
     pub window: Tuned<Settings>,
     /// How the tiers of a session are kept; only from the file.
     pub tiers: Tuned<TierConfig>,
+    /// The folder of the project: where `.mnemon` was found, or else where the user stands.
+    pub project: PathBuf,
+    /// Where the user stands.
+    pub cwd: PathBuf,
+    /// The user's folder, and theirs for configurations if it is not `.config` below.
+    pub home: Option<PathBuf>,
+    pub config_home: Option<PathBuf>,
+    /// How notes are kept, found and told, and what is kept out of the memory.
+    pub notes: NoteSettings,
     /// What each flow and each agent reads and writes; only from the file.
     pub policies: FlowPolicies,
     /// The file that was read.
@@ -173,6 +195,9 @@ impl Config {
             json: Sourced::default(false),
             embedder: Sourced::default(EmbedderChoice::Builtin),
             embedder_key: None,
+            api_key: None,
+            api_key_file: None,
+            reranker: Sourced::default(RerankerChoice::None),
             models: None,
             short_term: retention.clone(),
             long_term: Keeping {
@@ -184,6 +209,11 @@ impl Config {
             llm: LlmSettings::default(),
             window: Tuned::default(),
             tiers: Tuned::default(),
+            project: PathBuf::from("."),
+            cwd: PathBuf::from("."),
+            home: None,
+            config_home: None,
+            notes: NoteSettings::default(),
             policies: FlowPolicies::default(),
             file: None,
             notices: Vec::new(),
@@ -206,6 +236,9 @@ impl Config {
             json: layers.read(&JSON, || Ok(false), parse_bool)?,
             embedder: layers.embedder()?,
             embedder_key: env.get(env_vars::MNEMON_EMBEDDER_KEY)?.map(Secret::new),
+            api_key: env.get(env_vars::MNEMON_API_KEY)?.map(Secret::new),
+            api_key_file: env.get(env_vars::MNEMON_API_KEY_FILE)?.map(PathBuf::from),
+            reranker: layers.reranker()?,
             models: env.models(),
             short_term: layers.keeping(&SHORT_TTL, &SHORT_MAX, &plain.short_term)?,
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
@@ -214,6 +247,11 @@ impl Config {
             llm: LlmSettings::read(&layers, env)?,
             window: tuning::window(&layers)?,
             tiers: tuning::tiers(&layers)?,
+            project: env.project_root(),
+            cwd: env.cwd().to_owned(),
+            home: env.home(),
+            config_home: env.config_home(),
+            notes: NoteSettings::read(&layers)?,
             policies: policies.unwrap_or_default(),
             notices: env.notices(),
             file: layers.file.map(|file| file.path),
@@ -242,6 +280,7 @@ impl Config {
             row(&ACTOR, &self.actor),
             row(&JSON, &self.json),
             row(&EMBEDDER, &self.embedder),
+            row(&RERANKER, &self.reranker),
             row(&SHORT_TTL, &self.short_term.ttl_days),
             row(&SHORT_MAX, &self.short_term.max_entries),
             row(&LONG_TTL, &self.long_term.ttl_days),
@@ -252,6 +291,7 @@ impl Config {
         rows.extend(self.llm.rows());
         rows.extend(self.window.rows());
         rows.extend(self.tiers.rows());
+        rows.extend(self.notes.rows());
         let policies = self.policies.rows().into_iter().map(|row| Row {
             key: format!("{}.{}", row.whom, row.key),
             value: row.value,
@@ -311,14 +351,16 @@ impl Layers<'_> {
 
     /// A relative path in a file means a place beside that file, wherever the user stands.
     fn store(&self) -> Result<Sourced<String>, ConfigError> {
-        let mut store = self.read(
-            &STORE,
-            || self.env.default_store(),
-            |text| Ok(text.to_owned()),
-        )?;
+        let Some(_) = self.find(&STORE)? else {
+            return self.env.default_store();
+        };
+        let default = || Ok(String::new());
+        let mut store = self.read(&STORE, default, |text| Ok(text.to_owned()))?;
         let base = match &store.origin {
+            // The program that this file comes from begins at where it was started.
+            Origin::File { path, .. } if memory_json::is_one(path) => None,
             Origin::File { path, .. } => path.parent(),
-            Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
+            Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,
         };
         store.value = self.env.settle(&store.value, base);
         Ok(store)
@@ -329,25 +371,29 @@ impl Layers<'_> {
         let builtin = || Ok(EmbedderChoice::Builtin);
         let mut embedder = self.read(&EMBEDDER, builtin, EmbedderChoice::parse)?;
         if let EmbedderChoice::MiniLm(folder) = &mut embedder.value {
-            let base = match &embedder.origin {
-                Origin::File { path, .. } => path.parent(),
-                Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
-            };
-            *folder = self.env.settle_path(folder, base);
+            *folder = self.env.settle_path(folder, beside(&embedder.origin));
         }
         Ok(embedder)
     }
 
-    /// A folder is found like a store: beside the file that names it.
+    fn reranker(&self) -> Result<Sourced<RerankerChoice>, ConfigError> {
+        let none = || Ok(RerankerChoice::None);
+        let mut reranker = self.read(&RERANKER, none, RerankerChoice::parse)?;
+        if let RerankerChoice::CrossEncoder(folder) = &mut reranker.value {
+            *folder = self.env.settle_path(folder, beside(&reranker.origin));
+        }
+        Ok(reranker)
+    }
+
     fn agents(&self) -> Result<Sourced<PathBuf>, ConfigError> {
-        let default = || Ok(PathBuf::from(".microai"));
-        let mut agents = self.read(&AGENTS, default, |text| Ok(PathBuf::from(text)))?;
-        let base = match &agents.origin {
-            Origin::File { path, .. } => path.parent(),
-            Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
-        };
-        agents.value = self.env.settle_path(&agents.value, base);
-        Ok(agents)
+        self.folder(&AGENTS, self.env.in_project(".microai"))
+    }
+
+    /// A folder is found like a store: beside the file that names it.
+    fn folder(&self, key: &Key, default: PathBuf) -> Result<Sourced<PathBuf>, ConfigError> {
+        let mut folder = self.read(key, || Ok(default), |text| Ok(PathBuf::from(text)))?;
+        folder.value = self.env.settle_path(&folder.value, beside(&folder.origin));
+        Ok(folder)
     }
 
     fn keeping(&self, ttl: &Key, max: &Key, plain: &Keeping) -> Result<Keeping, ConfigError> {
@@ -355,6 +401,14 @@ impl Layers<'_> {
             ttl_days: self.read(ttl, || Ok(plain.ttl_days.value), parse_days)?,
             max_entries: self.read(max, || Ok(plain.max_entries.value), parse_count)?,
         })
+    }
+}
+
+/// The folder of the file that has the setting; a path in it is meant from there.
+fn beside(origin: &Origin) -> Option<&std::path::Path> {
+    match origin {
+        Origin::File { path, .. } => path.parent(),
+        Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,
     }
 }
 

@@ -9,15 +9,17 @@ use mnemon_adapters::llm::{Budgets, Ledger, Model, ModelConfig, Prices, Provider
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::llm::Llm;
 use mnemon_core::log::Log;
+use mnemon_core::rerank::Reranker;
 use mnemon_core::window::{Measure, Refined};
 use mnemon_core::{Ctx, Ids, StoreError, Time};
 use mnemon_engine::agentfiles::AgentFiles;
+use mnemon_engine::notes::NoteFiles;
 use mnemon_engine::session::JsonSessions;
 use mnemon_engine::tiers::Tiers;
 use mnemon_engine::{Memory, Retention};
 
 use crate::Error;
-use crate::config::{Config, EmbedderChoice, LlmProvider, LlmSettings};
+use crate::config::{Config, EmbedderChoice, LlmProvider, LlmSettings, RerankerChoice};
 
 pub use mnemon_adapters::documents::{
     FileProblem, Found, FoundFile, NotTaken, PDF_THREAD, find as find_files, is_gone,
@@ -43,7 +45,10 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
     let mut builder = Memory::builder(opened.store, Ids::new(seed()))
         .policy(config.policy())
         .policies(config.policies.policies.clone())
-        .retention(retention);
+        .retention(retention)
+        .notes(config.notes_config())
+        .note_files(note_files(&config.notes.root.value))
+        .safety(config.safety());
     for embedder in embedders(config)? {
         builder = builder.embedder(embedder);
     }
@@ -53,6 +58,9 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
         Ok(None) => {}
         // Everything works without one.
         Err(problem) => notices.push(format!("the language model is not used: {problem}")),
+    }
+    if let Some(reranker) = reranker(&config.reranker.value)? {
+        builder = builder.reranker(reranker);
     }
     Ok(Wired {
         memory: builder.build(),
@@ -109,6 +117,18 @@ pub fn llm_accounts(config: &Config) -> Result<Vec<LlmAccount>, Error> {
     })
 }
 
+/// Files below this folder, which may also be named by their absolute paths.
+fn note_files(root: &Path) -> NoteFiles {
+    // Links on the way to the root may stand in a path or not.
+    let names = [std::path::absolute(root), root.canonicalize()];
+    let names = names.into_iter().flatten();
+    let names = names.filter_map(|name| name.to_str().map(str::to_owned));
+    NoteFiles {
+        files: Arc::new(mnemon_adapters::Disk::new(root)),
+        roots: names.collect(),
+    }
+}
+
 /// The model that was chosen, and the built-in one after it: what that has placed is still found
 /// after a change. None of this asks the network.
 fn embedders(config: &Config) -> Result<Vec<Arc<dyn Embedder>>, Error> {
@@ -142,6 +162,25 @@ fn minilm(_folder: &Path) -> Result<Arc<dyn Embedder>, Error> {
         what: "the embedder `minilm`",
         feature: "minilm",
     })
+}
+
+#[cfg(feature = "crossencoder")]
+fn reranker(choice: &RerankerChoice) -> Result<Option<Arc<dyn Reranker>>, Error> {
+    Ok(match choice {
+        RerankerChoice::None => None,
+        RerankerChoice::CrossEncoder(folder) => Some(Arc::new(embed::CrossEncoder::open(folder)?)),
+    })
+}
+
+#[cfg(not(feature = "crossencoder"))]
+fn reranker(choice: &RerankerChoice) -> Result<Option<Arc<dyn Reranker>>, Error> {
+    match choice {
+        RerankerChoice::None => Ok(None),
+        RerankerChoice::CrossEncoder(_) => Err(Error::NotBuilt {
+            what: "the reranker `crossencoder`",
+            feature: "crossencoder",
+        }),
+    }
 }
 
 /// Brings the weights of MiniLM into the folder, from another folder or from an address.

@@ -1,6 +1,6 @@
 //! The weighted formula of the notes document, exactly.
 
-use crate::{Record, Time};
+use crate::{Record, Time, note};
 
 /// The tokens of a query: lower case; what is neither an ASCII letter or digit, `_`, kana nor a
 /// common Chinese character is a gap; tokens of one character do not count.
@@ -30,7 +30,7 @@ pub fn formula(record: &Record, tokens: &[String], now: Time) -> f64 {
     let content = record.content.to_lowercase();
     let summary = match &record.summary {
         Some(summary) => summary.to_lowercase(),
-        None => content.clone(),
+        None => note::summary(&record.content, note::SUMMARY_CHARS).to_lowercase(),
     };
     let tags: Vec<String> = record.tags.iter().map(|tag| tag.to_lowercase()).collect();
     let share = |matches: &dyn Fn(&str) -> bool| {

@@ -9,7 +9,7 @@ use super::turn::turn;
 /// Slots that a kernel takes at once: enough to pay for the call, few enough to stay in cache.
 const BLOCK: usize = 512;
 /// Candidates by which the bar for the rest is judged.
-const SAMPLE: usize = 16_384;
+const SAMPLE: usize = 4096;
 
 /// Which slots a search looks at.
 #[derive(Clone, Copy, Debug)]
@@ -206,13 +206,30 @@ impl VectorSet {
         let mut agreement = [0u32; BLOCK];
         candidates.blocks(self.len(), every, |slots| {
             kernel.agreements(&self.bits, self.words, slots, &mut agreement);
-            for (&slot, &agreement) in slots.iter().zip(&agreement) {
-                if let Some(stride) = self.strides.get(slot as usize) {
-                    visit(slot, stride * (agreement as f32 - nothing));
+            let near = |stride: &f32, agreement: &u32| stride * (*agreement as f32 - nothing);
+            let seen = slots.iter().zip(&agreement);
+            match in_a_row(slots).and_then(|range| self.strides.get(range)) {
+                Some(strides) => {
+                    for ((slot, agreement), stride) in seen.zip(strides) {
+                        visit(*slot, near(stride, agreement));
+                    }
+                }
+                None => {
+                    for (slot, agreement) in seen {
+                        if let Some(stride) = self.strides.get(*slot as usize) {
+                            visit(*slot, near(stride, agreement));
+                        }
+                    }
                 }
             }
         });
     }
+}
+
+/// The range that ascending slots are, if they leave nothing out.
+fn in_a_row(slots: &[u32]) -> Option<std::ops::Range<usize>> {
+    let (first, last) = (*slots.first()? as usize, *slots.last()? as usize);
+    (last.checked_sub(first)? + 1 == slots.len()).then_some(first..last + 1)
 }
 
 /// The query at four bits per dimension, as bit planes in the layout of the sign codes: bit `d`
@@ -251,6 +268,14 @@ impl Candidates<'_> {
     fn blocks(&self, len: usize, stride: usize, mut visit: impl FnMut(&[u32])) {
         let all = 0..u32::try_from(len).unwrap_or(u32::MAX);
         match self {
+            Self::All if stride == 1 => {
+                let mut block: Vec<u32> = Vec::with_capacity(BLOCK);
+                for start in all.clone().step_by(BLOCK) {
+                    block.clear();
+                    block.extend(start..start.saturating_add(BLOCK as u32).min(all.end));
+                    visit(&block);
+                }
+            }
             Self::All => in_blocks(all.step_by(stride), &mut visit),
             Self::Slots(slots) if stride == 1 => slots.chunks(BLOCK).for_each(visit),
             Self::Slots(slots) => in_blocks(slots.iter().step_by(stride).copied(), &mut visit),

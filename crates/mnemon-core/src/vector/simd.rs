@@ -85,10 +85,31 @@ impl<'q> DotI8<'q> {
 
 #[inline(always)]
 fn each(len: usize, rows: &[i8], slots: &[u32], out: &mut [i32], dot: impl Fn(&[i8]) -> i32) {
-    for (&slot, out) in slots.iter().zip(out) {
+    for (at, (&slot, out)) in slots.iter().zip(out).enumerate() {
+        // Rows that were chosen lie anywhere: ask for one while others are worked on.
+        if let Some(&ahead) = slots.get(at + AHEAD) {
+            fetch_early(rows, ahead as usize * len, len);
+        }
         let start = slot as usize * len;
         *out = rows.get(start..start + len).map_or(i32::MIN, &dot);
     }
+}
+
+/// How many rows ahead memory is asked for.
+const AHEAD: usize = 6;
+
+#[inline(always)]
+fn fetch_early(rows: &[i8], start: usize, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (start..start + len).step_by(64) {
+        if let Some(byte) = rows.get(line) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: the address is that of a byte that is there; nothing is read or changed.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte)) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (rows, start, len);
 }
 
 fn dot_scalar(a: &[i8], b: &[i8]) -> i32 {
@@ -286,7 +307,86 @@ mod x86 {
         slots: &[u32],
         out: &mut [u32],
     ) {
-        kernel.run(codes, words, slots, out);
+        let [a, b, c, d] = &kernel.planes;
+        let planes = [a, b, c, d].map(|plane| plane.as_array::<4>());
+        let (rows, _) = codes.as_chunks::<4>();
+        let ([Some(a), Some(b), Some(c), Some(d)], 4) = (planes, words) else {
+            return kernel.run(codes, words, slots, out);
+        };
+        let planes = [twice(a), twice(b), twice(c), twice(d)];
+        let (eights, tail) = slots.as_chunks::<8>();
+        let (outs, out_tail) = out.split_at_mut(eights.len() * 8);
+        for (slots, out) in eights.iter().zip(outs.as_chunks_mut::<8>().0) {
+            match slots.map(|slot| rows.get(slot as usize)) {
+                [
+                    Some(a),
+                    Some(b),
+                    Some(c),
+                    Some(d),
+                    Some(e),
+                    Some(f),
+                    Some(g),
+                    Some(h),
+                ] => {
+                    *out = eight_agreements(&planes, [[a, b], [c, d], [e, f], [g, h]]);
+                }
+                _ => kernel.run(codes, words, slots, out),
+            }
+        }
+        kernel.run(codes, words, tail, out_tail);
+    }
+
+    /// Four words, in both halves of a register.
+    #[target_feature(enable = "avx512f")]
+    fn twice(words: &[u64; 4]) -> __m512i {
+        // SAFETY: 32 bytes are there, and the load needs no alignment.
+        let half = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
+        _mm512_broadcast_i64x4(half)
+    }
+
+    /// The bits of each word of two codes that differ, those of plane `p` counted 2^p times.
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    fn disagreements(planes: &[__m512i; 4], [low, high]: [&[u64; 4]; 2]) -> __m512i {
+        // SAFETY: 32 bytes are there, and the loads need no alignment.
+        let (low, high) = unsafe {
+            (
+                _mm256_loadu_si256(low.as_ptr().cast()),
+                _mm256_loadu_si256(high.as_ptr().cast()),
+            )
+        };
+        let code = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+        let [a, b, c, d] = *planes;
+        let mut sum = _mm512_popcnt_epi64(_mm512_xor_si512(d, code));
+        for plane in [c, b, a] {
+            let next = _mm512_popcnt_epi64(_mm512_xor_si512(plane, code));
+            sum = _mm512_add_epi64(_mm512_add_epi64(sum, sum), next);
+        }
+        sum
+    }
+
+    /// Eight codes of 256 bits, two to a register. What disagrees is counted per word, at most
+    /// 64 × 15 of it, so that the counts of four registers fit side by side into one and are
+    /// summed together.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq")]
+    fn eight_agreements(planes: &[__m512i; 4], pairs: [[&[u64; 4]; 2]; 4]) -> [u32; 8] {
+        const MOST: u32 = 15 * 256;
+        let [w, x, y, z] = pairs;
+        let (w, x) = (disagreements(planes, w), disagreements(planes, x));
+        let (y, z) = (disagreements(planes, y), disagreements(planes, z));
+        let wx = _mm512_or_si512(w, _mm512_slli_epi64::<16>(x));
+        let yz = _mm512_or_si512(y, _mm512_slli_epi64::<16>(z));
+        let all = _mm512_or_si512(wx, _mm512_slli_epi64::<32>(yz));
+        let all = _mm512_add_epi16(all, _mm512_permutex_epi64::<0b10_11_00_01>(all));
+        let all = _mm512_add_epi16(all, _mm512_permutex_epi64::<0b01_00_11_10>(all));
+        let low = _mm512_castsi512_si128(all);
+        let high = _mm256_castsi256_si128(_mm512_extracti64x4_epi64::<1>(all));
+        // Word for word: the first, second, third and fourth code's low halves, then the high ones.
+        let counts = _mm256_cvtepu16_epi32(_mm_unpacklo_epi16(low, high));
+        let agree = _mm256_sub_epi32(_mm256_set1_epi32(MOST.cast_signed()), counts);
+        let mut out = [0; 8];
+        // SAFETY: 32 bytes are there, and the store needs no alignment.
+        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), agree) };
+        out
     }
 }
 

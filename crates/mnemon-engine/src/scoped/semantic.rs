@@ -137,7 +137,7 @@ impl Semantic<'_> {
             let what = format!("`{kind}` is not one of: note, fact, document, decision");
             return Err(Invalid::new("kind", what).into());
         }
-        let draft = Draft {
+        let mut draft = Draft {
             content: knowledge.content,
             owner: unbound(owner, knowledge.shared),
             scope: Some(Scope::Semantic),
@@ -150,6 +150,7 @@ impl Semantic<'_> {
             derived_from: knowledge.derived_from,
             ..Draft::default()
         };
+        self.records.guard(&mut draft)?;
         let put = vec![(draft, Expect::Absent)];
         self.records.put(ctx, put, key).await
     }

@@ -15,6 +15,8 @@ mod documents;
 mod facade;
 mod import;
 mod longterm;
+mod notes;
+mod rereading;
 mod retries;
 mod session;
 mod tiers;

@@ -179,7 +179,10 @@ fn content(words: Vec<String>, file: Option<PathBuf>) -> Result<String, Error> {
     Ok(words.join(" "))
 }
 
-fn metadata(pairs: &[String], json: Option<&str>) -> Result<Map<String, Value>, Invalid> {
+pub(super) fn metadata(
+    pairs: &[String],
+    json: Option<&str>,
+) -> Result<Map<String, Value>, Invalid> {
     let mut metadata: Map<String, Value> = match json {
         Some(json) => serde_json::from_str(json)
             .map_err(|error| Invalid::new("meta-json", format!("is not a JSON object: {error}")))?,

@@ -182,7 +182,12 @@ fn explain(hit: &Hit, door: &mut Door) -> Result<(), Error> {
     let words = bar("words", parts.words) + "  " + &matched;
     door.out.line(words.trim_end())?;
     door.out.line(bar("meaning", parts.meaning))?;
-    door.out.line(factors(&parts, hit.score))
+    door.out.line(factors(&parts))?;
+    if let Some(reread) = parts.reread {
+        let line = bar("reread", reread) + &format!("  together {:.2}", hit.score);
+        door.out.line(line)?;
+    }
+    Ok(())
 }
 
 fn bar(name: &str, share: f32) -> String {
@@ -195,7 +200,7 @@ fn bar(name: &str, share: f32) -> String {
     )
 }
 
-fn factors(parts: &Parts, score: f64) -> String {
+fn factors(parts: &Parts) -> String {
     let factors = [
         ("speaker", parts.speaker),
         ("date", parts.date),
@@ -204,7 +209,7 @@ fn factors(parts: &Parts, score: f64) -> String {
         ("importance", parts.importance),
     ];
     let factors = factors.map(|(name, factor)| format!("{name} {factor:.2}"));
-    let sum = parts.words + parts.meaning;
+    let (sum, score) = (parts.words + parts.meaning, parts.score());
     format!("{INDENT}{sum:.2} × {} = {score:.2}", factors.join(" × "))
 }
 

@@ -93,7 +93,7 @@ struct QueryArgs {
     #[arg(value_name = "QUERY", required = true)]
     query: Vec<String>,
     /// At most so many excerpts
-    #[arg(long, value_name = "N", default_value_t = api::tiers_query::LIMIT)]
+    #[arg(long, value_name = "N", default_value_t = api::query_memory::LIMIT)]
     limit: usize,
     #[command(flatten)]
     place: Place,
@@ -214,11 +214,11 @@ async fn compress(args: OneArgs, door: &mut Door) -> Result<(), Error> {
 
 async fn query(args: QueryArgs, door: &mut Door) -> Result<(), Error> {
     let (tiers, _) = open(&args.place, door).await?;
-    let request = api::tiers_query::Request {
+    let request = api::query_memory::Request {
         query: args.query.join(" "),
         limit: args.limit,
     };
-    let found = api::tiers_query::run(&tiers, &door.ctx()?, request).await?;
+    let found = api::query_memory::run(&tiers, &door.ctx()?, request).await?;
     if door.out.json {
         return door.out.json(&found);
     }

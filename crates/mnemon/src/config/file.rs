@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{ConfigError, Key, Origin};
+use super::{ConfigError, Key, Origin, memory_json};
 
 /// A configuration file is a page of settings; a larger one is a mistake.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -39,6 +39,15 @@ impl File {
     }
 
     fn parse(path: PathBuf, text: &str, known: &[&Key]) -> Result<Self, ConfigError> {
+        if memory_json::is_one(&path) {
+            let values = memory_json::read(&path, text)?;
+            let policies = Vec::new();
+            return Ok(Self {
+                path,
+                values,
+                policies,
+            });
+        }
         let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
             path: path.clone(),
             line: error.span().map_or(1, |span| line_of(text, span.start)),
@@ -168,7 +177,7 @@ pub(super) fn nearest(key: &str, names: &[&str]) -> Option<String> {
         .map(|(_, name)| (*name).to_owned())
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
+pub(super) fn line_of(text: &str, offset: usize) -> usize {
     let before = text.as_bytes().iter().take(offset);
     before.filter(|byte| **byte == b'\n').count() + 1
 }

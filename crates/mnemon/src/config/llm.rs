@@ -5,22 +5,22 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use super::{ConfigError, Environment, Key, Layers, Origin, Row, Secret, Sourced, in_file, row};
+use super::{ConfigError, Environment, Key, Layers, Origin, Row, Secret, Sourced, file_key, row};
 use crate::env_vars;
 
-const PROVIDER: Key = in_file("llm.provider");
-const URL: Key = in_file("llm.url");
-const MODEL: Key = in_file("llm.model");
-const KEY_ENV: Key = in_file("llm.key_env");
-const KEY_FILE: Key = in_file("llm.key_file");
-const TIMEOUT: Key = in_file("llm.timeout_s");
-const ATTEMPTS: Key = in_file("llm.attempts");
-const CONCURRENT: Key = in_file("llm.concurrent");
-const TOKENS: Key = in_file("llm.tokens_per_day");
-const TASK_TOKENS: Key = in_file("llm.task_tokens_per_day");
-const COST: Key = in_file("llm.cost_per_day");
-const INPUT_PRICE: Key = in_file("llm.input_price");
-const OUTPUT_PRICE: Key = in_file("llm.output_price");
+const PROVIDER: Key = file_key("llm.provider");
+const URL: Key = file_key("llm.url");
+const MODEL: Key = file_key("llm.model");
+const KEY_ENV: Key = file_key("llm.key_env");
+const KEY_FILE: Key = file_key("llm.key_file");
+const TIMEOUT: Key = file_key("llm.timeout_s");
+const ATTEMPTS: Key = file_key("llm.attempts");
+const CONCURRENT: Key = file_key("llm.concurrent");
+const TOKENS: Key = file_key("llm.tokens_per_day");
+const TASK_TOKENS: Key = file_key("llm.task_tokens_per_day");
+const COST: Key = file_key("llm.cost_per_day");
+const INPUT_PRICE: Key = file_key("llm.input_price");
+const OUTPUT_PRICE: Key = file_key("llm.output_price");
 
 /// Every key of the table.
 pub(super) const KEYS: &[&Key] = &[

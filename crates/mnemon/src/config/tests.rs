@@ -1,5 +1,9 @@
 use std::path::Path;
 
+use mnemon_core::rank::Recipe;
+use mnemon_core::secrets::SecretPolicy;
+use mnemon_engine::notes::{MaxEntries, NamespaceLimits, NotesConfig};
+
 use super::*;
 
 fn load(folder: &Path, flags: &Flags, vars: &[(&str, &str)]) -> Result<Config, ConfigError> {
@@ -210,7 +214,148 @@ fn a_policy_with_a_mistake_is_refused_with_its_line() {
 #[test]
 fn every_variable_of_a_setting_is_documented() {
     for key in known_keys() {
-        let documented = key.env.is_none_or(|env| env_vars::ALL.contains(&env));
-        assert!(documented, "{}", key.name);
+        let known = |env: EnvVar| env_vars::ALL.contains(&env);
+        assert!(key.env.is_none_or(known), "{}", key.name);
+    }
+}
+
+#[test]
+fn notes_are_kept_as_the_document_says_unless_told_otherwise() {
+    let plain = with_file("").unwrap();
+    assert_eq!(plain.notes_config(), NotesConfig::default());
+    assert_eq!(plain.safety().secrets, SecretPolicy::Mask);
+    let config = with_file(
+        "[namespaces.short-term]\nmax_entries = 3\nmax_content_chars = 100\n\
+         [namespaces.long-term]\nmax_entries = \"none\"\nmax_summary_chars = 50\n\
+         [notes]\ntop_k = 7\nmin_score = 0.25\nrecipe = \"formula\"\ninclude_content = true\n\
+         preview_chars = 10\nroot = \"notes\"\n[safety]\nsecrets = \"refuse\"\n",
+    )
+    .unwrap();
+    let notes = config.notes_config();
+    assert_eq!(notes.short_term.max_entries, MaxEntries::Chosen(Some(3)));
+    assert_eq!(notes.short_term.max_content_chars, 100);
+    assert_eq!(notes.long_term.max_entries, MaxEntries::Chosen(None));
+    assert_eq!(notes.long_term.max_summary_chars, 50);
+    assert_eq!((notes.top_k, notes.min_score), (7, 0.25));
+    assert_eq!(notes.recipe, Recipe::Formula);
+    assert_eq!((notes.include_content, notes.preview_chars), (true, 10));
+    assert!(config.notes.root.value.ends_with("notes") && config.notes.root.value.is_absolute());
+    assert_eq!(config.safety().secrets, SecretPolicy::Refuse);
+}
+
+#[test]
+fn mistakes_about_notes_are_refused() {
+    for (bad, expected) in [
+        ("[notes]\ntop_k = 0", "notes.top_k"),
+        ("[notes]\ntop_k = 101", "from 1 to 100"),
+        ("[notes]\nmin_score = 1.5", "from 0 to 1"),
+        ("[notes]\nmin_score = \"high\"", "from 0 to 1"),
+        ("[notes]\nrecipe = \"best\"", "hybrid, words"),
+        ("[notes]\ntopk = 3", "did you mean `notes.top_k`?"),
+        ("[safety]\nsecrets = \"hide\"", "refuse, mask, allow"),
+        (
+            "[namespaces.long-term]\nmax_summary_chars = 70000",
+            "from 1 to",
+        ),
+    ] {
+        let text = with_file(bad).unwrap_err().to_string();
+        assert!(text.contains(expected), "{bad}: {text}");
+    }
+}
+
+/// As the notes document prints it.
+const MEMORY_JSON: &str = r#"{
+  "version": "1.0.0",
+  "storage": {
+    "defaultBackend": "inmemory",
+    "directory": ".taisun/memory"
+  },
+  "namespaces": {
+    "short-term": {
+      "maxEntries": 2000,
+      "ttlDays": 14,
+      "maxContentChars": 200000,
+      "maxSummaryChars": 1200
+    },
+    "long-term": {
+      "maxEntries": 20000,
+      "ttlDays": 3650,
+      "maxContentChars": 500000,
+      "maxSummaryChars": 1200
+    }
+  },
+  "retrieval": {
+    "topK": 5,
+    "minScore": 0.15
+  },
+  "output": {
+    "includeContentByDefault": false,
+    "contentPreviewChars": 1200
+  }
+}"#;
+
+fn with_json(text: &str) -> Result<Config, ConfigError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.json");
+    std::fs::write(&path, text).unwrap();
+    let flags = Flags {
+        config: Some(path),
+        ..Flags::default()
+    };
+    load(Path::new("/"), &flags, &[("HOME", "/home/ann")])
+}
+
+#[test]
+fn the_documents_own_file_is_taken_as_it_is() {
+    let config = with_json(MEMORY_JSON).unwrap();
+    assert_eq!(config.store.value, "ram:");
+    let notes = config.notes_config();
+    let plain = NotesConfig::default();
+    let chosen = |max| NamespaceLimits {
+        max_entries: MaxEntries::Chosen(Some(max)),
+        ..plain.short_term
+    };
+    assert_eq!(notes.short_term, chosen(2000));
+    assert_eq!(
+        notes.long_term.max_entries,
+        MaxEntries::Chosen(Some(20_000))
+    );
+    assert_eq!(notes.long_term.max_content_chars, 500_000);
+    assert_eq!(config.short_term.ttl_days.value, Some(14));
+    assert_eq!(config.long_term.ttl_days.value, Some(3650));
+    assert_eq!((notes.top_k, notes.min_score), (5, 0.15));
+    assert_eq!((notes.include_content, notes.preview_chars), (false, 1200));
+    let line = |origin: &Origin| origin.to_string().rsplit(':').next().unwrap().to_owned();
+    assert_eq!(line(&config.long_term.max_entries.origin), "15");
+    assert_eq!(line(&config.notes.top_k.origin), "22");
+
+    let jsonl = MEMORY_JSON.replace("inmemory", "jsonl");
+    // Where the program was started, not beside the file.
+    assert_eq!(
+        with_json(&jsonl).unwrap().store.value,
+        "jsonl:.taisun/memory"
+    );
+    let few = r#"{"retrieval":{"topK":3}}"#;
+    assert_eq!(with_json(few).unwrap().notes_config().top_k, 3);
+}
+
+#[test]
+fn mistakes_in_the_documents_own_file_are_named() {
+    for (bad, expected) in [
+        ("{", "memory.json:1"),
+        ("[]", "is no JSON object"),
+        (
+            r#"{"storage":{"defaultBackend":"mem0"}}"#,
+            "inmemory, jsonl",
+        ),
+        (
+            r#"{"storage":{"defaultBackend":"jsonl"}}"#,
+            "storage.directory",
+        ),
+        (r#"{"retrieval":{"topK":"many"}}"#, "notes.top_k"),
+        (r#"{"retrieval":{"topK":[1]}}"#, "retrieval.topK must be"),
+    ] {
+        let text = with_json(bad).unwrap_err().to_string();
+        assert!(text.contains(expected), "{bad}: {text}");
     }
 }

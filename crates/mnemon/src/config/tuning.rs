@@ -7,23 +7,23 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::{ConfigError, Key, Layers, Origin, Row, in_file};
+use super::{ConfigError, Key, Layers, Origin, Row, file_key};
 
 /// Every key of both tables. Their names after the point are those of the settings.
 pub(super) const KEYS: &[&Key] = &[
-    &in_file("window.msg_threshold"),
-    &in_file("window.max_token"),
-    &in_file("window.token_ratio"),
-    &in_file("window.last_keep"),
-    &in_file("window.large_payload_threshold"),
-    &in_file("window.offload_single_preview"),
-    &in_file("window.min_consecutive_tool_messages"),
-    &in_file("window.current_round_compression_ratio"),
-    &in_file("window.min_compression_token_threshold"),
-    &in_file("memory.hot_window_size"),
-    &in_file("memory.compression_threshold"),
-    &in_file("memory.chunk_size"),
-    &in_file("memory.max_tokens"),
+    &file_key("window.msg_threshold"),
+    &file_key("window.max_token"),
+    &file_key("window.token_ratio"),
+    &file_key("window.last_keep"),
+    &file_key("window.large_payload_threshold"),
+    &file_key("window.offload_single_preview"),
+    &file_key("window.min_consecutive_tool_messages"),
+    &file_key("window.current_round_compression_ratio"),
+    &file_key("window.min_compression_token_threshold"),
+    &file_key("memory.hot_window_size"),
+    &file_key("memory.compression_threshold"),
+    &file_key("memory.chunk_size"),
+    &file_key("memory.max_tokens"),
 ];
 
 /// Numbers that were checked together, and where each came from.

@@ -2,42 +2,17 @@
 
 use std::borrow::Cow;
 
-use mnemon_core::{Kind, Origin, Owner, Record, Tenant, Time, limits};
+use mnemon_core::{Kind, Origin, Owner, Record, Tenant, Time, limits, note};
 
 use super::decode::{Millis, Raw, RawEntry, lacks, ours, unknown};
 use super::line::{Foreign, Unread};
 
-/// How long a summary is before it is cut, in UTF-16 units: the original's default.
-const SUMMARY_UNITS: usize = 1200;
-
 /// Who made the changes of the original, for the history.
 pub(super) const ACTOR: &str = "memory.jsonl";
 
-/// The summary that the original would make: the content, or its beginning, cut at a space if one
-/// lies in the last fifth.
+/// The summary that the original would make.
 pub(super) fn summary(content: &str) -> Cow<'_, str> {
-    let mut units = 0;
-    let mut cut = None;
-    let mut last_space = None;
-    for (at, char) in content.char_indices() {
-        if units + char.len_utf16() > SUMMARY_UNITS {
-            cut.get_or_insert(at);
-            break;
-        }
-        if char == ' ' {
-            last_space = Some((at, units));
-        }
-        units += char.len_utf16();
-    }
-    let Some(cut) = cut else {
-        return Cow::Borrowed(content);
-    };
-    let end = match last_space {
-        Some((at, units)) if units > SUMMARY_UNITS * 4 / 5 => at,
-        _ => cut,
-    };
-    let (head, _) = content.split_at(end);
-    Cow::Owned(format!("{head}..."))
+    note::summary(content, note::SUMMARY_CHARS)
 }
 
 /// What a line of the original says. It knows no numbers: the reader gives them.

@@ -1,0 +1,112 @@
+//! A cross-encoder: a model that reads a question and a text together and says how well the one
+//! answers the other. Any small one of the BERT family will do, as `model.onnx` in a folder.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mnemon_core::embed::EmbedError;
+use mnemon_core::rerank::Reranker;
+
+use super::bert::{Bert, broken, failure};
+
+/// The file in the folder.
+const FILE: &str = "model.onnx";
+/// What is read of a question and a text together; longer ones cost more than they tell.
+const MAX_PIECES: usize = 256;
+/// Weights that are larger are no small model.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Reads nothing but the folder it is given, and that once.
+pub struct CrossEncoder {
+    bert: Arc<Bert>,
+}
+
+impl CrossEncoder {
+    /// Loads `model.onnx` of the folder.
+    pub fn open(folder: &Path) -> Result<Self, EmbedError> {
+        let path = folder.join(FILE);
+        let unreadable = |e: std::io::Error| EmbedError::Weights {
+            path: path.clone(),
+            what: "it cannot be read".to_owned(),
+            source: Some(Box::new(e)),
+        };
+        if std::fs::metadata(&path).map_err(unreadable)?.len() > MAX_BYTES {
+            return Err(failure(&path, "it has more than 1 GiB"));
+        }
+        let bytes = std::fs::read(&path).map_err(unreadable)?;
+        let bert = Arc::new(Bert::load(&path, bytes, "logits")?);
+        Ok(Self { bert })
+    }
+}
+
+#[async_trait]
+impl Reranker for CrossEncoder {
+    async fn scores(&self, question: &str, texts: &[&str]) -> Result<Vec<f32>, EmbedError> {
+        let mut scores = Vec::with_capacity(texts.len());
+        for text in texts {
+            let pieces = self.bert.pair(question, text, MAX_PIECES);
+            let bert = Arc::clone(&self.bert);
+            // Milliseconds of computing: not on a thread that others wait for; and one by one, so
+            // that a search that is given up stops.
+            let work = tokio::task::spawn_blocking(move || bert.run(&pieces));
+            let logits = work.await.map_err(|e| broken("its thread died", e))??;
+            let logits = logits.into_shape_vec::<f32, 2>();
+            let (_, logits) = logits.map_err(|e| broken("its output has another form", e))?;
+            // One number says how well; of two, the second says yes and the first no.
+            scores.push(match logits.as_slice() {
+                [yes] => *yes,
+                [no, yes] => yes - no,
+                _ => {
+                    return Err(EmbedError::BadAnswer {
+                        what: format!("the local model gives {} numbers a text", logits.len()),
+                        source: None,
+                    });
+                }
+            });
+        }
+        Ok(scores)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crossencoder_weights_that_are_missing_or_broken_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = |expected: &str| {
+            let error = CrossEncoder::open(folder.path()).err().unwrap().to_string();
+            assert!(
+                error.contains(expected) && error.contains("model.onnx"),
+                "{error}"
+            );
+        };
+        error("cannot be read");
+        std::fs::write(folder.path().join("model.onnx"), [7; 1000]).unwrap();
+        error("cannot be loaded");
+    }
+
+    #[tokio::test]
+    #[ignore = "needs weights: MNEMON_CROSSENCODER_DIR=folder cargo test --features crossencoder -- --ignored"]
+    async fn crossencoder_puts_the_answer_first() {
+        let folder = std::env::var_os("MNEMON_CROSSENCODER_DIR").expect("names the folder");
+        let model = CrossEncoder::open(Path::new(&folder)).unwrap();
+        let texts = [
+            "The weather was fine in Lisbon.",
+            "Paris is the capital and largest city of France.",
+            "France has a long coast.",
+        ];
+        let scores = model
+            .scores("what is the capital of France?", &texts)
+            .await
+            .unwrap();
+        assert!(scores[1] > scores[0] && scores[1] > scores[2], "{scores:?}");
+        let alone = model
+            .scores("what is the capital of France?", &texts[1..2])
+            .await
+            .unwrap();
+        assert_eq!(alone[0], scores[1], "neighbours do not matter");
+    }
+}

@@ -1,0 +1,203 @@
+//! What is said to be a key: `api_key = …`, `"token": "…"`, `Authorization: Bearer …`.
+
+use super::{KEY_BYTES, Secret, is_random, run};
+
+/// A name that ends with one of these says that a secret follows.
+const NAMES: &[(&str, Sort)] = &[
+    ("key", Sort::Key),
+    ("token", Sort::Key),
+    ("secret", Sort::Key),
+    ("credential", Sort::Key),
+    ("credentials", Sort::Key),
+    ("password", Sort::Password),
+    ("passwd", Sort::Password),
+    ("passphrase", Sort::Password),
+    ("pwd", Sort::Password),
+];
+
+/// Keys that are no secret.
+const OPEN: &[&str] = &[
+    "public",
+    "primary",
+    "foreign",
+    "cache",
+    "sort",
+    "partition",
+    "idempotency",
+    "routing",
+    "page",
+    "cursor",
+    "next",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Key,
+    Password,
+}
+
+/// A key has at least so many characters,
+const KEY_CHARS: usize = 16;
+/// and a password so many.
+const PASSWORD_CHARS: usize = 8;
+/// A name is no longer than this.
+const NAME_BYTES: usize = 64;
+/// Spaces around a sign.
+const SPACES: usize = 8;
+
+pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if at >= from
+            && matches!(byte, b'=' | b':')
+            && let Some((secret, end)) = after_sign(text, at)
+        {
+            found.extend(secret);
+            from = end;
+        }
+    }
+    bearer(text, found);
+}
+
+/// The secret on the right of a sign at this place, and where to look on. Nothing if the sign is
+/// none that a secret would follow.
+fn after_sign(text: &str, at: usize) -> Option<(Option<Secret>, usize)> {
+    let (name, sort) = named(text.get(..at)?)?;
+    if OPEN.iter().any(|open| name.contains(open)) {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let mut start = at + 1;
+    // `:=`, `==` and `=>`.
+    start += run(bytes.get(start..)?, |byte| matches!(byte, b'=' | b'>')).min(2);
+    start += run(bytes.get(start..)?, |byte| matches!(byte, b' ' | b'\t')).min(SPACES);
+    let quote = bytes
+        .get(start)
+        .copied()
+        .filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    start += usize::from(quote.is_some());
+    let value = match (quote, sort) {
+        (Some(quote), Sort::Password) => {
+            let rest = bytes.get(start..)?;
+            let length = run(rest, |byte| byte != quote && byte != b'\n');
+            text.get(start..start + length)?
+        }
+        _ => {
+            let rest = bytes.get(start..)?;
+            let length = run(rest, |byte| in_value(byte, sort));
+            text.get(start..start + length)?
+        }
+    };
+    let value = value.trim_end_matches(['.', ',', ';', ')']);
+    let end = start + value.len();
+    let what = match sort {
+        Sort::Key => "key or token",
+        Sort::Password => "password",
+    };
+    let secret = is_secret(value, sort).then_some(Secret { what, start, end });
+    // What is too long for a key holds no other name and sign worth looking at.
+    let seen = secret.is_some() || value.len() >= KEY_BYTES;
+    Some((secret, if seen { end } else { at + 1 }))
+}
+
+fn in_value(byte: u8, sort: Sort) -> bool {
+    let key = byte.is_ascii_alphanumeric()
+        || matches!(byte, b'-' | b'_' | b'+' | b'/' | b'=' | b'.' | b'~');
+    let password = byte.is_ascii_graphic()
+        && !matches!(
+            byte,
+            b'"' | b'\'' | b'`' | b'<' | b'>' | b',' | b';' | b'(' | b')'
+        );
+    match sort {
+        Sort::Key => key,
+        Sort::Password => password,
+    }
+}
+
+/// The name that stands before a sign, in lower case, if it is one of a secret.
+fn named(before: &str) -> Option<(String, Sort)> {
+    let before = before.trim_end_matches([' ', '\t']);
+    let before = before.strip_suffix(['"', '\'', '`', ']']).unwrap_or(before);
+    let before = before.strip_suffix(['"', '\'']).unwrap_or(before);
+    let length = before.bytes().rev().take(NAME_BYTES);
+    let length =
+        length.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let name = before
+        .get(before.len() - length.count()..)?
+        .to_ascii_lowercase();
+    let (_, sort) = NAMES.iter().find(|(end, _)| name.ends_with(end))?;
+    Some((name, *sort))
+}
+
+fn is_secret(value: &str, sort: Sort) -> bool {
+    if is_placeholder(value) {
+        return false;
+    }
+    match sort {
+        Sort::Key => value.len() >= KEY_CHARS && is_random(value) && !is_uuid(value),
+        Sort::Password => {
+            let has = |wanted: fn(&char) -> bool| value.chars().any(|c| wanted(&c));
+            // What has neither a digit nor a sign is a word of prose or of a program.
+            let mixed = has(char::is_ascii_digit) && has(char::is_ascii_alphabetic);
+            let call =
+                value.contains(['(', '[', '{']) || value.contains("::") || value.contains("://");
+            (PASSWORD_CHARS..=256).contains(&value.len()) && mixed && !call
+        }
+    }
+}
+
+/// What stands where a secret would be put in.
+pub(super) fn is_placeholder(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let first = value.chars().next();
+    let same = first.is_some_and(|first| value.chars().all(|c| c == first));
+    same || value.starts_with(['$', '<', '{', '[', '%', '*'])
+        || value.contains("...")
+        || value.contains('…')
+        || [
+            "password", "pass", "pwd", "passwd", "secret", "token", "key",
+        ]
+        .contains(&lower.as_str())
+        || [
+            "example",
+            "placeholder",
+            "your",
+            "changeme",
+            "redacted",
+            "xxxx",
+            "secret removed",
+        ]
+        .iter()
+        .any(|word| lower.contains(word))
+}
+
+fn is_uuid(value: &str) -> bool {
+    let parts: Vec<&str> = value.split('-').collect();
+    let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+    lengths == [8, 4, 4, 4, 12]
+        && parts
+            .iter()
+            .all(|part| part.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// `Bearer …` and `Basic …`, as in a request.
+fn bearer(text: &str, found: &mut Vec<Secret>) {
+    for word in ["Bearer ", "bearer ", "Basic "] {
+        for (at, mark) in text.match_indices(word) {
+            let start = at + mark.len();
+            let rest = text.as_bytes().get(start..).unwrap_or_default();
+            let length = run(rest, |byte| in_value(byte, Sort::Key));
+            let Some(value) = text.get(start..start + length) else {
+                continue;
+            };
+            let value = value.trim_end_matches(['.', ',']);
+            if is_secret(value, Sort::Key) {
+                found.push(Secret {
+                    what: "key or token",
+                    start,
+                    end: start + value.len(),
+                });
+            }
+        }
+    }
+}

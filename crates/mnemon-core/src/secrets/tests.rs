@@ -1,0 +1,220 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn masked(text: &str) -> String {
+    mask(text, &find(text))
+}
+
+fn kinds(text: &str) -> Vec<&'static str> {
+    find(text).iter().map(|secret| secret.what).collect()
+}
+
+/// Put together here so that no scanner takes this file for a leak.
+fn key(prefix: &str, rest: &str) -> String {
+    format!("{prefix}{rest}")
+}
+
+const BASE62: &str = "a8Kd03LmQx7Zt5Rv1Yb9Nc2Ws4Ej6Hu0Pg8Fi3";
+const HEX: &str = "9f86d081884c7d659a2feaa0c55ad015";
+
+#[test]
+fn keys_are_known_by_their_shape() {
+    let cases = [
+        (key("AK", "IAZ7Q4M2X9K5T8W3R6"), "cloud access key"),
+        (key("AI", &format!("za{BASE62}")), "cloud access key"),
+        (key("gh", &format!("p_{BASE62}")), "repository token"),
+        (
+            key("github", &format!("_pat_11{BASE62}_x")),
+            "repository token",
+        ),
+        (key("glp", "at-x7Kd03LmQx7Zt5Rv1Yb9"), "repository token"),
+        (key("xo", "xb-123456789012-a8Kd03LmQx7Zt5Rv"), "chat token"),
+        (key("sk-a", &format!("nt-api03-{BASE62}")), "model API key"),
+        (key("sk-p", &format!("roj-{BASE62}")), "model API key"),
+        (key("s", &format!("k-{BASE62}")), "model API key"),
+        (key("hf", &format!("_{BASE62}")), "model API key"),
+        (key("sk_l", "ive_a8Kd03LmQx7Zt5Rv1Yb9"), "payment key"),
+        (key("np", &format!("m_{BASE62}")), "package registry token"),
+        (key("S", &format!("G.{BASE62}.{BASE62}")), "mail key"),
+        (
+            key("ey", &format!("JhbGciOiJI.eyJzdWIiOiIx.{BASE62}")),
+            "signed web token",
+        ),
+    ];
+    for (secret, what) in cases {
+        for text in [
+            secret.clone(),
+            format!("it is \"{secret}\", keep it"),
+            format!("デプロイ鍵は{secret}です"),
+        ] {
+            assert_eq!(kinds(&text), [what], "{text}");
+            let clean = masked(&text);
+            assert!(clean.contains(what) && !clean.contains(&secret), "{clean}");
+        }
+    }
+}
+
+#[test]
+fn private_keys_go_with_their_lines() {
+    let block =
+        |sort: &str| format!("-----BEGIN {sort}-----\nMIIEow\nIBAAKC\n-----END {sort}-----");
+    for sort in [
+        "PRIVATE KEY",
+        "RSA PRIVATE KEY",
+        "OPENSSH PRIVATE KEY",
+        "PGP PRIVATE KEY BLOCK",
+    ] {
+        let text = format!("before\n{}\nafter", block(sort));
+        assert_eq!(
+            masked(&text),
+            "before\n[secret removed: private key]\nafter"
+        );
+    }
+    let public = block("PUBLIC KEY");
+    assert_eq!(masked(&public), public);
+    let both = format!("{}\n{}", block("PUBLIC KEY"), block("EC PRIVATE KEY"));
+    assert!(masked(&both).ends_with("\n[secret removed: private key]"));
+    // A block that was cut off is still a key.
+    assert_eq!(
+        masked("-----BEGIN PRIVATE KEY-----\nMIIE"),
+        "[secret removed: private key]"
+    );
+}
+
+#[test]
+fn passwords_in_addresses() {
+    assert_eq!(
+        masked("use postgres://ann:t0psecret@db.internal:5432/app now"),
+        "use postgres://ann:[secret removed: password in an address]@db.internal:5432/app now"
+    );
+    assert_eq!(
+        kinds("redis://:hunter2@localhost"),
+        ["password in an address"]
+    );
+    // The password itself may hold an @.
+    assert_eq!(
+        masked("https://u:p@ss@h/x"),
+        "https://u:[secret removed: password in an address]@h/x"
+    );
+    for fine in [
+        "https://example.org:8080/a@b:c",
+        "https://ann@example.org/x",
+        "postgres://user:password@localhost/db",
+        "postgres://ann:${DB_PASSWORD}@localhost/db",
+        "postgres://ann:<password>@localhost/db",
+        "https://ann:****@host/",
+        "see http://a.b/c and mail to: d@e.f",
+    ] {
+        assert_eq!(masked(fine), fine);
+    }
+}
+
+#[test]
+fn what_is_said_to_be_a_key() {
+    let cases = [
+        format!("API_KEY={BASE62}"),
+        format!("api-key: {BASE62}"),
+        format!("\"accessToken\": \"{BASE62}\","),
+        format!("client_secret = '{HEX}'"),
+        format!("config[\"secret\"] = \"{HEX}\""),
+        format!("token => {HEX}"),
+        format!("Authorization: Bearer {BASE62}"),
+        format!(
+            "aws_secret_access_key = {}/{}+Q",
+            "a8Kd03LmQx7Zt5Rv1Yb9", "Nc2Ws4Ej6Hu0Pg8Fi3"
+        ),
+    ];
+    for text in cases {
+        assert_eq!(kinds(&text), ["key or token"], "{text}");
+        assert!(!masked(&text).contains("d0"), "{}", masked(&text));
+    }
+    for text in [
+        "password = \"hunter2!x\"",
+        "DB_PASSWORD=s3cr3tpw9",
+        "pwd: Tr0ub4dor&3",
+    ] {
+        assert_eq!(kinds(text), ["password"], "{text}");
+    }
+}
+
+#[test]
+fn prose_and_programs_are_left_alone() {
+    let fine = [
+        "The key is to ask early; the token of gratitude was a cake.",
+        "Mật khẩu: hãy hỏi quản trị viên. Khóa API nằm trong kho bí mật.",
+        "パスワード: 管理者に聞いてください。トークンの設定は環境変数にある。",
+        "password: see the vault, entry 12",
+        "token: &str, key: Option<String>, secret: SecretPolicy",
+        "let key = self.config.notes.preview_chars;",
+        "let token = formula_tokens(query).into_iter().next();",
+        "api_key = os.environ[\"API_KEY_2024\"]",
+        "API_KEY=your-api-key-1234567890abcdef",
+        "token = \"<paste it here>\"",
+        "primary_key = user_2024_09_17_eu_west_1",
+        "cache_key: 9f86d081884c7d659a2feaa0c55ad015",
+        "idempotency-key: 3f2a91c0d7e84b6f9a1c2d3e4f5a6b7c",
+        "key = 01920e4a-6f2b-7c3d-8e4f-5a6b7c8d9e0f",
+        "commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+        "sk-learn-pipelines-and-transformers-explained",
+        "the task-force, desk-to-desk, risk-averse",
+        "password: String = Password::from(input2)",
+        "Basic authentication is off; Bearer tokens are preferred.",
+        "MAX_TOKENS = 200000, key=value, tokens: 1234567890123456",
+        "keyboardShortcutForNextToken: someCamelCaseIdentifierName",
+        "sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4",
+    ];
+    for text in fine {
+        assert_eq!(masked(text), text);
+    }
+}
+
+#[test]
+fn a_policy_is_a_word() {
+    assert_eq!("mask".parse::<SecretPolicy>().unwrap(), SecretPolicy::Mask);
+    let error = "hide".parse::<SecretPolicy>().unwrap_err();
+    assert!(error.to_string().contains("refuse, mask, allow"), "{error}");
+}
+
+#[test]
+fn a_long_text_is_read_once() {
+    // A lot of everything that begins something.
+    for piece in [
+        "://-----BEGIN key=a:token=eyJ.sk-",
+        "key=",
+        "https://a",
+        "-----BEGIN ",
+    ] {
+        let text = piece.repeat(200_000 / piece.len());
+        assert!(find(&text).len() <= text.len());
+    }
+}
+
+proptest! {
+    #[test]
+    fn places_lie_within_the_text_and_apart(
+        parts in proptest::collection::vec(
+            prop_oneof![
+                any::<String>(),
+                "[a-zA-Z0-9=:/@ \"-]{0,60}",
+                Just(format!("key={BASE62}")),
+                Just(key("gh", &format!("p_{BASE62}"))),
+                Just("https://a:b4ssw0rd@c ".to_owned()),
+                Just("-----BEGIN PRIVATE KEY-----".to_owned()),
+            ],
+            0..6,
+        ),
+    ) {
+        let text = parts.concat();
+        let found = find(&text);
+        let mut end = 0;
+        for secret in &found {
+            prop_assert!(secret.start >= end && secret.end > secret.start);
+            prop_assert!(text.is_char_boundary(secret.start));
+            prop_assert!(text.is_char_boundary(secret.end));
+            end = secret.end;
+        }
+        prop_assert!(end <= text.len());
+    }
+}

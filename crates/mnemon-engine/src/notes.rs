@@ -1,0 +1,119 @@
+//! Notes: short-term and long-term, with answers that say as little as is needed.
+//!
+//! A note is a record of the kind `note` in the scope semantic. What is told about one is its id,
+//! its summary and what describes it; the content comes only when it is asked for.
+
+mod adding;
+mod clearing;
+mod config;
+mod echo;
+mod finding;
+mod view;
+
+use std::sync::Arc;
+
+use mnemon_core::files::Files;
+use mnemon_core::{Caps, Ctx, Filter, Id, Kind, Namespace, Owner, Record, Scope};
+
+pub use adding::{Added, NewNote};
+pub use clearing::{Cleaned, Cleared, NoteCounts};
+pub use config::{MaxEntries, NamespaceLimits, NotesConfig};
+pub use finding::{FoundNotes, NoteFilter, NotePage, NoteQuery};
+pub use view::{NoteText, NoteView};
+
+use crate::{Error, Memory, Records};
+
+/// The notes of a memory.
+pub struct Notes {
+    records: Records,
+    config: NotesConfig,
+    /// Where a note's content may be read from.
+    files: Option<NoteFiles>,
+}
+
+/// Files that may become notes.
+#[derive(Clone)]
+pub struct NoteFiles {
+    pub files: Arc<dyn Files>,
+    /// The absolute paths of their root, so that a path that begins with one of them is known to
+    /// lie below it.
+    pub roots: Vec<String>,
+}
+
+impl NoteFiles {
+    /// The path as the files know it: relative, without `./` before it. Whether it leads out of
+    /// the root is for them to say.
+    fn below<'a>(&self, path: &'a str) -> &'a str {
+        let inside = |root: &String| {
+            let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+            rest.strip_prefix('/')
+        };
+        let path = self.roots.iter().find_map(inside).unwrap_or(path);
+        path.strip_prefix("./").unwrap_or(path)
+    }
+}
+
+impl Memory {
+    /// Short-term and long-term notes.
+    #[must_use]
+    pub fn notes(&self) -> Notes {
+        Notes {
+            records: self.records_of(Scope::Semantic).same(),
+            config: self.notes.clone(),
+            files: self.note_files.clone(),
+        }
+    }
+}
+
+impl Notes {
+    /// How notes are kept, found and told.
+    #[must_use]
+    pub fn config(&self) -> &NotesConfig {
+        &self.config
+    }
+
+    /// What is known under this id: a note, or another piece of knowledge that an answer named.
+    async fn one(&self, ctx: &Ctx, id: &Id) -> Result<Option<Record>, Error> {
+        let found = self.records.get(ctx, std::slice::from_ref(id)).await?;
+        let mut found = found.into_iter().flatten();
+        Ok(found.find(|record| record.scope == Scope::Semantic))
+    }
+
+    /// The records, with the cap of the namespace that a note goes to.
+    async fn capped(&self, ctx: &Ctx, namespace: Namespace) -> Result<Records, Error> {
+        let limits = self.config.of(namespace);
+        let cap = match limits.max_entries {
+            MaxEntries::Chosen(cap) => cap,
+            // A cap that nobody chose makes room for what is new; it does not take what others
+            // have written without it.
+            MaxEntries::Usual(cap) => Some(cap.max(self.count(ctx, Some(namespace)).await?)),
+        };
+        let mut records = self.records.same();
+        records.policy.caps = match namespace {
+            Namespace::ShortTerm => Caps {
+                short_term: cap,
+                long_term: None,
+            },
+            Namespace::LongTerm => Caps {
+                short_term: None,
+                long_term: cap,
+            },
+        };
+        Ok(records)
+    }
+}
+
+fn is_note(record: &Record) -> bool {
+    record.kind == Kind::Note && record.scope == Scope::Semantic
+}
+
+/// All notes of an owner, in one namespace or both.
+fn notes_of(owner: &Owner, namespace: Option<Namespace>) -> Filter {
+    Filter {
+        owner: owner.clone(),
+        scopes: vec![Scope::Semantic],
+        kinds: vec![Kind::Note],
+        namespaces: namespace.into_iter().collect(),
+        ..Filter::default()
+    }
+}

@@ -1,0 +1,425 @@
+//! Writing notes.
+
+use mnemon_core::files::FilesError;
+use mnemon_core::{
+    Ctx, Expect, Id, IdempotencyKey, Invalid, Kind, Namespace, Origin, Owner, Record, Scope,
+    StoreError, limits, note,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::view::summary_of;
+use super::{Notes, echo, is_note};
+use crate::safety::TakenOut;
+use crate::{Draft, Error, Records};
+
+/// Something to note, as the caller says it: a content, or a file that holds it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewNote {
+    pub content: Option<String>,
+    /// A file below the root, instead of a content.
+    #[serde(alias = "contentPath")]
+    pub content_path: Option<String>,
+    /// Short-term when nobody says.
+    #[serde(alias = "type")]
+    pub namespace: Option<Namespace>,
+    /// Up to [`limits::NOTE_TAGS`]; kept in lower case.
+    pub tags: Vec<String>,
+    pub source: Option<String>,
+    /// From 0 to 1; more, up to 10, is a tenth of it.
+    pub importance: Option<f64>,
+    pub metadata: Map<String, Value>,
+    pub owner: Owner,
+    /// Whose words these are; the user's, or a file's, when nobody says.
+    pub origin: Option<Origin>,
+}
+
+impl NewNote {
+    /// A short-term note with this content.
+    pub fn new(content: impl Into<String>) -> Self {
+        Self {
+            content: Some(content.into()),
+            ..Self::default()
+        }
+    }
+}
+
+/// What became of a new note.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Added {
+    pub id: Id,
+    pub namespace: Namespace,
+    /// Of what was given, in UTF-16 units, however much of it was kept.
+    pub content_length: usize,
+    pub summary: String,
+    /// What was done, in a sentence.
+    pub message: String,
+    /// Whether the same was known already, so that nothing new was stored.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
+    /// Whether the content was too long and was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// What else there is to know, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+    /// How many notes went because the namespace was full.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    pub evicted: usize,
+}
+
+fn is_none_of_them(count: &usize) -> bool {
+    *count == 0
+}
+
+/// What is told about a new note besides where it went.
+struct Told {
+    /// The length of what was given.
+    length: usize,
+    /// The file that it was read from.
+    path: Option<String>,
+    taken: TakenOut,
+}
+
+/// The summary in an answer, in bytes of JSON: an answer about a long note stays short in any
+/// script.
+const TOLD_BYTES: usize = 1400;
+
+impl Notes {
+    /// Keeps a note. The same content again is not stored again: the answer names the note that
+    /// says it already.
+    pub async fn add(&self, ctx: &Ctx, new: NewNote, key: Option<&str>) -> Result<Added, Error> {
+        let key = key.map(|key| crate::draft::intent(key, &new)).transpose()?;
+        let (mut draft, path) = self.checked(new).await?;
+        let length = note::length(&draft.content);
+        let taken = self.records.safety.screen(&mut draft)?;
+        let told = Told {
+            length,
+            path,
+            taken,
+        };
+        if draft.content.trim().is_empty() {
+            return self.only_recalled(ctx, told).await;
+        }
+        let namespace = draft.namespace.unwrap_or(Namespace::ShortTerm);
+        let (summary, truncated) = self.shape(namespace, &mut draft);
+        let records = self.capped(ctx, namespace).await?;
+        let written = self.write(&records, ctx, draft, key).await?;
+        let mut added = told.added(&written, namespace, summary);
+        if truncated {
+            let most = self.config.of(namespace).max_content_chars;
+            added.truncated = true;
+            added
+                .notices
+                .push(format!("Only the first {most} chars were kept."));
+        }
+        Ok(added)
+    }
+
+    /// Cuts the content to what is kept, and gives the draft its summary; whether it was cut.
+    fn shape(&self, namespace: Namespace, draft: &mut Draft) -> (String, bool) {
+        let limits = self.config.of(namespace);
+        let summary = note::summary(&draft.content, limits.max_summary_chars).into_owned();
+        let kept = note::truncate(&draft.content, limits.max_content_chars).into_owned();
+        let truncated = kept != draft.content;
+        let usual = note::summary(&kept, note::SUMMARY_CHARS);
+        // A summary that the content gives by itself need not be kept.
+        draft.summary = (summary != usual).then(|| summary.clone());
+        draft.content = kept;
+        (summary, truncated)
+    }
+
+    /// Nothing in it is new: the answer names what it came from.
+    async fn only_recalled(&self, ctx: &Ctx, told: Told) -> Result<Added, Error> {
+        match self.first_of(ctx, &told.taken.ids).await? {
+            Some(known) => {
+                let (namespace, summary) = (known.namespace, summary_of(&known));
+                let written = Written::Known {
+                    record: Box::new(known),
+                    renewed: false,
+                };
+                let told = Told {
+                    taken: TakenOut::default(),
+                    ..told
+                };
+                Ok(told.added(&written, namespace, summary))
+            }
+            None => {
+                let what = "holds only what was recalled from memory; there is nothing new in it";
+                Err(Invalid::new("content", what).into())
+            }
+        }
+    }
+
+    /// Everything that can be refused before anything is written.
+    async fn checked(&self, new: NewNote) -> Result<(Draft, Option<String>), Error> {
+        check_tags(&new.tags)?;
+        check_source(new.source.as_deref())?;
+        check_metadata(&new.metadata)?;
+        let importance = new.importance.map(scaled).transpose()?;
+        let namespace = new.namespace.unwrap_or(Namespace::ShortTerm);
+        let (content, path) = match (new.content, new.content_path) {
+            (Some(content), None) => (content, None),
+            (None, Some(path)) => (self.read(&path).await?, Some(path)),
+            (Some(_), Some(_)) => {
+                let what = "there is a content_path as well; give one of the two";
+                return Err(Invalid::new("content", what).into());
+            }
+            (None, None) => {
+                let what = "is missing; give the text, or a content_path to read it from";
+                return Err(Invalid::new("content", what).into());
+            }
+        };
+        check_content(&content)?;
+        let from_file = path.as_ref().map(|path| file_source(path));
+        let draft = Draft {
+            content,
+            owner: new.owner,
+            scope: Some(Scope::Semantic),
+            kind: Some(Kind::Note),
+            namespace: Some(namespace),
+            tags: folded(&new.tags),
+            source: new.source.or_else(|| from_file.clone()),
+            origin: new.origin.or(from_file.map(|_| Origin::File)),
+            importance,
+            metadata: new.metadata,
+            ..Draft::default()
+        };
+        Ok((draft, path))
+    }
+
+    /// The text of a file below the root.
+    async fn read(&self, path: &str) -> Result<String, Error> {
+        let Some(files) = &self.files else {
+            let what = "files are not read here; send the text as content";
+            return Err(Invalid::new("content_path", what).into());
+        };
+        let Some(file) = files.files.read(files.below(path)).await? else {
+            let path = path.escape_debug();
+            return Err(Error::NotThere(format!("there is no file `{path}`")));
+        };
+        let bytes = file.bytes.len();
+        if bytes > limits::NOTE_FILE_BYTES {
+            return Err(Error::Files(FilesError::TooLarge {
+                path: path.to_owned(),
+                bytes: bytes as u64,
+                most: limits::NOTE_FILE_BYTES as u64,
+            }));
+        }
+        String::from_utf8(file.bytes).map_err(|error| {
+            let (path, at) = (path.escape_debug(), error.utf8_error().valid_up_to());
+            let what = format!("`{path}` is not text: byte {at} is not UTF-8");
+            Invalid::new("content_path", what).into()
+        })
+    }
+}
+
+/// What a write came to.
+enum Written {
+    New {
+        id: Id,
+        evicted: usize,
+    },
+    /// It is known; whether something about it was brought up to date.
+    Known {
+        record: Box<Record>,
+        renewed: bool,
+    },
+}
+
+impl Notes {
+    /// Writes the note under the id that its content gives, unless it is known.
+    async fn write(
+        &self,
+        records: &Records,
+        ctx: &Ctx,
+        draft: Draft,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Written, Error> {
+        let mut taken = 0;
+        for _ in 0..limits::CHANGE_TRIES {
+            let id = note_id(&draft, taken)?;
+            let there = records.get(ctx, std::slice::from_ref(&id)).await?;
+            let known = match there.into_iter().flatten().next() {
+                Some(record) if is_note(&record) && record.content == draft.content => Some(record),
+                // Somebody else's record under this id: the next one is ours.
+                Some(_) => {
+                    taken += 1;
+                    continue;
+                }
+                None => self.known(ctx, &draft).await?,
+            };
+            if let Some(record) = known {
+                let (record, renewed) = echo::renew(records, ctx, record, &draft).await?;
+                let record = Box::new(record);
+                return Ok(Written::Known { record, renewed });
+            }
+            let named = Draft {
+                id: Some(id.clone()),
+                ..draft.clone()
+            };
+            let put = vec![(named, Expect::Absent)];
+            match records.put(ctx, put, key.clone()).await {
+                Ok(receipt) => {
+                    let evicted = receipt.evicted.len();
+                    return Ok(Written::New { id, evicted });
+                }
+                // Another wrote it a moment before; look again.
+                Err(Error::Store(StoreError::Conflict { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let path = "the note".to_owned();
+        Err(Error::Crowded { path })
+    }
+}
+
+/// Sixteen hexadecimal digits that the same content of the same owner gives in every process, so
+/// that two who note the same at the same moment meet in one note.
+fn note_id(draft: &Draft, tries: usize) -> Result<Id, Invalid> {
+    let parts = draft.owner.parts().map(|(_, part)| part);
+    let tries = tries.to_string();
+    let mut names: Vec<Option<&str>> = parts.to_vec();
+    names.extend([Some(tries.as_str()), Some(draft.content.as_str())]);
+    crate::naming::short_id("note", &names)
+}
+
+impl Told {
+    fn added(&self, written: &Written, namespace: Namespace, summary: String) -> Added {
+        let mut notices = self.taken.sentences();
+        let (id, namespace, message, evicted) = match written {
+            Written::Known { record, renewed } => {
+                let (id, namespace) = (&record.id, record.namespace);
+                let renewed = match renewed {
+                    true => "what is said about it was brought up to date",
+                    false => "nothing new was stored",
+                };
+                let message = format!(
+                    "Already known in {namespace}; {renewed}. Use memory_search(\"{id}\") to retrieve."
+                );
+                (id, namespace, message, 0)
+            }
+            Written::New { id, evicted } => {
+                let from = self.path.as_ref();
+                let from = from.map_or(String::new(), |path| format!(" from {path}"));
+                let message = format!(
+                    "Stored {} chars{from} in {namespace}. Use memory_search(\"{id}\") to retrieve.",
+                    self.length
+                );
+                (id, namespace, message, *evicted)
+            }
+        };
+        if evicted > 0 {
+            notices.push(format!(
+                "{evicted} of the weakest notes went, as {namespace} is full."
+            ));
+        }
+        Added {
+            id: id.clone(),
+            namespace,
+            content_length: self.length,
+            summary: brief(&summary),
+            message,
+            known: matches!(written, Written::Known { .. }),
+            truncated: false,
+            notices,
+            evicted,
+        }
+    }
+}
+
+/// The summary, cut if its JSON would be long.
+fn brief(summary: &str) -> String {
+    let mut bytes = 0;
+    for (at, c) in summary.char_indices() {
+        bytes += match c {
+            '"' | '\\' | '\n' | '\r' | '\t' => 2,
+            c if c.is_control() => 6,
+            c => c.len_utf8(),
+        };
+        if bytes > TOLD_BYTES {
+            let head = summary.get(..at).unwrap_or_default();
+            return format!("{head}...");
+        }
+    }
+    summary.to_owned()
+}
+
+fn check_content(content: &str) -> Result<(), Invalid> {
+    if content.trim().is_empty() {
+        return Err(Invalid::new(
+            "content",
+            "is empty; there is nothing to note",
+        ));
+    }
+    let (bytes, most) = (content.len(), limits::CONTENT_BYTES);
+    if bytes > most {
+        let what = format!("has {bytes} bytes, at most {most} are allowed");
+        return Err(Invalid::new("content", what));
+    }
+    Ok(())
+}
+
+fn check_tags(tags: &[String]) -> Result<(), Invalid> {
+    let (count, most) = (tags.len(), limits::NOTE_TAGS);
+    if count > most {
+        let what = format!("there are {count}, at most {most} are allowed");
+        return Err(Invalid::new("tags", what));
+    }
+    for tag in tags {
+        let wrong = tag.is_empty() || tag.chars().any(|c| c.is_whitespace() || c.is_control());
+        if wrong || tag.chars().count() > limits::NOTE_TAG_CHARS {
+            let (tag, most) = (tag.escape_debug(), limits::NOTE_TAG_CHARS);
+            let what = format!("`{tag}` is no tag; use 1 to {most} characters without spaces");
+            return Err(Invalid::new("tags", what));
+        }
+    }
+    Ok(())
+}
+
+/// In lower case, each once.
+fn folded(tags: &[String]) -> Vec<String> {
+    let mut folded: Vec<String> = Vec::with_capacity(tags.len());
+    for tag in tags.iter().map(|tag| tag.to_lowercase()) {
+        if !folded.contains(&tag) {
+            folded.push(tag);
+        }
+    }
+    folded
+}
+
+fn check_source(source: Option<&str>) -> Result<(), Invalid> {
+    match source {
+        Some(source) => crate::naming::check_name("source", source, limits::NOTE_SOURCE_CHARS),
+        None => Ok(()),
+    }
+}
+
+fn check_metadata(metadata: &Map<String, Value>) -> Result<(), Invalid> {
+    let json = serde_json::to_string(metadata).unwrap_or_default();
+    let (chars, most) = (json.chars().count(), limits::NOTE_METADATA_CHARS);
+    if chars > most {
+        let what = format!("has {chars} characters of JSON, at most {most} are allowed");
+        return Err(Invalid::new("metadata", what));
+    }
+    Ok(())
+}
+
+/// The document says 0 to 1, and its program takes up to 10.
+fn scaled(importance: f64) -> Result<f64, Invalid> {
+    match importance {
+        value if (0.0..=1.0).contains(&value) => Ok(value),
+        value if (0.0..=10.0).contains(&value) => Ok(value / 10.0),
+        value => Err(Invalid::new(
+            "importance",
+            format!("is {value}, it must lie between 0 and 1"),
+        )),
+    }
+}
+
+fn file_source(path: &str) -> String {
+    let source = format!("file:{path}");
+    source.chars().take(limits::NOTE_SOURCE_CHARS).collect()
+}

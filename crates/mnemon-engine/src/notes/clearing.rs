@@ -1,0 +1,132 @@
+//! Counting notes and taking them away.
+
+use mnemon_core::{Ctx, Fate, Id, Kind, Namespace, Owner, Scan, Scope, limits};
+use serde::Serialize;
+
+use super::{Notes, is_note, notes_of};
+use crate::Error;
+
+/// Notes that one commit takes away.
+const CHUNK: usize = 1000;
+
+/// How many notes there are, expired ones that no cleanup has taken included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NoteCounts {
+    pub total: u64,
+    pub short_term: u64,
+    pub long_term: u64,
+}
+
+/// What clearing took away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cleared {
+    pub cleared: u64,
+    /// How many notes are left in both namespaces.
+    pub remaining: u64,
+    /// What undo knows the removals by, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<u64>,
+}
+
+/// What a cleanup erased.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cleaned {
+    pub cleaned: u64,
+    pub message: String,
+    /// Whether there is more to do.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+}
+
+impl Notes {
+    /// How many notes there are in each namespace.
+    pub async fn stats(&self, ctx: &Ctx) -> Result<NoteCounts, Error> {
+        let tally = self.records.stats(ctx).await?;
+        let mut counts = NoteCounts::default();
+        let notes = tally.groups.iter();
+        for group in notes.filter(|one| one.kind == Kind::Note && one.scope == Scope::Semantic) {
+            counts.total += group.count;
+            match group.namespace {
+                Namespace::ShortTerm => counts.short_term += group.count,
+                Namespace::LongTerm => counts.long_term += group.count,
+            }
+        }
+        Ok(counts)
+    }
+
+    /// How many notes there are, in one namespace or both.
+    pub async fn count(&self, ctx: &Ctx, namespace: Option<Namespace>) -> Result<u64, Error> {
+        let counts = self.stats(ctx).await?;
+        Ok(match namespace {
+            None => counts.total,
+            Some(Namespace::ShortTerm) => counts.short_term,
+            Some(Namespace::LongTerm) => counts.long_term,
+        })
+    }
+
+    /// Forgets the note; whether there was one. Undo brings it back.
+    pub async fn delete(&self, ctx: &Ctx, id: &Id) -> Result<bool, Error> {
+        let there = self.one(ctx, id).await?;
+        if !there.is_some_and(|record| is_note(&record)) {
+            return Ok(false);
+        }
+        let receipt = self
+            .records
+            .forget(ctx, std::slice::from_ref(id), None)
+            .await?;
+        let gone = |fate: &Fate| matches!(fate, Fate::Deleted);
+        Ok(receipt.items.iter().any(|item| gone(&item.fate)))
+    }
+
+    /// Forgets every note, in one namespace or both. Undo brings them back, commit by commit.
+    pub async fn clear(
+        &self,
+        ctx: &Ctx,
+        namespace: Option<Namespace>,
+        owner: &Owner,
+    ) -> Result<Cleared, Error> {
+        let filter = notes_of(owner, namespace);
+        let (mut cleared, mut commits) = (0, Vec::new());
+        let mut scan = Scan::new(filter, CHUNK.min(limits::PAGE));
+        loop {
+            let page = self.records.list(ctx, &scan).await?;
+            let ids: Vec<Id> = page.records.into_iter().map(|record| record.id).collect();
+            if !ids.is_empty() {
+                let receipt = self.records.forget(ctx, &ids, None).await?;
+                let gone = receipt.items.iter();
+                let gone = gone.filter(|item| matches!(item.fate, Fate::Deleted));
+                cleared += gone.count() as u64;
+                commits.extend(receipt.commit);
+            }
+            match page.next {
+                Some(next) => scan.after = Some(next),
+                None => break,
+            }
+        }
+        Ok(Cleared {
+            cleared,
+            remaining: self.count(ctx, None).await?,
+            commits,
+        })
+    }
+
+    /// Erases what has expired for good.
+    pub async fn cleanup(&self, ctx: &Ctx) -> Result<Cleaned, Error> {
+        let before = self.records.stats(ctx).await?.expired;
+        let mut more = true;
+        for _ in 0..limits::CLEANUP_SLICES {
+            more = self.records.upkeep(ctx, limits::PAGE).await?.more;
+            if !more {
+                break;
+            }
+        }
+        let after = self.records.stats(ctx).await?.expired;
+        let cleaned = before.saturating_sub(after);
+        Ok(Cleaned {
+            cleaned,
+            message: format!("Cleaned up {cleaned} expired entries."),
+            more,
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! The echo guard: what is known already is not stored as something new.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+use mnemon_core::index::hash;
+use mnemon_core::text::query_terms;
+use mnemon_core::{
+    Ctx, Filter, Id, Kind, Namespace, Probe, Record, Right, Scope, StoreError, limits, note,
+};
+
+use super::{Notes, is_note};
+use crate::{Draft, Error, Records};
+
+/// Words that a known text is looked for by,
+const WORDS: usize = 24;
+/// of so much of its beginning.
+const LOOKED_AT: usize = 2000;
+/// Records that are compared.
+const COMPARED: usize = 8;
+
+/// A note is written again only if that keeps it longer by at least so much.
+const WORTHWHILE_MS: i64 = 3_600_000;
+
+impl Notes {
+    /// A record that says exactly this already, whoever wrote it and under whichever id.
+    ///
+    /// It is asked of the index, which may have to be read first. So it is asked only where
+    /// something was searched for before: then the index is there, and what was never recalled
+    /// cannot come back.
+    pub(super) async fn known(&self, ctx: &Ctx, draft: &Draft) -> Result<Option<Record>, Error> {
+        if !self.records.recalled.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let mut seen = HashSet::new();
+        let terms = query_terms(note::head(&draft.content, LOOKED_AT)).into_iter();
+        let terms = terms
+            .filter(|term| !term.stop)
+            .map(|term| (hash(&term.text), term.weight))
+            .filter(|(term, _)| seen.insert(*term));
+        let probe = Probe {
+            filter: Filter {
+                owner: draft.owner.clone(),
+                scopes: vec![Scope::Semantic],
+                kinds: vec![Kind::Note, Kind::Fact, Kind::Decision],
+                ..Filter::default()
+            },
+            terms: terms.take(WORDS).collect(),
+            vectors: Vec::new(),
+            depth: COMPARED,
+        };
+        if probe.terms.is_empty() {
+            return Ok(None);
+        }
+        let records = &self.records;
+        let grant = records.policy.check(ctx, Right::Read)?;
+        let found = records.store.find(&grant, &probe).await?;
+        let ids: Vec<Id> = found.into_iter().map(|candidate| candidate.id).collect();
+        let ids = ids.get(..COMPARED * 4).unwrap_or(&ids);
+        let there = records.store.get(&grant, ids).await?.into_iter().flatten();
+        let same =
+            |record: &Record| record.content == draft.content && probe.filter.matches(record);
+        Ok(there.into_iter().find(same))
+    }
+
+    /// The first of these records that is there.
+    pub(super) async fn first_of(&self, ctx: &Ctx, ids: &[Id]) -> Result<Option<Record>, Error> {
+        let found = self.records.get(ctx, ids).await?;
+        Ok(found.into_iter().flatten().next())
+    }
+}
+
+/// Brings what is known up to what was said about it now: more tags, more important, kept longer.
+/// Whether anything changed.
+pub(super) async fn renew(
+    records: &Records,
+    ctx: &Ctx,
+    known: Record,
+    draft: &Draft,
+) -> Result<(Record, bool), Error> {
+    let mut record = known;
+    for _ in 0..limits::CHANGE_TRIES {
+        let mut better = record.clone();
+        improve(&mut better, draft, records, ctx);
+        if better == record {
+            return Ok((record, false));
+        }
+        match records.update(ctx, better.clone()).await {
+            Ok(_) => return Ok((better, true)),
+            Err(Error::Store(StoreError::Conflict { .. })) => {
+                let found = records.get(ctx, std::slice::from_ref(&record.id)).await?;
+                match found.into_iter().flatten().next() {
+                    Some(now) => record = now,
+                    None => return Ok((record, false)),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((record, false))
+}
+
+fn improve(record: &mut Record, draft: &Draft, records: &Records, ctx: &Ctx) {
+    if !is_note(record) {
+        return;
+    }
+    for tag in &draft.tags {
+        if !record.tags.contains(tag) && record.tags.len() < limits::TAGS {
+            record.tags.push(tag.clone());
+        }
+    }
+    record.importance = record.importance.max(draft.importance.unwrap_or(0.0));
+    if draft.namespace == Some(Namespace::LongTerm) {
+        record.namespace = Namespace::LongTerm;
+    }
+    let expires = records.retention.expiry(record.namespace, ctx.now);
+    record.expires = match (record.expires, expires) {
+        (Some(old), Some(new)) if new.millis() - old.millis() < WORTHWHILE_MS => Some(old),
+        (Some(_), Some(new)) => Some(new),
+        _ => None,
+    };
+    if record.source.is_none() {
+        record.source.clone_from(&draft.source);
+    }
+    let before = record.metadata.clone();
+    for (name, value) in &draft.metadata {
+        record.metadata.insert(name.clone(), value.clone());
+    }
+    if record.check().is_err() {
+        // Together they would be too much; what is there stays.
+        record.metadata = before;
+    }
+}

@@ -1,0 +1,82 @@
+//! What is told about a note: little, unless more is asked for.
+
+use mnemon_core::{Id, Namespace, Record, Time, note};
+use serde::Serialize;
+
+use super::Notes;
+
+/// A note without its content. The names of the fields are those of the notes document.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NoteView {
+    pub id: Id,
+    pub namespace: Namespace,
+    pub summary: String,
+    pub tags: Vec<String>,
+    /// In percent; not for one that was asked for by its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<String>,
+    /// The same as a number.
+    #[serde(skip)]
+    pub exact_score: Option<f64>,
+    pub created_at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub importance: Option<f64>,
+    /// The beginning of the content, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_preview: Option<String>,
+}
+
+/// A note with its content, or a part of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NoteText {
+    #[serde(flatten)]
+    pub note: NoteView,
+    /// How long the whole content is, in UTF-16 units.
+    pub content_length: usize,
+    /// The content from the offset that was asked for, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// Where the rest begins, if there is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<usize>,
+}
+
+impl Notes {
+    pub(super) fn view(&self, record: &Record, include_content: Option<bool>) -> NoteView {
+        let shows = include_content.unwrap_or(self.config.include_content);
+        let preview = || note::preview(&record.content, self.config.preview_chars).into_owned();
+        NoteView {
+            id: record.id.clone(),
+            namespace: record.namespace,
+            summary: summary_of(record),
+            tags: record.tags.clone(),
+            score: None,
+            exact_score: None,
+            created_at: record.created,
+            source: record.source.clone(),
+            importance: (record.importance > 0.0).then_some(record.importance),
+            content_preview: shows.then(preview),
+        }
+    }
+}
+
+impl NoteView {
+    pub(super) fn scored(mut self, score: f64) -> Self {
+        let score = score.min(1.0);
+        self.exact_score = Some(score);
+        self.score = (score > 0.0).then(|| note::percent(score));
+        self
+    }
+}
+
+/// What the note keeps as its summary, or what the usual length gives.
+pub(super) fn summary_of(record: &Record) -> String {
+    match &record.summary {
+        Some(summary) => summary.clone(),
+        None => note::summary(&record.content, note::SUMMARY_CHARS).into_owned(),
+    }
+}

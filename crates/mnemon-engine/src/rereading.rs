@@ -1,0 +1,45 @@
+//! The optional last look: a model reads the question and each hit together.
+
+use mnemon_core::rank::after_rereading;
+
+use crate::Records;
+use crate::retrieve::{Hit, Query};
+
+/// Hits that the model reads. It takes about a millisecond for each.
+const REREADS: usize = 30;
+
+impl Records {
+    /// How many hits must be fetched for the model to choose from.
+    pub(crate) fn rereads(&self) -> usize {
+        self.reranker.as_ref().map_or(0, |_| REREADS)
+    }
+
+    /// The hits in the order that the model and the arms together give them. A model that fails,
+    /// or says what is no number, costs the last look, not the search.
+    pub(crate) async fn reread(&self, query: &Query, mut hits: Vec<Hit>) -> Vec<Hit> {
+        let Some(reranker) = &self.reranker else {
+            return hits;
+        };
+        let rest = hits.split_off(hits.len().min(REREADS));
+        let texts: Vec<&str> = hits.iter().map(|hit| hit.record.content.as_str()).collect();
+        let said = match reranker.scores(&query.text, &texts).await {
+            Ok(said) if said.len() == hits.len() && said.iter().all(|s| s.is_finite()) => said,
+            _ => Vec::new(),
+        };
+        let least = said.iter().copied().fold(f32::INFINITY, f32::min);
+        let most = said.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        if most > least {
+            let best = hits.first().map_or(0.0, |hit| hit.score) as f32;
+            for (hit, said) in hits.iter_mut().zip(said) {
+                let reread = (said - least) / (most - least);
+                hit.score = f64::from(after_rereading(hit.score as f32, best, reread));
+                if let Some(parts) = &mut hit.parts {
+                    parts.reread = Some(reread);
+                }
+            }
+            hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+        }
+        hits.extend(rest);
+        hits
+    }
+}

@@ -1,0 +1,256 @@
+//! Finding notes.
+
+use mnemon_core::Namespace;
+use mnemon_core::rank::{Recipe, formula_tokens};
+use mnemon_engine::notes::NoteFilter;
+use proptest::prelude::*;
+
+use super::*;
+
+fn by(recipe: Recipe, text: &str) -> NoteQuery {
+    NoteQuery {
+        recipe: Some(recipe),
+        ..NoteQuery::new(text)
+    }
+}
+
+#[test]
+fn an_id_is_looked_up_whatever_else_is_asked() {
+    let notes = notes();
+    let id = add(&notes, "API response data").id;
+    let query = NoteQuery {
+        filter: NoteFilter {
+            namespace: Some(Namespace::LongTerm),
+            tags: vec!["other".into()],
+            ..NoteFilter::default()
+        },
+        min_score: Some(1.0),
+        ..NoteQuery::new(id.as_str())
+    };
+    let found = wait(notes.search(&now(), &query)).unwrap();
+    assert_eq!(found.total, Some(1));
+    assert_eq!(
+        (&found.results[0].id, &found.results[0].score),
+        (&id, &None)
+    );
+}
+
+#[test]
+fn filters_and_limits_hold() {
+    for recipe in [Recipe::Hybrid, Recipe::Formula] {
+        let notes = notes();
+        for n in 0..20 {
+            add(&notes, &format!("config number {n}"));
+        }
+        add_at(&notes, &now(), tagged("config with a tag", &["Important"]));
+        add_at(&notes, &now(), long_term("config for long"));
+        let ask = |change: fn(&mut NoteQuery)| {
+            let mut query = by(recipe, "config");
+            change(&mut query);
+            found(&notes, &query)
+        };
+        assert_eq!(ask(|_| {}).len(), 5, "as many as the document says");
+        assert_eq!(ask(|q| q.limit = Some(3)).len(), 3);
+        assert_eq!(ask(|q| q.limit = Some(0)).len(), 5, "0 is as good as unset");
+        assert_eq!(ask(|q| q.limit = Some(1000)).len(), 22);
+        let tagged = ask(|q| q.filter.tags = vec!["x".into(), "IMPORTANT".into()]);
+        assert_eq!(tagged, ["config with a tag"]);
+        let long = ask(|q| q.filter.namespace = Some(Namespace::LongTerm));
+        assert_eq!(long, ["config for long"]);
+        assert!(ask(|q| q.filter.tags = vec!["import".into()]).is_empty());
+        assert!(ask(|q| q.min_score = Some(1.0)).len() < 22);
+    }
+    let many = notes_with(|config| config.top_k = 100);
+    for n in 0..150 {
+        add(&many, &format!("config {n}"));
+    }
+    let query = NoteQuery {
+        limit: Some(5000),
+        ..NoteQuery::new("config")
+    };
+    assert_eq!(found(&many, &query).len(), 100);
+}
+
+#[test]
+fn the_formula_is_exact_to_the_digit_shown() {
+    let notes = notes();
+    let score = |ctx: &Ctx, text: &str| {
+        let found = wait(notes.search(ctx, &by(Recipe::Formula, text))).unwrap();
+        let first = found.results.into_iter().next();
+        first.and_then(|note| note.score)
+    };
+    let new = NewNote {
+        importance: Some(0.5),
+        ..tagged("API response for authentication", &["backend"])
+    };
+    add_at(&notes, &now(), new);
+    // Summary and content match both words: 0.4 + 0.25 + 0.1 + 0.025.
+    assert_eq!(score(&now(), "API response").as_deref(), Some("77.5%"));
+    // One of two in each, and the tag for the other: 0.2 + 0.125 + 0.1 + 0.125.
+    assert_eq!(score(&now(), "auth backend").as_deref(), Some("55.0%"));
+    // 40 hours take 0.04 of the newness; 100 take all, and no more.
+    assert_eq!(
+        score(&after_hours(40), "API response").as_deref(),
+        Some("73.5%")
+    );
+    assert_eq!(
+        score(&after_hours(100), "API response").as_deref(),
+        Some("67.5%")
+    );
+    assert_eq!(
+        score(&after_hours(300), "API response").as_deref(),
+        Some("67.5%")
+    );
+    // A third: 0.21667 + 0.1 + 0.025.
+    assert_eq!(score(&now(), "API x1 x2").as_deref(), Some("34.2%"));
+    // Only newness: below the least score.
+    assert_eq!(score(&now(), "nothing fits"), None);
+    // Single letters are no words; without words there is no score at all.
+    assert_eq!(score(&now(), "a b c"), None);
+    // Everything at once stays at 1.
+    let all = NewNote {
+        importance: Some(1.0),
+        ..tagged("deploy", &["deploy"])
+    };
+    add_at(&notes, &now(), all);
+    assert_eq!(score(&now(), "deploy").as_deref(), Some("100.0%"));
+}
+
+#[test]
+fn the_formula_sees_the_summary_that_its_program_would_make() {
+    let notes = notes();
+    let late = format!("{} needle", "word ".repeat(400));
+    add(&notes, &late);
+    let found = wait(notes.search(&now(), &by(Recipe::Formula, "needle"))).unwrap();
+    // In the content, but behind the end of the summary: 0.25 + 0.1.
+    assert_eq!(found.results[0].score.as_deref(), Some("35.0%"));
+}
+
+#[test]
+fn equals_come_in_the_order_they_were_written() {
+    let notes = notes();
+    for n in ["one", "two", "three", "four"] {
+        add(&notes, &format!("same {n}"));
+    }
+    let found = found(&notes, &by(Recipe::Formula, "same"));
+    assert_eq!(found, ["same one", "same two", "same three", "same four"]);
+}
+
+#[test]
+fn importance_alone_can_reach_the_least_score() {
+    let notes = notes();
+    let weighty = NewNote {
+        importance: Some(1.0),
+        ..NewNote::new("never forget")
+    };
+    add_at(&notes, &now(), weighty);
+    let fresh = found(&notes, &by(Recipe::Formula, "unrelated"));
+    assert_eq!(fresh, ["never forget"], "0.1 + 0.05 is 0.15");
+}
+
+#[test]
+fn the_content_comes_when_it_is_asked_for() {
+    for by_default in [false, true] {
+        let notes = notes_with(|config| {
+            config.preview_chars = 8;
+            config.include_content = by_default;
+        });
+        add(&notes, "tea in the afternoon");
+        let preview = |include_content| {
+            let query = NoteQuery {
+                include_content,
+                ..NoteQuery::new("tea")
+            };
+            let found = wait(notes.search(&now(), &query)).unwrap();
+            found.results[0].content_preview.clone()
+        };
+        let shown = Some("tea in t...".to_owned());
+        assert_eq!(preview(Some(true)), shown);
+        assert_eq!(preview(Some(false)), None);
+        assert_eq!(preview(None), shown.filter(|_| by_default));
+        let page = wait(notes.list(&now(), &NoteFilter::default(), None, 1)).unwrap();
+        assert_eq!(page.notes[0].content_preview.is_some(), by_default);
+    }
+}
+
+#[test]
+fn pieces_of_words_are_found() {
+    let notes = notes();
+    add(&notes, "The authentication flow uses refresh tokens");
+    add(&notes, "認証トークンの設定を変更した");
+    for piece in ["auth", "fresh", "トークンの設"] {
+        assert_eq!(found(&notes, &NoteQuery::new(piece)).len(), 1, "{piece}");
+    }
+}
+
+#[test]
+fn a_list_is_paged_newest_first() {
+    let notes = notes();
+    for n in 0..7 {
+        add_at(&notes, &after_hours(n), NewNote::new(format!("note {n}")));
+    }
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = wait(notes.list(&after_hours(9), &NoteFilter::default(), after, 3)).unwrap();
+        seen.extend(page.notes.into_iter().map(|note| note.summary));
+        match page.next {
+            Some(next) => after = Some(next.parse().unwrap()),
+            None => break,
+        }
+    }
+    let expected: Vec<String> = (0..7).rev().map(|n| format!("note {n}")).collect();
+    assert_eq!(seen, expected);
+}
+
+/// Words that share pieces with each other.
+fn word() -> impl Strategy<Value = String> {
+    let words = [
+        "auth",
+        "authentication",
+        "token",
+        "tokens",
+        "refresh",
+        "fresh",
+        "config",
+        "reconfigure",
+        "設定",
+        "認証トークン",
+        "quyết",
+        "định",
+        "deploy",
+        "redeployed",
+        "the",
+        "x9",
+        "café",
+    ];
+    proptest::sample::select(words.to_vec()).prop_map(str::to_owned)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn hybrid_finds_what_the_formula_finds(
+        texts in proptest::collection::vec(proptest::collection::vec(word(), 1..6), 1..12),
+        tags in proptest::collection::vec("[a-z]{4}", 0..3),
+        query in proptest::collection::vec(word(), 1..4),
+    ) {
+        let notes = notes();
+        for (n, words) in texts.iter().enumerate() {
+            let tag = tags.get(n).cloned();
+            let new = NewNote { tags: tag.into_iter().collect(), ..NewNote::new(words.join(" ")) };
+            add_at(&notes, &now(), new);
+        }
+        let query = query.join(" ");
+        let ask = |recipe| NoteQuery { limit: Some(100), ..by(recipe, &query) };
+        let formula = found(&notes, &ask(Recipe::Formula));
+        let hybrid = wait(notes.search(&now(), &ask(Recipe::Hybrid))).unwrap();
+        let scores: Vec<f64> = hybrid.results.iter().filter_map(|note| note.exact_score).collect();
+        prop_assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]), "{scores:?}");
+        let hybrid: Vec<&str> = hybrid.results.iter().map(|note| note.summary.as_str()).collect();
+        for summary in &formula {
+            prop_assert!(hybrid.contains(&summary.as_str()), "{query}: {summary} not in {hybrid:?}");
+        }
+        prop_assert!(!formula_tokens(&query).is_empty() || formula.is_empty());
+    }
+}

@@ -1,0 +1,211 @@
+//! What can be set about notes, and about what is kept out of the memory.
+
+use std::path::PathBuf;
+
+use mnemon_core::rank::Recipe;
+use mnemon_core::secrets::SecretPolicy;
+use mnemon_core::{Namespace, limits};
+use mnemon_engine::Safety;
+use mnemon_engine::notes::{MaxEntries, NamespaceLimits, NotesConfig};
+
+use super::{
+    Config, ConfigError, Keeping, Key, Layers, Origin, Row, Sourced, file_key, key, parse_bool, row,
+};
+use crate::env_vars;
+
+const SHORT_CONTENT: Key = file_key("namespaces.short-term.max_content_chars");
+const SHORT_SUMMARY: Key = file_key("namespaces.short-term.max_summary_chars");
+const LONG_CONTENT: Key = file_key("namespaces.long-term.max_content_chars");
+const LONG_SUMMARY: Key = file_key("namespaces.long-term.max_summary_chars");
+const TOP_K: Key = file_key("notes.top_k");
+const MIN_SCORE: Key = file_key("notes.min_score");
+const RECIPE: Key = file_key("notes.recipe");
+const INCLUDE_CONTENT: Key = file_key("notes.include_content");
+const PREVIEW_CHARS: Key = file_key("notes.preview_chars");
+const ROOT: Key = key("notes.root", env_vars::MNEMON_NOTES_ROOT);
+const SECRETS: Key = key("safety.secrets", env_vars::MNEMON_SECRETS);
+
+/// The keys that a file may have besides the others.
+pub(super) const KEYS: &[&Key] = &[
+    &SHORT_CONTENT,
+    &SHORT_SUMMARY,
+    &LONG_CONTENT,
+    &LONG_SUMMARY,
+    &TOP_K,
+    &MIN_SCORE,
+    &RECIPE,
+    &INCLUDE_CONTENT,
+    &PREVIEW_CHARS,
+    &ROOT,
+    &SECRETS,
+];
+
+/// How notes are kept, found and told, each value with where it came from.
+#[derive(Debug, Clone)]
+pub struct NoteSettings {
+    pub short_term: Lengths,
+    pub long_term: Lengths,
+    /// How many a search finds when nobody says.
+    pub top_k: Sourced<usize>,
+    pub min_score: Sourced<f64>,
+    pub recipe: Sourced<Recipe>,
+    pub include_content: Sourced<bool>,
+    pub preview_chars: Sourced<usize>,
+    /// The folder below which a note's content may be read from a file.
+    pub root: Sourced<PathBuf>,
+    /// What to do with secrets in what is written.
+    pub secrets: Sourced<SecretPolicy>,
+}
+
+/// How long the notes of a namespace may be, in UTF-16 units.
+#[derive(Debug, Clone)]
+pub struct Lengths {
+    pub content: Sourced<usize>,
+    pub summary: Sourced<usize>,
+}
+
+impl Default for NoteSettings {
+    fn default() -> Self {
+        let plain = NotesConfig::default();
+        let lengths = |limits: NamespaceLimits| Lengths {
+            content: Sourced::default(limits.max_content_chars),
+            summary: Sourced::default(limits.max_summary_chars),
+        };
+        Self {
+            short_term: lengths(plain.short_term),
+            long_term: lengths(plain.long_term),
+            top_k: Sourced::default(plain.top_k),
+            min_score: Sourced::default(plain.min_score),
+            recipe: Sourced::default(plain.recipe),
+            include_content: Sourced::default(plain.include_content),
+            preview_chars: Sourced::default(plain.preview_chars),
+            root: Sourced::default(PathBuf::from(".")),
+            secrets: Sourced::default(Safety::default().secrets),
+        }
+    }
+}
+
+impl NoteSettings {
+    pub(super) fn read(layers: &Layers<'_>) -> Result<Self, ConfigError> {
+        let plain = Self::default();
+        let content = |text: &str| parse_length(text, limits::CONTENT_BYTES);
+        // A unit has up to three bytes.
+        let summary = |text: &str| parse_length(text, limits::SUMMARY_BYTES / 3 - 1);
+        let lengths = |content_key: &Key, summary_key: &Key, plain: &Lengths| {
+            Ok(Lengths {
+                content: layers.read(content_key, || Ok(plain.content.value), content)?,
+                summary: layers.read(summary_key, || Ok(plain.summary.value), summary)?,
+            })
+        };
+        Ok(Self {
+            short_term: lengths(&SHORT_CONTENT, &SHORT_SUMMARY, &plain.short_term)?,
+            long_term: lengths(&LONG_CONTENT, &LONG_SUMMARY, &plain.long_term)?,
+            top_k: layers.read(
+                &TOP_K,
+                || Ok(plain.top_k.value),
+                |text| parse_length(text, limits::NOTE_HITS),
+            )?,
+            min_score: layers.read(&MIN_SCORE, || Ok(plain.min_score.value), parse_score)?,
+            recipe: layers.read(&RECIPE, || Ok(plain.recipe.value), parse_recipe)?,
+            include_content: layers.read(
+                &INCLUDE_CONTENT,
+                || Ok(plain.include_content.value),
+                parse_bool,
+            )?,
+            preview_chars: layers.read(
+                &PREVIEW_CHARS,
+                || Ok(plain.preview_chars.value),
+                content,
+            )?,
+            root: layers.folder(&ROOT, layers.env.in_project("."))?,
+            secrets: layers.read(&SECRETS, || Ok(plain.secrets.value), parse_policy)?,
+        })
+    }
+
+    pub(super) fn rows(&self) -> Vec<Row> {
+        vec![
+            row(&SHORT_CONTENT, &self.short_term.content),
+            row(&SHORT_SUMMARY, &self.short_term.summary),
+            row(&LONG_CONTENT, &self.long_term.content),
+            row(&LONG_SUMMARY, &self.long_term.summary),
+            row(&TOP_K, &self.top_k),
+            row(&MIN_SCORE, &self.min_score),
+            row(&RECIPE, &self.recipe),
+            row(&INCLUDE_CONTENT, &self.include_content),
+            row(&PREVIEW_CHARS, &self.preview_chars),
+            row(&ROOT, &self.root),
+            row(&SECRETS, &self.secrets),
+        ]
+    }
+}
+
+impl Config {
+    /// How notes are kept, found and told.
+    #[must_use]
+    pub fn notes_config(&self) -> NotesConfig {
+        let plain = NotesConfig::default();
+        let limits_of = |namespace: Namespace, keeping: &Keeping, lengths: &Lengths| {
+            let max_entries = match &keeping.max_entries.origin {
+                Origin::Default => plain.of(namespace).max_entries,
+                _ => MaxEntries::Chosen(keeping.max_entries.value),
+            };
+            NamespaceLimits {
+                max_entries,
+                max_content_chars: lengths.content.value,
+                max_summary_chars: lengths.summary.value,
+            }
+        };
+        let notes = &self.notes;
+        NotesConfig {
+            short_term: limits_of(Namespace::ShortTerm, &self.short_term, &notes.short_term),
+            long_term: limits_of(Namespace::LongTerm, &self.long_term, &notes.long_term),
+            top_k: notes.top_k.value,
+            min_score: notes.min_score.value,
+            recipe: notes.recipe.value,
+            include_content: notes.include_content.value,
+            preview_chars: notes.preview_chars.value,
+        }
+    }
+
+    /// What is kept out of what is written.
+    #[must_use]
+    pub fn safety(&self) -> Safety {
+        Safety {
+            secrets: self.notes.secrets.value,
+        }
+    }
+}
+
+fn parse_length(text: &str, most: usize) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!(
+            "`{}` is not a number from 1 to {most}",
+            text.escape_debug()
+        )),
+    }
+}
+
+fn parse_score(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(score) if (0.0..=1.0).contains(&score) => Ok(score),
+        _ => Err(format!(
+            "`{}` is not a number from 0 to 1",
+            text.escape_debug()
+        )),
+    }
+}
+
+fn parse_recipe(text: &str) -> Result<Recipe, String> {
+    let known = Recipe::ALL.map(Recipe::as_str);
+    let named = Recipe::ALL.into_iter().find(|one| one.as_str() == text);
+    named.ok_or_else(|| {
+        let text = text.escape_debug();
+        format!("`{text}` is not one of: {}", known.join(", "))
+    })
+}
+
+fn parse_policy(text: &str) -> Result<SecretPolicy, String> {
+    text.parse()
+        .map_err(|invalid: mnemon_core::Invalid| invalid.what)
+}

@@ -1,0 +1,245 @@
+//! `mnemon note` as people use it.
+
+use crate::bad_input::expect;
+use crate::sandbox::Sandbox;
+
+#[test]
+fn a_note_is_kept_found_and_forgotten() {
+    let sandbox = Sandbox::new();
+    let note = |args: &[&str]| sandbox.run(&[&["note"], args].concat());
+    let mut seen = String::new();
+    let mut show = |args: &[&str]| {
+        let out = note(args).ok();
+        seen += &format!(
+            "$ mnemon note {}\n{}\n",
+            args.join(" "),
+            sandbox.redact(&out)
+        );
+        out
+    };
+    let tea = [
+        "add",
+        "Ann prefers tea",
+        "--tag",
+        "Drinks",
+        "--importance",
+        "0.8",
+    ];
+    let added = show(&tea);
+    let id = added.split(' ').nth(1).unwrap().to_owned();
+    show(&["add", "Ann prefers tea"]);
+    show(&[
+        "add",
+        "--namespace",
+        "long-term",
+        "The office closes at six",
+    ]);
+    show(&["search", "tea", "--recipe", "formula"]);
+    show(&["search", &id, "--content"]);
+    show(&["list"]);
+    show(&["list", "--namespace", "long-term"]);
+    show(&["get", &id]);
+    show(&["get", &id, "--content"]);
+    show(&["stats"]);
+    show(&["search", "zzz"]);
+    show(&["delete", &id]);
+    show(&["clear", "all", "--dry-run"]);
+    show(&["clear", "all", "--yes"]);
+    show(&["list"]);
+    show(&["cleanup"]);
+    insta::assert_snapshot!(seen);
+    expect(note(&["delete", &id]), 3, &["there is no record"]);
+    sandbox.run(&["undo"]).ok();
+    assert!(note(&["list"]).ok().contains("The office closes at six"));
+}
+
+#[test]
+fn programs_get_json() {
+    let sandbox = Sandbox::new();
+    let json = |args: &[&str]| sandbox.run(&[&["note", "--json"], args].concat()).json();
+    let added = json(&["add", "API response", "--metadata", "k=v"]);
+    assert_eq!(added["contentLength"], 12);
+    let id = added["id"].as_str().unwrap();
+    let found = json(&["search", "API", "--recipe", "formula", "--content"]);
+    assert_eq!(
+        (&found["found"], &found["total"]),
+        (&true.into(), &1.into())
+    );
+    assert_eq!(found["results"][0]["score"], "75.0%");
+    assert_eq!(found["results"][0]["contentPreview"], "API response");
+    let miss = json(&["search", "nothing of it"]);
+    assert_eq!(
+        miss,
+        serde_json::json!({"found": false, "results": [], "query": "nothing of it",
+            "message": "No matching entries found."})
+    );
+    assert_eq!(json(&["get", id, "--content"])["content"], "API response");
+    let stats = serde_json::json!({"total": 1, "shortTerm": 1, "longTerm": 0});
+    assert_eq!(json(&["stats"]), stats);
+    assert_eq!(
+        json(&["delete", id]),
+        serde_json::json!({"deleted": true, "id": id})
+    );
+}
+
+#[test]
+fn a_long_note_answers_in_a_few_lines() {
+    let sandbox = Sandbox::new();
+    let long = "word ".repeat(20_000);
+    let added = sandbox
+        .pipe(long.as_bytes(), &["note", "add", "--json"])
+        .ok();
+    assert!(added.len() < 2048, "{}", added.len());
+    let id = serde_json::from_str::<serde_json::Value>(&added).unwrap()["id"].clone();
+    let get = [
+        "note",
+        "get",
+        id.as_str().unwrap(),
+        "--content",
+        "--length",
+        "100",
+    ];
+    let got = sandbox.run(&get).ok();
+    assert!(got.ends_with("There is more: --offset 100\n"), "{got}");
+}
+
+#[test]
+fn secrets_are_taken_out_or_refused() {
+    let secret = format!("gh{}_a8Kd03LmQx7Zt5Rv1Yb9Nc2Ws4Ej6Hu0Pg8Fi3", "p");
+    let text = format!("deploy with {secret}");
+    let sandbox = Sandbox::new();
+    let added = sandbox.run(&["note", "add", &text]).ok();
+    assert!(
+        added.contains("A secret was found and taken out"),
+        "{added}"
+    );
+    sandbox.run(&["add", &text, "--kind", "fact"]).ok();
+    let all = sandbox.state();
+    assert!(!all.contains("a8Kd03") && all.contains("[secret removed: repository token]"));
+    let strict = Sandbox::new().with("MNEMON_SECRETS", "refuse");
+    for args in [["note", "add", text.as_str()].as_slice(), &["add", &text]] {
+        expect(
+            strict.run(args),
+            2,
+            &["holds a secret in line 1 (repository token)"],
+        );
+    }
+    assert_eq!(strict.run(&["list"]).ok(), "nothing\n");
+    let open = Sandbox::new().with("MNEMON_SECRETS", "allow");
+    open.run(&["note", "add", &text]).ok();
+    assert!(open.state().contains(&secret));
+}
+
+#[test]
+fn bad_input_is_told_and_changes_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["note", "add", "Ann prefers tea"]).ok();
+    let before = sandbox.state();
+    sandbox.file("latin1.txt", b"caf\xe9");
+    sandbox.file("large.txt", vec![b'x'; 11 * 1024 * 1024]);
+    let long = "x".repeat(1001);
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["add", ""], 2, "content: is empty"),
+        (&["add"], 2, "content: is empty"),
+        (&["add", "x", "--file", "a.md"], 2, "cannot be used with"),
+        (
+            &["add", "--file", "../a.md"],
+            2,
+            "not a path below the root",
+        ),
+        (
+            &["add", "--file", "/etc/hostname"],
+            2,
+            "not a path below the root",
+        ),
+        (&["add", "--file", "nowhere.md"], 3, "there is no file"),
+        (&["add", "--file", "latin1.txt"], 2, "is not UTF-8"),
+        (&["add", "--file", "large.txt"], 6, "at most 10485760"),
+        (
+            &["add", "x", "--namespace", "middle-term"],
+            2,
+            "short-term, long-term",
+        ),
+        (&["add", "x", "--importance", "11"], 2, "between 0 and 1"),
+        (&["add", "x", "--importance", "much"], 2, "invalid value"),
+        (&["add", "x", "--tag", "two words"], 2, "without spaces"),
+        (&["search", ""], 2, "query: is empty"),
+        (&["search", &long], 2, "at most 1000"),
+        (&["search", "tea", "--min-score", "2"], 2, "between 0 and 1"),
+        (
+            &["search", "tea", "--namespace", "x"],
+            2,
+            "short-term, long-term",
+        ),
+        (
+            &["get", "0123456789abcdef"],
+            3,
+            "there is no record 0123456789abcdef",
+        ),
+        (&["delete", "0123456789abcdef"], 3, "there is no record"),
+        (&["list", "--after", "x"], 2, "is not a cursor"),
+        (&["clear", "all"], 2, "--yes"),
+        (&["clear", "middle-term", "--yes"], 2, "short-term"),
+    ];
+    for (args, code, words) in cases {
+        let ran = sandbox.run(&[&["note"], *args].concat());
+        expect(ran, *code, &[words]);
+    }
+    let megabyte = "x".repeat(1_000_000);
+    let ran = sandbox.pipe(megabyte.as_bytes(), &["note", "search", "-"]);
+    expect(ran, 2, &["has 1000000 characters, at most 1000"]);
+    assert_eq!(sandbox.state(), before);
+}
+
+#[test]
+fn the_documents_own_configuration_is_used() {
+    let sandbox = Sandbox::new();
+    let config = sandbox.file(
+        "memory.json",
+        r#"{"storage":{"defaultBackend":"jsonl","directory":".notes"},
+            "namespaces":{"short-term":{"maxEntries":2}},
+            "retrieval":{"topK":1},"output":{"includeContentByDefault":true}}"#,
+    );
+    let note = |args: &[&str]| sandbox.run(&[&["--config", &config, "note"], args].concat());
+    for n in 0..3 {
+        note(&["add", &format!("tea number {n}")]).ok();
+    }
+    let stats = note(&["stats", "--json"]).json();
+    assert_eq!(stats["shortTerm"], 2);
+    let found = note(&["search", "tea", "--json"]).json();
+    assert_eq!(found["total"], 1);
+    assert!(found["results"][0]["contentPreview"].is_string());
+    assert!(sandbox.path(".notes/memory.jsonl").is_file());
+}
+
+/// Our own sources and documents hold no secrets: what is found there was found by mistake.
+#[test]
+fn our_own_sources_are_taken_for_no_secret() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut open = vec![root.join("crates"), root.join("docs")];
+    let (mut read, mut found) = (0, Vec::new());
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(&path).unwrap();
+            open.extend(entries.map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let plain = path
+            .extension()
+            .is_some_and(|end| end == "rs" || end == "md" || end == "toml");
+        // Tests of secrets are full of them.
+        let name = path.display().to_string();
+        if !plain || name.contains("secret") || name.contains("safety") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        read += 1;
+        let secrets = mnemon_core::secrets::find(&text);
+        found.extend(secrets.iter().map(|secret| {
+            let at = secret.start.saturating_sub(30);
+            format!("{name}: {} in …{:?}", secret.what, text.get(at..secret.end))
+        }));
+    }
+    assert!(read > 300, "only {read} files were read");
+    assert!(found.is_empty(), "{found:#?}");
+}
