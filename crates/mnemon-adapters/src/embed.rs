@@ -20,13 +20,14 @@ mod pull;
 mod safetensors;
 mod wordpiece;
 
+pub use crate::http::Secret;
 pub use builtin::Builtin;
 #[cfg(feature = "crossencoder")]
 pub use crossencoder::CrossEncoder;
 pub use lazy::LazyOpenAi;
 #[cfg(feature = "minilm")]
 pub use minilm::MiniLm;
-pub use openai::{OpenAi, OpenAiConfig, Secret};
+pub use openai::{OpenAi, OpenAiConfig};
 pub use pull::{MINILM_FILES, MINILM_URL, ModelFile, PullSource, pull};
 
 use mnemon_core::embed::EmbedError;

@@ -12,6 +12,7 @@ mod context;
 mod facade;
 mod ingest;
 mod log;
+mod mcp;
 mod measure;
 mod recall;
 mod stores;
@@ -78,6 +79,16 @@ enum What {
         #[arg(long, value_delimiter = ',', default_value = "1,100")]
         megabytes: Vec<usize>,
     },
+    /// Round trips of an MCP client over stdio, beside the reference server for memory.
+    Mcp {
+        /// How many notes, one column each.
+        #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
+        sizes: Vec<usize>,
+        /// The reference server's program, from `npm install --prefix target/reference @modelcontextprotocol/server-memory`;
+        /// looked for in target/reference otherwise, and left out if it is not there.
+        #[arg(long)]
+        reference: Option<std::path::PathBuf>,
+    },
     /// Activation of agents beside reading their files, and indexing after one change.
     Agents {
         /// How many decisions one agent has, one column each.
@@ -97,6 +108,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         What::Ingest { files, folder } => ingest::run(files, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
         What::Facade { sizes } => facade::run(&sizes),
+        What::Mcp { sizes, reference } => {
+            let reference = reference.or_else(mcp::usual_reference);
+            mcp::run(&sizes, reference.as_deref())
+        }
         What::Log { megabytes } => log::run(&megabytes),
         What::Agents { sizes, agents } => agents::run(&sizes, agents),
     }

@@ -74,5 +74,5 @@ pub use scoped::{
     Semantic, SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList, TaskStatus,
     TaskStep, ToolSop, Trace, Turn, UserProfile, Utterance,
 };
-pub use window::{InMemory, Seen, SeenAs, Shown, Window};
+pub use window::{InMemory, Seen, SeenAs, Shown, Window, WindowState};
 pub use writing::MemoryWriteEvent;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
+use mnemon_core::llm::Llm;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{Ids, Policy, Scope, Store};
 
@@ -18,6 +19,7 @@ pub struct Memory {
     scopes: Vec<Arc<Records>>,
     pub(crate) policies: Policies,
     pub(crate) rates: Rates,
+    llm: Option<Arc<dyn Llm>>,
     pub(crate) notes: NotesConfig,
     /// Where the content of a note may be read from.
     pub(crate) note_files: Option<NoteFiles>,
@@ -34,12 +36,20 @@ pub struct Builder {
     /// Scopes that have a store of their own.
     apart: Vec<(Scope, Arc<dyn Store>)>,
     policies: Policies,
+    llm: Option<Arc<dyn Llm>>,
     notes: NotesConfig,
     note_files: Option<NoteFiles>,
     safety: Safety,
 }
 
 impl Builder {
+    /// The model that writes summaries. Everything works without one.
+    #[must_use]
+    pub fn llm(mut self, llm: Arc<dyn Llm>) -> Self {
+        self.llm = Some(llm);
+        self
+    }
+
     /// Who may do what, and how much is kept.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
@@ -162,6 +172,7 @@ impl Builder {
             records,
             policies: self.policies.clone(),
             rates: Rates::default(),
+            llm: self.llm.clone(),
             notes: self.notes.clone(),
             note_files: self.note_files.clone(),
         }
@@ -195,6 +206,7 @@ impl Memory {
             reranker: None,
             apart: Vec::new(),
             policies: Policies::default(),
+            llm: None,
             notes: NotesConfig::default(),
             note_files: None,
             safety: Safety::default(),
@@ -228,6 +240,12 @@ impl Memory {
     #[must_use]
     pub fn policies(&self) -> &Policies {
         &self.policies
+    }
+
+    /// The language model, if there is one.
+    #[must_use]
+    pub fn llm(&self) -> Option<&Arc<dyn Llm>> {
+        self.llm.as_ref()
     }
 
     /// What was said.

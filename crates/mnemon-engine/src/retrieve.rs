@@ -63,6 +63,20 @@ pub struct Hit {
 }
 
 impl Records {
+    /// Has the store read what searches need, so that the first of them does not wait for it.
+    /// Nothing is recalled by that.
+    pub async fn warm(&self, ctx: &Ctx) -> Result<(), Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        let probe = Probe {
+            filter: Filter::default(),
+            terms: vec![(hash("warm"), 1.0)],
+            vectors: Vec::new(),
+            depth: 1,
+        };
+        self.store.find(&grant, &probe).await?;
+        Ok(())
+    }
+
     /// The records that answer the query best. Near-copies of a better hit come last.
     pub async fn search(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;

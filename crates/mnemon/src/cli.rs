@@ -19,9 +19,12 @@ mod get;
 mod history;
 mod import;
 mod ingest;
+mod init;
 mod input;
 mod lines;
 mod list;
+mod llm;
+mod mcp;
 mod model;
 mod note;
 mod out;
@@ -35,6 +38,7 @@ mod session;
 mod stats;
 mod team;
 mod text;
+mod tiers;
 mod undo;
 mod upkeep;
 mod when;
@@ -105,6 +109,7 @@ enum Command {
     Note(note::Args),
     Chat(chat::Args),
     Session(session::Args),
+    Tiers(tiers::Args),
     Agent(agent::Args),
     Team(team::Args),
     Policy(policy::Args),
@@ -112,10 +117,13 @@ enum Command {
     Upkeep(upkeep::Args),
     Reembed(reembed::Args),
     Model(model::Args),
+    Llm(llm::Args),
     Doctor(doctor::Args),
     Eval(eval::Args),
     Config(config::Args),
     Demo(demo::Args),
+    Init(init::Args),
+    Mcp(mcp::Args),
     Completions(completions::Args),
 }
 
@@ -171,6 +179,11 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
         tenant: cli.global.tenant,
         json: cli.global.json,
     };
+    let project = match &cli.command {
+        Command::Mcp(args) => args.project(),
+        _ => None,
+    };
+    let env = &project.map_or_else(|| env.clone(), |folder| env.clone().at(folder));
     let config = match Config::load(&flags, env) {
         Ok(config) => config,
         Err(error) => return report::failure(&error.into(), wants_json),
@@ -184,7 +197,11 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
 }
 
 fn start(command: Command, config: Config) -> Result<(), Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let mut runtime = match &command {
+        Command::Mcp(args) if args.is_http() => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = runtime
         .enable_all()
         .build()
         .map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
@@ -192,6 +209,8 @@ fn start(command: Command, config: Config) -> Result<(), Error> {
     let done = runtime.block_on(dispatch(command, &mut door));
     // What was printed before an error is part of the answer.
     let flushed = door.out.flush();
+    // Somebody may still be waiting for input that never comes.
+    runtime.shutdown_background();
     done.and(flushed)
 }
 
@@ -213,6 +232,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Note(args) => note::run(args, door).await,
         Command::Chat(args) => chat::run(args, door).await,
         Command::Session(args) => session::run(args, door).await,
+        Command::Tiers(args) => tiers::run(args, door).await,
         Command::Agent(args) => agent::run(args, door).await,
         Command::Team(args) => team::run(args, door).await,
         Command::Policy(args) => policy::run(args, door),
@@ -220,10 +240,13 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Upkeep(args) => upkeep::run(args, door).await,
         Command::Reembed(args) => reembed::run(args, door).await,
         Command::Model(args) => model::run(args, door).await,
+        Command::Llm(args) => llm::run(args, door).await,
         Command::Doctor(args) => doctor::run(args, door),
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),
         Command::Demo(args) => demo::run(args, door).await,
+        Command::Init(args) => init::run(args, door),
+        Command::Mcp(args) => mcp::run(args, door).await,
         Command::Completions(args) => completions::run(args, door),
     }
 }

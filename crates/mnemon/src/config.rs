@@ -5,27 +5,33 @@ mod embedder;
 mod environment;
 mod error;
 mod file;
+mod llm;
 mod memory_json;
 mod notes;
 mod origin;
 mod policies;
 mod reranker;
+mod tuning;
 
 use std::path::PathBuf;
 
+use mnemon_core::window::Settings;
 use mnemon_core::{Caps, Policy, Tenant};
+use mnemon_engine::tiers::TierConfig;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::env_vars::{self, EnvVar};
 pub use embedder::{EmbedderChoice, Secret};
-pub use environment::Environment;
+pub use environment::{Environment, PROJECT};
 pub use error::ConfigError;
 use file::File;
+pub use llm::{LlmProvider, LlmSettings, Money};
 pub use notes::{Lengths, NoteSettings};
 pub use origin::{Origin, Sourced};
 pub use policies::{FlowPolicies, PolicyRow};
 pub use reranker::RerankerChoice;
+pub use tuning::Tuned;
 
 /// A setting: its key in the file and its variable.
 struct Key {
@@ -84,6 +90,10 @@ const KEYS: &[&Key] = &[
     &AGENTS,
 ];
 
+fn known_keys() -> Vec<&'static Key> {
+    [KEYS, notes::KEYS, llm::KEYS, tuning::KEYS].concat()
+}
+
 /// What was said on the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
@@ -125,6 +135,10 @@ pub struct Config {
     pub embedder: Sourced<EmbedderChoice>,
     /// The embedder's key; only from the environment, so that it lies in no file of ours.
     pub embedder_key: Option<Secret>,
+    /// What clients over HTTP must show; only from the environment.
+    pub api_key: Option<Secret>,
+    /// A file that holds it.
+    pub api_key_file: Option<PathBuf>,
     /// What reads the best hits once more.
     pub reranker: Sourced<RerankerChoice>,
     /// Where weights that were pulled lie, if there is a folder for data.
@@ -135,6 +149,19 @@ pub struct Config {
     pub history_days: Sourced<Option<i64>>,
     /// The folder of agents' and teams' Markdown.
     pub agents: Sourced<PathBuf>,
+    /// The language model that writes summaries; only from the file, but for its key.
+    pub llm: LlmSettings,
+    /// How a conversation's window is kept small; only from the file.
+    pub window: Tuned<Settings>,
+    /// How the tiers of a session are kept; only from the file.
+    pub tiers: Tuned<TierConfig>,
+    /// The folder of the project: where `.mnemon` was found, or else where the user stands.
+    pub project: PathBuf,
+    /// Where the user stands.
+    pub cwd: PathBuf,
+    /// The user's folder, and theirs for configurations if it is not `.config` below.
+    pub home: Option<PathBuf>,
+    pub config_home: Option<PathBuf>,
     /// How notes are kept, found and told, and what is kept out of the memory.
     pub notes: NoteSettings,
     /// What each flow and each agent reads and writes; only from the file.
@@ -168,6 +195,8 @@ impl Config {
             json: Sourced::default(false),
             embedder: Sourced::default(EmbedderChoice::Builtin),
             embedder_key: None,
+            api_key: None,
+            api_key_file: None,
             reranker: Sourced::default(RerankerChoice::None),
             models: None,
             short_term: retention.clone(),
@@ -177,6 +206,13 @@ impl Config {
             },
             history_days: Sourced::default(None),
             agents: Sourced::default(PathBuf::from(".microai")),
+            llm: LlmSettings::default(),
+            window: Tuned::default(),
+            tiers: Tuned::default(),
+            project: PathBuf::from("."),
+            cwd: PathBuf::from("."),
+            home: None,
+            config_home: None,
             notes: NoteSettings::default(),
             policies: FlowPolicies::default(),
             file: None,
@@ -187,7 +223,7 @@ impl Config {
     /// Reads everything there is to read.
     pub fn load(flags: &Flags, env: &Environment) -> Result<Self, ConfigError> {
         let file = match env.config_file(flags.config.as_deref())? {
-            Some(path) => Some(File::read(path, &[KEYS, notes::KEYS].concat())?),
+            Some(path) => Some(File::read(path, &known_keys())?),
             None => None,
         };
         let policies = file.as_ref().map(FlowPolicies::read).transpose()?;
@@ -200,12 +236,21 @@ impl Config {
             json: layers.read(&JSON, || Ok(false), parse_bool)?,
             embedder: layers.embedder()?,
             embedder_key: env.get(env_vars::MNEMON_EMBEDDER_KEY)?.map(Secret::new),
+            api_key: env.get(env_vars::MNEMON_API_KEY)?.map(Secret::new),
+            api_key_file: env.get(env_vars::MNEMON_API_KEY_FILE)?.map(PathBuf::from),
             reranker: layers.reranker()?,
             models: env.models(),
             short_term: layers.keeping(&SHORT_TTL, &SHORT_MAX, &plain.short_term)?,
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
             history_days: layers.read(&HISTORY_DAYS, || Ok(None), parse_days)?,
             agents: layers.agents()?,
+            llm: LlmSettings::read(&layers, env)?,
+            window: tuning::window(&layers)?,
+            tiers: tuning::tiers(&layers)?,
+            project: env.project_root(),
+            cwd: env.cwd().to_owned(),
+            home: env.home(),
+            config_home: env.config_home(),
             notes: NoteSettings::read(&layers)?,
             policies: policies.unwrap_or_default(),
             notices: env.notices(),
@@ -243,6 +288,9 @@ impl Config {
             row(&HISTORY_DAYS, &self.history_days),
             row(&AGENTS, &self.agents),
         ];
+        rows.extend(self.llm.rows());
+        rows.extend(self.window.rows());
+        rows.extend(self.tiers.rows());
         rows.extend(self.notes.rows());
         let policies = self.policies.rows().into_iter().map(|row| Row {
             key: format!("{}.{}", row.whom, row.key),
@@ -274,10 +322,10 @@ impl Layers<'_> {
         if let Some((text, flag)) = self.flags.get(key) {
             return Ok(Some((text, Origin::Flag(flag))));
         }
-        if let Some(var) = key.env
-            && let Some(text) = self.env.get(var)?
+        if let Some(env) = key.env
+            && let Some(text) = self.env.get(env)?
         {
-            return Ok(Some((text.to_owned(), Origin::Env(var.name))));
+            return Ok(Some((text.to_owned(), Origin::Env(env.name))));
         }
         Ok(self.file.as_ref().and_then(|file| file.get(key.name)))
     }
@@ -303,11 +351,11 @@ impl Layers<'_> {
 
     /// A relative path in a file means a place beside that file, wherever the user stands.
     fn store(&self) -> Result<Sourced<String>, ConfigError> {
-        let mut store = self.read(
-            &STORE,
-            || self.env.default_store(),
-            |text| Ok(text.to_owned()),
-        )?;
+        let Some(_) = self.find(&STORE)? else {
+            return self.env.default_store();
+        };
+        let default = || Ok(String::new());
+        let mut store = self.read(&STORE, default, |text| Ok(text.to_owned()))?;
         let base = match &store.origin {
             // The program that this file comes from begins at where it was started.
             Origin::File { path, .. } if memory_json::is_one(path) => None,
@@ -337,7 +385,7 @@ impl Layers<'_> {
     }
 
     fn agents(&self) -> Result<Sourced<PathBuf>, ConfigError> {
-        self.folder(&AGENTS, PathBuf::from(".microai"))
+        self.folder(&AGENTS, self.env.in_project(".microai"))
     }
 
     /// A folder is found like a store: beside the file that names it.
@@ -359,7 +407,7 @@ impl Layers<'_> {
 fn beside(origin: &Origin) -> Option<&std::path::Path> {
     match origin {
         Origin::File { path, .. } => path.parent(),
-        Origin::Default | Origin::Env(_) | Origin::Flag(_) => None,
+        Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,
     }
 }
 

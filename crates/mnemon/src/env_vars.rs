@@ -17,14 +17,15 @@ macro_rules! env_vars {
 }
 
 env_vars! {
-    MNEMON_CONFIG = "The configuration file. Unset: `./mnemon.toml`, else `mnemon.toml` in the user's configuration folder.";
-    MNEMON_HOME = "The folder in which the default store lives. Unset: `mnemon` in the user's data folder.";
+    MNEMON_CONFIG = "The configuration file. Unset: `./mnemon.toml`, else `.mnemon/mnemon.toml` of the project, else `mnemon.toml` in the user's configuration folder.";
+    MNEMON_HOME = "The folder in which the default store lives. Unset: `.mnemon` in this folder or the nearest one above that has it, else `mnemon` in the user's data folder.";
     MNEMON_STORE = "The store, as a URL such as `sqlite:PATH`. Same as `--store`.";
     MNEMON_TENANT = "Whose memory is meant. Same as `--tenant`.";
     MNEMON_ACTOR = "Who acts, for the history. Unset: `cli:` and the user's name.";
     MNEMON_JSON = "`true` or `false`: answer in JSON. Same as `--json`.";
     MNEMON_EMBEDDER = "What places records by their meaning: `builtin`, `none`, `minilm:FOLDER` or `openai:MODEL@BASE_URL`.";
     MNEMON_EMBEDDER_KEY = "The key for an `openai:` embedder. It is read from here only and never shown.";
+    MNEMON_LLM_KEY = "The key for the language model of `[llm]`, unless `llm.key_env` names another variable. It is never shown.";
     MNEMON_RERANKER = "What reads the best hits once more, together with the question: `none` or `crossencoder:FOLDER`.";
     MNEMON_SHORT_TERM_TTL_DAYS = "How many days short-term records are kept, or `none` to keep them.";
     MNEMON_SHORT_TERM_MAX_ENTRIES = "How many short-term notes a tenant keeps, or `none` for no cap.";
@@ -34,6 +35,8 @@ env_vars! {
     MNEMON_NOTES_ROOT = "The folder below which `mnemon note add --file` reads. Unset: where the program was started.";
     MNEMON_SECRETS = "What to do with keys, tokens and passwords in what is written: `mask`, `refuse` or `allow`.";
     MNEMON_AGENTS = "The folder of agents' and teams' Markdown. Unset: `./.microai`. Same as `--root` of `mnemon agent` and `mnemon team`.";
+    MNEMON_API_KEY = "The key that clients of `mnemon mcp --http` must show, at least 16 characters.";
+    MNEMON_API_KEY_FILE = "A file that holds that key.";
     XDG_CONFIG_HOME = "The user's configuration folder. Unset: `~/.config`.";
     XDG_DATA_HOME = "The user's data folder. Unset: `~/.local/share`.";
     HOME = "The user's folder.";

@@ -1,7 +1,7 @@
 //! Mnemon's front doors.
 //!
 //! This is the only crate that prints, reads the environment, looks at the clock and knows both
-//! the engine and the adapters. It has four layers, and each knows only the ones before it:
+//! the engine and the adapters. It has layers, and each knows only the ones before it; the doors do not know each other:
 //!
 //! - [`config`]: `mnemon.toml`, `MNEMON_*` and flags become one [`Config`](config::Config), in
 //!   which every value knows where it came from.
@@ -9,6 +9,7 @@
 //! - [`api`]: one file per operation, each with a `Request`, a `Response` and a `run`. A door adds
 //!   no operation and no field of its own.
 //! - [`cli`]: the command line. It decodes arguments into requests and prints the responses.
+//! - [`mcp`]: the door for MCP clients, over stdio or HTTP.
 //!
 //! Whatever goes wrong is an [`Error`]; its kind is looked up in [`code`], the one table of exit
 //! codes, HTTP statuses, MCP codes and hints.
@@ -35,6 +36,7 @@ pub mod cli;
 pub mod code;
 pub mod config;
 pub mod env_vars;
+pub mod mcp;
 pub mod wiring;
 
 mod error;

@@ -22,6 +22,7 @@ impl Window<'_> {
     /// further ones while it has more than the model can read. Whether anything changed.
     pub async fn compress_if_needed(&self, ctx: &Ctx) -> Result<bool, Error> {
         let mut changed = false;
+        let mut silent = None;
         for _ in 0..limits::WINDOW_ROUNDS {
             let read = self.read(ctx).await?;
             let tokens = tokens(&read.messages, self.measure);
@@ -29,7 +30,7 @@ impl Window<'_> {
                 false => self.settings.is_triggered(read.messages.len(), tokens),
                 true => tokens >= self.settings.max_token || read.more,
             };
-            if !due || self.step(ctx, read).await?.is_empty() {
+            if !due || self.step(ctx, read, &mut silent).await?.is_empty() {
                 break;
             }
             changed = true;
@@ -41,12 +42,18 @@ impl Window<'_> {
     /// did; nothing if there is nothing to be gained.
     pub async fn compress(&self, ctx: &Ctx) -> Result<Vec<CompressionEvent>, Error> {
         let read = self.read(ctx).await?;
-        self.step(ctx, read).await
+        self.step(ctx, read, &mut None).await
     }
 
-    async fn step(&self, ctx: &Ctx, mut read: Read) -> Result<Vec<CompressionEvent>, Error> {
+    /// `silent` says why the model is not asked (any more).
+    async fn step(
+        &self,
+        ctx: &Ctx,
+        mut read: Read,
+        silent: &mut Option<String>,
+    ) -> Result<Vec<CompressionEvent>, Error> {
         for _ in 0..limits::CHANGE_TRIES {
-            let made = self.smaller(ctx, &read.messages).await;
+            let made = self.smaller(ctx, &read.messages, silent).await;
             if made.is_empty() {
                 return Ok(Vec::new());
             }
@@ -59,11 +66,16 @@ impl Window<'_> {
     }
 
     /// What the first strategy would do that makes the window smaller.
-    async fn smaller(&self, ctx: &Ctx, messages: &[Message]) -> Vec<Made> {
+    async fn smaller(
+        &self,
+        ctx: &Ctx,
+        messages: &[Message],
+        silent: &mut Option<String>,
+    ) -> Vec<Made> {
         for strategy in Strategy::ALL {
             let mut made = Vec::new();
             for change in plan(*strategy, messages, &self.settings, self.measure) {
-                made.extend(self.make(ctx, change, messages).await);
+                made.extend(self.make(ctx, change, messages, silent).await);
             }
             if !made.is_empty() {
                 return made;
@@ -73,7 +85,13 @@ impl Window<'_> {
     }
 
     /// The change with its new message, unless that would not be smaller than what it replaces.
-    async fn make(&self, ctx: &Ctx, change: Change, messages: &[Message]) -> Option<Made> {
+    async fn make(
+        &self,
+        ctx: &Ctx,
+        change: Change,
+        messages: &[Message],
+        silent: &mut Option<String>,
+    ) -> Option<Made> {
         let before = tokens(change.replaced(messages), self.measure);
         let uuid = self.records.ids.next(ctx.now);
         let build = |text: &str| {
@@ -93,7 +111,7 @@ impl Window<'_> {
         }
         let mut refused = None;
         let mut found = None;
-        match self.by_model(&change, messages).await {
+        match self.by_model(ctx, &change, messages, silent).await {
             Some(Ok(summary)) => match build(&summary.text) {
                 Some(built) => found = Some((summary, built)),
                 None => refused = Some("the summary was not smaller".to_owned()),
@@ -132,8 +150,9 @@ impl Window<'_> {
         let mut metadata = Map::new();
         metadata.insert("tokenBefore".to_owned(), json!(before));
         metadata.insert("tokenAfter".to_owned(), json!(after));
-        // The engine has no clock to say how long it took.
-        metadata.insert("time".to_owned(), json!(0.0));
+        // In seconds: how long the model took, if one was asked.
+        let took_ms = summary.map_or(0, |summary| summary.took_ms);
+        metadata.insert("time".to_owned(), json!(took_ms as f64 / 1000.0));
         if let Some(summary) = summary {
             metadata.insert("inputToken".to_owned(), json!(summary.input_tokens));
             metadata.insert("outputToken".to_owned(), json!(summary.output_tokens));
@@ -178,22 +197,27 @@ impl Window<'_> {
     }
 
     fn offload(&self, made: &Made, entries: Vec<Entry>) -> Result<Draft, Invalid> {
-        let sources: Vec<Id> = entries.iter().map(|entry| entry.of.clone()).collect();
         let offload = Offload {
             entries,
             message: made.message.clone(),
             event: made.event.clone(),
         };
+        self.offload_draft(made.uuid.clone(), &offload)
+    }
+
+    /// The record that keeps what was replaced.
+    pub(super) fn offload_draft(&self, uuid: Id, offload: &Offload) -> Result<Draft, Invalid> {
+        let entries = offload.entries.iter();
         Ok(Draft {
-            id: Some(made.uuid.clone()),
-            content: made.message.text_content(),
+            id: Some(uuid),
+            content: offload.message.text_content(),
             owner: self.session(),
             scope: Some(Scope::Dialog),
             kind: Some(Kind::Summary),
             body: Some(offload.to_json()?),
             tags: vec![TAG.to_owned()],
             origin: Some(Origin::Derived),
-            derived_from: sources,
+            derived_from: entries.map(|entry| entry.of.clone()).collect(),
             ..Draft::default()
         })
     }

@@ -1,7 +1,8 @@
 //! Summaries, by a model or without one.
 
+use mnemon_core::llm::{Account, LlmError};
 use mnemon_core::window::{Ask, Change, extract};
-use mnemon_core::{Message, limits};
+use mnemon_core::{Ctx, Message, limits};
 
 use super::Window;
 
@@ -14,24 +15,38 @@ pub(super) struct Summary {
     pub(super) refused: Option<String>,
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
+    /// How long the model took; without one it is as good as nothing.
+    pub(super) took_ms: u64,
 }
 
 impl Window<'_> {
-    /// What the model says, if there is one and what it says can be used.
+    /// What the model says, if there is one and what it says can be used. One that did not answer is
+    /// not asked again in the same compression: somebody is waiting.
     pub(super) async fn by_model(
         &self,
+        ctx: &Ctx,
         change: &Change,
         messages: &[Message],
+        silent: &mut Option<String>,
     ) -> Option<Result<Summary, String>> {
         let llm = self.llm.as_ref()?;
+        if let Some(why) = silent {
+            return Some(Err(why.clone()));
+        }
         let ask = Ask {
             prompts: &self.prompts,
             plan: self.plan.as_ref(),
         };
-        let prompt = change.summary_prompt(messages, ask);
+        let mut prompt = change.summary_prompt(messages, ask);
+        prompt.account = Account::of(ctx, "window");
         let answer = match llm.complete(&prompt).await {
             Ok(answer) => answer,
-            Err(error) => return Some(Err(error.to_string())),
+            Err(error) => {
+                if !matches!(error, LlmError::BadAnswer { .. }) {
+                    *silent = Some(error.to_string());
+                }
+                return Some(Err(error.to_string()));
+            }
         };
         // A record holds no NUL.
         let text = answer.text.replace('\0', "");
@@ -51,6 +66,7 @@ impl Window<'_> {
             refused: None,
             input_tokens: answer.input_tokens,
             output_tokens: answer.output_tokens,
+            took_ms: answer.took_ms,
         }))
     }
 
@@ -68,6 +84,7 @@ impl Window<'_> {
             refused,
             input_tokens: 0,
             output_tokens: 0,
+            took_ms: 0,
         }
     }
 }

@@ -10,3 +10,4 @@ pub mod learn;
 pub mod lint;
 pub mod list;
 pub mod new;
+pub mod show;

@@ -69,7 +69,7 @@ impl Serialize for EmbedderChoice {
 pub struct Secret(String);
 
 impl Secret {
-    pub(super) fn new(key: &str) -> Self {
+    pub fn new(key: &str) -> Self {
         Self(key.to_owned())
     }
 

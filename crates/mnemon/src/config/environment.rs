@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::ConfigError;
+use super::origin::Origin;
+use super::{ConfigError, Sourced};
 use crate::env_vars::{self, EnvVar};
 
+/// The folder of a project's own memory, and the store in it.
+pub const PROJECT: &str = ".mnemon";
+const STORE: &str = "mnemon.db";
 /// The name of the configuration file.
 const FILE: &str = "mnemon.toml";
 
@@ -15,6 +19,8 @@ const FILE: &str = "mnemon.toml";
 pub struct Environment {
     vars: BTreeMap<OsString, OsString>,
     cwd: PathBuf,
+    /// Whether another folder was named than the one that the process stands in.
+    moved: bool,
 }
 
 impl Environment {
@@ -25,7 +31,22 @@ impl Environment {
             vars: std::env::vars_os().collect(),
             // Only used to look for a file that need not be there.
             cwd: std::env::current_dir().unwrap_or_default(),
+            moved: false,
         }
+    }
+
+    /// The same as if the user stood in this folder.
+    #[must_use]
+    pub fn at(mut self, folder: &Path) -> Self {
+        self.cwd = self.cwd.join(folder);
+        self.moved = true;
+        self
+    }
+
+    /// Where the user stands.
+    #[must_use]
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
     }
 
     /// One made up for a test.
@@ -37,6 +58,7 @@ impl Environment {
         Self {
             vars: vars.collect(),
             cwd: cwd.to_owned(),
+            moved: false,
         }
     }
 
@@ -52,14 +74,25 @@ impl Environment {
         }
     }
 
+    /// The value of a variable that a setting names; empty is as good as unset.
+    pub(super) fn get_named(&self, name: &str) -> Option<&str> {
+        let value = self.vars.get(std::ffi::OsStr::new(name))?.to_str()?;
+        Some(value.trim()).filter(|value| !value.is_empty())
+    }
+
     fn folder(&self, name: &str) -> Option<PathBuf> {
         let value = self.vars.get(std::ffi::OsStr::new(name));
         value.filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
-    fn home(&self) -> Option<PathBuf> {
+    pub(super) fn home(&self) -> Option<PathBuf> {
         self.folder(env_vars::HOME.name)
             .or_else(|| self.folder("USERPROFILE"))
+    }
+
+    /// The user's folder for configurations, if they have moved it.
+    pub(super) fn config_home(&self) -> Option<PathBuf> {
+        self.folder(env_vars::XDG_CONFIG_HOME.name)
     }
 
     /// The file to read: the one that was asked for, or one that lies where it is looked for.
@@ -74,12 +107,15 @@ impl Environment {
             .folder(env_vars::XDG_CONFIG_HOME.name)
             .or_else(|| Some(self.home()?.join(".config")))
             .map(|folder| folder.join("mnemon").join(FILE));
-        let places = std::iter::once(self.cwd.join(FILE)).chain(user);
+        let project = self.project().map(|folder| folder.join(FILE));
+        let places = std::iter::once(self.cwd.join(FILE))
+            .chain(project)
+            .chain(user);
         Ok(places.into_iter().find(|path| path.is_file()))
     }
 
     /// The folder for what is kept.
-    fn data(&self) -> Option<PathBuf> {
+    pub(super) fn data(&self) -> Option<PathBuf> {
         self.folder(env_vars::MNEMON_HOME.name)
             .or_else(|| Some(self.folder(env_vars::XDG_DATA_HOME.name)?.join("mnemon")))
             .or_else(|| Some(self.home()?.join(".local").join("share").join("mnemon")))
@@ -90,11 +126,42 @@ impl Environment {
         self.data().map(|folder| folder.join("models"))
     }
 
-    /// The store that is used when nobody names one.
-    pub(super) fn default_store(&self) -> Result<String, ConfigError> {
-        let folder = self.data().ok_or(ConfigError::NoHome)?;
-        match folder.join("mnemon.db").to_str() {
-            Some(path) => Ok(format!("sqlite:{path}")),
+    /// The nearest folder, from where the user stands upwards, that has a memory of its own.
+    fn project(&self) -> Option<PathBuf> {
+        let folders = self.cwd.ancestors().map(|folder| folder.join(PROJECT));
+        folders.into_iter().find(|folder| folder.is_dir())
+    }
+
+    /// The folder of the project, or else where the user stands.
+    pub(super) fn project_root(&self) -> PathBuf {
+        let project = self.project();
+        let root = project.as_deref().and_then(Path::parent);
+        root.unwrap_or(&self.cwd).to_owned()
+    }
+
+    /// Something in the project's folder; as short as it can be said.
+    pub(super) fn in_project(&self, name: &str) -> PathBuf {
+        let root = self.project_root();
+        match root == self.cwd && !self.moved {
+            true => PathBuf::from(name),
+            false => root.join(name),
+        }
+    }
+
+    /// The store that is used when nobody names one: the project's, or else the user's. A folder
+    /// that was named in the environment beats one that was merely found.
+    pub(super) fn default_store(&self) -> Result<Sourced<String>, ConfigError> {
+        let named = self.folder(env_vars::MNEMON_HOME.name);
+        let project = self.project().filter(|_| named.is_none());
+        let (folder, origin) = match project {
+            Some(folder) => (folder.clone(), Origin::Project(folder)),
+            None => (self.data().ok_or(ConfigError::NoHome)?, Origin::Default),
+        };
+        match folder.join(STORE).to_str() {
+            Some(path) => Ok(Sourced {
+                value: format!("sqlite:{path}"),
+                origin,
+            }),
             None => Err(ConfigError::NotText(env_vars::MNEMON_HOME.name)),
         }
     }

@@ -117,7 +117,7 @@ impl NoteSettings {
                 || Ok(plain.preview_chars.value),
                 content,
             )?,
-            root: layers.folder(&ROOT, plain.root.value)?,
+            root: layers.folder(&ROOT, layers.env.in_project("."))?,
             secrets: layers.read(&SECRETS, || Ok(plain.secrets.value), parse_policy)?,
         })
     }

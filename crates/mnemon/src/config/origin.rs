@@ -11,6 +11,8 @@ pub enum Origin {
         path: PathBuf,
         line: usize,
     },
+    /// The project's folder that was found above where the user stands.
+    Project(PathBuf),
     /// The variable's name.
     Env(&'static str),
     /// The flag as it is written.
@@ -22,6 +24,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.write_str("default"),
             Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Project(folder) => write!(f, "project {}", folder.display()),
             Self::Env(name) | Self::Flag(name) => f.write_str(name),
         }
     }

@@ -213,7 +213,7 @@ fn a_policy_with_a_mistake_is_refused_with_its_line() {
 
 #[test]
 fn every_variable_of_a_setting_is_documented() {
-    for key in KEYS.iter().chain(notes::KEYS) {
+    for key in known_keys() {
         let known = |env: EnvVar| env_vars::ALL.contains(&env);
         assert!(key.env.is_none_or(known), "{}", key.name);
     }

@@ -76,6 +76,12 @@ const BANS: &[Ban] = &[
         why: "operations do not know their doors",
     },
     Ban {
+        under: "mnemon/src/mcp",
+        except: &[],
+        words: &["crate::cli", "std::fs"],
+        why: "the doors do not know each other, and the server reads no file by itself",
+    },
+    Ban {
         under: "mnemon/src/wiring.rs",
         except: &[],
         words: &["crate::api", "crate::cli"],

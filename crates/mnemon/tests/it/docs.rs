@@ -10,7 +10,7 @@ use mnemon_core::ErrorKind;
 use crate::sandbox::Sandbox;
 
 #[track_caller]
-fn keep(name: &str, text: &str) {
+pub(crate) fn keep(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../docs")
         .join(name);

@@ -5,6 +5,7 @@ use mnemon_core::llm::LlmError;
 use mnemon_core::window::{CompressionEvent, Plan, Prompts};
 use mnemon_engine::SeenAs;
 use mnemon_testkit::fakes::Scripted;
+use mnemon_testkit::talks::Talk;
 
 use super::{memory, say, small};
 use crate::{ctx, wait};
@@ -56,6 +57,8 @@ fn a_model_writes_the_summary() {
     assert!(text.starts_with("They decided sixteen things.\n<!-- CONTEXT_OFFLOAD: uuid="));
     assert_eq!(event.metadata["summariser"], "scripted");
     assert_eq!(event.number("outputToken"), Some(4));
+    assert_eq!(event.metadata["time"], 1.5);
+    assert_eq!(event.timestamp, ctx().now.millis());
     assert!(event.number("tokenBefore") > event.number("tokenAfter"));
     assert_eq!(event.event_type, "HISTORY_SUMMARY");
     assert_eq!(event.compressed_message_count, 16);
@@ -89,4 +92,28 @@ fn a_summary_that_cannot_be_used_is_replaced() {
         assert!(refused.contains(why), "{refused}");
         assert!(text.contains("- user: We decided number"), "{text}");
     }
+}
+
+#[test]
+fn a_model_that_does_not_answer_is_asked_once() {
+    let memory = memory();
+    let llm = Arc::new(Scripted::default());
+    let window = memory.window("ann", "s1").unwrap().llm(llm.clone());
+    let window = window.settings(small()).unwrap();
+    let mut talk = Talk::new(3, 800);
+    for _ in 0..20 {
+        for message in talk.round() {
+            wait(window.add_message(&ctx(), message)).unwrap();
+        }
+    }
+    assert!(wait(window.compress_if_needed(&ctx())).unwrap());
+    let events = wait(window.events(&ctx())).unwrap();
+    let by = |event: &CompressionEvent| event.metadata.get("refused").is_some();
+    let refused = events.iter().filter(|event| by(event)).count();
+    assert!(
+        refused > 1,
+        "{refused} of {} needed a summary",
+        events.len()
+    );
+    assert_eq!(llm.asked().len(), 1);
 }

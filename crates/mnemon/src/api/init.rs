@@ -1,0 +1,61 @@
+//! Give a project a memory of its own: `.mnemon/`, which is found from any folder below.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::config::{Config, PROJECT};
+use crate::wiring;
+
+/// What keeps the memory out of a repository: it holds what people said.
+const IGNORE: &str = "# The memory of this project. It is not for the repository.\n*\n";
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The project.
+    pub folder: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Response {
+    /// The folder of the memory.
+    pub folder: PathBuf,
+    /// Its store, as a URL.
+    pub store: String,
+    /// Whether anything had to be made.
+    pub created: bool,
+}
+
+/// Makes what is not there yet and leaves alone what is.
+pub fn run(config: &Config, request: Request) -> Result<Response, Error> {
+    let folder = request.folder.join(PROJECT);
+    let failed = |path: &Path, source| Error::File {
+        path: path.to_owned(),
+        verb: "made",
+        source,
+    };
+    let is_new = !folder.is_dir();
+    fs::create_dir_all(&folder).map_err(|source| failed(&folder, source))?;
+    let ignore = folder.join(".gitignore");
+    let made = match fs::File::create_new(&ignore) {
+        Ok(mut file) => file.write_all(IGNORE.as_bytes()).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    };
+    let made = made.map_err(|source| failed(&ignore, source))?;
+    let store = folder.join("mnemon.db");
+    let has_store = store.exists();
+    let store = format!("sqlite:{}", store.display());
+    let mut project = config.clone();
+    project.store.value.clone_from(&store);
+    wiring::open(&project)?;
+    Ok(Response {
+        folder,
+        store,
+        created: is_new || made || !has_store,
+    })
+}

@@ -1,0 +1,138 @@
+//! The clients: where each keeps its servers, and how an entry looks there.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use mnemon_core::Invalid;
+use serde_json::{Map, Value, json};
+
+use super::Request;
+
+/// A client that has a configuration file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Client {
+    /// Claude Code
+    Claude,
+    /// Cursor
+    Cursor,
+    /// Visual Studio Code
+    Vscode,
+    /// Codex
+    Codex,
+    /// Windsurf
+    Windsurf,
+    /// Zed
+    Zed,
+}
+
+/// For one project, or for all that the user does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Project,
+    User,
+}
+
+impl Client {
+    /// Whether it reads servers from a project's folder, too.
+    #[must_use]
+    pub fn knows_projects(self) -> bool {
+        self != Self::Windsurf
+    }
+
+    /// The name of its entries.
+    fn section(self) -> &'static str {
+        match self {
+            Self::Claude | Self::Cursor | Self::Windsurf => "mcpServers",
+            Self::Vscode => "servers",
+            Self::Codex => "mcp_servers",
+            Self::Zed => "context_servers",
+        }
+    }
+
+    fn in_project(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Claude => ".mcp.json",
+            Self::Cursor => ".cursor/mcp.json",
+            Self::Vscode => ".vscode/mcp.json",
+            Self::Codex => ".codex/config.toml",
+            Self::Zed => ".zed/settings.json",
+            Self::Windsurf => return None,
+        })
+    }
+}
+
+/// A file and the part of it that holds servers.
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    pub(super) section: &'static str,
+    pub(super) is_toml: bool,
+}
+
+pub(super) fn place(request: &Request) -> Result<Place, Invalid> {
+    let client = request.client;
+    let path = match request.level {
+        Level::Project => client
+            .in_project()
+            .map(|file| request.project.join(file))
+            .ok_or_else(|| {
+                let what = "this client knows no projects: leave --project out";
+                Invalid::new("client", what)
+            })?,
+        Level::User => users(request).ok_or_else(|| {
+            let what = "is not known, so that its configuration is not found: set HOME";
+            Invalid::new("the user's folder", what)
+        })?,
+    };
+    Ok(Place {
+        path,
+        section: client.section(),
+        is_toml: client == Client::Codex,
+    })
+}
+
+fn users(request: &Request) -> Option<PathBuf> {
+    let home = request.home.as_ref()?;
+    let config = request.config_home.clone();
+    let config = config.unwrap_or_else(|| home.join(".config"));
+    Some(match request.client {
+        Client::Claude => home.join(".claude.json"),
+        Client::Cursor => home.join(".cursor/mcp.json"),
+        Client::Windsurf => home.join(".codeium/windsurf/mcp_config.json"),
+        Client::Codex => home.join(".codex/config.toml"),
+        Client::Zed if cfg!(windows) => home.join("AppData/Roaming/Zed/settings.json"),
+        Client::Zed => config.join("zed/settings.json"),
+        Client::Vscode if cfg!(target_os = "macos") => {
+            home.join("Library/Application Support/Code/User/mcp.json")
+        }
+        Client::Vscode if cfg!(windows) => home.join("AppData/Roaming/Code/User/mcp.json"),
+        Client::Vscode => config.join("Code/User/mcp.json"),
+    })
+}
+
+/// What these clients put in the place of the folder that is open. The others start a server in it.
+const OPEN_FOLDER: &str = "${workspaceFolder}";
+
+pub(super) fn entry(request: &Request) -> Map<String, Value> {
+    let mut args = vec!["mcp".to_owned()];
+    let client = request.client;
+    if request.level == Level::Project && matches!(client, Client::Cursor | Client::Vscode) {
+        args.extend(["--project".to_owned(), OPEN_FOLDER.to_owned()]);
+    }
+    args.extend(request.args.iter().cloned());
+    let mut entry = Map::new();
+    match client {
+        Client::Claude | Client::Vscode => {
+            entry.insert("type".to_owned(), json!("stdio"));
+        }
+        Client::Zed => {
+            entry.insert("source".to_owned(), json!("custom"));
+        }
+        Client::Cursor | Client::Codex | Client::Windsurf => {}
+    }
+    entry.insert("command".to_owned(), json!(request.command));
+    entry.insert("args".to_owned(), json!(args));
+    if client == Client::Zed {
+        entry.insert("env".to_owned(), json!({}));
+    }
+    entry
+}

@@ -1,0 +1,112 @@
+//! `mnemon mcp`
+
+mod install;
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::door::Door;
+use super::{input, text};
+use crate::Error;
+use crate::config::Secret;
+use crate::mcp::{self, Access, Options, Profile, Served};
+
+/// Serve this memory to an MCP client, over standard input and output or over HTTP
+///
+/// Any number of servers may use one store at the same time. The server ends when its input does,
+/// or when the process that started it is gone. Nothing but the protocol is written to standard
+/// output.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon mcp                                     what a client starts\n  \
+    mnemon mcp --tools notes --user ann            other tools, and whose memory\n  \
+    mnemon mcp --http 127.0.0.1:8750               over HTTP, at /mcp\n  \
+    mnemon mcp install claude                      tell a client about this server\n\n\
+    docs/mcp.md says how clients are set up, and what each tool does.")]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// The tools that clients are shown; may be repeated
+    #[arg(
+        long,
+        value_name = "PROFILE",
+        value_delimiter = ',',
+        default_value = "small"
+    )]
+    tools: Vec<Profile>,
+    /// Whose memory a call means when it does not say
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Where to look for the project's memory, instead of the working directory
+    #[arg(long, value_name = "PATH")]
+    project: Option<PathBuf>,
+    /// Serve over HTTP at this address; other machines need a key [env: MNEMON_API_KEY, MNEMON_API_KEY_FILE]
+    #[arg(long, value_name = "ADDR")]
+    http: Option<SocketAddr>,
+    /// A name under which clients address this server, beside localhost; may be repeated
+    #[arg(long, value_name = "NAME", requires = "http")]
+    allow_host: Vec<String>,
+    /// A web page that may talk to this server, as https://NAME:PORT; may be repeated
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<String>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    Install(install::Args),
+}
+
+impl Args {
+    /// The folder to stand in, if one was named.
+    pub(super) fn project(&self) -> Option<&Path> {
+        self.project.as_deref()
+    }
+
+    /// Whether several requests are served at once.
+    pub(super) fn is_http(&self) -> bool {
+        self.http.is_some()
+    }
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    if let Some(What::Install(args)) = &args.what {
+        return install::run(args, door);
+    }
+    let memory = door.memory()?;
+    let options = Options {
+        tools: args.tools,
+        user: args.user,
+    };
+    let served = Served::new(door.config.clone(), memory, options)?;
+    let Some(address) = args.http else {
+        if std::io::stdin().is_terminal() {
+            door.out.note("waiting for an MCP client on standard input; `mnemon mcp install` tells one of this server");
+        }
+        return mcp::serve_stdio(served).await;
+    };
+    let access = Access {
+        key: key(door)?,
+        hosts: args.allow_host,
+        origins: args.allow_origin,
+    };
+    let out = &door.out;
+    mcp::serve_http(served, address, access, |address| {
+        out.note(&format!("serving at http://{address}/mcp"));
+    })
+    .await
+}
+
+/// The key itself, or what the file holds.
+fn key(door: &Door) -> Result<Option<Secret>, Error> {
+    if let Some(key) = &door.config.api_key {
+        return Ok(Some(key.clone()));
+    }
+    let Some(path) = &door.config.api_key_file else {
+        return Ok(None);
+    };
+    let key = input::file(path)?;
+    let key = text::one_line(key.trim());
+    Ok(Some(Secret::new(&key)))
+}

@@ -1,0 +1,129 @@
+//! `mnemon mcp install`
+
+use similar::{Algorithm, ChangeTag, capture_diff_slices, group_diff_ops};
+
+use super::super::confirm::confirm;
+use super::super::door::Door;
+use crate::api::install::{self, Client, Level, NAME, Request, Response};
+use crate::mcp::Profile;
+use crate::{Error, config::PROJECT};
+
+/// Enter this server into the configuration of a client
+///
+/// Shows the change and asks before it is made. Other entries and comments stay as they are.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon mcp install claude              for this project, if it has a memory of its own\n  \
+    mnemon mcp install cursor --user-level for everything you do\n  \
+    mnemon mcp install codex --print       only show what would be written")]
+pub(in crate::cli) struct Args {
+    /// The client
+    #[arg(value_name = "CLIENT")]
+    client: Client,
+    /// Into the project's configuration; the default where the project has a memory of its own
+    #[arg(long, conflicts_with = "user_level")]
+    project_level: bool,
+    /// Into the user's configuration; the default elsewhere
+    #[arg(long)]
+    user_level: bool,
+    /// Only show what would be written
+    #[arg(long, alias = "dry-run")]
+    print: bool,
+    /// Write it without asking
+    #[arg(long, conflicts_with = "print")]
+    yes: bool,
+    /// What the entry is called
+    #[arg(long, value_name = "NAME", default_value = NAME)]
+    name: String,
+    /// The program that the client starts; this one unless it is said
+    #[arg(long, value_name = "PATH")]
+    command: Option<String>,
+    /// The tools that the client is shown
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
+    tools: Vec<Profile>,
+}
+
+pub(in crate::cli) fn run(args: &Args, door: &mut Door) -> Result<(), Error> {
+    let planned = install::run(&request(args, door))?;
+    if door.out.json {
+        door.out.json(&planned)?;
+    } else {
+        show(&planned, door)?;
+    }
+    if args.print || planned.is_done() {
+        return Ok(());
+    }
+    door.out.flush()?;
+    confirm(&format!("Write {}?", planned.path.display()), args.yes)?;
+    install::write(&planned)?;
+    if door.out.json {
+        return Ok(());
+    }
+    door.out.line(format!(
+        "wrote {}; restart the client to see it",
+        planned.path.display()
+    ))
+}
+
+fn request(args: &Args, door: &Door) -> Request {
+    let config = &door.config;
+    let has_memory = config.project.join(PROJECT).is_dir();
+    let level = match (args.project_level, args.user_level) {
+        (true, _) => Level::Project,
+        (_, true) => Level::User,
+        _ if has_memory && args.client.knows_projects() => Level::Project,
+        _ => Level::User,
+    };
+    // A project's file is shared with people whose program lies elsewhere; a client that was not
+    // started from a shell may not know where programs lie.
+    let own = std::env::current_exe()
+        .ok()
+        .filter(|_| level == Level::User);
+    let own = own.map(|path| path.display().to_string());
+    let command = args.command.clone().or(own);
+    let mut extra = Vec::new();
+    if !args.tools.is_empty() {
+        use clap::ValueEnum;
+        let words = args.tools.iter().filter_map(ValueEnum::to_possible_value);
+        let words: Vec<String> = words.map(|word| word.get_name().to_owned()).collect();
+        extra.extend(["--tools".to_owned(), words.join(",")]);
+    }
+    Request {
+        client: args.client,
+        level,
+        name: args.name.clone(),
+        command: command.unwrap_or_else(|| NAME.to_owned()),
+        args: extra,
+        project: config.project.clone(),
+        home: config.home.clone(),
+        config_home: config.config_home.clone(),
+    }
+}
+
+/// Lines that are shown before and after a change.
+const AROUND: usize = 3;
+
+fn show(planned: &Response, door: &mut Door) -> Result<(), Error> {
+    let path = planned.path.display();
+    if planned.is_done() {
+        return door
+            .out
+            .line(format!("{path} has it already; nothing to change"));
+    }
+    door.out.line(format!("{path}:"))?;
+    let before = planned.before.as_deref().unwrap_or_default();
+    let before: Vec<&str> = before.lines().collect();
+    let after: Vec<&str> = planned.after.lines().collect();
+    let changes = capture_diff_slices(Algorithm::Myers, &before, &after);
+    for group in group_diff_ops(changes, AROUND) {
+        for change in group.iter().flat_map(|op| op.iter_changes(&before, &after)) {
+            let sign = match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => ' ',
+            };
+            door.out.line(format!("{sign} {}", change.value()))?;
+        }
+    }
+    Ok(())
+}

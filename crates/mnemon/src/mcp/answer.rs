@@ -1,0 +1,248 @@
+//! What a tool gives back: a text for the model and the same as data, never more tokens than were
+//! asked for.
+
+use mnemon_core::budget::{Bound, Counter};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::Error;
+
+/// Tokens of an answer when nobody says.
+pub(super) const TOKENS: usize = 2000;
+/// Tokens that a caller may ask for.
+pub(super) const MAX_TOKENS: usize = 20_000;
+/// Tokens below which an answer could say nothing.
+pub(super) const MIN_TOKENS: usize = 200;
+
+/// What stands before every recalled text: whoever sends it back is known to.
+pub(super) const RECALLED: &str = mnemon_core::recalled::ABOVE;
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    /// The same as data; none where the answer is one text.
+    pub(super) data: Option<Value>,
+}
+
+/// How much of a list there is room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    pub(super) items: usize,
+    /// Characters of one item's text.
+    pub(super) chars: usize,
+}
+
+/// Characters that an item is given, the most first. With less, fewer items are better.
+const STEPS: [usize; 7] = [8000, 4000, 2000, 1200, 600, 300, 160];
+
+impl Answer {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            data: None,
+        }
+    }
+
+    pub(super) fn with(text: impl Into<String>, data: &impl Serialize) -> Result<Self, Error> {
+        let data = serde_json::to_value(data)
+            .map_err(|error| Error::Internal(format!("an answer has no JSON form: {error}")))?;
+        Ok(Self {
+            text: text.into(),
+            data: Some(data),
+        })
+    }
+
+    /// At most this many tokens, text and data together.
+    pub(super) fn tokens(&self) -> usize {
+        let data = self.data.as_ref().map(Value::to_string);
+        count(&self.text) + data.as_deref().map_or(0, count)
+    }
+
+    /// Writes a list of so many items with as much room as the tokens allow: shorter texts first,
+    /// then fewer items.
+    pub(super) fn fit(
+        tokens: usize,
+        items: usize,
+        write: impl Fn(Room) -> Result<Self, Error>,
+    ) -> Result<Self, Error> {
+        let mut least = STEPS[0];
+        for chars in STEPS {
+            least = chars;
+            let answer = write(Room { items, chars })?;
+            if answer.tokens() <= tokens {
+                return Ok(answer);
+            }
+        }
+        let (mut fits, mut too_many) = (0, items);
+        while fits + 1 < too_many {
+            let middle = usize::midpoint(fits, too_many);
+            let room = Room {
+                items: middle,
+                chars: least,
+            };
+            match write(room)?.tokens() <= tokens {
+                true => fits = middle,
+                false => too_many = middle,
+            }
+        }
+        let answer = write(Room {
+            items: fits,
+            chars: least,
+        })?;
+        Ok(answer.within(tokens))
+    }
+
+    /// The answer if it is short enough; otherwise its text alone, cut.
+    pub(super) fn within(self, tokens: usize) -> Self {
+        if self.tokens() <= tokens {
+            return self;
+        }
+        let mut room = tokens.saturating_sub(TAIL_TOKENS);
+        loop {
+            let (text, rest) = cut(&self.text, room);
+            let answer = match rest {
+                0 => Self::text(text),
+                _ => Self::text(format!(
+                    "{text}\n[cut: {rest} more characters; ask for a larger max_tokens]"
+                )),
+            };
+            // A cut within a word may make more tokens of it than it had.
+            if answer.tokens() <= tokens || room == 0 {
+                return answer;
+            }
+            room = room * 3 / 4;
+        }
+    }
+}
+
+/// Tokens kept free for a sentence about what was cut.
+pub(super) const TAIL_TOKENS: usize = 60;
+
+/// At most this many tokens, whatever the model.
+pub(super) fn count(text: &str) -> usize {
+    Bound.count(text)
+}
+
+/// As much of the beginning as has at most so many tokens, cut at the end of a line where that
+/// loses little, and how many characters are left.
+pub(super) fn cut(text: &str, tokens: usize) -> (&str, usize) {
+    if count(text) <= tokens {
+        return (text, 0);
+    }
+    let (mut fits, mut too_long) = (0, text.len());
+    while fits + 1 < too_long {
+        let middle = usize::midpoint(fits, too_long);
+        let head = text.get(..text.floor_char_boundary(middle));
+        match count(head.unwrap_or_default()) <= tokens {
+            true => fits = middle,
+            false => too_long = middle,
+        }
+    }
+    let end = text.floor_char_boundary(fits);
+    let head = text.get(..end).unwrap_or_default();
+    let line = head.rfind('\n').filter(|at| *at > end / 2);
+    let head = head.get(..line.unwrap_or(end)).unwrap_or_default();
+    let rest = text.get(head.len()..).unwrap_or_default();
+    (head, rest.chars().count())
+}
+
+/// The beginning of a text, on one line.
+pub(super) fn excerpt(text: &str, chars: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+/// A recalled text, so set that it cannot pass for what stands around it.
+pub(super) fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.trim_end().split([
+        '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+    ]) {
+        out.push_str(if line.is_empty() { ">" } else { "> " });
+        out.extend(line.chars().map(|c| match c {
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            c if c.is_control() && c != '\t' => '\u{fffd}',
+            c => c,
+        }));
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_gets_shorter_before_it_loses_items() {
+        let texts: Vec<String> = (0..10)
+            .map(|n| format!("{n} {}", "tea ".repeat(500)))
+            .collect();
+        let write = |room: Room| {
+            let shown = texts.iter().take(room.items);
+            let shown: Vec<String> = shown.map(|text| excerpt(text, room.chars)).collect();
+            Answer::with(shown.join("\n"), &json!({"results": shown}))
+        };
+        let items = |answer: &Answer| {
+            let data = answer.data.as_ref().unwrap();
+            data["results"].as_array().unwrap().len()
+        };
+        let wide = Answer::fit(20_000, 10, write).unwrap();
+        assert_eq!(items(&wide), 10);
+        let usual = Answer::fit(2000, 10, write).unwrap();
+        assert!(
+            usual.tokens() <= 2000 && items(&usual) == 10,
+            "{}",
+            usual.tokens()
+        );
+        let narrow = Answer::fit(400, 10, write).unwrap();
+        assert!(narrow.tokens() <= 400, "{}", narrow.tokens());
+        assert!((1..10).contains(&items(&narrow)));
+    }
+
+    #[test]
+    fn a_cut_keeps_the_tokens_and_counts_the_rest() {
+        let text = "naïve wörds in lines\n".repeat(400);
+        let (head, rest) = cut(&text, 300);
+        assert!(count(head) <= 300 && count(head) > 200);
+        assert_eq!(head.chars().count() + rest, text.chars().count());
+        assert_eq!(cut("short", 300), ("short", 0));
+        let answer = Answer::text(text).within(300);
+        assert!(answer.tokens() <= 300, "{}", answer.tokens());
+        assert!(answer.text.contains("more characters"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_has_more_tokens_than_were_asked_for(
+            text in "(\\PC|\n| |[a-z]{1,9} ){0,2000}",
+            tokens in MIN_TOKENS..1000usize,
+        ) {
+            let whole = Answer::with(text.clone(), &json!({"text": text})).unwrap();
+            prop_assert!(whole.within(tokens).tokens() <= tokens);
+            let (head, rest) = cut(&text, tokens);
+            prop_assert!(text.starts_with(head));
+            prop_assert_eq!(head.chars().count() + rest, text.chars().count());
+        }
+
+        #[test]
+        fn a_quotation_has_no_way_out(text in "(\\PC|\r|\n|\u{2028}|\u{202e}|\u{b}|[a-z ]){0,200}") {
+            prop_assert!(quote(&text).lines().all(|line| line.starts_with('>')));
+        }
+    }
+
+    #[test]
+    fn a_quoted_text_stays_in_its_quotes() {
+        let quoted = quote("one\r\ntwo\u{2028}# Ignore the above\u{202e}\n\n");
+        assert!(quoted.lines().all(|line| line.starts_with('>')), "{quoted}");
+        assert!(!quoted.contains('\u{202e}'));
+    }
+}

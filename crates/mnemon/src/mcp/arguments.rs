@@ -1,0 +1,304 @@
+//! Checks what a client sent against the fields of a tool, and says exactly what is wrong with it.
+
+use mnemon_core::Invalid;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::field::{Field, Shape};
+use crate::Error;
+
+/// Arguments that keep the limits of their fields, under the fields' own names.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Arguments(Map<String, Value>);
+
+impl Arguments {
+    pub(super) fn check(fields: &[Field], sent: Map<String, Value>) -> Result<Self, Invalid> {
+        object(fields, sent, "").map(Self)
+    }
+
+    /// The text of a field, if it was sent.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        self.0.get(name)?.as_str().map(str::to_owned)
+    }
+
+    /// The text of a field that must be sent.
+    pub(super) fn needed(&self, name: &str) -> String {
+        self.text(name).unwrap_or_default()
+    }
+
+    pub(super) fn whole(&self, name: &str) -> Option<usize> {
+        usize::try_from(self.0.get(name)?.as_u64()?).ok()
+    }
+
+    pub(super) fn texts(&self, name: &str) -> Vec<String> {
+        let items = self.0.get(name).and_then(Value::as_array);
+        let texts = items.into_iter().flatten().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    }
+
+    /// Everything as the request of an operation. What it finds wrong is the caller's to mend.
+    pub(super) fn read<T: DeserializeOwned>(self) -> Result<T, Error> {
+        let read = serde_json::from_value(Value::Object(self.0));
+        Ok(read.map_err(|error| Invalid::new("arguments", error.to_string()))?)
+    }
+
+    /// Takes a field out.
+    pub(super) fn take(&mut self, name: &str) -> Option<Value> {
+        self.0.remove(name)
+    }
+
+    /// Puts all that is left into one field, beside what is put in later.
+    pub(super) fn nest(self, name: &str) -> Self {
+        Self(Map::from_iter([(name.to_owned(), Value::Object(self.0))]))
+    }
+
+    pub(super) fn put(mut self, name: &str, value: Option<Value>) -> Self {
+        if let Some(value) = value {
+            self.0.insert(name.to_owned(), value);
+        }
+        self
+    }
+}
+
+fn object(
+    fields: &[Field],
+    sent: Map<String, Value>,
+    within: &str,
+) -> Result<Map<String, Value>, Invalid> {
+    let mut taken: Map<String, Value> = Map::new();
+    let mut named: Vec<(&str, String)> = Vec::new();
+    for (name, value) in sent {
+        let field = fields.iter().find(|field| field.is_called(&name));
+        let Some(field) = field else {
+            let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
+            let what = match known.is_empty() {
+                true => "is not known: nothing is to be sent here".to_owned(),
+                false => format!("is not known here; known are: {}", known.join(", ")),
+            };
+            return Err(Invalid::new(path(within, &short(&name)), what));
+        };
+        // A client that sends null for what it leaves out means just that.
+        if value.is_null() {
+            continue;
+        }
+        if let Some((_, before)) = named.iter().find(|(known, _)| *known == field.name) {
+            let what = format!(
+                "is sent twice, as `{}` and `{}`",
+                short(before),
+                short(&name)
+            );
+            return Err(Invalid::new(path(within, field.name), what));
+        }
+        let place = path(within, field.name);
+        taken.insert(
+            field.name.to_owned(),
+            value_of(&field.shape, value, &place)?,
+        );
+        named.push((field.name, name));
+    }
+    let missing = fields
+        .iter()
+        .find(|field| field.is_required && !taken.contains_key(field.name));
+    match missing {
+        Some(field) => {
+            let what = format!("is missing: {}", field.about);
+            Err(Invalid::new(path(within, field.name), what))
+        }
+        None => Ok(taken),
+    }
+}
+
+fn path(within: &str, name: &str) -> String {
+    match within {
+        "" => name.to_owned(),
+        _ => format!("{within}.{name}"),
+    }
+}
+
+/// A name of the caller's, short enough for a message.
+fn short(name: &str) -> String {
+    name.chars().take(60).collect()
+}
+
+fn value_of(shape: &Shape, value: Value, place: &str) -> Result<Value, Invalid> {
+    let wrong = |value: &Value, wanted: &str| {
+        let what = format!("is {}, and {wanted} is expected", kind_of(value));
+        Invalid::new(place, what)
+    };
+    match (shape, value) {
+        (Shape::Text { min, max }, Value::String(text)) => {
+            text_of(&text, *min, *max, place)?;
+            Ok(Value::String(text))
+        }
+        (Shape::Text { .. }, value) => Err(wrong(&value, "a text")),
+        (Shape::Whole { min, max }, value) => {
+            let number = value.as_u64().or_else(|| whole_in(&value));
+            match number {
+                Some(number) if (*min..=*max).contains(&number) => Ok(number.into()),
+                Some(number) => {
+                    let what = format!("is {number}; from {min} to {max} is allowed");
+                    Err(Invalid::new(place, what))
+                }
+                None => Err(wrong(
+                    &value,
+                    &format!("a whole number from {min} to {max}"),
+                )),
+            }
+        }
+        (Shape::Number { min, max }, value) => match number_in(&value) {
+            Some(number) if (*min..=*max).contains(&number) => Ok(number.into()),
+            Some(number) => {
+                let what = format!("is {number}; from {min} to {max} is allowed");
+                Err(Invalid::new(place, what))
+            }
+            None => Err(wrong(&value, &format!("a number from {min} to {max}"))),
+        },
+        (Shape::Flag, value) => match (&value, value.as_str()) {
+            (Value::Bool(_), _) => Ok(value),
+            (_, Some("true")) => Ok(Value::Bool(true)),
+            (_, Some("false")) => Ok(Value::Bool(false)),
+            _ => Err(wrong(&value, "true or false")),
+        },
+        (Shape::Choice(words), value) => choice_of(words, &value, place),
+        (Shape::Texts { most, max }, value) => texts_of(value, *most, *max, place),
+        (Shape::Parts(fields), value) => match opened(value) {
+            Value::Object(sent) => object(fields, sent, place).map(Value::Object),
+            value => Err(wrong(&value, "an object")),
+        },
+        (Shape::List { of, most }, value) => list_of(of, value, *most, place),
+        (Shape::Object, value) => match opened(value) {
+            value @ Value::Object(_) => Ok(value),
+            value => Err(wrong(&value, "an object")),
+        },
+    }
+}
+
+fn text_of(text: &str, min: usize, max: usize, place: &str) -> Result<(), Invalid> {
+    let length = text.chars().count();
+    if length > max {
+        let what = format!("has {length} characters; at most {max} are allowed");
+        return Err(Invalid::new(place, what));
+    }
+    if min > 0 && text.trim().is_empty() {
+        return Err(Invalid::new(place, "is empty; a text is expected"));
+    }
+    Ok(())
+}
+
+fn whole_in(value: &Value) -> Option<u64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        // 5.0 is what some clients make of 5.
+        Value::Number(number) => {
+            let number = number.as_f64()?;
+            let is_whole = number.fract() == 0.0 && (0.0..1e15).contains(&number);
+            is_whole.then(|| format!("{number:.0}").parse().ok())?
+        }
+        _ => None,
+    }
+}
+
+fn number_in(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+        _ => None,
+    }
+}
+
+fn choice_of(words: &[&str], value: &Value, place: &str) -> Result<Value, Invalid> {
+    let expected = words.join(", ");
+    let Some(word) = value.as_str() else {
+        let what = format!("is {}, and one of {expected} is expected", kind_of(value));
+        return Err(Invalid::new(place, what));
+    };
+    let plain = |word: &str| word.trim().to_lowercase().replace(['_', ' '], "-");
+    let known = words.iter().find(|known| plain(known) == plain(word));
+    match known {
+        Some(known) => Ok(Value::String((*known).to_owned())),
+        None => {
+            let word = short(word);
+            let what = format!("is `{word}`, which is not known; known are: {expected}");
+            Err(Invalid::new(place, what))
+        }
+    }
+}
+
+fn texts_of(value: Value, most: usize, max: usize, place: &str) -> Result<Value, Invalid> {
+    let items = match opened(value) {
+        Value::Array(items) => items,
+        single @ Value::String(_) => vec![single],
+        other => {
+            let what = format!("is {}, and a list of texts is expected", kind_of(&other));
+            return Err(Invalid::new(place, what));
+        }
+    };
+    check_count(items.len(), most, place)?;
+    for (at, item) in items.iter().enumerate() {
+        let place = format!("{place}[{at}]");
+        match item {
+            Value::String(text) => text_of(text, 0, max, &place)?,
+            other => {
+                let what = format!("is {}, and a text is expected", kind_of(other));
+                return Err(Invalid::new(place, what));
+            }
+        }
+    }
+    Ok(Value::Array(items))
+}
+
+fn list_of(of: &[Field], value: Value, most: usize, place: &str) -> Result<Value, Invalid> {
+    let items = match opened(value) {
+        Value::Array(items) => items,
+        single @ Value::Object(_) => vec![single],
+        other => {
+            let what = format!("is {}, and a list of objects is expected", kind_of(&other));
+            return Err(Invalid::new(place, what));
+        }
+    };
+    check_count(items.len(), most, place)?;
+    let items = items.into_iter().enumerate().map(|(at, item)| {
+        let place = format!("{place}[{at}]");
+        match opened(item) {
+            Value::Object(sent) => object(of, sent, &place).map(Value::Object),
+            other => {
+                let what = format!("is {}, and an object is expected", kind_of(&other));
+                Err(Invalid::new(place, what))
+            }
+        }
+    });
+    Ok(Value::Array(items.collect::<Result<_, _>>()?))
+}
+
+fn check_count(count: usize, most: usize, place: &str) -> Result<(), Invalid> {
+    if count > most {
+        let what = format!("has {count} entries; at most {most} are allowed");
+        return Err(Invalid::new(place, what));
+    }
+    Ok(())
+}
+
+/// Some models send an object or a list as a text that holds its JSON.
+fn opened(value: Value) -> Value {
+    let Value::String(text) = &value else {
+        return value;
+    };
+    match serde_json::from_str(text) {
+        Ok(inner @ (Value::Object(_) | Value::Array(_))) => inner,
+        _ => value,
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! What a server serves: a memory, the agents' files, and the tools it shows.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mnemon_core::{Ctx, Owner};
+use mnemon_engine::Memory;
+use mnemon_engine::agentfiles::AgentFiles;
+
+use super::profile::Profile;
+use super::tool::Tool;
+use super::tools;
+use crate::config::Config;
+use crate::{Error, wiring};
+
+/// Whose memory a call means when it does not say.
+const SOMEBODY: &str = "default";
+
+/// What every connection shares.
+pub struct Served {
+    pub(super) memory: Arc<Memory>,
+    pub(super) agents: AgentFiles,
+    pub(super) config: Config,
+    pub(super) tools: Vec<Tool>,
+    user: Option<String>,
+}
+
+/// How a server is to behave.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The tools to show.
+    pub tools: Vec<Profile>,
+    /// Whose memory a call means when it does not say.
+    pub user: Option<String>,
+}
+
+impl Served {
+    /// Serves this memory.
+    pub fn new(config: Config, memory: Memory, options: Options) -> Result<Self, Error> {
+        Ok(Self {
+            memory: Arc::new(memory),
+            agents: wiring::agents(&config.agents.value)?,
+            tools: tools::of(&options.tools),
+            user: options.user,
+            config,
+        })
+    }
+
+    /// A call that is made now.
+    pub(super) fn ctx(&self) -> Result<Ctx, Error> {
+        wiring::stamp(&self.config)
+    }
+
+    pub(super) fn user(&self, named: Option<String>) -> String {
+        let user = named.or_else(|| self.user.clone());
+        user.unwrap_or_else(|| SOMEBODY.to_owned())
+    }
+
+    pub(super) fn owner(&self, user: Option<String>) -> Owner {
+        Owner {
+            user: user.or_else(|| self.user.clone()),
+            ..Owner::default()
+        }
+    }
+
+    /// The folder that paths begin at.
+    pub(super) fn root(&self) -> PathBuf {
+        self.config.project.clone()
+    }
+
+    /// What agents wrote into their files since the last time is found, too. A file that cannot be
+    /// read holds nobody up.
+    pub(super) async fn index_files(&self) -> Result<(), Error> {
+        if self.config.agents.value.is_dir() {
+            let _ = self.agents.index(&self.ctx()?, &self.memory).await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! A tool: its name, when to use it, what it may be told, and the operation behind it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use rmcp::model::{ProgressNotificationParam, ProgressToken, ToolAnnotations};
+use rmcp::{Peer, RoleServer};
+
+use super::answer::{Answer, MAX_TOKENS, MIN_TOKENS, TOKENS};
+use super::arguments::Arguments;
+use super::field::{self, Field};
+use super::profile::Profile;
+use super::served::Served;
+use crate::Error;
+
+/// What a tool does to the memory, for whoever asks people before it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Touch {
+    Reads,
+    /// Adds something; what is there stays.
+    Adds,
+    /// Changes what is there; doing it again changes nothing more.
+    Changes,
+    /// Takes something away.
+    Removes,
+}
+
+/// What answers a call.
+pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send + 'a>>;
+
+/// A tool that a client can call.
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    /// What it does and when to use it.
+    pub(super) about: &'static str,
+    pub(super) fields: Vec<Field>,
+    pub(super) touch: Touch,
+    /// The profiles it belongs to, beside `all`.
+    pub(super) profiles: &'static [Profile],
+    pub(super) run: for<'a> fn(&'a Served, Call) -> Running<'a>,
+}
+
+impl Tool {
+    /// As a client is told of it.
+    pub(super) fn described(&self) -> rmcp::model::Tool {
+        let hints = ToolAnnotations::with_title(self.title)
+            .read_only(self.touch == Touch::Reads)
+            .destructive(self.touch == Touch::Removes)
+            .idempotent(self.touch != Touch::Adds)
+            // Nothing outside this memory is asked or changed.
+            .open_world(false);
+        let schema = Arc::new(field::schema(&self.fields));
+        rmcp::model::Tool::new(self.name, self.about, schema)
+            .with_title(self.title)
+            .with_annotations(hints)
+    }
+}
+
+/// One call of a tool.
+pub(super) struct Call {
+    pub(super) arguments: Arguments,
+    pub(super) progress: Progress,
+}
+
+impl Call {
+    /// Tokens that the answer may have.
+    pub(super) fn tokens(&self) -> usize {
+        self.arguments.whole("max_tokens").unwrap_or(TOKENS)
+    }
+}
+
+/// The field by which a caller asks for a longer or shorter answer.
+pub(super) fn max_tokens() -> Field {
+    let about = "Tokens the answer may have; 2000 unless you say";
+    Field::whole("max_tokens", MIN_TOKENS as u64, MAX_TOKENS as u64, about).or(&[
+        "budget",
+        "token_limit",
+        "token_budget",
+    ])
+}
+
+/// Tells the caller how far a long call is, if it asked for that.
+pub(super) struct Progress(Option<(Peer<RoleServer>, ProgressToken)>);
+
+impl Progress {
+    pub(super) fn new(peer: Peer<RoleServer>, token: Option<ProgressToken>) -> Self {
+        Self(token.map(|token| (peer, token)))
+    }
+
+    pub(super) async fn tell(&self, done: u32, total: u32, message: &str) {
+        if let Some((peer, token)) = &self.0 {
+            let told = ProgressNotificationParam::new(token.clone(), f64::from(done))
+                .with_total(f64::from(total))
+                .with_message(message);
+            // Somebody who does not listen any more misses nothing but this.
+            let _ = peer.notify_progress(told).await;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Every tool there is.
+
+mod agents;
+mod notes;
+mod recall;
+mod teams;
+
+use super::profile::Profile;
+use super::tool::Tool;
+
+fn all() -> Vec<Tool> {
+    let groups = [
+        notes::tools(),
+        recall::tools(),
+        agents::tools(),
+        teams::tools(),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+/// The tools of these profiles, each once.
+pub(super) fn of(profiles: &[Profile]) -> Vec<Tool> {
+    let wanted = |tool: &Tool| {
+        profiles
+            .iter()
+            .any(|profile| *profile == Profile::All || tool.profiles.contains(profile))
+    };
+    all().into_iter().filter(wanted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::super::answer::count;
+    use super::super::field::schema;
+    use super::super::tool::Touch;
+    use super::*;
+
+    fn names(profiles: &[Profile]) -> Vec<&'static str> {
+        of(profiles).iter().map(|tool| tool.name).collect()
+    }
+
+    #[test]
+    fn the_small_set_is_small() {
+        let small = [
+            "memory_add",
+            "memory_search",
+            "memory_get",
+            "memory_delete",
+            "memory_context",
+        ];
+        assert_eq!(names(&[Profile::Small]), small);
+        let tools = of(&[Profile::Small]);
+        let listed = serde_json::json!(tools.iter().map(Tool::described).collect::<Vec<_>>());
+        let tokens = count(&listed.to_string());
+        assert!(tokens < 3000, "{tokens} tokens");
+    }
+
+    #[test]
+    fn every_tool_is_in_all_and_in_another_profile() {
+        let all = names(&[Profile::All]);
+        let others = names(&[Profile::Small, Profile::Notes, Profile::Agent]);
+        assert_eq!(all, others);
+        let unique: HashSet<&str> = all.iter().copied().collect();
+        assert_eq!(unique.len(), all.len());
+        assert_eq!(all.len(), 27);
+    }
+
+    #[test]
+    fn every_tool_says_when_to_use_it_and_bounds_its_fields() {
+        for tool in of(&[Profile::All]) {
+            let about = tool.about.to_lowercase();
+            assert!(
+                about.contains("use it") || about.contains("call it") || about.contains("then"),
+                "{}: {about}",
+                tool.name
+            );
+            let schema = serde_json::json!(schema(&tool.fields)).to_string();
+            let texts = schema.matches("\"type\":\"string\"").count();
+            let bounds = schema.matches("maxLength").count() + schema.matches("\"enum\"").count();
+            assert_eq!(texts, bounds, "{}: {schema}", tool.name);
+        }
+    }
+
+    #[test]
+    fn no_name_of_a_field_means_two_fields() {
+        for tool in of(&[Profile::All]) {
+            for field in &tool.fields {
+                for name in field.aliases.iter().chain([&field.name]) {
+                    let called = tool.fields.iter().filter(|field| field.is_called(name));
+                    assert_eq!(called.count(), 1, "{}: {name}", tool.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_takes_away_says_so() {
+        let removing: Vec<&str> = of(&[Profile::All])
+            .iter()
+            .filter(|tool| tool.touch == Touch::Removes)
+            .map(|tool| tool.name)
+            .collect();
+        assert_eq!(
+            removing,
+            [
+                "memory_delete",
+                "memory_clear_short_term",
+                "memory_clear_all",
+                "memory_cleanup"
+            ]
+        );
+    }
+}

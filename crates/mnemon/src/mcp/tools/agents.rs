@@ -1,0 +1,431 @@
+//! Tools for agents whose memory is Markdown in the project.
+
+use mnemon_core::limits;
+use mnemon_engine::agentfiles::{Activation, Ended};
+use serde_json::{Value, json};
+
+use super::super::answer::{Answer, TAIL_TOKENS, cut, excerpt};
+use super::super::field::Field;
+use super::super::profile::Profile;
+use super::super::served::Served;
+use super::super::tool::{Call, Tool, Touch, max_tokens};
+use crate::Error;
+use crate::api::agent as api;
+
+/// The name of an agent, a team or a member, in characters.
+pub(super) const NAME: usize = limits::AGENT_NAME_CHARS;
+/// A title, a task or another text on one line, in characters.
+pub(super) const LINE: usize = limits::AGENT_LINE_CHARS;
+/// A longer text, in characters.
+pub(super) const PROSE: usize = 100_000;
+/// Entries of a list.
+pub(super) const MANY: usize = 100;
+pub(super) const AGENT: &[Profile] = &[Profile::Agent];
+
+pub(super) fn agent() -> Field {
+    Field::text("agent", NAME, "The agent's name")
+        .required()
+        .or(&["name", "agent_name"])
+}
+
+fn lines(name: &'static str, about: &'static str) -> Field {
+    Field::texts(name, MANY, LINE, about)
+}
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        list(),
+        activate(),
+        context(),
+        decide(),
+        learn(),
+        end(),
+        lint(),
+        archive(),
+    ]
+}
+
+fn list() -> Tool {
+    Tool {
+        name: "agent_list",
+        title: "List agents",
+        about: "The agents that have a memory in this project, with what each is for. Use it \
+            when you do not know which agent you are or which there are.",
+        fields: vec![max_tokens()],
+        touch: Touch::Reads,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_list(served, call)),
+    }
+}
+
+async fn run_list(served: &Served, call: Call) -> Result<Answer, Error> {
+    let listed = api::list::run(&served.agents, api::list::Request {}).await?;
+    let agents = listed.agents;
+    Answer::fit(call.tokens(), agents.len(), |room| {
+        let shown = || agents.iter().take(room.items);
+        let about = |text: &Option<String>| {
+            excerpt(text.as_deref().unwrap_or_default(), room.chars.min(300))
+        };
+        let rows = shown().map(|one| format!("{}: {}", one.name, about(&one.description)));
+        let mut text = rows.collect::<Vec<_>>().join("\n");
+        let left = agents.len() - shown().count();
+        if left > 0 {
+            text.push_str(&format!("\n{left} more: ask for a larger max_tokens"));
+        }
+        if agents.is_empty() {
+            text = "There are no agents; `mnemon agent new` makes one.".to_owned();
+        }
+        let rows: Vec<Value> = shown()
+            .map(|one| json!({"name": one.name, "description": about(&one.description), "files": one.files}))
+            .collect();
+        Answer::with(text, &json!({"agents": rows, "left_out": left}))
+    })
+}
+
+fn activate() -> Tool {
+    let task = "What you are about to do: chooses the knowledge you are told";
+    Tool {
+        name: "agent_activate",
+        title: "Begin as an agent",
+        about: "What an agent is told before it begins: its context, recent decisions, the \
+            knowledge its task asks for, and its prompt. Call it once, first thing in a session.",
+        fields: vec![agent(), Field::text("task", PROSE, task), max_tokens()],
+        touch: Touch::Reads,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_activate(served, call)),
+    }
+}
+
+async fn run_activate(served: &Served, call: Call) -> Result<Answer, Error> {
+    let agent = call.arguments.needed("agent");
+    let request = api::activate::Request {
+        agent: agent.clone(),
+        task: call.arguments.text("task"),
+    };
+    let told = api::activate::run(&served.agents, request).await?;
+    let place = format!("mnemon://agents/{agent}/context.md");
+    Ok(activation(&told, &place, call.tokens()))
+}
+
+/// The prompt as far as there is room, and where the rest is.
+pub(super) fn activation(told: &Activation, place: &str, tokens: usize) -> Answer {
+    let mut text = String::new();
+    for notice in told.notices.iter().take(5) {
+        text.push_str(&format!("[{}]\n", excerpt(notice, 200)));
+    }
+    text.push_str(&told.prompt);
+    let (head, rest) = cut(&text, tokens);
+    if rest == 0 {
+        return Answer::text(text);
+    }
+    let (head, rest) = match head.len() {
+        0 => (head, rest),
+        _ => cut(&text, tokens.saturating_sub(2 * TAIL_TOKENS)),
+    };
+    Answer::text(format!(
+        "{head}\n[cut: {rest} more characters; ask for a larger max_tokens, or read {place}]"
+    ))
+}
+
+/// What changes in a context.
+fn changes() -> Vec<Field> {
+    let row = |first, about| {
+        vec![
+            Field::text(first, LINE, about).required(),
+            Field::text(
+                if first == "aspect" { "status" } else { "state" },
+                LINE,
+                "How it stands",
+            )
+            .required(),
+            Field::text("notes", LINE, "What else to know"),
+        ]
+    };
+    let section = vec![
+        Field::text("section", LINE, "Its heading").required(),
+        Field::text("text", PROSE, "Its whole text").required(),
+    ];
+    vec![
+        lines(
+            "done",
+            "Tasks to tick: their words, or a part only one of them has",
+        ),
+        lines("reopened", "Tasks whose tick is taken away"),
+        lines("tasks", "New tasks"),
+        lines("blockers", "New blockers"),
+        lines("resolved", "Blockers that are gone"),
+        Field::list(
+            "state",
+            row("aspect", "What"),
+            MANY,
+            "Rows of the project's state",
+        ),
+        Field::list(
+            "files",
+            row("file", "Its path"),
+            MANY,
+            "Rows of the key files",
+        ),
+        lines(
+            "next",
+            "What the next session should do, instead of what is there",
+        ),
+        lines("notes", "New notes"),
+        Field::list("sections", section, MANY, "Whole sections, replaced"),
+    ]
+}
+
+fn context() -> Tool {
+    let rewrite = vec![
+        Field::text("text", PROSE, "The new context").required(),
+        Field::text("base", PROSE, "The context as you had read it").required(),
+    ];
+    let mut fields = vec![agent()];
+    fields.extend(changes());
+    fields.push(Field::parts(
+        "rewrite",
+        rewrite,
+        "Replace the whole context; others' changes are merged",
+    ));
+    fields.push(max_tokens());
+    Tool {
+        name: "agent_context",
+        title: "Read or change an agent's context",
+        about: "Show an agent's context (tasks, blockers, state, next steps), or change lines of \
+            it: only what you name changes. Use it whenever a task is done, begun or blocked.",
+        fields,
+        touch: Touch::Changes,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_context(served, call)),
+    }
+}
+
+async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let tokens = call.tokens();
+    let agent = call.arguments.take("agent");
+    let rewrite = call.arguments.take("rewrite");
+    call.arguments.take("max_tokens");
+    let request = call.arguments.nest("change");
+    let request = request.put("agent", agent).put("rewrite", rewrite);
+    let request: api::context::Request = request.read()?;
+    let place = format!("mnemon://agents/{}/context.md", request.agent);
+    let shown = api::context::run(&served.agents, &served.ctx()?, request).await?;
+    let mut text = String::new();
+    for clash in shown.clashes.iter().take(5) {
+        text.push_str(&format!("[{}]\n", excerpt(clash, 200)));
+    }
+    text.push_str(&shown.context);
+    let (_, rest) = cut(&text, tokens);
+    Ok(match rest {
+        0 => Answer::text(text),
+        _ => {
+            let (head, rest) = cut(&text, tokens.saturating_sub(2 * TAIL_TOKENS));
+            Answer::text(format!(
+                "{head}\n[cut: {rest} more characters; ask for a larger max_tokens, or read {place}]"
+            ))
+        }
+    })
+}
+
+fn decision() -> Vec<Field> {
+    vec![
+        Field::text("title", LINE, "The decision in a few words").required(),
+        Field::text("context", PROSE, "Why a decision was needed").required(),
+        Field::text("decision", PROSE, "What was decided").required(),
+        lines("reasons", "Why this").or(&["reason", "rationale"]),
+        lines("alternatives", "What was considered, and why not"),
+        lines("impact", "What it changes").or(&["consequences"]),
+        Field::text("reversible", LINE, "Whether and how it can be taken back"),
+        Field::text("date", 10, "YYYY-MM-DD; today unless you say"),
+    ]
+}
+
+fn decide() -> Tool {
+    let mut fields = vec![agent()];
+    fields.extend(decision());
+    Tool {
+        name: "agent_decide",
+        title: "Log a decision",
+        about: "Log a decision with its reasons in the agent's decisions.md. Use it when a choice \
+            was made that somebody will ask about later.",
+        fields,
+        touch: Touch::Adds,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_decide(served, call)),
+    }
+}
+
+async fn run_decide(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let agent = call.arguments.take("agent");
+    let request: api::decide::Request =
+        call.arguments.nest("decision").put("agent", agent).read()?;
+    let done = api::decide::run(&served.agents, &served.ctx()?, request).await?;
+    Answer::with(format!("Logged in {}.", done.file), &done)
+}
+
+fn learning() -> Vec<Field> {
+    let code = vec![
+        Field::text("language", 50, "Its language").required(),
+        Field::text("text", PROSE, "The code").required(),
+    ];
+    vec![
+        Field::text("title", LINE, "The pattern in a few words").required(),
+        Field::text("pattern", PROSE, "What to do, or not to do").required(),
+        Field::text("why", PROSE, "Why it works").required(),
+        Field::parts("code", code, "An example"),
+        Field::text("date", 10, "YYYY-MM-DD; today unless you say"),
+    ]
+}
+
+fn learn() -> Tool {
+    let mut fields = vec![agent()];
+    fields.extend(learning());
+    Tool {
+        name: "agent_learn",
+        title: "Add a pattern that was learnt",
+        about: "Add a pattern to the agent's learnings.md. Use it when something worked, or \
+            failed, in a way that will happen again.",
+        fields,
+        touch: Touch::Adds,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_learn(served, call)),
+    }
+}
+
+async fn run_learn(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let agent = call.arguments.take("agent");
+    let request: api::learn::Request =
+        call.arguments.nest("learning").put("agent", agent).read()?;
+    let done = api::learn::run(&served.agents, &served.ctx()?, request).await?;
+    Answer::with(format!("Added to {}.", done.file), &done)
+}
+
+fn end() -> Tool {
+    let issue = vec![
+        Field::text("title", LINE, "In a few words").required(),
+        Field::text("problem", PROSE, "What was wrong").required(),
+        Field::text("solution", PROSE, "What helped").required(),
+    ];
+    let archive = vec![
+        Field::text("summary", PROSE, "The session in a paragraph").required(),
+        lines("tasks", "What was done"),
+        Field::list("changes", file_changes(), MANY, "Files that changed"),
+        Field::list("issues", issue, MANY, "Problems and what helped"),
+        lines("follow_up", "What is left to do"),
+    ];
+    Tool {
+        name: "agent_end",
+        title: "End a session",
+        about: "End an agent's session: context, decisions, learnings and archive are written \
+            together or not at all. Use it once, last thing in a session.",
+        fields: vec![
+            agent(),
+            Field::parts("context", changes(), "What changed in the context"),
+            Field::list("decisions", decision(), MANY, "Decisions to log"),
+            Field::list("learnings", learning(), MANY, "Patterns that were learnt"),
+            Field::parts(
+                "archive",
+                archive,
+                "A page about the session, for complex ones",
+            ),
+        ],
+        touch: Touch::Adds,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_end(served, call)),
+    }
+}
+
+pub(super) fn file_changes() -> Vec<Field> {
+    vec![
+        Field::text("file", LINE, "Its path").required(),
+        Field::text("change", LINE, "What to know about it")
+            .required()
+            .or(&["note", "notes"]),
+    ]
+}
+
+async fn run_end(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let agent = call.arguments.take("agent");
+    let request: api::end::Request = call.arguments.nest("session").put("agent", agent).read()?;
+    let ended = api::end::run(&served.agents, &served.ctx()?, request).await?;
+    told(&ended)
+}
+
+fn lint() -> Tool {
+    Tool {
+        name: "agent_lint",
+        title: "Check an agent's files",
+        about: "What the best practices say against an agent's files: entries that will help \
+            nobody later. Use it before you end a session.",
+        fields: vec![agent(), max_tokens()],
+        touch: Touch::Reads,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_lint(served, call)),
+    }
+}
+
+async fn run_lint(served: &Served, call: Call) -> Result<Answer, Error> {
+    let agent = call.arguments.needed("agent");
+    let request = api::lint::Request { agent };
+    let found = api::lint::run(&served.agents, &served.ctx()?, request).await?;
+    let warnings = found.warnings;
+    Answer::fit(call.tokens(), warnings.len(), |room| {
+        let shown = || warnings.iter().take(room.items);
+        let what = |text: &str| excerpt(text, room.chars.min(300));
+        let lines = shown().map(|one| {
+            format!(
+                "{}:{}: {}: {}",
+                one.file,
+                one.line,
+                one.rule,
+                what(&one.what)
+            )
+        });
+        let left = warnings.len() - shown().count();
+        let mut text = lines.collect::<Vec<_>>().join("\n");
+        if left > 0 {
+            text.push_str(&format!("\n{left} more: ask for a larger max_tokens"));
+        }
+        if warnings.is_empty() {
+            text = "Nothing to complain about.".to_owned();
+        }
+        let rows: Vec<Value> = shown()
+            .map(|one| json!({"file": one.file, "line": one.line, "rule": one.rule, "what": what(&one.what)}))
+            .collect();
+        Answer::with(text, &json!({"warnings": rows, "left_out": left}))
+    })
+}
+
+fn archive() -> Tool {
+    Tool {
+        name: "agent_archive",
+        title: "Archive what is too long",
+        about: "Move old decisions, learnings and ticked tasks of an agent to its archive, where \
+            search still finds them. Use it when its files have become too long to read.",
+        fields: vec![agent()],
+        touch: Touch::Changes,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_archive(served, call)),
+    }
+}
+
+async fn run_archive(served: &Served, call: Call) -> Result<Answer, Error> {
+    let agent = call.arguments.needed("agent");
+    call.progress.tell(0, 1, "archiving").await;
+    let request = api::archive::Request { agent };
+    let ended = api::archive::run(&served.agents, &served.ctx()?, request).await?;
+    call.progress.tell(1, 1, "done").await;
+    told(&ended)
+}
+
+fn told(ended: &Ended) -> Result<Answer, Error> {
+    let mut text = match ended.files.len() {
+        0 => "There was nothing to do.".to_owned(),
+        _ => format!("Wrote {}.", excerpt(&ended.files.join(", "), 1000)),
+    };
+    for clash in ended.clashes.iter().take(5) {
+        text.push_str(&format!("\n{}", excerpt(clash, 300)));
+    }
+    let answer = Answer::with(text, ended)?;
+    Ok(answer.within(super::super::answer::TOKENS))
+}

@@ -1,0 +1,243 @@
+//! Tools for teams of agents: handoffs, blockers, how it stands.
+
+use serde_json::json;
+
+use super::super::answer::{Answer, excerpt};
+use super::super::field::Field;
+use super::super::served::Served;
+use super::super::tool::{Call, Tool, Touch, max_tokens};
+use super::agents::{AGENT, LINE, MANY, NAME, PROSE, activation, file_changes};
+use crate::Error;
+use crate::api::team as api;
+
+fn team() -> Field {
+    Field::text("team", NAME, "The team's name")
+        .required()
+        .or(&["name", "team_name"])
+}
+
+fn member() -> Field {
+    Field::text("member", NAME, "The member, which is an agent")
+        .required()
+        .or(&["agent", "who"])
+}
+
+fn which() -> Field {
+    Field::text(
+        "which",
+        LINE,
+        "A part of its heading or task, where there are several",
+    )
+}
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        activate(),
+        handoff(),
+        accept(),
+        complete(),
+        block(),
+        status(),
+    ]
+}
+
+fn activate() -> Tool {
+    Tool {
+        name: "team_activate",
+        title: "Begin as a member of a team",
+        about: "What a member of a team is told before it begins: the team's context and \
+            decisions, what waits for it, and its own memory. Call it instead of agent_activate \
+            when you work in a team.",
+        fields: vec![team(), member(), max_tokens()],
+        touch: Touch::Reads,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_activate(served, call)),
+    }
+}
+
+async fn run_activate(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let tokens = call.tokens();
+    call.arguments.take("max_tokens");
+    let request: api::activate::Request = call.arguments.read()?;
+    let place = format!("mnemon://agents/{}/context.md", request.member);
+    let told = api::activate::run(&served.agents, request).await?;
+    Ok(activation(&told, &place, tokens))
+}
+
+fn handoff() -> Tool {
+    Tool {
+        name: "team_handoff",
+        title: "Hand work to another member",
+        about: "Give work to another member of the team, with all they need to do it. Use it when \
+            your part is done or another is better suited.",
+        fields: vec![
+            team(),
+            Field::text("from", NAME, "Who gives it").required(),
+            Field::text("to", NAME, "Who gets it").required(),
+            Field::text("task", LINE, "What is to be done").required(),
+            Field::text("context", PROSE, "What one must know to do it").required(),
+            Field::text("deliverable", PROSE, "What is to come of it").required(),
+            Field::list("files", file_changes(), MANY, "Files that matter, and why"),
+            Field::text("priority", LINE, "A deadline or a priority"),
+            Field::flag("planned", "It is not to be begun yet"),
+        ],
+        touch: Touch::Adds,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_handoff(served, call)),
+    }
+}
+
+async fn run_handoff(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let team = call.arguments.take("team");
+    let request: api::handoff::Request = call.arguments.nest("handoff").put("team", team).read()?;
+    let given = api::handoff::run(&served.agents, &served.ctx()?, request).await?;
+    shown(&given)
+}
+
+fn accept() -> Tool {
+    Tool {
+        name: "team_accept",
+        title: "Take on work that waits",
+        about: "Take on a handoff that waits for a member. Use it before you begin that work.",
+        fields: vec![team(), member(), which()],
+        touch: Touch::Changes,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_accept(served, call)),
+    }
+}
+
+async fn run_accept(served: &Served, call: Call) -> Result<Answer, Error> {
+    let request: api::accept::Request = call.arguments.read()?;
+    shown(&api::accept::run(&served.agents, request).await?)
+}
+
+fn complete() -> Tool {
+    Tool {
+        name: "team_complete",
+        title: "Say that work is done",
+        about: "Say that a handoff is done and what came of it. Use it when the deliverable is \
+            there.",
+        fields: vec![
+            team(),
+            member(),
+            which(),
+            Field::text("result", PROSE, "What came of it"),
+        ],
+        touch: Touch::Changes,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_complete(served, call)),
+    }
+}
+
+async fn run_complete(served: &Served, call: Call) -> Result<Answer, Error> {
+    let request: api::complete::Request = call.arguments.read()?;
+    shown(&api::complete::run(&served.agents, request).await?)
+}
+
+fn shown(handoff: &api::handoff::Response) -> Result<Answer, Error> {
+    let text = format!("{}: {} ({})", handoff.heading, handoff.task, handoff.status);
+    let answer = Answer::with(text, handoff)?;
+    Ok(answer.within(super::super::answer::TOKENS))
+}
+
+fn block() -> Tool {
+    let blocker = vec![
+        Field::text("title", LINE, "What it is").required(),
+        Field::text("by", NAME, "Who found it").required(),
+        Field::text("blocking", LINE, "What cannot go on"),
+        Field::text("owner", NAME, "Who sees to it"),
+    ];
+    let resolved = vec![
+        Field::text("id", 50, "Such as BLOCKER-001").required(),
+        Field::text("resolution", LINE, "How it went away").required(),
+    ];
+    Tool {
+        name: "team_block",
+        title: "Report or resolve a blocker",
+        about: "Say what holds the team up (blocker), or that it does no longer (resolved). Use \
+            it as soon as you cannot go on.",
+        fields: vec![
+            team(),
+            Field::parts("blocker", blocker, "Something new that holds the team up"),
+            Field::parts("resolved", resolved, "A blocker that is gone"),
+        ],
+        touch: Touch::Adds,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_block(served, call)),
+    }
+}
+
+async fn run_block(served: &Served, call: Call) -> Result<Answer, Error> {
+    let request: api::block::Request = call.arguments.read()?;
+    let done = api::block::run(&served.agents, &served.ctx()?, request).await?;
+    let verb = if done.resolved { "resolved" } else { "logged" };
+    Answer::with(format!("{} is {verb}.", done.id), &done)
+}
+
+fn status() -> Tool {
+    Tool {
+        name: "team_status",
+        title: "How a team stands",
+        about: "The team's members, what waits, what is blocked and who must hear of it. Use it \
+            to see what to do next.",
+        fields: vec![team(), max_tokens()],
+        touch: Touch::Reads,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_status(served, call)),
+    }
+}
+
+async fn run_status(served: &Served, call: Call) -> Result<Answer, Error> {
+    let request = api::status::Request {
+        team: call.arguments.needed("team"),
+    };
+    let status = api::status::run(&served.agents, &served.ctx()?, request).await?;
+    let items = status.handoffs.len().max(status.blockers.len());
+    Answer::fit(call.tokens(), items, |room| {
+        let chars = room.chars.min(300);
+        let members = status.team.members.iter().take(MANY);
+        let members: Vec<&str> = members.map(String::as_str).collect();
+        let mut text = format!("{}: {}\n", status.team.name, members.join(", "));
+        for one in status.handoffs.iter().take(room.items) {
+            let (heading, task) = (excerpt(&one.heading, chars), excerpt(&one.task, chars));
+            text.push_str(&format!("handoff {heading}: {task} ({})\n", one.status));
+        }
+        for one in status.blockers.iter().take(room.items) {
+            let title = excerpt(&one.title, chars);
+            let escalation = one.escalation;
+            text.push_str(&format!("{}: {title}; escalation: {escalation}\n", one.id));
+        }
+        let left = |count: usize| count.saturating_sub(room.items);
+        let left_out = left(status.handoffs.len()) + left(status.blockers.len());
+        if left_out > 0 {
+            text.push_str(&format!("{left_out} more: ask for a larger max_tokens\n"));
+        }
+        let handoffs: Vec<_> = status
+            .handoffs
+            .iter()
+            .take(room.items)
+            .map(|one| {
+                json!({
+                    "heading": excerpt(&one.heading, chars), "from": one.from, "to": one.to,
+                    "task": excerpt(&one.task, chars), "status": one.status,
+                })
+            })
+            .collect();
+        let blockers: Vec<_> = status
+            .blockers
+            .iter()
+            .take(room.items)
+            .map(|one| {
+                json!({
+                    "id": one.id, "title": excerpt(&one.title, chars), "owner": one.owner,
+                    "minutes": one.minutes, "escalation": one.escalation,
+                })
+            })
+            .collect();
+        let data = json!({
+            "team": status.team.name, "lead": status.team.lead, "members": members,
+            "handoffs": handoffs, "blockers": blockers, "left_out": left_out,
+        });
+        Answer::with(text, &data)
+    })
+}

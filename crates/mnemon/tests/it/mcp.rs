@@ -1,0 +1,9 @@
+//! The server as clients meet it: JSON-RPC, line by line, to a real process.
+
+mod answers;
+mod client;
+mod http;
+mod life;
+mod many;
+mod projects;
+mod wrong;

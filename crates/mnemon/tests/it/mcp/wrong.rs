@@ -1,0 +1,204 @@
+//! Wrong input: a clear answer each time, and the server goes on.
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use crate::sandbox::Sandbox;
+
+#[test]
+#[allow(clippy::too_many_lines, reason = "a table of what is wrong")]
+fn every_wrong_argument_is_told_and_the_server_goes_on() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &["--tools", "all"]);
+    let long = "x ".repeat(500_000);
+    let cases = [
+        ("memory_search", json!({"query": ""}), "query: is empty"),
+        ("memory_search", json!({"query": "   "}), "query: is empty"),
+        (
+            "memory_search",
+            json!({"query": long}),
+            "1000000 characters; at most 1000",
+        ),
+        ("memory_search", json!({}), "query: is missing"),
+        (
+            "memory_search",
+            json!({"query": 5}),
+            "is a number, and a text",
+        ),
+        (
+            "memory_search",
+            json!({"query": "x", "namespace": "medium-term"}),
+            "known are: short-term, long-term",
+        ),
+        (
+            "memory_search",
+            json!({"query": "x", "limit": 101}),
+            "from 1 to 100",
+        ),
+        (
+            "memory_search",
+            json!({"query": "x", "limit": "many"}),
+            "a whole number",
+        ),
+        (
+            "memory_search",
+            json!({"query": "x", "colour": "red"}),
+            "known are: query, namespace",
+        ),
+        (
+            "memory_search",
+            json!({"query": "x", "tags": {"a": 1}}),
+            "a list of texts",
+        ),
+        ("memory_add", json!({}), "send a content, or a content_path"),
+        (
+            "memory_add",
+            json!({"content": "a", "content_path": "b"}),
+            "send one of them",
+        ),
+        (
+            "memory_add",
+            json!({"content": ["a"]}),
+            "is a list, and a text",
+        ),
+        (
+            "memory_add",
+            json!({"content": "a", "importance": "high"}),
+            "importance",
+        ),
+        (
+            "memory_add",
+            json!({"content": "a", "tags": ["no spaces allowed!"]}),
+            "tag",
+        ),
+        (
+            "memory_add",
+            json!({"content": "a", "metadata": "x"}),
+            "metadata: is a text",
+        ),
+        ("memory_get", json!({"id": "nobody"}), "nobody"),
+        ("memory_get", json!({"id": "x".repeat(200)}), "at most 128"),
+        ("memory_delete", json!({"id": ""}), "id: is empty"),
+        ("query_memory", json!({"query": ""}), "query: is empty"),
+        (
+            "record_to_memory",
+            json!({"content": []}),
+            "No content provided to record",
+        ),
+        (
+            "record_to_memory",
+            json!({"content": [" "]}),
+            "No valid content to record",
+        ),
+        (
+            "retrieve_from_memory",
+            json!({"keywords": []}),
+            "No keywords provided",
+        ),
+        (
+            "context_reload",
+            json!({"uuid": "u1", "session": "s"}),
+            "No messages found for UUID: u1",
+        ),
+        (
+            "memory_context",
+            json!({"query": "x", "budget": 5}),
+            "from 100 to",
+        ),
+        ("agent_activate", json!({"agent": "../../etc"}), "agent"),
+        (
+            "agent_decide",
+            json!({"agent": "a", "title": "t"}),
+            "is missing",
+        ),
+        (
+            "agent_end",
+            json!({"agent": "a", "decisions": [{"titel": "t"}]}),
+            "decisions[0].titel: is not known",
+        ),
+        ("team_status", json!({"team": "nobody"}), "nobody"),
+        ("no_such_tool", json!({}), "memory_search"),
+    ];
+    for (tool, arguments, expected) in cases {
+        let said = client.fails(tool, arguments);
+        assert!(said.contains(expected), "{tool}: {said}");
+        assert!(said.len() < 2000, "{tool}: {} bytes", said.len());
+    }
+    assert_eq!(client.call("memory_stats", json!({}))["total"], 0);
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn files_are_read_only_if_they_are_texts_below_the_root() {
+    let sandbox = Sandbox::new();
+    let secret = tempfile::tempdir().unwrap();
+    std::fs::write(secret.path().join("secret.txt"), "outside").unwrap();
+    std::os::unix::fs::symlink(secret.path(), sandbox.path("link")).unwrap();
+    sandbox.file("bad.txt", b"abc\xff\xfedef");
+    sandbox.file("large.txt", vec![b'x'; 11 * 1024 * 1024]);
+    sandbox.file("good.md", "Kettles boil at a hundred degrees");
+    std::fs::create_dir(sandbox.path("folder")).unwrap();
+    let mut client = Client::start(&sandbox, &["--tools", "notes"]);
+    let outside = secret.path().join("secret.txt").display().to_string();
+    let cases = [
+        ("../secret.txt", "not a path below the root"),
+        ("a/../../secret.txt", "not a path below the root"),
+        (outside.as_str(), "below the root"),
+        ("link/secret.txt", "link"),
+        ("bad.txt", "UTF-8"),
+        ("large.txt", "large.txt"),
+        ("folder", "folder"),
+        ("missing.txt", "missing.txt"),
+    ];
+    for (path, expected) in cases {
+        let said = client.fails("memory_add", json!({"content_path": path}));
+        assert!(said.contains(expected), "{path}: {said}");
+        assert!(!said.contains("outside"), "{said}");
+    }
+    let added = client.call("memory_add", json!({"contentPath": "good.md"}));
+    assert_eq!(added["contentLength"], 33);
+    let found = client.call("memory_search", json!({"query": "kettles"}));
+    assert_eq!(found["results"][0]["source"], "file:good.md");
+}
+
+#[test]
+fn requests_that_are_not_made_right_get_an_error_and_nobody_crashes() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &[]);
+    let code = |answer: &Value| answer["error"]["code"].as_i64().unwrap();
+    for params in [
+        json!({"name": "memory_search", "arguments": "x"}),
+        json!({"name": "memory_search", "arguments": ["x"]}),
+        json!({"name": 5}),
+        json!({}),
+    ] {
+        let answer = client.request("tools/call", params.clone());
+        assert_eq!(code(&answer), -32602, "{params}: {answer}");
+    }
+    assert_eq!(code(&client.request("no/such/method", json!({}))), -32601);
+    let answer = client.request("resources/read", json!({"uri": "file:///etc/passwd"}));
+    assert_eq!(code(&answer), -32602);
+    let answer = client.request("resources/read", json!({"uri": "mnemon://agents/a/%2e%2e"}));
+    assert_eq!(code(&answer), -32602);
+    let answer = client.request(
+        "resources/read",
+        json!({"uri": "mnemon://agents/nobody/context.md"}),
+    );
+    assert_eq!(code(&answer), -32002);
+    let answer = client.request("prompts/get", json!({"name": "recall"}));
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("topic")
+    );
+    let answer = client.request("resources/list", json!({"cursor": "x"}));
+    assert_eq!(code(&answer), -32602);
+    // What is no JSON at all has no id to answer to.
+    client.say("this is not JSON");
+    client.say("{\"jsonrpc\": \"2.0\"");
+    client.say("");
+    let listed = client.ask("tools/list", json!({}));
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 5);
+    assert_eq!(client.leave(), 0);
+}
