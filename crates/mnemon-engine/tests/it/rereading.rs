@@ -74,7 +74,8 @@ fn it_chooses_from_more_than_was_asked_for() {
 #[test]
 fn a_model_that_fails_costs_nothing_but_its_word() {
     let plain = search(None, 10);
-    let broken: [fn(&str) -> Result<f32, EmbedError>; 3] = [
+    type Broken = fn(&str) -> Result<f32, EmbedError>;
+    let broken: [Broken; 3] = [
         |_| {
             Err(EmbedError::BadAnswer {
                 what: "broken".to_owned(),
