@@ -1,0 +1,179 @@
+//! The records that keep how far learning has come.
+
+use std::collections::{BTreeMap, HashSet};
+
+use mnemon_core::learn::Run;
+use mnemon_core::{Ctx, Expect, Id, Kind, Origin, Record, Scope, Time, limits};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::naming::{fixed_id, tag};
+use crate::{Draft, Error, Records};
+
+/// How far the log has been read, and what is to be looked at when.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Diary {
+    /// The `seq` of the last step that was read.
+    pub(super) read: u64,
+    /// Steps that were read altogether.
+    pub(super) steps: u64,
+    pub(super) due: BTreeMap<String, Time>,
+}
+
+/// What is known about a type of task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Ledger {
+    pub(super) task_type: String,
+    /// The newest runs, the oldest of them first.
+    pub(super) runs: Vec<Id>,
+    /// All runs there ever were.
+    pub(super) seen: u64,
+    /// Skills and rules that were learnt.
+    pub(super) lessons: Vec<Id>,
+}
+
+impl Ledger {
+    /// Makes sure that the run is among the newest.
+    pub(super) fn note(&mut self, run: &Id) {
+        if self.runs.contains(run) {
+            return;
+        }
+        self.seen += 1;
+        self.runs.push(run.clone());
+        let over = self.runs.len().saturating_sub(limits::LEARN_RUNS);
+        self.runs.drain(..over);
+    }
+}
+
+/// What was read, and the version to be expected when it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Versioned<T> {
+    pub(super) value: T,
+    pub(super) expect: Expect,
+    pub(super) created: Option<Time>,
+}
+
+impl<T> Versioned<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self {
+            value,
+            expect: Expect::Absent,
+            created: None,
+        }
+    }
+}
+
+pub(super) fn diary_id() -> Id {
+    fixed_id("learn-diary", &[])
+}
+
+pub(super) fn ledger_id(task_type: &str) -> Id {
+    fixed_id("learn-ledger", &[Some(task_type)])
+}
+
+/// A step without a trace is a run by itself.
+pub(super) fn run_id(task_type: &str, trace: Option<&str>, step: &Id, user: Option<&str>) -> Id {
+    match trace {
+        Some(trace) => fixed_id("learn-run", &[Some(task_type), Some(trace), user]),
+        None => fixed_id("learn-step", &[Some(task_type), Some(step.as_str())]),
+    }
+}
+
+fn read<T: DeserializeOwned + Default>(record: Option<Record>) -> Versioned<T> {
+    let Some(record) = record else {
+        return Versioned::new(T::default());
+    };
+    let body = record.body.unwrap_or_default();
+    Versioned {
+        // Whoever wrote something else there gets it replaced: it can be made again.
+        value: serde_json::from_value(body).unwrap_or_default(),
+        expect: Expect::Version(record.version),
+        created: Some(record.created),
+    }
+}
+
+async fn one<T: DeserializeOwned + Default>(
+    records: &Records,
+    ctx: &Ctx,
+    id: &Id,
+) -> Result<Versioned<T>, Error> {
+    let found = records.get(ctx, std::slice::from_ref(id)).await?;
+    Ok(read(found.into_iter().flatten().next()))
+}
+
+pub(super) async fn diary(records: &Records, ctx: &Ctx) -> Result<Versioned<Diary>, Error> {
+    one(records, ctx, &diary_id()).await
+}
+
+pub(super) async fn ledger(
+    records: &Records,
+    ctx: &Ctx,
+    task_type: &str,
+) -> Result<Versioned<Ledger>, Error> {
+    let mut ledger: Versioned<Ledger> = one(records, ctx, &ledger_id(task_type)).await?;
+    ledger.value.task_type = task_type.to_owned();
+    Ok(ledger)
+}
+
+/// The runs with these ids that are there. Steps that were forgotten are no part of them.
+pub(super) async fn runs(
+    records: &Records,
+    ctx: &Ctx,
+    ids: &[Id],
+) -> Result<Vec<Versioned<Run>>, Error> {
+    let mut runs = Vec::with_capacity(ids.len());
+    for page in ids.chunks(limits::PAGE) {
+        let found = records.get(ctx, page).await?.into_iter().flatten();
+        runs.extend(found.filter_map(run));
+    }
+    Ok(runs)
+}
+
+fn run(record: Record) -> Option<Versioned<Run>> {
+    let mut run: Run = serde_json::from_value(record.body?).ok()?;
+    let sources: HashSet<&Id> = record.derived_from.iter().collect();
+    run.acts.retain(|act| sources.contains(&act.id));
+    Some(Versioned {
+        value: run,
+        expect: Expect::Version(record.version),
+        created: Some(record.created),
+    })
+}
+
+/// A record without words: only its id leads to it.
+fn silent(id: Id, kind: Kind, body: &impl Serialize, created: Option<Time>) -> Draft {
+    Draft {
+        id: Some(id),
+        scope: Some(Scope::Experience),
+        kind: Some(kind),
+        body: serde_json::to_value(body)
+            .ok()
+            .filter(|body| *body != Value::Null),
+        origin: Some(Origin::Derived),
+        created,
+        ..Draft::default()
+    }
+}
+
+pub(super) fn diary_draft(diary: &Versioned<Diary>) -> (Draft, Expect) {
+    let draft = silent(diary_id(), Kind::State, &diary.value, diary.created);
+    (draft, diary.expect)
+}
+
+pub(super) fn ledger_draft(ledger: &Versioned<Ledger>) -> (Draft, Expect) {
+    let id = ledger_id(&ledger.value.task_type);
+    let draft = silent(id, Kind::State, &ledger.value, ledger.created);
+    (draft, ledger.expect)
+}
+
+pub(super) fn run_draft(run: &Versioned<Run>) -> (Draft, Expect) {
+    let kept = &run.value;
+    let mut draft = silent(kept.id.clone(), Kind::Event, kept, run.created);
+    draft.owner.user = kept.user.clone();
+    draft.tags = vec![tag("run", &kept.task_type)];
+    draft.derived_from = kept.acts.iter().map(|act| act.id.clone()).collect();
+    (draft, run.expect)
+}
