@@ -137,6 +137,9 @@ impl Learning<'_> {
             diary.value.expect(&step, &settings);
             let run = runs.entry(step.run.clone());
             let run = run.or_insert_with(|| Versioned::new(step.fresh_run()));
+            if run.value.task_type.is_empty() {
+                run.value = step.fresh_run();
+            }
             run.value.add(step.act, step.said, step.written);
         }
         Ok(Folded {

@@ -127,20 +127,25 @@ pub(super) async fn runs(
     let mut runs = Vec::with_capacity(ids.len());
     for page in ids.chunks(limits::PAGE) {
         let found = records.get(ctx, page).await?.into_iter().flatten();
-        runs.extend(found.filter_map(run));
+        runs.extend(found.map(run));
     }
     Ok(runs)
 }
 
-fn run(record: Record) -> Option<Versioned<Run>> {
-    let mut run: Run = serde_json::from_value(record.body?).ok()?;
+/// One that cannot be read is begun anew, over what is there.
+fn run(record: Record) -> Versioned<Run> {
+    let kept = record
+        .body
+        .and_then(|body| serde_json::from_value(body).ok());
+    let mut run: Run = kept.unwrap_or_else(|| Run::new(record.id.clone(), "", record.created));
     let sources: HashSet<&Id> = record.derived_from.iter().collect();
     run.acts.retain(|act| sources.contains(&act.id));
-    Some(Versioned {
+    run.id = record.id;
+    Versioned {
         value: run,
         expect: Expect::Version(record.version),
         created: Some(record.created),
-    })
+    }
 }
 
 /// A record without words: only its id leads to it.

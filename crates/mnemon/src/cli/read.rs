@@ -123,7 +123,9 @@ fn lines(payload: &Payload) -> Vec<String> {
                 let first = format!("{} ({})", skill.sop.use_when, skill.id);
                 std::iter::once(first).chain(steps)
             });
-            let rules = rules.iter().map(|rule| format!("{} ({})", rule.rule, rule.id));
+            let rules = rules
+                .iter()
+                .map(|rule| format!("{} ({})", rule.rule, rule.id));
             told.chain(rules).collect()
         }
         Payload::Profile { profile, .. } => members(profile),
