@@ -15,11 +15,12 @@ mod pull;
 mod safetensors;
 mod wordpiece;
 
+pub use crate::http::Secret;
 pub use builtin::Builtin;
 pub use lazy::LazyOpenAi;
 #[cfg(feature = "minilm")]
 pub use minilm::MiniLm;
-pub use openai::{OpenAi, OpenAiConfig, Secret};
+pub use openai::{OpenAi, OpenAiConfig};
 pub use pull::{MINILM_FILES, MINILM_URL, ModelFile, PullSource, pull};
 
 use mnemon_core::embed::EmbedError;

@@ -4,10 +4,12 @@
 
 pub mod documents;
 pub mod embed;
+pub mod llm;
 pub mod tokens;
 
 mod files;
 mod health;
+mod http;
 mod open;
 mod store;
 

@@ -36,20 +36,17 @@ fn measure(megabytes: usize, table: &mut Table) -> Outcome<()> {
     let config = TierConfig::default();
     let tiers = Tiers::new(disk.clone(), disk, memory, config, |text| text.len() / 4)?;
     let session: SessionId = "bench".parse()?;
+    let now = Time::from_millis(1_700_000_000_000)?;
+    let ctx = Ctx::new(Tenant::default(), "bench", now);
     let mut read = 0;
     let boots = Times::of(BOOTS, |_| {
-        let boot = futures::executor::block_on(tiers.boot(&session))?;
+        let boot = futures::executor::block_on(tiers.boot(&ctx, &session))?;
         read = boot.bytes_read;
         Ok::<_, mnemon_engine::Error>(())
     })?;
     table.add("boot p50, µs", boots.percentile(0.5));
     table.add("boot reads, bytes", read as f64);
-    let ctx = Ctx::new(
-        Tenant::default(),
-        "bench",
-        Time::from_millis(1_700_000_000_000)?,
-    );
-    let mut hot: Hot = futures::executor::block_on(tiers.boot(&session))?.hot;
+    let mut hot: Hot = futures::executor::block_on(tiers.boot(&ctx, &session))?.hot;
     let appends = Times::of(APPENDS, |number| {
         let content = format!("line {number} of the benchmark");
         let said = Said::User { content };

@@ -142,6 +142,22 @@ pub const WINDOW_TOOL_GROUPS: usize = 5;
 pub const WINDOW_ROUNDS: usize = 16;
 /// Compression events that one answer shows.
 pub const WINDOW_EVENTS: usize = 1000;
+/// Messages of a conversation that is saved or copied whole.
+pub const WINDOW_STATE_MESSAGES: usize = 100_000;
+/// What is sent to a language model in one request, in bytes.
+pub const LLM_PROMPT_BYTES: usize = 8 * 1024 * 1024;
+/// What a language model may answer, in bytes; of an endless answer no more is read.
+pub const LLM_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+/// Tokens that a language model may be asked for in one answer.
+pub const LLM_OUTPUT_TOKENS: u32 = 131_072;
+/// Calls that may wait for a language model; more are turned away.
+pub const LLM_WAITING: usize = 256;
+/// What a call to a language model is for, in characters.
+pub const LLM_TASK_CHARS: usize = 64;
+/// Days of which the accounts of a language model are kept.
+pub const LLM_ACCOUNT_DAYS: usize = 400;
+/// Tenants and tasks that have an account on one day.
+pub const LLM_ACCOUNTS: usize = 10_000;
 /// The input, and the output, of a step, in bytes of JSON.
 pub const STEP_BYTES: usize = 1024 * 1024;
 /// Steps of a run that are learnt from; a run with more is one that never ended.

@@ -71,5 +71,5 @@ pub use scoped::{
     SalientFact, Semantic, SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList,
     TaskStatus, TaskStep, ToldEvidence, ToolSop, Trace, Turn, UserProfile, Utterance,
 };
-pub use window::{InMemory, Seen, SeenAs, Shown, Window};
+pub use window::{InMemory, Seen, SeenAs, Shown, Window, WindowState};
 pub use writing::MemoryWriteEvent;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
+use mnemon_core::llm::Llm;
 use mnemon_core::{Ids, Policy, Scope, Store};
 
 use crate::policies::Rates;
@@ -16,6 +17,7 @@ pub struct Memory {
     scopes: Vec<Arc<Records>>,
     pub(crate) policies: Policies,
     pub(crate) rates: Rates,
+    llm: Option<Arc<dyn Llm>>,
 }
 
 /// Puts a [`Memory`] together.
@@ -28,9 +30,17 @@ pub struct Builder {
     /// Scopes that have a store of their own.
     apart: Vec<(Scope, Arc<dyn Store>)>,
     policies: Policies,
+    llm: Option<Arc<dyn Llm>>,
 }
 
 impl Builder {
+    /// The model that writes summaries. Everything works without one.
+    #[must_use]
+    pub fn llm(mut self, llm: Arc<dyn Llm>) -> Self {
+        self.llm = Some(llm);
+        self
+    }
+
     /// Who may do what, and how much is kept.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
@@ -125,6 +135,7 @@ impl Builder {
             records,
             policies: self.policies.clone(),
             rates: Rates::default(),
+            llm: self.llm.clone(),
         }
     }
 
@@ -152,6 +163,7 @@ impl Memory {
             embedders: Vec::new(),
             apart: Vec::new(),
             policies: Policies::default(),
+            llm: None,
         }
     }
 
@@ -182,6 +194,12 @@ impl Memory {
     #[must_use]
     pub fn policies(&self) -> &Policies {
         &self.policies
+    }
+
+    /// The language model, if there is one.
+    #[must_use]
+    pub fn llm(&self) -> Option<&Arc<dyn Llm>> {
+        self.llm.as_ref()
     }
 
     /// What was said.

@@ -1,5 +1,5 @@
-//! The tiers of a session that lies in files: hot (the last lines), warm (summaries in the
-//! library), cold (the index), frozen (the log).
+//! The tiers of a session: hot (the last lines), warm (summaries in the library), cold (the index),
+//! frozen (the log). They lie in files, or on any store without files.
 //!
 //! ```text
 //! .airsspec/contexts/agent/{session}.jsonl      frozen; its end is hot
@@ -8,6 +8,8 @@
 //! .airsspec/airsspec.toml                       [memory]
 //! ```
 //!
+//! Without files a line and a page are each a record.
+//!
 //! A line is in the log before it is hot, and in the library or the index before it is hot no
 //! more: a crash at any point loses nothing.
 
@@ -15,7 +17,9 @@ mod boot;
 mod cold;
 mod config;
 mod hot;
+mod kept;
 mod line;
+mod summary;
 mod warm;
 
 use std::sync::Arc;
@@ -29,6 +33,7 @@ pub use cold::Excerpt;
 pub use config::TierConfig;
 pub use hot::{Hot, HotLine};
 pub use line::{Line, Said};
+pub use summary::Summariser;
 pub use warm::{Compressed, Summarise, first_sentences};
 
 use crate::session::SessionId;
@@ -42,11 +47,20 @@ pub type CountTokens = fn(&str) -> usize;
 
 /// The tiers of a project.
 pub struct Tiers {
-    files: Arc<dyn Files>,
-    log: Arc<dyn Log>,
+    place: Place,
     cold: Arc<Memory>,
     config: TierConfig,
     tokens: CountTokens,
+}
+
+/// Where lines and pages lie.
+enum Place {
+    Files {
+        files: Arc<dyn Files>,
+        log: Arc<dyn Log>,
+    },
+    /// In the memory that is the cold tier, too.
+    Records,
 }
 
 /// What became of a line.
@@ -69,23 +83,37 @@ impl Tiers {
     ) -> Result<Self, Invalid> {
         config.check()?;
         Ok(Self {
-            files,
-            log,
+            place: Place::Files { files, log },
             cold,
             config,
             tokens,
         })
     }
 
-    /// What `airsspec.toml` says; the defaults if there is none.
-    pub async fn read_config(files: &dyn Files) -> Result<TierConfig, Error> {
+    /// The tiers in this memory, whatever its store, without any file.
+    pub fn on_store(
+        memory: Arc<Memory>,
+        config: TierConfig,
+        tokens: CountTokens,
+    ) -> Result<Self, Invalid> {
+        config.check()?;
+        Ok(Self {
+            place: Place::Records,
+            cold: memory,
+            config,
+            tokens,
+        })
+    }
+
+    /// What `airsspec.toml` says, and `plain` where it says nothing.
+    pub async fn read_config(files: &dyn Files, plain: TierConfig) -> Result<TierConfig, Error> {
         let path = format!("{ROOT}/airsspec.toml");
         let Some(file) = files.read(&path).await? else {
-            return Ok(TierConfig::default());
+            return Ok(plain);
         };
         let text = String::from_utf8(file.bytes)
             .map_err(|_| Invalid::new(path.clone(), "is not UTF-8 text"))?;
-        let config = TierConfig::from_toml(&text);
+        let config = TierConfig::from_toml(&text, plain);
         Ok(config.map_err(|error| Invalid::new(path, error.to_string()))?)
     }
 
@@ -96,8 +124,12 @@ impl Tiers {
     }
 
     /// The hot lines of a session: the last valid ones of its log, read from the end.
-    pub async fn boot(&self, session: &SessionId) -> Result<Boot, Error> {
-        boot::boot(&*self.log, session, self.config.hot_window_size).await
+    pub async fn boot(&self, ctx: &Ctx, session: &SessionId) -> Result<Boot, Error> {
+        let wanted = self.config.hot_window_size;
+        match &self.place {
+            Place::Files { log, .. } => boot::boot(&**log, session, wanted).await,
+            Place::Records => kept::boot(&self.cold, ctx, session, wanted).await,
+        }
     }
 
     /// Writes the line to the log, durably, and then to the window. What the window has no room
@@ -110,16 +142,20 @@ impl Tiers {
             let what = format!("has {} bytes, at most {most} are allowed", bytes.len());
             return Err(Invalid::new("line", what).into());
         }
-        let path = log_path(&hot.session);
-        let end = self.log.append(&path, &bytes).await?;
-        let offset = end.saturating_sub(bytes.len() as u64);
+        let offset = match &self.place {
+            Place::Files { log, .. } => {
+                let end = log.append(&log_path(&hot.session), &bytes).await?;
+                end.saturating_sub(bytes.len() as u64)
+            }
+            Place::Records => kept::append(&self.cold, ctx, &hot.session, &line, &bytes).await?,
+        };
         hot.lines.push_back(HotLine { offset, line });
         let surplus = hot.lines.len().saturating_sub(self.config.hot_window_size);
         if surplus == 0 {
             return Ok(Appended::default());
         }
         let old: Vec<HotLine> = hot.lines.iter().take(surplus).cloned().collect();
-        let indexed = cold::index_lines(&self.cold, ctx, &hot.session, &old).await;
+        let indexed = self.index_lines(ctx, &hot.session, &old).await;
         // A line that cannot be indexed now stays in view and is tried again, for a while.
         let has_room = hot.lines.len() < self.config.hot_window_size.saturating_mul(2);
         let pushed_out = if indexed.is_err() && has_room {
@@ -171,10 +207,14 @@ impl Tiers {
             return Ok(None);
         }
         let tree = warm::reduce(&old, self.config.chunk_size, summarise).await;
-        let history = warm::write(&*self.files, ctx, &hot.session, &tree).await?;
+        let session = &hot.session;
+        let history = match &self.place {
+            Place::Files { files, .. } => warm::write(&**files, ctx, session, &tree).await?,
+            Place::Records => kept::write_page(&self.cold, ctx, session, &tree, &old).await?,
+        };
         // The library and the log hold everything now; the index can be made from them again.
-        let lines = cold::index_lines(&self.cold, ctx, &hot.session, &old).await;
-        let library = cold::index_library(&self.cold, ctx, &*self.files).await;
+        let lines = self.index_lines(ctx, session, &old).await;
+        let library = self.index_library(ctx).await;
         hot.lines.drain(..split);
         hot.link(&history);
         Ok(Some(Compressed {
@@ -195,12 +235,36 @@ impl Tiers {
         query: &str,
         limit: usize,
     ) -> Result<Vec<Excerpt>, Error> {
-        cold::index_library(&self.cold, ctx, &*self.files).await?;
+        self.index_library(ctx).await?;
         cold::query(&self.cold, ctx, query, limit).await
+    }
+
+    async fn index_lines(
+        &self,
+        ctx: &Ctx,
+        session: &SessionId,
+        lines: &[HotLine],
+    ) -> Result<(), Error> {
+        let is_kept = matches!(self.place, Place::Records);
+        let source = match is_kept {
+            true => kept::source(session),
+            false => log_path(session),
+        };
+        let from = cold::From { source, is_kept };
+        cold::index_lines(&self.cold, ctx, session, lines, &from).await
+    }
+
+    /// Pages that are records are found as they are.
+    async fn index_library(&self, ctx: &Ctx) -> Result<(), Error> {
+        match &self.place {
+            Place::Files { files, .. } => cold::index_library(&self.cold, ctx, &**files).await,
+            Place::Records => Ok(()),
+        }
     }
 }
 
-fn log_path(session: &SessionId) -> String {
+/// The log of a session, below the root.
+pub(crate) fn log_path(session: &SessionId) -> String {
     format!("{ROOT}/contexts/agent/{session}.jsonl")
 }
 

@@ -6,8 +6,11 @@
 //! not touch it. A compression writes the offloads and the window in one batch.
 
 mod compress;
+mod copies;
+mod frozen;
 mod in_memory;
 mod reading;
+mod state;
 mod stored;
 mod summarise;
 mod view;
@@ -15,6 +18,7 @@ mod view;
 use std::sync::Arc;
 
 use mnemon_core::llm::Llm;
+use mnemon_core::log::Log;
 use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Refined, Settings};
 use mnemon_core::{
     Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt, Record,
@@ -22,6 +26,7 @@ use mnemon_core::{
 };
 
 pub use in_memory::InMemory;
+pub use state::WindowState;
 pub use view::{Seen, SeenAs, Shown};
 
 use crate::draft::intent;
@@ -46,6 +51,7 @@ pub struct Window<'a> {
     prompts: Prompts,
     plan: Option<Plan>,
     llm: Option<Arc<dyn Llm>>,
+    frozen: Option<Arc<dyn Log>>,
     measure: &'a dyn Measure,
 }
 
@@ -78,7 +84,8 @@ impl Memory {
             settings: Settings::default(),
             prompts: Prompts::default(),
             plan: None,
-            llm: None,
+            llm: self.llm().cloned(),
+            frozen: None,
             measure: &Refined,
         })
     }
@@ -102,10 +109,18 @@ impl<'a> Window<'a> {
         Ok(self)
     }
 
-    /// The model that writes summaries. Without one they are made of what was said.
+    /// The model that writes summaries, if not the memory's own. Without one they are made of what
+    /// was said.
     #[must_use]
     pub fn llm(mut self, llm: Arc<dyn Llm>) -> Self {
         self.llm = Some(llm);
+        self
+    }
+
+    /// The log in files that everything that is said goes to as well, line by line.
+    #[must_use]
+    pub fn frozen(mut self, log: Arc<dyn Log>) -> Self {
+        self.frozen = Some(log);
         self
     }
 
@@ -142,7 +157,9 @@ impl<'a> Window<'a> {
         self.add_messages(ctx, vec![message], None).await
     }
 
-    /// Adds messages at the end, all or none. With a key a retry is harmless.
+    /// Adds messages at the end, all or none. They are durable when this returns, and in the frozen
+    /// log: on a store their own records, which nothing here changes, and in files its lines, too.
+    /// With a key a retry is harmless.
     pub async fn add_messages(
         &self,
         ctx: &Ctx,
@@ -159,13 +176,14 @@ impl<'a> Window<'a> {
         let covered = self.covered(ctx).await?;
         let floor = covered.map_or(Ok(ctx.now), |c| Time::from_millis(c.at.created))?;
         let created = ctx.now.max(floor);
-        let drafts = messages.into_iter().map(|message| {
-            let draft = self.message_draft(ctx, message, created)?;
+        let drafts = messages.iter().map(|message| {
+            let draft = self.message_draft(ctx, message.clone(), created)?;
             Ok((draft, Expect::Absent))
         });
         let drafts = drafts.collect::<Result<Vec<_>, Invalid>>()?;
         let receipt = self.records.put(ctx, drafts, key).await?;
         self.stay_visible(ctx, &receipt, created).await?;
+        self.freeze(ctx, &messages, &receipt).await?;
         Ok(receipt)
     }
 

@@ -1,12 +1,14 @@
 //! Stand-ins for the ports that lead outside.
 
 mod bad_embedder;
+mod endpoint;
 mod files;
 mod hash_embedder;
 mod kept_talk;
 mod scripted;
 
 pub use bad_embedder::{BadEmbedder, Mischief};
+pub use endpoint::{Arrived, Endpoint, Move};
 pub use files::FilesInRam;
 pub use hash_embedder::HashEmbedder;
 pub use kept_talk::KeptTalk;

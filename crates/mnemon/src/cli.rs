@@ -22,6 +22,7 @@ mod ingest;
 mod input;
 mod lines;
 mod list;
+mod llm;
 mod model;
 mod out;
 mod policy;
@@ -34,6 +35,7 @@ mod session;
 mod stats;
 mod team;
 mod text;
+mod tiers;
 mod undo;
 mod upkeep;
 mod when;
@@ -103,6 +105,7 @@ enum Command {
     Write(write::Args),
     Chat(chat::Args),
     Session(session::Args),
+    Tiers(tiers::Args),
     Agent(agent::Args),
     Team(team::Args),
     Policy(policy::Args),
@@ -110,6 +113,7 @@ enum Command {
     Upkeep(upkeep::Args),
     Reembed(reembed::Args),
     Model(model::Args),
+    Llm(llm::Args),
     Doctor(doctor::Args),
     Eval(eval::Args),
     Config(config::Args),
@@ -210,6 +214,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Write(args) => write::run(args, door).await,
         Command::Chat(args) => chat::run(args, door).await,
         Command::Session(args) => session::run(args, door).await,
+        Command::Tiers(args) => tiers::run(args, door).await,
         Command::Agent(args) => agent::run(args, door).await,
         Command::Team(args) => team::run(args, door).await,
         Command::Policy(args) => policy::run(args, door),
@@ -217,6 +222,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Upkeep(args) => upkeep::run(args, door).await,
         Command::Reembed(args) => reembed::run(args, door).await,
         Command::Model(args) => model::run(args, door).await,
+        Command::Llm(args) => llm::run(args, door).await,
         Command::Doctor(args) => doctor::run(args, door),
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),

@@ -5,12 +5,16 @@ mod embedder;
 mod environment;
 mod error;
 mod file;
+mod llm;
 mod origin;
 mod policies;
+mod tuning;
 
 use std::path::PathBuf;
 
+use mnemon_core::window::Settings;
 use mnemon_core::{Caps, Policy, Tenant};
+use mnemon_engine::tiers::TierConfig;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -19,17 +23,25 @@ pub use embedder::{EmbedderChoice, Secret};
 pub use environment::Environment;
 pub use error::ConfigError;
 use file::File;
+pub use llm::{LlmProvider, LlmSettings, Money};
 pub use origin::{Origin, Sourced};
 pub use policies::{FlowPolicies, PolicyRow};
+pub use tuning::Tuned;
 
 /// A setting: its key in the file and its variable.
 struct Key {
     name: &'static str,
-    env: EnvVar,
+    env: Option<EnvVar>,
 }
 
 const fn key(name: &'static str, env: EnvVar) -> Key {
+    let env = Some(env);
     Key { name, env }
+}
+
+/// A setting that is only read from the file.
+const fn in_file(name: &'static str) -> Key {
+    Key { name, env: None }
 }
 
 const STORE: Key = key("store", env_vars::MNEMON_STORE);
@@ -70,6 +82,10 @@ const KEYS: &[&Key] = &[
     &HISTORY_DAYS,
     &AGENTS,
 ];
+
+fn known_keys() -> Vec<&'static Key> {
+    [KEYS, llm::KEYS, tuning::KEYS].concat()
+}
 
 /// What was said on the command line.
 #[derive(Debug, Clone, Default)]
@@ -120,6 +136,12 @@ pub struct Config {
     pub history_days: Sourced<Option<i64>>,
     /// The folder of agents' and teams' Markdown.
     pub agents: Sourced<PathBuf>,
+    /// The language model that writes summaries; only from the file, but for its key.
+    pub llm: LlmSettings,
+    /// How a conversation's window is kept small; only from the file.
+    pub window: Tuned<Settings>,
+    /// How the tiers of a session are kept; only from the file.
+    pub tiers: Tuned<TierConfig>,
     /// What each flow and each agent reads and writes; only from the file.
     pub policies: FlowPolicies,
     /// The file that was read.
@@ -159,6 +181,9 @@ impl Config {
             },
             history_days: Sourced::default(None),
             agents: Sourced::default(PathBuf::from(".microai")),
+            llm: LlmSettings::default(),
+            window: Tuned::default(),
+            tiers: Tuned::default(),
             policies: FlowPolicies::default(),
             file: None,
             notices: Vec::new(),
@@ -168,7 +193,7 @@ impl Config {
     /// Reads everything there is to read.
     pub fn load(flags: &Flags, env: &Environment) -> Result<Self, ConfigError> {
         let file = match env.config_file(flags.config.as_deref())? {
-            Some(path) => Some(File::read(path, KEYS)?),
+            Some(path) => Some(File::read(path, &known_keys())?),
             None => None,
         };
         let policies = file.as_ref().map(FlowPolicies::read).transpose()?;
@@ -186,6 +211,9 @@ impl Config {
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
             history_days: layers.read(&HISTORY_DAYS, || Ok(None), parse_days)?,
             agents: layers.agents()?,
+            llm: LlmSettings::read(&layers, env)?,
+            window: tuning::window(&layers)?,
+            tiers: tuning::tiers(&layers)?,
             policies: policies.unwrap_or_default(),
             notices: env.notices(),
             file: layers.file.map(|file| file.path),
@@ -208,13 +236,6 @@ impl Config {
     /// Every value and where it came from.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
-        fn row<T: Serialize>(key: &Key, sourced: &Sourced<T>) -> Row {
-            Row {
-                key: key.name.to_owned(),
-                value: json!(sourced.value),
-                origin: sourced.origin.to_string(),
-            }
-        }
         let mut rows = vec![
             row(&STORE, &self.store),
             row(&TENANT, &self.tenant),
@@ -228,6 +249,9 @@ impl Config {
             row(&HISTORY_DAYS, &self.history_days),
             row(&AGENTS, &self.agents),
         ];
+        rows.extend(self.llm.rows());
+        rows.extend(self.window.rows());
+        rows.extend(self.tiers.rows());
         let policies = self.policies.rows().into_iter().map(|row| Row {
             key: format!("{}.{}", row.whom, row.key),
             value: row.value,
@@ -235,6 +259,14 @@ impl Config {
         });
         rows.extend(policies);
         rows
+    }
+}
+
+fn row<T: Serialize>(key: &Key, sourced: &Sourced<T>) -> Row {
+    Row {
+        key: key.name.to_owned(),
+        value: json!(sourced.value),
+        origin: sourced.origin.to_string(),
     }
 }
 
@@ -250,8 +282,10 @@ impl Layers<'_> {
         if let Some((text, flag)) = self.flags.get(key) {
             return Ok(Some((text, Origin::Flag(flag))));
         }
-        if let Some(text) = self.env.get(key.env)? {
-            return Ok(Some((text.to_owned(), Origin::Env(key.env.name))));
+        if let Some(env) = key.env
+            && let Some(text) = self.env.get(env)?
+        {
+            return Ok(Some((text.to_owned(), Origin::Env(env.name))));
         }
         Ok(self.file.as_ref().and_then(|file| file.get(key.name)))
     }

@@ -25,6 +25,7 @@ env_vars! {
     MNEMON_JSON = "`true` or `false`: answer in JSON. Same as `--json`.";
     MNEMON_EMBEDDER = "What places records by their meaning: `builtin`, `none`, `minilm:FOLDER` or `openai:MODEL@BASE_URL`.";
     MNEMON_EMBEDDER_KEY = "The key for an `openai:` embedder. It is read from here only and never shown.";
+    MNEMON_LLM_KEY = "The key for the language model of `[llm]`, unless `llm.key_env` names another variable. It is never shown.";
     MNEMON_SHORT_TERM_TTL_DAYS = "How many days short-term records are kept, or `none` to keep them.";
     MNEMON_SHORT_TERM_MAX_ENTRIES = "How many short-term notes a tenant keeps, or `none` for no cap.";
     MNEMON_LONG_TERM_TTL_DAYS = "How many days long-term records are kept, or `none` to keep them.";

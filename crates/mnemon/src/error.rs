@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use mnemon_core::embed::EmbedError;
+use mnemon_core::llm::LlmError;
 use mnemon_core::{ErrorKind, Id, Invalid, StoreError};
 
 use crate::config::ConfigError;
@@ -21,6 +22,8 @@ pub enum Error {
     Store(#[from] StoreError),
     #[error(transparent)]
     Embed(#[from] EmbedError),
+    #[error(transparent)]
+    Llm(#[from] LlmError),
     #[error("{what} is not in this program: rebuild with --features {feature}")]
     NotBuilt {
         what: &'static str,
@@ -80,6 +83,7 @@ impl Error {
             Self::Engine(error) => error.kind(),
             Self::Store(error) => error.kind(),
             Self::Embed(error) => error.kind(),
+            Self::Llm(error) => error.kind(),
             Self::NotBuilt { .. } => ErrorKind::Unsupported,
             Self::Missing(_) | Self::NothingToUndo(_) => ErrorKind::NotFound,
             Self::Line { source, .. } => source.kind(),

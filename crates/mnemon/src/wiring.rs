@@ -5,18 +5,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
+use mnemon_adapters::llm::{Budgets, Ledger, Model, ModelConfig, Prices, Provider};
 use mnemon_core::embed::{EmbedError, Embedder};
+use mnemon_core::llm::Llm;
+use mnemon_core::log::Log;
+use mnemon_core::window::{Measure, Refined};
 use mnemon_core::{Ctx, Ids, StoreError, Time};
 use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::session::JsonSessions;
+use mnemon_engine::tiers::Tiers;
 use mnemon_engine::{Memory, Retention};
 
 use crate::Error;
-use crate::config::{Config, EmbedderChoice};
+use crate::config::{Config, EmbedderChoice, LlmProvider, LlmSettings};
 
 pub use mnemon_adapters::documents::{
     FileProblem, Found, FoundFile, NotTaken, PDF_THREAD, find as find_files, is_gone,
 };
+pub use mnemon_adapters::llm::Account as LlmAccount;
 pub use mnemon_adapters::tokens::counter;
 pub use mnemon_adapters::{Examination, Finding, SCHEMES};
 
@@ -41,9 +47,65 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
     for embedder in embedders(config)? {
         builder = builder.embedder(embedder);
     }
+    let mut notices = opened.notices;
+    match llm(config) {
+        Ok(Some(llm)) => builder = builder.llm(llm),
+        Ok(None) => {}
+        // Everything works without one.
+        Err(problem) => notices.push(format!("the language model is not used: {problem}")),
+    }
     Ok(Wired {
         memory: builder.build(),
-        notices: opened.notices,
+        notices,
+    })
+}
+
+/// The language model that is configured, or why it cannot be used. Nothing is asked of it here.
+pub fn llm(config: &Config) -> Result<Option<Arc<dyn Llm>>, String> {
+    let settings = &config.llm;
+    let provider = match settings.provider.value {
+        LlmProvider::None => return Ok(None),
+        LlmProvider::OpenAi => Provider::OpenAi,
+        LlmProvider::Anthropic => Provider::Anthropic,
+    };
+    if let Some(problem) = settings.problem() {
+        return Err(problem);
+    }
+    let model = settings.model.value.as_deref().unwrap_or_default();
+    let key = settings.key()?;
+    let model = ModelConfig {
+        key: key.map(|key| embed::Secret::new(key.reveal())),
+        timeout_ms: settings.timeout_s.value.saturating_mul(1000),
+        attempts: u32::try_from(settings.attempts.value).unwrap_or(u32::MAX),
+        concurrent: usize::try_from(settings.concurrent.value).unwrap_or(usize::MAX),
+        ..ModelConfig::new(provider, &settings.url.value, model)
+    };
+    let ledger = Arc::new(ledger(settings));
+    Ok(Some(Arc::new(Model::new(model, ledger))))
+}
+
+fn ledger(settings: &LlmSettings) -> Ledger {
+    let budgets = Budgets {
+        tokens_per_day: settings.tokens_per_day.value,
+        task_tokens_per_day: settings.task_tokens_per_day.value,
+        nanos_per_day: settings.cost_per_day.value.map(|money| money.0),
+    };
+    let prices = Prices {
+        input_nanos: settings.input_price.value.of_one(),
+        output_nanos: settings.output_price.value.of_one(),
+    };
+    match &settings.accounts {
+        Some(path) => Ledger::in_file(path, budgets, prices),
+        None => Ledger::in_memory(budgets, prices),
+    }
+}
+
+/// What the language model was used for, the newest day first.
+pub fn llm_accounts(config: &Config) -> Result<Vec<LlmAccount>, Error> {
+    ledger(&config.llm).accounts().map_err(|error| Error::File {
+        path: config.llm.accounts.clone().unwrap_or_default(),
+        verb: "read",
+        source: std::io::Error::other(error.to_string()),
     })
 }
 
@@ -118,6 +180,27 @@ pub fn stamp(config: &Config) -> Result<Ctx, Error> {
 /// Saved sessions as files in this folder.
 pub fn session_files(folder: &Path) -> JsonSessions {
     JsonSessions::new(Arc::new(mnemon_adapters::Disk::new(folder)), "")
+}
+
+/// The tiers of a project: in the files below this root, or in the memory itself. What
+/// `airsspec.toml` says there goes before what `mnemon.toml` says under `[memory]`.
+pub async fn tiers(
+    config: &Config,
+    memory: Arc<Memory>,
+    root: Option<&Path>,
+) -> Result<Tiers, Error> {
+    let count = |text: &str| Refined.text(text);
+    let Some(root) = root else {
+        return Ok(Tiers::on_store(memory, config.tiers.value, count)?);
+    };
+    let disk = Arc::new(mnemon_adapters::Disk::new(root));
+    let settings = Tiers::read_config(&*disk, config.tiers.value).await?;
+    Ok(Tiers::new(disk.clone(), disk, memory, settings, count)?)
+}
+
+/// The frozen logs of a project.
+pub fn frozen(root: &Path) -> Arc<dyn Log> {
+    Arc::new(mnemon_adapters::Disk::new(root))
 }
 
 /// Looks at the store from outside, without opening it for use.

@@ -1,14 +1,13 @@
 //! Any endpoint that speaks OpenAI's `/embeddings`: OpenAI, Ollama, vLLM, LM Studio and others.
 
-use std::fmt;
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
 use serde::{Deserialize, Serialize};
 
 use mnemon_core::embed::{EmbedError, Embedder, ModelId};
 
 use super::unit;
+use crate::http::{self, MAX_WAIT, Secret, Unread};
 
 /// Inputs and characters of one request; larger calls become several.
 const MAX_BATCH_INPUTS: usize = 128;
@@ -19,29 +18,8 @@ const MAX_TEXT_CHARS: usize = 24_000;
 const MAX_TEXTS: usize = 100_000;
 /// Bytes of an answer: 128 vectors of 8192 dimensions, written out, with room to spare.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
-/// Bytes of an error message that are passed on.
-const MAX_MESSAGE_BYTES: usize = 300;
-/// The longest that `Retry-After` can make us wait.
-const MAX_WAIT: Duration = Duration::from_secs(60);
 /// What is embedded to learn the dimension.
 const PROBE: &str = "dimension";
-
-/// A key that cannot be printed by accident.
-#[derive(Clone)]
-pub struct Secret(String);
-
-impl Secret {
-    #[must_use]
-    pub fn new(key: impl Into<String>) -> Self {
-        Self(key.into())
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
 
 #[derive(Clone, Debug)]
 pub struct OpenAiConfig {
@@ -158,23 +136,12 @@ impl OpenAi {
             let wait = match again {
                 Again::Never => return Err(error),
                 _ if attempt >= self.config.attempts => return Err(error),
-                Again::AfterBackoff => self.backoff(attempt),
+                Again::AfterBackoff => http::backoff(self.config.backoff_ms, attempt),
                 Again::After(wait) => wait.min(MAX_WAIT),
             };
             tokio::time::sleep(wait).await;
             attempt += 1;
         }
-    }
-
-    /// Doubles with each attempt; half of it is chance, so that many clients do not come back
-    /// at the same moment.
-    fn backoff(&self, attempt: u32) -> Duration {
-        let full = self
-            .config
-            .backoff_ms
-            .saturating_mul(1 << attempt.saturating_sub(1).min(16));
-        let ms = full / 2 + fastrand::u64(0..=full / 2);
-        Duration::from_millis(ms).min(MAX_WAIT)
     }
 
     async fn attempt(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Failure> {
@@ -185,11 +152,11 @@ impl OpenAi {
             encoding_format: "float",
         };
         let mut request = self.client.post(&self.url).json(&body);
-        if let Some(Secret(key)) = &self.config.key {
-            request = request.bearer_auth(key);
+        if let Some(key) = &self.config.key {
+            request = request.bearer_auth(key.reveal());
         }
         let response = request.send().await.map_err(unreachable)?;
-        let (status, wait) = (response.status(), retry_after(response.headers()));
+        let (status, wait) = (response.status(), http::retry_after(response.headers()));
         let body = read(response).await?;
         if status.is_success() {
             return ordered(&body, texts.len()).map_err(|error| Failure {
@@ -197,34 +164,17 @@ impl OpenAi {
                 again: Again::Never,
             });
         }
-        let again = match status.as_u16() {
-            408 | 409 | 425 | 429 | 500..=599 => wait.map_or(Again::AfterBackoff, Again::After),
-            _ => Again::Never,
+        let again = match http::is_passing(status.as_u16()) {
+            true => wait.map_or(Again::AfterBackoff, Again::After),
+            false => Again::Never,
         };
         Err(Failure {
-            error: self.refusal(status.as_u16(), &body),
+            error: EmbedError::Refused {
+                status: status.as_u16(),
+                message: http::said(&body, self.config.key.as_ref()),
+            },
             again,
         })
-    }
-
-    /// What the endpoint said, without the key should it repeat it.
-    fn refusal(&self, status: u16, body: &[u8]) -> EmbedError {
-        let text = String::from_utf8_lossy(body);
-        let json: Option<serde_json::Value> = serde_json::from_str(&text).ok();
-        let said = json
-            .as_ref()
-            .and_then(|v| v.pointer("/error/message")?.as_str());
-        let mut message = said.unwrap_or(text.trim()).to_owned();
-        if let Some(Secret(key)) = self
-            .config
-            .key
-            .as_ref()
-            .filter(|Secret(key)| !key.is_empty())
-        {
-            message = message.replace(key, "***");
-        }
-        message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
-        EmbedError::Refused { status, message }
     }
 
     fn checked(&self, vector: Vec<f32>, index: usize) -> Result<Option<Vec<f32>>, EmbedError> {
@@ -296,36 +246,25 @@ fn head(text: &str) -> &str {
 }
 
 fn client(config: &OpenAiConfig) -> Result<reqwest::Client, EmbedError> {
-    // Without a provider of its own rustls would panic; an earlier one stays.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let timeout = Duration::from_millis(config.timeout_ms);
-    let built = reqwest::Client::builder()
-        .timeout(timeout)
-        .connect_timeout(timeout)
-        .build();
-    built.map_err(|e| EmbedError::Unavailable {
+    http::client(Duration::from_millis(config.timeout_ms)).map_err(|e| EmbedError::Unavailable {
         what: "no HTTP client".to_owned(),
         source: Some(Box::new(e)),
     })
 }
 
-/// The answer's bytes; an endless answer is cut off, not stored.
-async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, Failure> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
-            let error = EmbedError::TooLarge {
-                what: "the embedder's answer",
-                max: MAX_ANSWER_BYTES,
-            };
-            return Err(Failure {
-                error,
+async fn read(response: reqwest::Response) -> Result<Vec<u8>, Failure> {
+    http::read(response, MAX_ANSWER_BYTES)
+        .await
+        .map_err(|unread| match unread {
+            Unread::Failed(e) => unreachable(e),
+            Unread::TooLarge => Failure {
+                error: EmbedError::TooLarge {
+                    what: "the embedder's answer",
+                    max: MAX_ANSWER_BYTES,
+                },
                 again: Again::Never,
-            });
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
+            },
+        })
 }
 
 fn unreachable(e: reqwest::Error) -> Failure {
@@ -343,18 +282,6 @@ fn unreachable(e: reqwest::Error) -> Failure {
         },
         again: Again::AfterBackoff,
     }
-}
-
-/// `Retry-After` in seconds. The other form, a date, would need a clock: backoff serves.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds: f64 = headers
-        .get(RETRY_AFTER)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// The vectors in the order of their index, exactly one for each text.

@@ -18,6 +18,7 @@ mod files;
 mod full_disk;
 mod jsonl;
 mod kit;
+mod llm;
 mod processes;
 mod purge;
 mod search;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::predicates::output_text;
 use super::{Change, Strategy};
-use crate::llm::Prompt;
+use crate::llm::{Account, Prompt};
 use crate::{Block, Message, Role};
 
 /// Tools that only keep a plan. The plan is told apart, so their calls are left out.
@@ -135,7 +135,7 @@ impl Change {
         }
     }
 
-    /// What a model is asked.
+    /// What a model is asked. The caller says whom it is charged to.
     #[must_use]
     pub fn summary_prompt(&self, messages: &[Message], ask: Ask<'_>) -> Prompt {
         let user = |id: &str, text: &str| Message::text(id, Role::User, text);
@@ -150,6 +150,7 @@ impl Change {
         }
         let most = (self.summary_chars / 2).clamp(256, 8192);
         Prompt {
+            account: Account::default(),
             system: None,
             messages: list,
             max_tokens: u32::try_from(most).unwrap_or(8192),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mnemon_core::learn::Status;
-use mnemon_core::llm::{Llm, LlmError, Prompt};
+use mnemon_core::llm::{Account, Llm, LlmError, Prompt};
 use mnemon_core::{Ctx, Id, Invalid, Message, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ impl Learning<'_> {
             return Ok(Improved::Left { id });
         }
         let others = self.others(ctx, &lesson).await?;
-        let answer = match llm.complete(&prompt(sop, &others)).await {
+        let answer = match llm.complete(&prompt(ctx, sop, &others)).await {
             Ok(answer) => answer.text,
             Err(error) => return Ok(refused(id, &error)),
         };
@@ -124,7 +124,7 @@ fn refused(id: Id, error: &LlmError) -> Improved {
     }
 }
 
-fn prompt(sop: &Sop, others: &[Lesson]) -> Prompt {
+fn prompt(ctx: &Ctx, sop: &Sop, others: &[Lesson]) -> Prompt {
     let others: Vec<Value> = others
         .iter()
         .map(|other| json!({ "id": other.id, "skill": other.text() }))
@@ -136,6 +136,7 @@ fn prompt(sop: &Sop, others: &[Lesson]) -> Prompt {
         "required": ["tool", "action"],
     });
     Prompt {
+        account: Account::of(ctx, "skills"),
         system: Some(SYSTEM.to_owned()),
         messages: vec![Message::text("skill", Role::User, asked)],
         max_tokens: ANSWER_TOKENS,

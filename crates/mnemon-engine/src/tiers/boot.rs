@@ -37,8 +37,19 @@ pub struct Skipped {
 }
 
 impl Boot {
+    /// A window that nothing was read into yet.
+    pub(super) fn of(hot: Hot) -> Self {
+        Self {
+            hot,
+            skipped: Vec::new(),
+            skipped_count: 0,
+            bytes_read: 0,
+            gave_up: false,
+        }
+    }
+
     /// Takes a line if it is one; `is_last` tells the end of the log without a line break.
-    fn take(&mut self, offset: u64, bytes: &[u8], is_last: bool) {
+    pub(super) fn take(&mut self, offset: u64, bytes: &[u8], is_last: bool) {
         let bytes = match offset {
             // Some editors begin a file with a mark.
             0 => bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes),
@@ -57,7 +68,7 @@ impl Boot {
         }
     }
 
-    fn skip(&mut self, offset: u64, what: &str) {
+    pub(super) fn skip(&mut self, offset: u64, what: &str) {
         self.skipped_count += 1;
         if self.skipped.len() < NAMED {
             let what = what.to_owned();
@@ -69,13 +80,7 @@ impl Boot {
 /// Reads backwards until there are `wanted` valid lines.
 pub(super) async fn boot(log: &dyn Log, session: &SessionId, wanted: usize) -> Result<Boot, Error> {
     let path = log_path(session);
-    let mut boot = Boot {
-        hot: Hot::new(session.clone()),
-        skipped: Vec::new(),
-        skipped_count: 0,
-        bytes_read: 0,
-        gave_up: false,
-    };
+    let mut boot = Boot::of(Hot::new(session.clone()));
     // The beginning of a line that goes on in what was read before.
     let mut open: Vec<u8> = Vec::new();
     let mut is_last = true;

@@ -28,6 +28,14 @@ pub struct Excerpt {
     pub score: f64,
 }
 
+/// Where lines come from.
+pub(super) struct From {
+    /// In words.
+    pub(super) source: String,
+    /// Whether each is a record of its own, with which it goes.
+    pub(super) is_kept: bool,
+}
+
 fn records(cold: &Memory) -> &Records {
     cold.records_of(Scope::Semantic)
 }
@@ -39,9 +47,10 @@ pub(super) async fn index_lines(
     ctx: &Ctx,
     session: &SessionId,
     lines: &[HotLine],
+    from: &From,
 ) -> Result<(), Error> {
     let records = records(cold);
-    let drafts = lines.iter().map(|hot| line_draft(session, hot));
+    let drafts = lines.iter().map(|hot| line_draft(session, hot, from));
     let drafts = drafts.filter(|draft| draft.content.len() <= limits::CONTENT_BYTES);
     for chunk in drafts.collect::<Vec<_>>().chunks(limits::PAGE) {
         let ids: Vec<Id> = chunk.iter().filter_map(|draft| draft.id.clone()).collect();
@@ -57,7 +66,7 @@ pub(super) async fn index_lines(
     Ok(())
 }
 
-fn line_draft(session: &SessionId, hot: &HotLine) -> Draft {
+fn line_draft(session: &SessionId, hot: &HotLine, from: &From) -> Draft {
     let offset = hot.offset.to_string();
     let names = [Some(session.as_str()), Some(offset.as_str())];
     Draft {
@@ -71,7 +80,11 @@ fn line_draft(session: &SessionId, hot: &HotLine) -> Draft {
         scope: Some(Scope::Semantic),
         kind: Some(Kind::Chunk),
         origin: Some(Origin::Agent),
-        source: Some(super::log_path(session)),
+        source: Some(from.source.clone()),
+        derived_from: match from.is_kept {
+            true => vec![super::kept::line_id(session, hot.offset)],
+            false => Vec::new(),
+        },
         ..Draft::default()
     }
 }

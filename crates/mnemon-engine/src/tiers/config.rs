@@ -1,10 +1,10 @@
 //! `[memory]` of `airsspec.toml`.
 
 use mnemon_core::Invalid;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// How the tiers are set.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TierConfig {
     /// Lines in the window.
@@ -37,12 +37,23 @@ impl Default for TierConfig {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct File {
-    memory: TierConfig,
+    memory: Said,
+}
+
+/// What a file says of the settings.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    hot_window_size: Option<usize>,
+    compression_threshold: Option<f64>,
+    chunk_size: Option<usize>,
+    max_tokens: Option<usize>,
 }
 
 impl TierConfig {
-    /// Reads the text of `airsspec.toml`. Other tables and keys are somebody else's.
-    pub fn from_toml(text: &str) -> Result<Self, Invalid> {
+    /// Reads the text of `airsspec.toml`; what it does not say is as in `plain`. Other tables and
+    /// keys are somebody else's.
+    pub fn from_toml(text: &str, plain: Self) -> Result<Self, Invalid> {
         let file: File = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| {
                 let before = text.get(..span.start).unwrap_or_default();
@@ -50,11 +61,21 @@ impl TierConfig {
             });
             Invalid::new(format!("line {line}"), error.message())
         })?;
-        file.memory.check()?;
-        Ok(file.memory)
+        let said = file.memory;
+        let config = Self {
+            hot_window_size: said.hot_window_size.unwrap_or(plain.hot_window_size),
+            compression_threshold: said
+                .compression_threshold
+                .unwrap_or(plain.compression_threshold),
+            chunk_size: said.chunk_size.unwrap_or(plain.chunk_size),
+            max_tokens: said.max_tokens.unwrap_or(plain.max_tokens),
+        };
+        config.check()?;
+        Ok(config)
     }
 
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    /// Every rule that the settings must keep.
+    pub fn check(&self) -> Result<(), Invalid> {
         let between = |field: &str, value: usize, least: usize, most: usize| {
             if (least..=most).contains(&value) {
                 return Ok(());

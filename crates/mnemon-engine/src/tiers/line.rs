@@ -47,6 +47,19 @@ impl Line {
         Self::Known { said, ts }
     }
 
+    /// The line as it is written, with its break, and with the id of what it is a part of.
+    pub(crate) fn to_bytes_of(&self, id: &str) -> Result<Vec<u8>, Invalid> {
+        let mut bytes = self.to_bytes()?;
+        if !id.is_empty() {
+            let id = serde_json::to_string(id);
+            let id = id.map_err(|error| Invalid::new("id", error.to_string()))?;
+            // Before the brace and the break at the end.
+            bytes.truncate(bytes.len().saturating_sub(2));
+            bytes.extend(format!(",\"id\":{id}}}\n").into_bytes());
+        }
+        Ok(bytes)
+    }
+
     /// The line as it is written, with its break.
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>, Invalid> {
         let written = match self {

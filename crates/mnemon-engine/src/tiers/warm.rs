@@ -105,7 +105,7 @@ pub(super) async fn write(
         let listed = files.list(&library()).await?;
         let numbers = listed.iter().filter_map(|file| number_of(&file.path));
         let number = numbers.max().unwrap_or(0).saturating_add(1);
-        let name = format!("history-{number:03}.md");
+        let name = page_name(number);
         let path = format!("{}/{name}", library());
         let page = page(ctx, session, tree, number);
         tries += 1;
@@ -125,7 +125,12 @@ fn number_of(path: &str) -> Option<u64> {
         .ok()
 }
 
-fn page(ctx: &Ctx, session: &SessionId, tree: &Tree, number: u64) -> String {
+/// How a page is called.
+pub(super) fn page_name(number: u64) -> String {
+    format!("history-{number:03}.md")
+}
+
+pub(super) fn page(ctx: &Ctx, session: &SessionId, tree: &Tree, number: u64) -> String {
     let now = ctx.now;
     let mut page = format!(
         "---\nversion: 1\nstatus: final\nauthor: mnemon\ncreated_at: {now}\nsession: {}\n---\n\

@@ -93,7 +93,7 @@ impl Window<'_> {
         }
         let mut refused = None;
         let mut found = None;
-        match self.by_model(&change, messages).await {
+        match self.by_model(ctx, &change, messages).await {
             Some(Ok(summary)) => match build(&summary.text) {
                 Some(built) => found = Some((summary, built)),
                 None => refused = Some("the summary was not smaller".to_owned()),
@@ -132,8 +132,9 @@ impl Window<'_> {
         let mut metadata = Map::new();
         metadata.insert("tokenBefore".to_owned(), json!(before));
         metadata.insert("tokenAfter".to_owned(), json!(after));
-        // The engine has no clock to say how long it took.
-        metadata.insert("time".to_owned(), json!(0.0));
+        // In seconds: how long the model took, if one was asked.
+        let took_ms = summary.map_or(0, |summary| summary.took_ms);
+        metadata.insert("time".to_owned(), json!(took_ms as f64 / 1000.0));
         if let Some(summary) = summary {
             metadata.insert("inputToken".to_owned(), json!(summary.input_tokens));
             metadata.insert("outputToken".to_owned(), json!(summary.output_tokens));
@@ -178,22 +179,27 @@ impl Window<'_> {
     }
 
     fn offload(&self, made: &Made, entries: Vec<Entry>) -> Result<Draft, Invalid> {
-        let sources: Vec<Id> = entries.iter().map(|entry| entry.of.clone()).collect();
         let offload = Offload {
             entries,
             message: made.message.clone(),
             event: made.event.clone(),
         };
+        self.offload_draft(made.uuid.clone(), &offload)
+    }
+
+    /// The record that keeps what was replaced.
+    pub(super) fn offload_draft(&self, uuid: Id, offload: &Offload) -> Result<Draft, Invalid> {
+        let entries = offload.entries.iter();
         Ok(Draft {
-            id: Some(made.uuid.clone()),
-            content: made.message.text_content(),
+            id: Some(uuid),
+            content: offload.message.text_content(),
             owner: self.session(),
             scope: Some(Scope::Dialog),
             kind: Some(Kind::Summary),
             body: Some(offload.to_json()?),
             tags: vec![TAG.to_owned()],
             origin: Some(Origin::Derived),
-            derived_from: sources,
+            derived_from: entries.map(|entry| entry.of.clone()).collect(),
             ..Draft::default()
         })
     }

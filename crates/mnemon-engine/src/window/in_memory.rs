@@ -31,6 +31,10 @@ impl InMemory {
         }
     }
 
+    pub(super) fn replace(&mut self, messages: Vec<Message>) {
+        self.messages = messages;
+    }
+
     /// Empties it.
     pub fn clear(&mut self) {
         self.messages.clear();

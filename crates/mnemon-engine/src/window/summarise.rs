@@ -1,7 +1,8 @@
 //! Summaries, by a model or without one.
 
+use mnemon_core::llm::Account;
 use mnemon_core::window::{Ask, Change, extract};
-use mnemon_core::{Message, limits};
+use mnemon_core::{Ctx, Message, limits};
 
 use super::Window;
 
@@ -14,12 +15,15 @@ pub(super) struct Summary {
     pub(super) refused: Option<String>,
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
+    /// How long the model took; without one it is as good as nothing.
+    pub(super) took_ms: u64,
 }
 
 impl Window<'_> {
     /// What the model says, if there is one and what it says can be used.
     pub(super) async fn by_model(
         &self,
+        ctx: &Ctx,
         change: &Change,
         messages: &[Message],
     ) -> Option<Result<Summary, String>> {
@@ -28,7 +32,8 @@ impl Window<'_> {
             prompts: &self.prompts,
             plan: self.plan.as_ref(),
         };
-        let prompt = change.summary_prompt(messages, ask);
+        let mut prompt = change.summary_prompt(messages, ask);
+        prompt.account = Account::of(ctx, "window");
         let answer = match llm.complete(&prompt).await {
             Ok(answer) => answer,
             Err(error) => return Some(Err(error.to_string())),
@@ -51,6 +56,7 @@ impl Window<'_> {
             refused: None,
             input_tokens: answer.input_tokens,
             output_tokens: answer.output_tokens,
+            took_ms: answer.took_ms,
         }))
     }
 
@@ -68,6 +74,7 @@ impl Window<'_> {
             refused,
             input_tokens: 0,
             output_tokens: 0,
+            took_ms: 0,
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Hot, warm, cold and frozen, in files.
+//! Hot, warm, cold and frozen, in files and on a store.
 
 mod booting;
+mod forms;
 
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ fn read(files: &FilesInRam, path: &str) -> String {
 fn lines_are_written_as_the_document_says_and_come_back() {
     let files = Arc::new(FilesInRam::default());
     let tiers = tiers(&files, TierConfig::default());
-    let mut hot = wait(tiers.boot(&s1())).unwrap().hot;
+    let mut hot = wait(tiers.boot(&ctx(), &s1())).unwrap().hot;
     let all = [
         user("Hi"),
         Said::Thought {
@@ -79,7 +80,7 @@ fn lines_are_written_as_the_document_says_and_come_back() {
          {{\"type\":\"observation\",\"result\":\"done\",{ts}}}\n"
         )
     );
-    let again = wait(tiers.boot(&s1())).unwrap();
+    let again = wait(tiers.boot(&ctx(), &s1())).unwrap();
     assert_eq!(again.hot, hot);
     assert!(again.skipped.is_empty());
     assert_eq!(hot.newest(2)[0].line.text(), "Observation: done");
@@ -302,9 +303,13 @@ fn the_configuration_comes_from_its_file_and_mistakes_are_named() {
     let read = |text: &str| {
         let files = FilesInRam::default();
         wait(files.write(".airsspec/airsspec.toml", text.as_bytes(), None)).unwrap();
-        wait(Tiers::read_config(&files))
+        wait(Tiers::read_config(&files, TierConfig::default()))
     };
-    let none = wait(Tiers::read_config(&FilesInRam::default())).unwrap();
+    let none = wait(Tiers::read_config(
+        &FilesInRam::default(),
+        TierConfig::default(),
+    ))
+    .unwrap();
     assert_eq!(none, TierConfig::default());
     assert_eq!((none.hot_window_size, none.chunk_size), (30, 10));
     let config = read("[retry]\nx = 1\n[memory]\nhot_window_size = 5\nother = true\n").unwrap();

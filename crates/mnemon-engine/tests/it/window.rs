@@ -1,6 +1,7 @@
 //! The window of a conversation: nothing is lost, nothing is parted, and it gets smaller.
 
 mod basics;
+mod copies;
 mod faults;
 mod long;
 mod properties;

@@ -4,6 +4,9 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use mnemon_core::llm::{Completion, Llm, LlmError, Prompt};
 
+/// How long every answer is said to have taken.
+const TOOK_MS: u64 = 1500;
+
 /// A model that answers by a script, and remembers what it was asked. When the script is at its
 /// end it cannot be reached.
 #[derive(Debug, Default)]
@@ -67,6 +70,7 @@ impl Llm for Scripted {
         Ok(Completion {
             input_tokens: asked.sum(),
             output_tokens: words(&text),
+            took_ms: TOOK_MS,
             text,
         })
     }

@@ -1,7 +1,7 @@
 //! The fakes keep the contracts of the ports they stand for.
 
 use mnemon_core::embed::Embedder;
-use mnemon_core::llm::{Llm, LlmError, Prompt};
+use mnemon_core::llm::{Account, Llm, LlmError, Prompt};
 use mnemon_core::longterm::LongTerm;
 use mnemon_core::{Ctx, ErrorKind, Message, Owner, Role};
 use mnemon_testkit::block_on;
@@ -39,6 +39,7 @@ fn texts_with_words_in_common_lie_near() {
 
 fn prompt(text: &str) -> Prompt {
     Prompt {
+        account: Account::default(),
         system: None,
         messages: vec![Message::text("m", Role::User, text)],
         max_tokens: 10,

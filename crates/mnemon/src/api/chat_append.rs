@@ -1,11 +1,13 @@
 //! Add messages to a conversation, and keep its window small.
 
+use std::path::PathBuf;
+
 use mnemon_core::{Ctx, Receipt};
 use mnemon_engine::{Memory, Utterance};
 use serde::{Deserialize, Serialize};
 
 use super::chat::{Chat, Tokens};
-use crate::Error;
+use crate::{Error, wiring};
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,6 +21,9 @@ pub struct Request {
     /// Whether the window is left as it is, even if it is due.
     #[serde(default)]
     pub leave_window: bool,
+    /// The project whose frozen log gets every message, too.
+    #[serde(default)]
+    pub files: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,7 +36,10 @@ pub struct Response {
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let tokens = Tokens::of(&request.chat);
     let counted = tokens.counted();
-    let window = request.chat.window(memory, counted.as_ref())?;
+    let mut window = request.chat.window(memory, counted.as_ref())?;
+    if let Some(root) = &request.files {
+        window = window.frozen(wiring::frozen(root));
+    }
     let messages = request.messages.into_iter();
     let messages = messages.map(Utterance::into_message).collect();
     let key = request.key.as_deref();

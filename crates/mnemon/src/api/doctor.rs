@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::config::Config;
-use crate::wiring::{self, Examination};
+use crate::config::{Config, LlmProvider};
+use crate::wiring::{self, Examination, Finding};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -32,10 +32,30 @@ pub fn run(config: &Config, request: Request) -> Result<Response, Error> {
     } else {
         Vec::new()
     };
-    let examination = wiring::examine(config)?;
+    let mut examination = wiring::examine(config)?;
+    examination.findings.extend(language_model(config));
     Ok(Response {
         clean: examination.is_clean(),
         examination,
         repaired,
+    })
+}
+
+/// Whether the language model could be used, as far as it can be told without asking it.
+fn language_model(config: &Config) -> Option<Finding> {
+    let settings = &config.llm;
+    if settings.provider.value == LlmProvider::None {
+        return None;
+    }
+    let problem = settings
+        .problem()
+        .or_else(|| Some(wiring::llm_accounts(config).err()?.to_string()));
+    Some(match problem {
+        Some(problem) => Finding::bad("llm", problem),
+        None => {
+            let model = settings.model.value.as_deref().unwrap_or_default();
+            let url = &settings.url.value;
+            Finding::good("llm", format!("{model} at {url}; it was not asked"))
+        }
     })
 }

@@ -1,6 +1,6 @@
 //! A page of records.
 
-use mnemon_core::{Ctx, Filter, Order, Record, Scan};
+use mnemon_core::{Ctx, Filter, Kind, Order, Record, Scan};
 use mnemon_engine::Memory;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,7 @@ pub const LIMIT: usize = 50;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
+    /// Without kinds: all but the records that only hold a state of ours, which have no words.
     pub filter: Filter,
     pub order: Order,
     /// The `next` of the page before.
@@ -41,10 +42,15 @@ pub struct Response {
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let after = request.after.map(|text| text.parse()).transpose()?;
+    let mut filter = request.filter;
+    if filter.kinds.is_empty() {
+        let kinds = Kind::ALL.iter().copied();
+        filter.kinds = kinds.filter(|kind| *kind != Kind::Session).collect();
+    }
     let scan = Scan {
         order: request.order,
         after,
-        ..Scan::new(request.filter, request.limit)
+        ..Scan::new(filter, request.limit)
     };
     let page = memory.records().list(ctx, &scan).await?;
     Ok(Response {

@@ -1,9 +1,10 @@
-//! Save a session once more under another id.
+//! Make a session once more under another id: its saved states, and what was said in it.
 
 use mnemon_core::Ctx;
-use mnemon_engine::session::{SessionId, SessionInfo, Sessions, fork};
+use mnemon_engine::session::{SessionId, fork};
 use serde::Deserialize;
 
+use super::session_copy::{Copied, Places, not_found};
 use crate::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -15,9 +16,25 @@ pub struct Request {
 }
 
 /// The new session.
-pub type Response = SessionInfo;
+pub type Response = Copied;
 
-pub async fn run(place: &dyn Sessions, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    fork(place, ctx, &request.session, &request.to).await?;
-    super::session_list::info(place, ctx, &request.to).await
+pub async fn run(places: &Places<'_>, ctx: &Ctx, request: Request) -> Result<Response, Error> {
+    let Request { session, to } = &request;
+    let has_states = places.has_states(ctx, session).await?;
+    let said = places.said(ctx, session).await?;
+    if !has_states && said.is_none() {
+        return Err(not_found(session));
+    }
+    // Both are looked at first, so that no half of a fork is left behind.
+    if places.has_states(ctx, to).await? || places.said(ctx, to).await?.is_some() {
+        return Err(mnemon_engine::Error::SessionExists(to.to_string()).into());
+    }
+    if has_states {
+        fork(places.states, ctx, session, to).await?;
+    }
+    let messages = match said {
+        Some(window) => window.fork(ctx, to.as_str()).await?,
+        None => 0,
+    };
+    places.copied(ctx, to, messages).await
 }

@@ -1,9 +1,10 @@
-//! Make a session what it was when a snapshot was taken.
+//! Make a session what it was when a snapshot was taken: its saved states, and its window.
 
 use mnemon_core::Ctx;
-use mnemon_engine::session::{SessionId, SessionInfo, Sessions, restore};
+use mnemon_engine::session::{SessionId, restore};
 use serde::Deserialize;
 
+use super::session_copy::{Copied, Places, not_found};
 use crate::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -14,9 +15,21 @@ pub struct Request {
 }
 
 /// The session as it is again.
-pub type Response = SessionInfo;
+pub type Response = Copied;
 
-pub async fn run(place: &dyn Sessions, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    restore(place, ctx, &request.session, &request.label).await?;
-    super::session_list::info(place, ctx, &request.session).await
+pub async fn run(places: &Places<'_>, ctx: &Ctx, request: Request) -> Result<Response, Error> {
+    let Request { session, label } = &request;
+    let kept: SessionId = format!("{session}@{label}").parse()?;
+    let has_states = places.has_states(ctx, &kept).await?;
+    let shown = match places.window(session)? {
+        Some(window) => window.restore(ctx, label).await?,
+        None => None,
+    };
+    if !has_states && shown.is_none() {
+        return Err(not_found(&kept));
+    }
+    if has_states {
+        restore(places.states, ctx, session, label).await?;
+    }
+    places.copied(ctx, session, shown.unwrap_or(0)).await
 }

@@ -1,6 +1,6 @@
 //! `mnemon chat`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mnemon_core::window::Settings;
@@ -93,6 +93,9 @@ struct AppendArgs {
     /// Leave the window as it is
     #[arg(long)]
     leave_window: bool,
+    /// Write it to the frozen log of this project, too: ROOT/.airsspec/contexts/agent/SESSION.jsonl
+    #[arg(long, value_name = "ROOT")]
+    files: Option<PathBuf>,
     #[command(flatten)]
     size: Size,
 }
@@ -154,8 +157,7 @@ fn word(role: Role) -> &'static str {
     }
 }
 
-fn chat(whose: Whose, size: Option<Size>) -> Chat {
-    let mut settings = Settings::default();
+fn chat(whose: Whose, size: Option<Size>, mut settings: Settings) -> Chat {
     let mut model = None;
     if let Some(size) = size {
         settings.max_token = size.max_token.unwrap_or(settings.max_token);
@@ -200,10 +202,11 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
         }
     };
     let request = api::chat_append::Request {
-        chat: chat(args.whose, Some(args.size)),
+        chat: chat(args.whose, Some(args.size), door.config.window.value),
         messages: vec![message],
         key: args.key,
         leave_window: args.leave_window,
+        files: args.files,
     };
     let done = api::chat_append::run(&door.memory()?, &door.ctx()?, request).await?;
     if door.out.json {
@@ -231,7 +234,7 @@ fn parse(json: &str) -> Result<Utterance, Error> {
 }
 
 async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.whose, Some(args.size));
+    let chat = chat(args.whose, Some(args.size), door.config.window.value);
     let request = api::chat_show::Request { chat };
     let shown = api::chat_show::run(&door.memory()?, &door.ctx()?, request).await?;
     if door.out.json {
@@ -341,7 +344,7 @@ fn part(block: &Block) -> String {
 
 async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
     let request = api::chat_compress::Request {
-        chat: chat(args.whose, Some(args.size)),
+        chat: chat(args.whose, Some(args.size), door.config.window.value),
         if_needed: args.if_needed,
     };
     let done = api::chat_compress::run(&door.memory()?, &door.ctx()?, request).await?;
@@ -368,7 +371,7 @@ async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
 
 async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Error> {
     let request = api::chat_reload::Request {
-        chat: chat(args.whose, None),
+        chat: chat(args.whose, None, door.config.window.value),
         uuid: args.uuid,
     };
     let found = api::chat_reload::run(&door.memory()?, &door.ctx()?, request).await?;
@@ -380,7 +383,7 @@ async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Error> {
 
 async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
     let request = api::chat_tail::Request {
-        chat: chat(args.whose, None),
+        chat: chat(args.whose, None, door.config.window.value),
         count: args.count,
     };
     let found = api::chat_tail::run(&door.memory()?, &door.ctx()?, request).await?;

@@ -33,11 +33,17 @@ enum What {
     Load(saved::OneArgs),
     /// List the saved sessions
     List(saved::Place),
-    /// Save a session once more under another id, which must be free
+    /// Make a session once more under another id, which must be free
+    ///
+    /// Its saved states are copied, and with a store everything that was said in it.
     Fork(saved::ForkArgs),
     /// Keep a session as it is now, as SESSION@LABEL
+    ///
+    /// Its saved states are copied; of its conversation the window is kept.
     Snapshot(saved::LabelArgs),
     /// Make a session what it was when the snapshot was taken
+    ///
+    /// What was said since stays in the conversation, but is not in its window any more.
     Restore(saved::LabelArgs),
     /// Take the saved states of a session away; what was said in it stays
     Delete(saved::DeleteArgs),

@@ -52,6 +52,12 @@ impl Environment {
         }
     }
 
+    /// The value of a variable that a setting names; empty is as good as unset.
+    pub(super) fn get_named(&self, name: &str) -> Option<&str> {
+        let value = self.vars.get(std::ffi::OsStr::new(name))?.to_str()?;
+        Some(value.trim()).filter(|value| !value.is_empty())
+    }
+
     fn folder(&self, name: &str) -> Option<PathBuf> {
         let value = self.vars.get(std::ffi::OsStr::new(name));
         value.filter(|value| !value.is_empty()).map(PathBuf::from)
@@ -79,7 +85,7 @@ impl Environment {
     }
 
     /// The folder for what is kept.
-    fn data(&self) -> Option<PathBuf> {
+    pub(super) fn data(&self) -> Option<PathBuf> {
         self.folder(env_vars::MNEMON_HOME.name)
             .or_else(|| Some(self.folder(env_vars::XDG_DATA_HOME.name)?.join("mnemon")))
             .or_else(|| Some(self.home()?.join(".local").join("share").join("mnemon")))

@@ -129,13 +129,14 @@ impl Walk<'_> {
         let text = match value {
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
             DeValue::Boolean(truth) => truth.to_string(),
             other => {
                 return Err(ConfigError::Syntax {
                     path: self.file.path.clone(),
                     line,
                     what: format!(
-                        "{key} is of type {}, but it must be a text, a whole number, or true or false",
+                        "{key} is of type {}, but it must be a text, a number, or true or false",
                         other.type_str()
                     ),
                 });

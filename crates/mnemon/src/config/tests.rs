@@ -209,7 +209,8 @@ fn a_policy_with_a_mistake_is_refused_with_its_line() {
 
 #[test]
 fn every_variable_of_a_setting_is_documented() {
-    for key in KEYS {
-        assert!(env_vars::ALL.contains(&key.env), "{}", key.name);
+    for key in known_keys() {
+        let documented = key.env.is_none_or(|env| env_vars::ALL.contains(&env));
+        assert!(documented, "{}", key.name);
     }
 }

@@ -136,3 +136,107 @@ fn a_file_of_another_shape_is_named_and_left_alone() {
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(listed["unreadable"].as_array().unwrap().len(), 1);
 }
+
+fn chat(sandbox: &Sandbox, session: &str, said: &str) {
+    let args = ["chat", "append", session, said, "--user", "ann"];
+    sandbox.run(&args).ok();
+}
+
+fn tail(sandbox: &Sandbox, session: &str) -> String {
+    sandbox
+        .run(&["chat", "tail", session, "--user", "ann"])
+        .ok()
+}
+
+fn shown(sandbox: &Sandbox, session: &str) -> usize {
+    let shown = sandbox.run(&["chat", "show", session, "--user", "ann", "--json"]);
+    shown.json()["messages"].as_array().unwrap().len()
+}
+
+#[test]
+fn what_was_said_is_copied_with_its_session() {
+    let sandbox = Sandbox::new();
+    for n in 0..3 {
+        chat(&sandbox, "s1", &format!("message {n}"));
+    }
+    let run = |args: &[&str]| sandbox.run(&[&["session"], args, &["--user", "ann"]].concat());
+    assert_eq!(
+        run(&["snapshot", "s1", "v1"]).ok(),
+        "kept: s1@v1 with 0 components and 3 messages\n"
+    );
+    let saved = ["session", "save", "s1", "--user", "ann"];
+    sandbox.pipe(STATE.as_bytes(), &saved).ok();
+    assert_eq!(
+        run(&["fork", "s1", "s2"]).ok(),
+        "forked: s2 with 2 components and 3 messages\n"
+    );
+    assert_eq!(tail(&sandbox, "s2"), tail(&sandbox, "s1"));
+    chat(&sandbox, "s2", "only in the fork");
+    assert!(!tail(&sandbox, "s1").contains("only in the fork"));
+    chat(&sandbox, "s3", "taken");
+    let (code, error) = run(&["fork", "s1", "s3"]).failed();
+    assert_eq!(code, 4, "{error}");
+    assert_eq!(
+        run(&["list", "--json"]).json()["sessions"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+
+    chat(&sandbox, "s1", "later");
+    assert_eq!(shown(&sandbox, "s1"), 4);
+    let restored = run(&["restore", "s1", "v1", "--json"]).json();
+    assert_eq!(restored["messages"], 3);
+    assert_eq!(shown(&sandbox, "s1"), 3);
+    assert!(
+        tail(&sandbox, "s1").contains("later"),
+        "what was said stays"
+    );
+    let (code, _) = run(&["restore", "s1", "v9"]).failed();
+    assert_eq!(code, 3);
+    let (code, _) = run(&["fork", "nobody", "s9"]).failed();
+    assert_eq!(code, 3);
+}
+
+#[test]
+fn a_list_shows_no_records_that_only_hold_states() {
+    let sandbox = Sandbox::new();
+    for n in 0..3 {
+        chat(
+            &sandbox,
+            "s1",
+            &format!("We decided on number {n} of a long list of things to do"),
+        );
+    }
+    sandbox
+        .run(&[
+            "chat",
+            "compress",
+            "s1",
+            "--user",
+            "ann",
+            "--last-keep",
+            "1",
+        ])
+        .ok();
+    sandbox
+        .pipe(STATE.as_bytes(), &["session", "save", "s1"])
+        .ok();
+    let kinds = |args: &[&str]| -> Vec<String> {
+        let list = sandbox.run(&[&["list", "--json"], args].concat()).json();
+        let records = list["records"].as_array().unwrap().iter();
+        records
+            .map(|record| record["kind"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let all = kinds(&[]);
+    assert!(
+        all.contains(&"message".to_owned()) && !all.contains(&"session".to_owned()),
+        "{all:?}"
+    );
+    assert!(
+        !kinds(&["--kind", "session"]).is_empty(),
+        "who asks for them sees them"
+    );
+}

@@ -1,8 +1,8 @@
 //! Reading: a pooled connection, one short read transaction each.
 
 use mnemon_core::{
-    Cause, Change, Changes, Cursor, Grant, Group, Id, Order, Page, Record, Right, Scan, StoreError,
-    Tally, limits,
+    Cause, Change, Changes, Grant, Group, Id, Order, Page, Record, Right, Scan, StoreError, Tally,
+    limits,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
@@ -139,28 +139,46 @@ fn conditions(tenant: i64, grant: &Grant, scan: &Scan) -> Conditions {
     if let Some(until) = filter.until {
         where_.and("created < ?", until.millis());
     }
-    if let Some(after) = scan.after {
-        continue_after(&mut where_, tenant, scan.order, after);
-    }
     where_
 }
 
-fn continue_after(where_: &mut Conditions, tenant: i64, order: Order, after: Cursor) {
-    let key = key(tenant, after.seq);
-    match order {
-        Order::Written => where_.and("key > ?", key),
-        Order::Newest => {
-            where_.and("created <= ?", after.key);
-            where_.and("(created < ?", after.key);
-            where_.sql.push_str(" OR key < ?)");
-            where_.values.push(key.into());
+/// The statements of a scan, to be run one after the other.
+///
+/// A page that goes on after a record has two: what was made in the same millisecond, and the rest.
+/// Each enters the index where it begins, however many records share that millisecond; as one
+/// condition with an OR it would walk over all of them for every page.
+fn statements(tenant: i64, grant: &Grant, scan: &Scan) -> Vec<Conditions> {
+    let order = match scan.order {
+        Order::Newest => "created DESC, key DESC",
+        Order::Oldest => "created, key",
+        Order::Written => "key",
+    };
+    let whole = |parts: &[(&str, i64)]| {
+        let mut where_ = conditions(tenant, grant, scan);
+        for (sql, value) in parts {
+            where_.and(sql, *value);
         }
-        Order::Oldest => {
-            where_.and("created >= ?", after.key);
-            where_.and("(created > ?", after.key);
-            where_.sql.push_str(" OR key > ?)");
-            where_.values.push(key.into());
+        let sql = &where_.sql;
+        where_.sql = format!("SELECT doc FROM records WHERE {sql} ORDER BY {order}");
+        where_
+    };
+    let after = scan.after.map(|after| (after.key, key(tenant, after.seq)));
+    match (scan.order, after) {
+        // The tenant's own range of keys, so that the table itself is the order.
+        (Order::Written, after) => {
+            let first = after.map_or(key(tenant, 0), |(_, last)| last.saturating_add(1));
+            let end = key(tenant + 1, 0);
+            vec![whole(&[("key >= ?", first), ("key < ?", end)])]
         }
+        (_, None) => vec![whole(&[])],
+        (Order::Newest, Some((created, last))) => vec![
+            whole(&[("created = ?", created), ("key < ?", last)]),
+            whole(&[("created < ?", created)]),
+        ],
+        (Order::Oldest, Some((created, last))) => vec![
+            whole(&[("created = ?", created), ("key > ?", last)]),
+            whole(&[("created > ?", created)]),
+        ],
     }
 }
 
@@ -173,34 +191,21 @@ pub(super) fn scan(
     let Some(tenant) = tenant(connection, place, grant)? else {
         return Ok(Page::default());
     };
-    let mut where_ = conditions(tenant, grant, scan);
-    let order = match scan.order {
-        Order::Newest => "created DESC, key DESC",
-        Order::Oldest => "created, key",
-        Order::Written => {
-            // The tenant's own range of keys, so that the table itself is the order.
-            where_.and("key >= ?", key(tenant, 0));
-            where_.and("key < ?", key(tenant + 1, 0));
-            "key"
-        }
-    };
-    let sql = format!(
-        "SELECT doc FROM records WHERE {} ORDER BY {order}",
-        where_.sql
-    );
-    let mut select = connection.prepare_cached(&sql).at(place)?;
-    let mut rows = select.query(params_from_iter(where_.values)).at(place)?;
     let limit = scan.limit.min(limits::PAGE);
     let mut found = Vec::new();
-    while found.len() <= limit
-        && let Some(row) = rows.next().at(place)?
-    {
-        let record = record(
-            place,
-            row.get_ref(0).at(place)?.as_str().unwrap_or_default(),
-        )?;
-        if scan.filter.matches(&record) {
-            found.push(record);
+    // One transaction, so that both statements see the same moment.
+    let _moment = connection.unchecked_transaction().at(place)?;
+    for Conditions { sql, values } in statements(tenant, grant, scan) {
+        let mut select = connection.prepare_cached(&sql).at(place)?;
+        let mut rows = select.query(params_from_iter(values)).at(place)?;
+        while found.len() <= limit
+            && let Some(row) = rows.next().at(place)?
+        {
+            let doc = row.get_ref(0).at(place)?;
+            let record = record(place, doc.as_str().unwrap_or_default())?;
+            if scan.filter.matches(&record) {
+                found.push(record);
+            }
         }
     }
     Ok(Page::cut(found, limit, scan.order))
@@ -381,4 +386,49 @@ pub(super) fn tally(
             params![tenant],
         )?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use mnemon_core::{Ctx, Cursor, Filter, Owner, Policy, Tenant, Time};
+
+    use super::*;
+    use crate::store::sqlite::schema;
+
+    /// A page goes on at the very record, also when thousands were made in one millisecond.
+    #[test]
+    fn a_cursor_enters_the_index_at_its_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = schema::open(&folder.path().join("m.db")).unwrap();
+        let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
+        let grant = Policy::default().check(&ctx, Right::Read).unwrap();
+        let session = Filter {
+            owner: Owner {
+                session: Some("s1".to_owned()),
+                ..Owner::default()
+            },
+            ..Filter::default()
+        };
+        for filter in [session, Filter::default()] {
+            for order in [Order::Newest, Order::Oldest] {
+                let scan = Scan {
+                    order,
+                    after: Some(Cursor { key: 5, seq: 7 }),
+                    ..Scan::new(filter.clone(), 10)
+                };
+                let steps: Vec<String> = statements(1, &grant, &scan)
+                    .into_iter()
+                    .map(|Conditions { sql, values }| {
+                        let plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"));
+                        let mut plan = plan.unwrap();
+                        let mut rows = plan.query(params_from_iter(values)).unwrap();
+                        rows.next().unwrap().unwrap().get(3).unwrap()
+                    })
+                    .collect();
+                assert!(steps[0].contains("created=? AND rowid"), "{steps:?}");
+                assert!(steps[1].contains("AND created"), "{steps:?}");
+                assert!(!steps.concat().contains("TEMP B-TREE"), "{steps:?}");
+            }
+        }
+    }
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{LOG, append, s1, tiers, user};
-use crate::wait;
+use crate::{ctx, wait};
 
 fn boot_of(log: &[u8], hot_window_size: usize) -> Boot {
     let files = Arc::new(FilesInRam::default());
@@ -19,7 +19,7 @@ fn boot_of(log: &[u8], hot_window_size: usize) -> Boot {
         hot_window_size,
         ..TierConfig::default()
     };
-    wait(tiers(&files, config).boot(&s1())).unwrap()
+    wait(tiers(&files, config).boot(&ctx(), &s1())).unwrap()
 }
 
 fn texts(boot: &Boot) -> Vec<String> {
@@ -33,7 +33,7 @@ fn line(text: &str) -> String {
 #[test]
 fn a_log_that_is_not_there_is_an_empty_window() {
     let files = Arc::new(FilesInRam::default());
-    let boot = wait(tiers(&files, TierConfig::default()).boot(&s1())).unwrap();
+    let boot = wait(tiers(&files, TierConfig::default()).boot(&ctx(), &s1())).unwrap();
     assert_eq!((boot.hot.lines().count(), boot.bytes_read), (0, 0));
 }
 
@@ -87,9 +87,9 @@ fn a_last_line_without_a_break_counts_if_it_is_whole_and_the_next_one_is_its_own
     let files = Arc::new(FilesInRam::default());
     wait(files.write(LOG, (line("one") + "{\"type\":\"us").as_bytes(), None)).unwrap();
     let tiers = tiers(&files, TierConfig::default());
-    let mut hot = wait(tiers.boot(&s1())).unwrap().hot;
+    let mut hot = wait(tiers.boot(&ctx(), &s1())).unwrap().hot;
     append(&tiers, &mut hot, user("after the crash"));
-    let boot = wait(tiers.boot(&s1())).unwrap();
+    let boot = wait(tiers.boot(&ctx(), &s1())).unwrap();
     assert_eq!(texts(&boot), ["User: one", "User: after the crash"]);
     assert_eq!(boot.skipped_count, 1);
     let offsets = |boot: &Boot| boot.hot.lines().map(|hot| hot.offset).collect::<Vec<_>>();

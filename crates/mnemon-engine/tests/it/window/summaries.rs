@@ -56,6 +56,8 @@ fn a_model_writes_the_summary() {
     assert!(text.starts_with("They decided sixteen things.\n<!-- CONTEXT_OFFLOAD: uuid="));
     assert_eq!(event.metadata["summariser"], "scripted");
     assert_eq!(event.number("outputToken"), Some(4));
+    assert_eq!(event.metadata["time"], 1.5);
+    assert_eq!(event.timestamp, ctx().now.millis());
     assert!(event.number("tokenBefore") > event.number("tokenAfter"));
     assert_eq!(event.event_type, "HISTORY_SUMMARY");
     assert_eq!(event.compressed_message_count, 16);

@@ -8,6 +8,7 @@ use mnemon_engine::session::{SessionId, SessionInfo, Sessions};
 
 use super::super::door::Door;
 use super::super::{input, text};
+use crate::api::session_copy::{Copied, Places};
 use crate::{Error, api, wiring};
 
 /// Where the saved sessions lie.
@@ -85,6 +86,21 @@ fn sessions<'a>(
     }
 }
 
+/// Whose conversations are meant when nobody is named, as in `mnemon chat`.
+const USER: &str = "default";
+
+fn places<'a>(
+    place: &'a Place,
+    states: &'a dyn Sessions,
+    memory: Option<&'a Memory>,
+) -> Places<'a> {
+    let user = place.user.as_deref().unwrap_or(USER);
+    Places {
+        states,
+        talk: memory.map(|memory| (memory, user)),
+    }
+}
+
 pub(super) async fn save(args: SaveArgs, door: &mut Door) -> Result<(), Error> {
     let json = match &args.file {
         Some(path) => input::file(path)?,
@@ -146,34 +162,37 @@ pub(super) async fn list(args: Place, door: &mut Door) -> Result<(), Error> {
 pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.one.place, door)?;
     let place = sessions(&args.one.place, memory.as_ref())?;
+    let places = places(&args.one.place, &*place, memory.as_ref());
     let request = api::session_fork::Request {
         session: args.one.session,
         to: args.to,
     };
-    let info = api::session_fork::run(&*place, &door.ctx()?, request).await?;
-    say("forked", &info, door)
+    let info = api::session_fork::run(&places, &door.ctx()?, request).await?;
+    say_copied("forked", &info, door)
 }
 
 pub(super) async fn snapshot(args: LabelArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.one.place, door)?;
     let place = sessions(&args.one.place, memory.as_ref())?;
+    let places = places(&args.one.place, &*place, memory.as_ref());
     let request = api::session_snapshot::Request {
         session: args.one.session,
         label: args.label,
     };
-    let info = api::session_snapshot::run(&*place, &door.ctx()?, request).await?;
-    say("kept", &info, door)
+    let info = api::session_snapshot::run(&places, &door.ctx()?, request).await?;
+    say_copied("kept", &info, door)
 }
 
 pub(super) async fn restore(args: LabelArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.one.place, door)?;
     let place = sessions(&args.one.place, memory.as_ref())?;
+    let places = places(&args.one.place, &*place, memory.as_ref());
     let request = api::session_restore::Request {
         session: args.one.session,
         label: args.label,
     };
-    let info = api::session_restore::run(&*place, &door.ctx()?, request).await?;
-    say("restored", &info, door)
+    let info = api::session_restore::run(&places, &door.ctx()?, request).await?;
+    say_copied("restored", &info, door)
 }
 
 pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
@@ -201,4 +220,18 @@ fn say(word: &str, info: &SessionInfo, door: &mut Door) -> Result<(), Error> {
     let name = text::one_line(&info.session_id);
     let count = text::count(info.component_count as u64, "component");
     door.out.line(format!("{word}: {name} with {count}"))
+}
+
+fn say_copied(word: &str, copied: &Copied, door: &mut Door) -> Result<(), Error> {
+    if door.out.json {
+        return door.out.json(copied);
+    }
+    if copied.messages == 0 {
+        return say(word, &copied.info, door);
+    }
+    let name = text::one_line(&copied.info.session_id);
+    let count = text::count(copied.info.component_count as u64, "component");
+    let messages = text::count(copied.messages as u64, "message");
+    door.out
+        .line(format!("{word}: {name} with {count} and {messages}"))
 }

@@ -1,0 +1,286 @@
+//! Forks, snapshots, states and the frozen log: what was said is never changed.
+
+use std::sync::Arc;
+
+use mnemon_core::files::Files;
+use mnemon_core::{Block, ErrorKind, Filter, Kind, Message, Record, Role, Scan};
+use mnemon_engine::session::{JsonSessions, Session, StateModule};
+use mnemon_engine::tiers::{TierConfig, Tiers};
+use mnemon_engine::{InMemory, Memory, Window, WindowState};
+use mnemon_testkit::fakes::FilesInRam;
+use mnemon_testkit::talks::{Talk, cases};
+use serde_json::{Map, json};
+
+use super::{expanded, memory, say, small};
+use crate::{ctx, wait};
+
+fn window<'a>(memory: &'a Memory, session: &str) -> Window<'a> {
+    let window = memory.window("ann", session).unwrap();
+    window.settings(small()).unwrap()
+}
+
+/// A conversation that was compressed along the way.
+fn talked(memory: &Memory, seed: u64) -> Vec<Message> {
+    let window = window(memory, "s1");
+    let mut talk = Talk::new(seed, 800);
+    let mut said = Vec::new();
+    while said.len() < 40 {
+        for message in talk.round() {
+            wait(window.add_message(&ctx(), message.clone())).unwrap();
+            said.push(message);
+        }
+        wait(window.compress_if_needed(&ctx())).unwrap();
+    }
+    said
+}
+
+fn messages(window: &Window<'_>) -> Vec<Message> {
+    wait(window.get_messages(&ctx())).unwrap()
+}
+
+/// The texts, with what differs between a window and its copy taken out.
+fn texts(window: &Window<'_>) -> Vec<String> {
+    let shown = wait(window.show(&ctx())).unwrap();
+    let texts = shown.messages.into_iter().map(|seen| {
+        let json = serde_json::to_string(&seen.message).unwrap();
+        let json = match &seen.uuid {
+            Some(uuid) => json.replace(uuid, "uuid"),
+            None => json,
+        };
+        format!("{:?} {} {} {json}", seen.as_, seen.covers, seen.tokens)
+    });
+    texts.collect()
+}
+
+#[test]
+fn a_fork_looks_the_same_and_goes_its_own_way() {
+    for seed in 0..cases(20, 200) {
+        let memory = memory();
+        let said = talked(&memory, seed);
+        let (one, two) = (window(&memory, "s1"), window(&memory, "s2"));
+        assert_eq!(wait(one.fork(&ctx(), "s2")).unwrap(), said.len());
+        assert_eq!(texts(&one), texts(&two), "seed {seed}");
+        assert_eq!(expanded(&two, messages(&two)), said, "seed {seed}");
+        let all = wait(two.tail(&ctx(), 1000)).unwrap();
+        assert_eq!(all, said);
+        // A copy of a copy is no worse.
+        wait(two.fork(&ctx(), "s3")).unwrap();
+        assert_eq!(texts(&two), texts(&window(&memory, "s3")), "seed {seed}");
+        let before = texts(&one);
+        wait(two.add_message(&ctx(), say(Role::User, "only here"))).unwrap();
+        wait(two.compress(&ctx())).unwrap();
+        assert_eq!(texts(&one), before, "seed {seed}");
+        let last = messages(&two).pop().unwrap();
+        assert_eq!(last.text_content(), "only here");
+    }
+}
+
+#[test]
+fn a_fork_needs_a_place_where_nothing_was_said() {
+    let memory = memory();
+    talked(&memory, 1);
+    let other = window(&memory, "s2");
+    wait(other.add_message(&ctx(), say(Role::User, "mine"))).unwrap();
+    let error = wait(window(&memory, "s1").fork(&ctx(), "s2")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(messages(&other).len(), 1);
+    assert!(wait(window(&memory, "s1").fork(&ctx(), "../s2")).is_err());
+}
+
+#[test]
+fn a_snapshot_is_gone_back_to_and_what_was_said_since_is_kept() {
+    let memory = memory();
+    let said = talked(&memory, 3);
+    let one = window(&memory, "s1");
+    let before = messages(&one);
+    assert_eq!(wait(one.snapshot(&ctx(), "v1")).unwrap(), before.len());
+    let again = wait(one.snapshot(&ctx(), "v1")).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Conflict);
+    for n in 0..30 {
+        wait(one.add_message(&ctx(), say(Role::User, &format!("later {n}")))).unwrap();
+        wait(one.compress_if_needed(&ctx())).unwrap();
+    }
+    assert_ne!(messages(&one), before);
+    assert_eq!(wait(one.restore(&ctx(), "other")).unwrap(), None);
+    assert_eq!(wait(one.restore(&ctx(), "v1")).unwrap(), Some(before.len()));
+    assert_eq!(messages(&one), before);
+    assert_eq!(expanded(&one, messages(&one)), said);
+    let (all, _) = wait(one.original(&ctx(), None, 1000)).unwrap();
+    assert_eq!(all.len(), said.len() + 30, "nothing that was said is lost");
+    wait(one.add_message(&ctx(), say(Role::User, "and on"))).unwrap();
+    assert_eq!(messages(&one).len(), before.len() + 1);
+}
+
+#[test]
+fn a_window_is_saved_with_a_session_and_taken_over_elsewhere() {
+    let (here, there) = (memory(), memory());
+    let said = talked(&here, 5);
+    let one = window(&here, "s1");
+    let files = JsonSessions::new(Arc::new(FilesInRam::default()), "");
+    let mut state = wait(one.state(&ctx())).unwrap();
+    assert_eq!(state.original, said);
+    let session = || Session::new("s1".parse().unwrap(), &files);
+    wait(session().with(&mut state).unwrap().save(&ctx())).unwrap();
+    let mut loaded = WindowState::default();
+    wait(session().with(&mut loaded).unwrap().load_or_fail(&ctx())).unwrap();
+    assert_eq!(loaded, state);
+    let two = window(&there, "s9");
+    assert_eq!(wait(two.take_over(&ctx(), &loaded)).unwrap(), said.len());
+    assert_eq!(texts(&two), texts(&one));
+    assert_eq!(expanded(&two, messages(&two)), said);
+    assert!(loaded.load_state(&json!([])).is_err());
+    assert!(
+        loaded
+            .load_state(&json!({"originalMemoryStorage": 3}))
+            .is_err()
+    );
+    assert_eq!(loaded, state, "on an error it stays as it was");
+}
+
+#[test]
+fn a_state_that_makes_no_sense_does_no_harm() {
+    let reference = |uuid: &str| {
+        let mut message = say(
+            Role::Assistant,
+            &format!("<!-- CONTEXT_OFFLOAD: uuid={uuid} -->"),
+        );
+        let meta = json!({ "offloaduuid": uuid });
+        message.metadata.insert("_compress_meta".to_owned(), meta);
+        message
+    };
+    let state = WindowState {
+        original: vec![Message::text("m1", Role::User, "hello")],
+        // One that goes round in circles, one that names nothing, one that nobody said.
+        working: vec![
+            reference("a"),
+            reference("none"),
+            Message::text("x", Role::User, "?"),
+        ],
+        offloads: [
+            ("a".to_owned(), vec![reference("b")]),
+            ("b".to_owned(), vec![reference("a")]),
+        ]
+        .into_iter()
+        .collect(),
+        events: Vec::new(),
+    };
+    let memory = memory();
+    let one = window(&memory, "s1");
+    assert_eq!(wait(one.take_over(&ctx(), &state)).unwrap(), 1);
+    assert!(messages(&one).is_empty());
+    let (all, _) = wait(one.original(&ctx(), None, 10)).unwrap();
+    assert_eq!(all[0].text_content(), "hello");
+}
+
+#[test]
+fn a_window_in_memory_is_a_state_module() {
+    let mut one = InMemory::default();
+    one.add_message(Message::text("m1", Role::User, "hello"));
+    let saved = one.save_state().unwrap();
+    let mut two = InMemory::default();
+    two.load_state(&saved).unwrap();
+    assert_eq!(one, two);
+    two.load_state(&json!({ "messages": [] })).unwrap();
+    assert!(two.get_messages().is_empty());
+    assert!(two.load_state(&json!(3)).is_err());
+    assert_eq!(
+        (one.component(), two.save_state().unwrap()),
+        ("memory_messages", json!([]))
+    );
+}
+
+fn originals(memory: &Memory) -> Vec<Record> {
+    let filter = Filter {
+        kinds: vec![Kind::Message],
+        ..Filter::default()
+    };
+    let page = wait(memory.records().list(&ctx(), &Scan::new(filter, 1000))).unwrap();
+    page.records
+}
+
+#[test]
+fn originals_are_only_added_to() {
+    let memory = memory();
+    talked(&memory, 7);
+    let before = originals(&memory);
+    assert!(before.iter().all(|record| record.version == 1));
+    let one = window(&memory, "s1");
+    wait(one.snapshot(&ctx(), "v1")).unwrap();
+    while !wait(one.compress(&ctx())).unwrap().is_empty() {}
+    wait(one.delete_message(&ctx(), 0)).unwrap();
+    wait(one.restore(&ctx(), "v1")).unwrap();
+    wait(one.clear(&ctx())).unwrap();
+    assert!(messages(&one).is_empty());
+    assert_eq!(originals(&memory), before);
+}
+
+#[test]
+fn with_files_every_message_is_in_the_frozen_log_too() {
+    let memory = Arc::new(memory());
+    let files = Arc::new(FilesInRam::default());
+    let one = window(&memory, "s1").frozen(files.clone());
+    let call = Message {
+        content: vec![
+            Block::Text {
+                text: "I look".to_owned(),
+            },
+            Block::ToolUse {
+                id: "c1".to_owned(),
+                name: "ls".to_owned(),
+                input: Map::from_iter([("path".to_owned(), json!("/"))]),
+                content: None,
+                metadata: Map::new(),
+            },
+        ],
+        ..Message::text("m2", Role::Assistant, "")
+    };
+    let result = Message {
+        content: vec![Block::ToolResult {
+            id: "c1".to_owned(),
+            name: "ls".to_owned(),
+            output: vec![Block::Text {
+                text: "a.txt".to_owned(),
+            }],
+            metadata: Map::new(),
+        }],
+        ..Message::text("m3", Role::Tool, "")
+    };
+    wait(one.add_message(&ctx(), Message::text("m1", Role::User, "What is there?"))).unwrap();
+    wait(one.add_messages(&ctx(), vec![call, result], None)).unwrap();
+    let log = wait(files.read(".airsspec/contexts/agent/s1.jsonl"))
+        .unwrap()
+        .unwrap();
+    let log = String::from_utf8(log.bytes).unwrap();
+    let ts = "\"ts\":\"2023-11-14T22:13:20.000Z\"";
+    assert_eq!(
+        log,
+        format!(
+            "{{\"type\":\"user\",\"content\":\"What is there?\",{ts},\"id\":\"m1\"}}\n\
+             {{\"type\":\"thought\",\"content\":\"I look\",{ts},\"id\":\"m2\"}}\n\
+             {{\"type\":\"action\",\"tool\":\"ls\",\"params\":{{\"path\":\"/\"}},{ts},\"id\":\"m2\"}}\n\
+             {{\"type\":\"observation\",\"result\":\"a.txt\",{ts},\"id\":\"m3\"}}\n"
+        )
+    );
+    wait(one.add_message(&ctx(), say(Role::User, "thanks"))).unwrap();
+    let log = wait(files.read(".airsspec/contexts/agent/s1.jsonl"))
+        .unwrap()
+        .unwrap();
+    let last = wait(one.tail(&ctx(), 1)).unwrap().remove(0).id;
+    assert!(
+        String::from_utf8(log.bytes)
+            .unwrap()
+            .ends_with(&format!("\"id\":\"{last}\"}}\n"))
+    );
+    // The tiers start from it.
+    let tiers = Tiers::new(
+        files.clone(),
+        files,
+        memory.clone(),
+        TierConfig::default(),
+        str::len,
+    );
+    let boot = wait(tiers.unwrap().boot(&ctx(), &"s1".parse().unwrap())).unwrap();
+    let texts = boot.hot.texts();
+    assert_eq!(texts[0], "User: What is there?");
+    assert_eq!((texts.len(), boot.skipped_count), (5, 0));
+}

@@ -1,0 +1,93 @@
+//! `mnemon llm`
+
+use super::door::Door;
+use super::text;
+use crate::config::Money;
+use crate::wiring::LlmAccount;
+use crate::{Error, api};
+
+/// See what the language model costs, and whether it answers
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon llm check\n  \
+    mnemon llm usage --days 30\n\n\
+    docs/llm.md says how a model is configured. Everything works without one.")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Ask it something small and show the answer
+    Check(CheckArgs),
+    /// Show calls, tokens and cost by day, tenant and task
+    Usage(UsageArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct CheckArgs {
+    /// What is asked
+    #[arg(value_name = "QUESTION", default_value = api::llm_check::QUESTION)]
+    question: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct UsageArgs {
+    /// The last days on which it was used
+    #[arg(long, value_name = "N", default_value_t = api::llm_usage::DAYS)]
+    days: usize,
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    match args.what {
+        What::Check(args) => check(args, door).await,
+        What::Usage(args) => usage(&args, door),
+    }
+}
+
+async fn check(args: CheckArgs, door: &mut Door) -> Result<(), Error> {
+    let request = api::llm_check::Request {
+        question: args.question,
+    };
+    let done = api::llm_check::run(&door.config, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&done);
+    }
+    let (model, answer) = (text::one_line(&done.model), text::clean(&done.answer));
+    door.out.line(format!("{model}: {answer}"))?;
+    let (input, output) = (done.input_tokens, done.output_tokens);
+    door.out
+        .line(format!("{input} tokens in, {output} tokens out"))
+}
+
+fn usage(args: &UsageArgs, door: &mut Door) -> Result<(), Error> {
+    let request = api::llm_usage::Request { days: args.days };
+    let found = api::llm_usage::run(&door.config, request)?;
+    if door.out.json {
+        return door.out.json(&found);
+    }
+    if found.accounts.is_empty() {
+        return door.out.line("the language model was not used");
+    }
+    let rows = found.accounts.iter().map(row).collect();
+    let head = [
+        "DAY", "TENANT", "TASK", "CALLS", "IN", "OUT", "HELD", "COST",
+    ];
+    door.out.table(&head, rows)
+}
+
+fn row(account: &LlmAccount) -> Vec<String> {
+    let usage = &account.usage;
+    let counts = [
+        usage.calls,
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.held_tokens,
+    ];
+    let names = [&account.day, &account.tenant, &account.task];
+    let names = names.map(|name| text::one_line(name));
+    let cost = Money(usage.nanos).to_string();
+    let counts = counts.map(|count| count.to_string());
+    names.into_iter().chain(counts).chain([cost]).collect()
+}

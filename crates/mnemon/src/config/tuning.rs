@@ -1,0 +1,124 @@
+//! `[window]` and `[memory]`: how conversations and tiers are kept small.
+
+use mnemon_core::Invalid;
+use mnemon_core::window::Settings;
+use mnemon_engine::tiers::TierConfig;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::{ConfigError, Key, Layers, Origin, Row, in_file};
+
+/// Every key of both tables. Their names after the point are those of the settings.
+pub(super) const KEYS: &[&Key] = &[
+    &in_file("window.msg_threshold"),
+    &in_file("window.max_token"),
+    &in_file("window.token_ratio"),
+    &in_file("window.last_keep"),
+    &in_file("window.large_payload_threshold"),
+    &in_file("window.offload_single_preview"),
+    &in_file("window.min_consecutive_tool_messages"),
+    &in_file("window.current_round_compression_ratio"),
+    &in_file("window.min_compression_token_threshold"),
+    &in_file("memory.hot_window_size"),
+    &in_file("memory.compression_threshold"),
+    &in_file("memory.chunk_size"),
+    &in_file("memory.max_tokens"),
+];
+
+/// Numbers that were checked together, and where each came from.
+#[derive(Debug, Clone)]
+pub struct Tuned<T> {
+    pub value: T,
+    rows: Vec<Row>,
+}
+
+impl<T> Tuned<T> {
+    pub(super) fn rows(&self) -> Vec<Row> {
+        self.rows.clone()
+    }
+}
+
+impl<T: Default> Default for Tuned<T> {
+    fn default() -> Self {
+        Self {
+            value: T::default(),
+            rows: Vec::new(),
+        }
+    }
+}
+
+/// How a conversation's window is kept small.
+pub(super) fn window(layers: &Layers<'_>) -> Result<Tuned<Settings>, ConfigError> {
+    read(layers, "window.", Settings::check)
+}
+
+/// How the tiers of a session are kept.
+pub(super) fn tiers(layers: &Layers<'_>) -> Result<Tuned<TierConfig>, ConfigError> {
+    read(layers, "memory.", TierConfig::check)
+}
+
+fn read<T: DeserializeOwned + Serialize + Default>(
+    layers: &Layers<'_>,
+    table: &str,
+    check: impl Fn(&T) -> Result<(), Invalid>,
+) -> Result<Tuned<T>, ConfigError> {
+    let mut members = Map::new();
+    let mut found: Vec<(&Key, Origin)> = Vec::new();
+    let keys = KEYS.iter().filter(|key| key.name.starts_with(table));
+    for key in keys.clone() {
+        let Some((text, origin)) = layers.find(key)? else {
+            continue;
+        };
+        let number = number(&text).map_err(|what| value_error(key, origin.clone(), what))?;
+        let name = key.name.trim_start_matches(table);
+        // By itself first, so that the message names the right line.
+        T::deserialize(json!({ name: number }))
+            .map_err(|error| value_error(key, origin.clone(), error.to_string()))?;
+        members.insert(name.to_owned(), number);
+        found.push((key, origin));
+    }
+    let origin = |name: &str| {
+        let one = found.iter().find(|(key, _)| key.name == name);
+        one.map_or(Origin::Default, |(_, origin)| origin.clone())
+    };
+    let value = T::deserialize(Value::Object(members)).unwrap_or_default();
+    if let Err(invalid) = check(&value) {
+        let name = format!("{table}{}", invalid.field);
+        let key = keys.clone().find(|key| key.name == name);
+        // What does not go together was said somewhere, if not there.
+        let said = found
+            .iter()
+            .find(|(key, _)| key.name == name)
+            .or(found.first());
+        if let Some((said, origin)) = said {
+            let what = format!("{} {}", invalid.field, invalid.what);
+            return Err(value_error(key.unwrap_or(said), origin.clone(), what));
+        }
+    }
+    let all = serde_json::to_value(&value).unwrap_or_default();
+    let rows = keys.map(|key| Row {
+        key: key.name.to_owned(),
+        value: all[key.name.trim_start_matches(table)].clone(),
+        origin: origin(key.name).to_string(),
+    });
+    Ok(Tuned {
+        rows: rows.collect(),
+        value,
+    })
+}
+
+fn number(text: &str) -> Result<Value, String> {
+    match serde_json::from_str::<Value>(text) {
+        Ok(number @ Value::Number(_)) => Ok(number),
+        _ => Err(format!("`{}` is not a number", text.escape_debug())),
+    }
+}
+
+fn value_error(key: &Key, origin: Origin, what: String) -> ConfigError {
+    ConfigError::Value {
+        key: key.name,
+        origin,
+        what,
+    }
+}
