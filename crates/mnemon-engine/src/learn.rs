@@ -7,10 +7,9 @@
 //!     core::learn          patterns, rules, evidence: pure
 //! ```
 //!
-//! Three sorts of records keep what it knows, all in the scope experience and none with words that
-//! a search would find: a *diary* (how far it has read, which types of task are due), a *ledger* for
-//! each type of task (its newest runs, its skills and rules), and a *run* for each trace, derived
-//! from its steps. Every write expects the version that was read: of several servers at work one
+//! Two sorts of records keep what it knows, in the scope experience and without words that a search
+//! would find: a *diary* (how far it has read, which types of task are due), and a *run* for each
+//! trace, derived from its steps. Skills and rules are derived from runs. Every write expects the version that was read: of several servers at work one
 //! gets through, and the others go on from there.
 
 mod distil;

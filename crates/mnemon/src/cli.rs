@@ -12,6 +12,7 @@ mod diff;
 mod doctor;
 mod door;
 mod eval;
+mod experience;
 mod export;
 mod filters;
 mod forget;
@@ -20,6 +21,7 @@ mod history;
 mod import;
 mod ingest;
 mod input;
+mod learn;
 mod lines;
 mod list;
 mod llm;
@@ -32,6 +34,7 @@ mod reembed;
 mod report;
 mod search;
 mod session;
+mod skill;
 mod stats;
 mod team;
 mod text;
@@ -108,6 +111,9 @@ enum Command {
     Tiers(tiers::Args),
     Agent(agent::Args),
     Team(team::Args),
+    Learn(learn::Args),
+    Skill(skill::Args),
+    Experience(experience::Args),
     Policy(policy::Args),
     Ingest(ingest::Args),
     Upkeep(upkeep::Args),
@@ -217,6 +223,9 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Tiers(args) => tiers::run(args, door).await,
         Command::Agent(args) => agent::run(args, door).await,
         Command::Team(args) => team::run(args, door).await,
+        Command::Learn(args) => learn::run(args, door).await,
+        Command::Skill(args) => skill::run(args, door).await,
+        Command::Experience(args) => experience::run(args, door).await,
         Command::Policy(args) => policy::run(args, door),
         Command::Ingest(args) => ingest::run(args, door).await,
         Command::Upkeep(args) => upkeep::run(args, door).await,

@@ -55,6 +55,9 @@ pub struct Run {
     pub said: Option<Outcome>,
     /// When its last step was written.
     pub last: Time,
+    /// The `seq` of its last step: runs come in this order, whatever clocks say.
+    #[serde(default)]
+    pub order: u64,
 }
 
 impl Run {
@@ -70,6 +73,7 @@ impl Run {
             left_out: 0,
             said: None,
             last,
+            order: 0,
         }
     }
 

@@ -6,12 +6,12 @@ use mnemon_core::learn::{
     Evidence, LearnSettings, Outcome, Procedure, Rate, Retired, Rule, Run, Status, contains,
     follows, procedures, regressed, rules, wilson,
 };
-use mnemon_core::{Ctx, Expect, Id, Record, Scope, Time, limits};
+use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Record, Scope, Time, limits};
 
 use super::kept::{self, Versioned};
 use super::review::{Lesson, LessonBody, RuleBody};
 use super::{LearnReport, Learning, Learnt, Turn};
-use crate::naming::fixed_id;
+use crate::naming::{fixed_id, tag};
 use crate::scoped::{Sop, ToolSop};
 use crate::{Draft, Error};
 
@@ -75,20 +75,13 @@ impl Learning<'_> {
     ) -> Result<(), Error> {
         let records = self.memory.records_of(Scope::Experience);
         let procedural = self.memory.records_of(Scope::Procedural);
-        let mut ledger = kept::ledger(records, ctx, task_type).await?;
-        let runs = kept::runs(records, ctx, &ledger.value.runs).await?;
-        let runs: Vec<Run> = runs.into_iter().map(|run| run.value).collect();
-        let (verdicts, next) = self
-            .verdicts(ctx, task_type, &ledger.value.lessons, runs)
-            .await?;
+        let runs = kept::newest_runs(records, ctx, task_type).await?;
+        let (verdicts, next) = self.verdicts(ctx, task_type, runs).await?;
         report.tasks += 1;
-        for verdict in &verdicts {
-            let id = &verdict.lesson.id;
-            if !ledger.value.lessons.contains(id) {
-                ledger.value.lessons.push(id.clone());
-            }
-            report.learnt.extend(verdict.told(task_type));
-        }
+        let told = verdicts
+            .iter()
+            .filter_map(|verdict| verdict.told(task_type));
+        report.learnt.extend(told);
         let changed = verdicts.into_iter().filter(|verdict| verdict.changed);
         let drafts: Vec<(Draft, Expect)> = changed.map(Verdict::draft).collect::<Result<_, _>>()?;
         if !drafts.is_empty() {
@@ -99,7 +92,7 @@ impl Learning<'_> {
             Some(at) => diary.value.due.insert(task_type.to_owned(), at),
             None => diary.value.due.remove(task_type),
         };
-        let done = vec![kept::ledger_draft(&ledger), kept::diary_draft(&diary)];
+        let done = vec![kept::diary_draft(&diary)];
         records.put(ctx, done, None).await?;
         Ok(())
     }
@@ -110,7 +103,6 @@ impl Learning<'_> {
         &self,
         ctx: &Ctx,
         task_type: &str,
-        known: &[Id],
         runs: Vec<Run>,
     ) -> Result<(Vec<Verdict>, Option<Time>), Error> {
         let settings = self.memory.policies().learning();
@@ -133,15 +125,12 @@ impl Learning<'_> {
         };
         let procedures = procedures(&told, &settings);
         let rules = rules(&told);
-        let mut ids: Vec<Id> = known.to_vec();
         let skills = procedures
             .iter()
             .map(|one| skill_id(task_type, &one.tools()));
-        let found: Vec<Id> = skills
-            .chain(rules.iter().map(|one| rule_id(task_type, one)))
-            .collect();
-        ids.extend(found);
-        let mut there = self.lessons_by_id(ctx, &ids).await?;
+        let found = skills.chain(rules.iter().map(|one| rule_id(task_type, one)));
+        let found: Vec<Id> = found.collect();
+        let mut there = self.known_lessons(ctx, task_type, &found).await?;
         let mut verdicts = Vec::new();
         let tools: Vec<Vec<String>> = procedures.iter().map(Procedure::tools).collect();
         for procedure in procedures {
@@ -156,34 +145,38 @@ impl Learning<'_> {
         Ok((verdicts, next))
     }
 
-    async fn lessons_by_id(
+    /// What was learnt about this type of task before, and what is there under these ids.
+    async fn known_lessons(
         &self,
         ctx: &Ctx,
+        task_type: &str,
         ids: &[Id],
     ) -> Result<BTreeMap<Id, Versioned<Lesson>>, Error> {
         let procedural = self.memory.records_of(Scope::Procedural);
-        let mut there = BTreeMap::new();
-        for page in ids.chunks(limits::PAGE) {
-            let found = procedural.get(ctx, page).await?.into_iter().flatten();
-            for record in found {
-                let (id, expect, created) = (
-                    record.id.clone(),
-                    Expect::Version(record.version),
-                    record.created,
-                );
-                if let Some(value) = Lesson::of(record) {
-                    there.insert(
-                        id,
-                        Versioned {
-                            value,
-                            expect,
-                            created: Some(created),
-                        },
-                    );
-                }
-            }
-        }
-        Ok(there)
+        let filter = Filter {
+            scopes: vec![Scope::Procedural],
+            kinds: vec![Kind::Skill, Kind::Rule],
+            tags: vec![tag("task", task_type)],
+            ..Filter::default()
+        };
+        let mut records = procedural.latest(ctx, filter, limits::PAGE).await?;
+        // What somebody wrote by hand is not ours to judge.
+        records.retain(|record| evidence_of(record).is_some_and(|known| known.with.of > 0));
+        records.extend(procedural.get(ctx, ids).await?.into_iter().flatten());
+        let known = records.into_iter().filter_map(|record| {
+            let (expect, created) = (Expect::Version(record.version), Some(record.created));
+            let value = Lesson::of(record)?;
+            let id = value.id.clone();
+            Some((
+                id,
+                Versioned {
+                    value,
+                    expect,
+                    created,
+                },
+            ))
+        });
+        Ok(known.collect())
     }
 }
 

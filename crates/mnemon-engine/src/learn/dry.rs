@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use mnemon_core::learn::Run;
-use mnemon_core::{Ctx, Id, Scope};
+use mnemon_core::{Ctx, Id, Scope, limits};
 
-use super::kept::{self, Ledger};
+use super::kept;
 use super::{LearnReport, Learning, fold};
 use crate::Error;
 
@@ -16,53 +16,40 @@ impl Learning<'_> {
         let records = self.memory.records_of(Scope::Experience);
         let mut report = LearnReport::default();
         let mut runs: BTreeMap<Id, Run> = BTreeMap::new();
-        let mut ledgers: BTreeMap<String, Ledger> = BTreeMap::new();
         let mut diary = kept::diary(records, ctx).await?;
         let mut left = steps;
         while left > 0 {
-            let wanted = left.min(fold::PAGE);
-            let page = self.unread(ctx, &diary.value, wanted).await?;
-            if page.is_empty() {
-                break;
-            }
-            left -= page.len();
-            let folded = self.folded(ctx, diary, page, &mut report).await?;
+            let before = diary.value.steps;
+            let folded = self
+                .folded(ctx, diary, left.min(fold::CHUNK), &mut report)
+                .await?;
+            let read = folded.diary.value.steps - before;
+            left = left.saturating_sub(usize::try_from(read).unwrap_or(usize::MAX));
             for (id, run) in folded.runs {
                 merge(&mut runs, id, run.value);
             }
-            for (task_type, ledger) in folded.ledgers {
-                let known = ledgers
-                    .entry(task_type)
-                    .or_insert_with(|| ledger.value.clone());
-                ledger.value.runs.iter().for_each(|run| known.note(run));
-            }
             diary = folded.diary;
-            report.more = left == 0;
-        }
-        let due = diary.value.due.keys().cloned();
-        for task_type in due.collect::<Vec<String>>() {
-            let ledger = match ledgers.remove(&task_type) {
-                Some(ledger) => ledger,
-                None => kept::ledger(records, ctx, &task_type).await?.value,
-            };
-            let there = kept::runs(records, ctx, &ledger.runs).await?.into_iter();
-            let mut all: BTreeMap<Id, Run> =
-                there.map(|run| (run.value.id.clone(), run.value)).collect();
-            for id in &ledger.runs {
-                if let Some(run) = runs.remove(id) {
-                    all.insert(id.clone(), run);
-                }
+            report.more = folded.more && left == 0;
+            if !folded.more {
+                break;
             }
-            let ordered = ledger.runs.iter().filter_map(|id| all.remove(id));
-            let settings = self.memory.policies().learning();
-            let later = Ctx {
-                now: ctx.now.plus_millis(settings.settle_ms),
-                ..ctx.clone()
-            };
-            let ordered: Vec<Run> = ordered.collect();
-            let (verdicts, _) = self
-                .verdicts(&later, &task_type, &ledger.lessons, ordered)
-                .await?;
+        }
+        let settings = self.memory.policies().learning();
+        let later = Ctx {
+            now: ctx.now.plus_millis(settings.settle_ms),
+            ..ctx.clone()
+        };
+        let due: Vec<String> = diary.value.due.keys().cloned().collect();
+        for task_type in due {
+            let mut all = kept::newest_runs(records, ctx, &task_type).await?;
+            let fresh = runs.values().filter(|run| run.task_type == task_type);
+            let fresh: Vec<Run> = fresh.cloned().collect();
+            all.retain(|run| !fresh.iter().any(|other| other.id == run.id));
+            all.extend(fresh);
+            all.sort_by_key(|run| run.order);
+            let over = all.len().saturating_sub(limits::LEARN_RUNS);
+            all.drain(..over);
+            let (verdicts, _) = self.verdicts(&later, &task_type, all).await?;
             report.tasks += 1;
             let told = verdicts
                 .iter()
@@ -80,6 +67,7 @@ fn merge(runs: &mut BTreeMap<Id, Run>, id: Id, run: Run) {
         return;
     };
     let (said, last) = (run.said, run.last);
+    known.order = known.order.max(run.order);
     for act in run.acts {
         known.add(act, said, last);
     }

@@ -8,13 +8,15 @@ use mnemon_core::{
 };
 use serde_json::Value;
 
-use super::kept::{self, Diary, Ledger, Versioned};
+use super::kept::{self, Diary, Versioned};
 use super::{LearnReport, Learning};
 use crate::scoped::{LoggedStep, logged};
 use crate::{Draft, Error};
 
 /// Steps that are read at once: each may be large.
-pub(super) const PAGE: usize = 100;
+const PAGE: usize = 100;
+/// Steps of which what is learnt from them is written at once.
+pub(super) const CHUNK: usize = 1000;
 
 /// A step, and where it belongs.
 pub(super) struct Taken {
@@ -25,27 +27,28 @@ pub(super) struct Taken {
     act: Act,
     said: Option<Outcome>,
     written: Time,
+    seq: u64,
 }
 
 /// Everything that a page of steps changes.
 pub(super) struct Folded {
     pub(super) diary: Versioned<Diary>,
     pub(super) runs: BTreeMap<Id, Versioned<Run>>,
-    pub(super) ledgers: BTreeMap<String, Versioned<Ledger>>,
+    /// Whether there may be more to read.
+    pub(super) more: bool,
 }
 
 impl Folded {
     /// What is to be written, all or nothing.
     pub(super) fn drafts(&self) -> Vec<(Draft, Expect)> {
         let runs = self.runs.values().map(kept::run_draft);
-        let ledgers = self.ledgers.values().map(kept::ledger_draft);
         let diary = std::iter::once(kept::diary_draft(&self.diary));
-        runs.chain(ledgers).chain(diary).collect()
+        runs.chain(diary).collect()
     }
 }
 
 impl Learning<'_> {
-    /// Reads new steps, a page at a time, each page in one commit.
+    /// Reads new steps, a chunk at a time, each chunk in one commit.
     pub(super) async fn fold(
         &self,
         ctx: &Ctx,
@@ -54,25 +57,22 @@ impl Learning<'_> {
     ) -> Result<(), Error> {
         let records = self.memory.records_of(Scope::Experience);
         let mut left = steps;
-        loop {
+        while left > 0 {
             let diary = kept::diary(records, ctx).await?;
-            let wanted = left.min(PAGE);
-            let page = self.unread(ctx, &diary.value, wanted).await?;
-            let full = page.len() == wanted;
-            if page.is_empty() {
+            let before = diary.value.steps;
+            let folded = self.folded(ctx, diary, left.min(CHUNK), report).await?;
+            let read = folded.diary.value.steps - before;
+            if read == 0 {
                 return Ok(());
             }
-            left = left.saturating_sub(page.len());
-            let folded = self.folded(ctx, diary, page, report).await?;
+            left = left.saturating_sub(usize::try_from(read).unwrap_or(usize::MAX));
             records.put(ctx, folded.drafts(), None).await?;
-            if !full {
-                return Ok(());
-            }
-            if left == 0 {
-                report.more = true;
+            if !folded.more {
                 return Ok(());
             }
         }
+        report.more = true;
+        Ok(())
     }
 
     /// The next steps that have not been read.
@@ -99,54 +99,65 @@ impl Learning<'_> {
         Ok(records.list(ctx, &scan).await?.records)
     }
 
-    /// What these steps change; nothing is written.
+    /// What the next steps change; nothing is written.
     pub(super) async fn folded(
         &self,
         ctx: &Ctx,
         mut diary: Versioned<Diary>,
-        page: Vec<Record>,
+        steps: usize,
         report: &mut LearnReport,
     ) -> Result<Folded, Error> {
-        let records = self.memory.records_of(Scope::Experience);
         let settings = self.memory.policies().learning();
-        report.steps += page.len() as u64;
-        diary.value.steps += page.len() as u64;
-        diary.value.read = page.last().map_or(diary.value.read, |record| record.seq);
         let mut taken: Vec<Taken> = Vec::new();
-        for record in page {
-            match self.taken(record, ctx.now) {
-                Some(step) if diary.value.has_room(&step.task_type) => taken.push(step),
-                _ => report.skipped += 1,
+        let mut more = true;
+        let mut left = steps;
+        while more && left > 0 {
+            let wanted = left.min(PAGE);
+            let page = self.unread(ctx, &diary.value, wanted).await?;
+            more = page.len() == wanted;
+            left -= page.len();
+            report.steps += page.len() as u64;
+            diary.value.steps += page.len() as u64;
+            diary.value.read = page.last().map_or(diary.value.read, |record| record.seq);
+            for record in page {
+                match self.taken(record, ctx.now) {
+                    Some(step) if diary.value.has_room(&step.task_type) => {
+                        diary.value.expect(&step, &settings);
+                        taken.push(step);
+                    }
+                    _ => report.skipped += 1,
+                }
             }
         }
+        let runs = self.joined(ctx, taken).await?;
+        report.runs += runs.len() as u64;
+        Ok(Folded { diary, runs, more })
+    }
+
+    /// The runs that these steps belong to, with them.
+    async fn joined(
+        &self,
+        ctx: &Ctx,
+        taken: Vec<Taken>,
+    ) -> Result<BTreeMap<Id, Versioned<Run>>, Error> {
+        let records = self.memory.records_of(Scope::Experience);
         let ids: BTreeSet<Id> = taken.iter().map(|step| step.run.clone()).collect();
         let ids: Vec<Id> = ids.into_iter().collect();
-        report.runs += ids.len() as u64;
         let known = kept::runs(records, ctx, &ids).await?.into_iter();
         let mut runs: BTreeMap<Id, Versioned<Run>> =
             known.map(|run| (run.value.id.clone(), run)).collect();
-        let mut ledgers: BTreeMap<String, Versioned<Ledger>> = BTreeMap::new();
         for step in taken {
-            if !ledgers.contains_key(&step.task_type) {
-                let ledger = kept::ledger(records, ctx, &step.task_type).await?;
-                ledgers.insert(step.task_type.clone(), ledger);
-            }
-            if let Some(ledger) = ledgers.get_mut(&step.task_type) {
-                ledger.value.note(&step.run);
-            }
-            diary.value.expect(&step, &settings);
             let run = runs.entry(step.run.clone());
-            let run = run.or_insert_with(|| Versioned::new(step.fresh_run()));
-            if run.value.task_type.is_empty() {
-                run.value = step.fresh_run();
+            let run = &mut run
+                .or_insert_with(|| Versioned::new(step.fresh_run()))
+                .value;
+            if run.task_type.is_empty() {
+                *run = step.fresh_run();
             }
-            run.value.add(step.act, step.said, step.written);
+            run.add(step.act, step.said, step.written);
+            run.order = run.order.max(step.seq);
         }
-        Ok(Folded {
-            diary,
-            runs,
-            ledgers,
-        })
+        Ok(runs)
     }
 
     /// The step as something to learn from; `None` if nothing is to be learnt from it.
@@ -157,7 +168,7 @@ impl Learning<'_> {
             .policies
             .of(owner.flow.as_deref(), owner.agent.as_deref());
         // A clock that is ahead would keep a run open for ever.
-        let written = record.updated.min(now);
+        let (written, seq) = (record.updated.min(now), record.seq);
         let LoggedStep {
             id, ended, step, ..
         } = logged(record)?;
@@ -188,6 +199,7 @@ impl Learning<'_> {
             task_type,
             act,
             written,
+            seq,
         })
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use mnemon_core::learn::Run;
-use mnemon_core::{Ctx, Expect, Id, Kind, Origin, Record, Scope, Time, limits};
-use serde::de::DeserializeOwned;
+use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Origin, Record, Scope, Time, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,32 +19,6 @@ pub(super) struct Diary {
     /// Steps that were read altogether.
     pub(super) steps: u64,
     pub(super) due: BTreeMap<String, Time>,
-}
-
-/// What is known about a type of task.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Ledger {
-    pub(super) task_type: String,
-    /// The newest runs, the oldest of them first.
-    pub(super) runs: Vec<Id>,
-    /// All runs there ever were.
-    pub(super) seen: u64,
-    /// Skills and rules that were learnt.
-    pub(super) lessons: Vec<Id>,
-}
-
-impl Ledger {
-    /// Makes sure that the run is among the newest.
-    pub(super) fn note(&mut self, run: &Id) {
-        if self.runs.contains(run) {
-            return;
-        }
-        self.seen += 1;
-        self.runs.push(run.clone());
-        let over = self.runs.len().saturating_sub(limits::LEARN_RUNS);
-        self.runs.drain(..over);
-    }
 }
 
 /// What was read, and the version to be expected when it is written.
@@ -70,10 +43,6 @@ pub(super) fn diary_id() -> Id {
     fixed_id("learn-diary", &[])
 }
 
-pub(super) fn ledger_id(task_type: &str) -> Id {
-    fixed_id("learn-ledger", &[Some(task_type)])
-}
-
 /// A step without a trace is a run by itself.
 pub(super) fn run_id(task_type: &str, trace: Option<&str>, step: &Id, user: Option<&str>) -> Id {
     match trace {
@@ -82,40 +51,36 @@ pub(super) fn run_id(task_type: &str, trace: Option<&str>, step: &Id, user: Opti
     }
 }
 
-fn read<T: DeserializeOwned + Default>(record: Option<Record>) -> Versioned<T> {
-    let Some(record) = record else {
-        return Versioned::new(T::default());
+pub(super) async fn diary(records: &Records, ctx: &Ctx) -> Result<Versioned<Diary>, Error> {
+    let found = records.get(ctx, &[diary_id()]).await?;
+    let Some(record) = found.into_iter().flatten().next() else {
+        return Ok(Versioned::new(Diary::default()));
     };
     let body = record.body.unwrap_or_default();
-    Versioned {
+    Ok(Versioned {
         // Whoever wrote something else there gets it replaced: it can be made again.
         value: serde_json::from_value(body).unwrap_or_default(),
         expect: Expect::Version(record.version),
         created: Some(record.created),
-    }
+    })
 }
 
-async fn one<T: DeserializeOwned + Default>(
-    records: &Records,
-    ctx: &Ctx,
-    id: &Id,
-) -> Result<Versioned<T>, Error> {
-    let found = records.get(ctx, std::slice::from_ref(id)).await?;
-    Ok(read(found.into_iter().flatten().next()))
-}
-
-pub(super) async fn diary(records: &Records, ctx: &Ctx) -> Result<Versioned<Diary>, Error> {
-    one(records, ctx, &diary_id()).await
-}
-
-pub(super) async fn ledger(
+/// The newest runs of a type of task, the oldest of them first.
+pub(super) async fn newest_runs(
     records: &Records,
     ctx: &Ctx,
     task_type: &str,
-) -> Result<Versioned<Ledger>, Error> {
-    let mut ledger: Versioned<Ledger> = one(records, ctx, &ledger_id(task_type)).await?;
-    ledger.value.task_type = task_type.to_owned();
-    Ok(ledger)
+) -> Result<Vec<Run>, Error> {
+    let filter = Filter {
+        scopes: vec![Scope::Experience],
+        kinds: vec![Kind::Session],
+        tags: vec![tag("run", task_type)],
+        ..Filter::default()
+    };
+    let found = records.latest(ctx, filter, limits::LEARN_RUNS).await?;
+    let mut runs: Vec<Run> = found.into_iter().map(|record| run(record).value).collect();
+    runs.sort_by_key(|run| run.order);
+    Ok(runs)
 }
 
 /// The runs with these ids that are there. Steps that were forgotten are no part of them.
@@ -148,12 +113,12 @@ fn run(record: Record) -> Versioned<Run> {
     }
 }
 
-/// A record without words: only its id leads to it.
-fn silent(id: Id, kind: Kind, body: &impl Serialize, created: Option<Time>) -> Draft {
+/// A record without words: only its id leads to it, and no list shows it.
+fn silent(id: Id, body: &impl Serialize, created: Option<Time>) -> Draft {
     Draft {
         id: Some(id),
         scope: Some(Scope::Experience),
-        kind: Some(kind),
+        kind: Some(Kind::Session),
         body: serde_json::to_value(body)
             .ok()
             .filter(|body| *body != Value::Null),
@@ -164,19 +129,13 @@ fn silent(id: Id, kind: Kind, body: &impl Serialize, created: Option<Time>) -> D
 }
 
 pub(super) fn diary_draft(diary: &Versioned<Diary>) -> (Draft, Expect) {
-    let draft = silent(diary_id(), Kind::State, &diary.value, diary.created);
+    let draft = silent(diary_id(), &diary.value, diary.created);
     (draft, diary.expect)
-}
-
-pub(super) fn ledger_draft(ledger: &Versioned<Ledger>) -> (Draft, Expect) {
-    let id = ledger_id(&ledger.value.task_type);
-    let draft = silent(id, Kind::State, &ledger.value, ledger.created);
-    (draft, ledger.expect)
 }
 
 pub(super) fn run_draft(run: &Versioned<Run>) -> (Draft, Expect) {
     let kept = &run.value;
-    let mut draft = silent(kept.id.clone(), Kind::Event, kept, run.created);
+    let mut draft = silent(kept.id.clone(), kept, run.created);
     draft.owner.user = kept.user.clone();
     draft.tags = vec![tag("run", &kept.task_type)];
     draft.derived_from = kept.acts.iter().map(|act| act.id.clone()).collect();

@@ -180,8 +180,6 @@ pub struct LearnStatus {
 pub struct TaskStatus {
     pub task_type: String,
     pub due: Time,
-    /// Runs there were so far.
-    pub runs: u64,
 }
 
 impl Learning<'_> {
@@ -279,15 +277,9 @@ impl Learning<'_> {
     pub async fn status(&self, ctx: &Ctx) -> Result<LearnStatus, Error> {
         let records = self.memory.records_of(Scope::Experience);
         let diary = kept::diary(records, ctx).await?.value;
-        let mut waiting = Vec::new();
-        for (task_type, due) in diary.due {
-            let ledger = kept::ledger(records, ctx, &task_type).await?;
-            waiting.push(TaskStatus {
-                runs: ledger.value.seen,
-                task_type,
-                due,
-            });
-        }
+        let waiting = diary.due.into_iter();
+        let waiting = waiting.map(|(task_type, due)| TaskStatus { task_type, due });
+        let waiting = waiting.collect();
         let lessons = self
             .lessons(ctx, None, None, limits::LEARN_TASKS * 10)
             .await?;

@@ -199,7 +199,7 @@ fn what_keeps_the_books_is_found_by_nobody() {
     live(&memory, &world.runs);
     learn(&memory, &ctx());
     let filter = Filter {
-        kinds: vec![Kind::Event, Kind::State],
+        kinds: vec![Kind::Session],
         ..Filter::default()
     };
     let books = wait(memory.records().list(&ctx(), &Scan::new(filter, 1000))).unwrap();
