@@ -230,15 +230,16 @@ proptest! {
 
 #[test]
 fn the_search_for_patterns_ends() {
-    // Two tools, in runs as long as may be: far more patterns than anybody wants to see.
+    // Three tools in no order, in runs as long as may be: far more patterns than anybody wants.
+    let mut state = 7_u64;
+    let mut tool = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ["a", "b", "c"][(state >> 33) as usize % 3]
+    };
     let sequences: Vec<Vec<&str>> = (0..limits::LEARN_RUNS)
-        .map(|run| {
-            let tools = (0..limits::RUN_STEPS).map(|n| match (n * 7 + run * 3 + n * n / 5) % 3 {
-                0 => "a",
-                _ => "b",
-            });
-            tools.collect()
-        })
+        .map(|_| (0..limits::RUN_STEPS).map(|_| tool()).collect())
         .collect();
     let mined = patterns(&sequences, limits::LEARN_RUNS / 2);
     assert!(mined.cut);

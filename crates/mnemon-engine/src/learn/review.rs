@@ -13,6 +13,9 @@ use crate::naming::{check_task_type, tag};
 use crate::scoped::{Sop, ToolSop, sop_of};
 use crate::{Draft, Error};
 
+/// How the tag begins that says where a lesson stands.
+const STATUS: &str = "status:";
+
 /// A rule as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RuleBody {
@@ -237,20 +240,25 @@ impl Learning<'_> {
         self.save(ctx, lesson).await
     }
 
-    /// Writes a lesson over the version that was read.
+    /// Writes a lesson over the version that was read. What else its record says stays.
     pub(super) async fn save(&self, ctx: &Ctx, lesson: Lesson) -> Result<Receipt, Error> {
         let procedural = self.memory.records_of(Scope::Procedural);
-        let expect = mnemon_core::Expect::Version(lesson.version);
-        let found = procedural
-            .get(ctx, std::slice::from_ref(&lesson.id))
-            .await?;
-        let created = found
-            .into_iter()
-            .flatten()
-            .next()
-            .map(|record| record.created);
-        let draft = lesson.into_draft(created)?;
-        procedural.put(ctx, vec![(draft, expect)], None).await
+        let (id, version) = (lesson.id.clone(), lesson.version);
+        let found = procedural.get(ctx, std::slice::from_ref(&id)).await?;
+        let Some(mut record) = found.into_iter().flatten().next() else {
+            return Err(Error::NotThere(format!("there is no skill or rule {id}")));
+        };
+        let draft = lesson.into_draft(None)?;
+        record.version = version;
+        record.content = draft.content;
+        record.body = draft.body;
+        record.tags.retain(|tag| !tag.starts_with(STATUS));
+        let status = draft.tags.into_iter();
+        record
+            .tags
+            .extend(status.filter(|tag| tag.starts_with(STATUS)));
+        record.metadata.extend(draft.metadata);
+        procedural.update(ctx, record).await
     }
 
     /// Remembers a skill that comes from elsewhere, as a person's.

@@ -184,3 +184,43 @@ fn records_that_somebody_spoilt_are_stepped_over() {
     let again = skill(&memory, &world).unwrap();
     assert_eq!(again.evidence.status, Status::Active);
 }
+
+#[test]
+fn more_types_of_task_than_may_wait_are_skipped_and_counted() {
+    let memory = memory();
+    for n in 0..=limits::LEARN_TASKS {
+        let step = Step {
+            task_type: Some(format!("type-{n}")),
+            ..plain(Some("look"), "t1")
+        };
+        log(&memory, &ctx(), step);
+    }
+    let report = learn(&memory, &ctx());
+    assert_eq!(report.skipped, 1);
+    let status = wait(memory.learning().status(&ctx())).unwrap();
+    assert_eq!(status.waiting.len(), limits::LEARN_TASKS);
+}
+
+#[test]
+fn only_the_newest_runs_count() {
+    let (memory, world) = (memory(), world(9305, 30));
+    live(&memory, &world.runs);
+    learn(&memory, &ctx());
+    assert!(is(Status::Active, &skill(&memory, &world)));
+    // Long after, everybody does something else.
+    let later = Ctx {
+        now: ctx().now.plus_days(30),
+        ..ctx()
+    };
+    for n in 0..limits::LEARN_RUNS {
+        let mut step = plain(Some("look"), &format!("later-{n}"));
+        step.metadata.insert("outcome".to_owned(), json!("success"));
+        log(&memory, &later, step);
+    }
+    learn(&memory, &later);
+    let skill = skill(&memory, &world).unwrap();
+    assert_eq!(skill.evidence.status, Status::Retired);
+    assert_eq!(skill.evidence.support, 0);
+    let why = skill.evidence.retired.unwrap().why;
+    assert!(why.contains("none of the last 200 runs"), "{why}");
+}

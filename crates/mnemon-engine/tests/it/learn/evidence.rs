@@ -347,3 +347,46 @@ fn what_only_one_user_said_is_not_told_to_others() {
     assert!(!text.contains(secret) && !text.contains("4711"), "{text}");
     assert_eq!(told(&memory, "carl").0, 1);
 }
+
+#[test]
+fn what_somebody_wrote_by_hand_keeps_all_it_says() {
+    let memory = memory();
+    let by_hand = mnemon_engine::Draft {
+        id: Some("by-hand".parse().unwrap()),
+        kind: Some(mnemon_core::Kind::Skill),
+        tags: vec!["mine".to_owned(), format!("task:{TASK}")],
+        source: Some("the handbook".to_owned()),
+        ..mnemon_engine::Draft::note("ring twice")
+    };
+    wait(memory.records().add(&ctx(), vec![by_hand], None)).unwrap();
+    let id: Id = "by-hand".parse().unwrap();
+    let retire = Review::Retire { why: None };
+    // It has no steps, so it cannot become a skill with evidence; but it can be looked at.
+    let lesson = wait(memory.learning().lesson(&ctx(), &id)).unwrap();
+    assert_eq!(lesson.evidence.status, Status::Active);
+    let refused = wait(memory.learning().review(&ctx(), &id, retire)).unwrap_err();
+    assert!(refused.to_string().contains("tool_sops"), "{refused}");
+}
+
+#[test]
+fn a_review_leaves_the_rest_of_a_record_alone() {
+    let (memory, world, _) = grown(9210);
+    let id = skill(&memory, &world).unwrap().id;
+    let get = || wait(memory.records().get(&ctx(), std::slice::from_ref(&id))).unwrap();
+    let mut record = get()[0].clone().unwrap();
+    record.tags.push("mine".to_owned());
+    record
+        .metadata
+        .insert("note".to_owned(), json!("seen by Carl"));
+    wait(memory.records().update(&ctx(), record)).unwrap();
+    wait(memory.learning().review(&ctx(), &id, Review::Pin)).unwrap();
+    let after = get()[0].clone().unwrap();
+    assert!(after.tags.contains(&"mine".to_owned()) && after.metadata.contains_key("note"));
+    let status = after
+        .tags
+        .iter()
+        .filter(|tag| tag.starts_with("status:"))
+        .count();
+    assert_eq!(status, 1);
+    assert!(skill(&memory, &world).unwrap().evidence.pinned);
+}
