@@ -17,6 +17,7 @@ mod dry;
 mod files;
 mod fold;
 mod improve;
+mod judge;
 mod kept;
 mod review;
 

@@ -97,57 +97,68 @@ fn unquoted(text: &str) -> String {
     }
 }
 
+/// What the front matter says.
+#[derive(Default)]
+struct Front {
+    name: Option<String>,
+    description: Option<String>,
+    task_type: Option<String>,
+}
+
+impl Front {
+    fn slot(&mut self, key: &str) -> Option<&mut Option<String>> {
+        match key.trim() {
+            "name" => Some(&mut self.name),
+            "description" => Some(&mut self.description),
+            "task_type" => Some(&mut self.task_type),
+            _ => None,
+        }
+    }
+
+    /// Reads up to the line that ends it; `None` if there is no such line.
+    fn read<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut front = Self::default();
+        let mut open = "";
+        for line in lines {
+            if line.trim_end() == "---" {
+                return Some(front);
+            }
+            // A text may go on on indented lines.
+            if line.starts_with([' ', '\t']) {
+                if let Some(Some(text)) = front.slot(open) {
+                    let held = text.trim_start_matches(['>', '|', '-']).to_owned();
+                    *text = format!("{held} {}", line.trim()).trim().to_owned();
+                }
+                continue;
+            }
+            let (key, value) = line.split_once(':').unwrap_or(("", ""));
+            open = key;
+            if let Some(slot) = front.slot(key) {
+                *slot = Some(unquoted(value));
+            }
+        }
+        None
+    }
+}
+
 /// The skill in such a file. What has no steps that we understand becomes one step: to read it.
 pub fn read_skill_file(text: &str) -> Result<Sop, Invalid> {
     let wrong = |what: &str| Invalid::new(FILE, what);
+    let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines();
     if lines.next().map(str::trim_end) != Some("---") {
         return Err(wrong("does not begin with front matter (a line with ---)"));
     }
-    let (mut name, mut described, mut task_type) = (None, None, None);
-    let mut ended = false;
-    let mut open: Option<&mut Option<String>> = None;
-    for line in lines.by_ref() {
-        if line.trim_end() == "---" {
-            ended = true;
-            break;
-        }
-        // A text may go on on indented lines.
-        if line.starts_with([' ', '\t']) {
-            if let Some(Some(text)) = open.as_deref_mut() {
-                let held = text.trim_start_matches(['>', '|', '-']).to_owned();
-                *text = format!("{held} {}", line.trim()).trim().to_owned();
-            }
-            continue;
-        }
-        let Some((key, value)) = line.split_once(':') else {
-            open = None;
-            continue;
-        };
-        let slot = match key.trim() {
-            "name" => &mut name,
-            "description" => &mut described,
-            "task_type" => &mut task_type,
-            _ => {
-                open = None;
-                continue;
-            }
-        };
-        *slot = Some(unquoted(value));
-        open = Some(slot);
-    }
-    if !ended {
+    let Some(front) = Front::read(&mut lines) else {
         return Err(wrong(
             "has front matter that never ends; close it with a line ---",
         ));
-    }
-    let name = name.filter(|name| !name.trim().is_empty());
-    let Some(name) = name else {
+    };
+    let Some(name) = said(front.name) else {
         return Err(wrong("has no `name` in its front matter"));
     };
-    let described = described.filter(|text| !text.trim().is_empty());
-    let Some(use_when) = described else {
+    let Some(use_when) = said(front.description) else {
         return Err(wrong("has no `description` in its front matter"));
     };
     let body: Vec<&str> = lines.collect();
@@ -162,7 +173,7 @@ pub fn read_skill_file(text: &str) -> Result<Sop, Invalid> {
             false => tool_sops,
         },
         preferences: section(&body, PREFERENCES).join("\n").trim().to_owned(),
-        task_type,
+        task_type: front.task_type,
         derived_from: Vec::new(),
         shared: false,
     };

@@ -7,7 +7,7 @@ use mnemon_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::distil::evidence_of;
+use super::judge::evidence_of;
 use super::{Learning, kept};
 use crate::naming::{check_task_type, tag};
 use crate::scoped::{Sop, ToolSop, sop_of};
