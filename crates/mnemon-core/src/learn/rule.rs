@@ -379,7 +379,7 @@ fn rule(
             1 => errors.first().copied().flatten().map(str::to_owned),
             _ => found.class.map(str::to_owned),
         },
-        advice: advice(own, failures, &found.condition),
+        advice: advice(own, failures, &found.condition, user),
         with: found.with,
         without: found.without,
         ln_chance: (found.ln_p + correction).min(0.0),
@@ -390,7 +390,12 @@ fn rule(
 }
 
 /// What went well instead.
-fn advice(own: &[Try<'_>], failures: &[&Try<'_>], condition: &Condition) -> Advice {
+fn advice(
+    own: &[Try<'_>],
+    failures: &[&Try<'_>],
+    condition: &Condition,
+    user: Option<&str>,
+) -> Advice {
     if let Condition::NotAfter { tool } = condition {
         return Advice::First { tool: tool.clone() };
     }
@@ -398,11 +403,15 @@ fn advice(own: &[Try<'_>], failures: &[&Try<'_>], condition: &Condition) -> Advi
         let way_out = failures.iter().filter_map(|one| later_value(one, name));
         let went_well = own.iter().filter(|one| one.act.ended == Ended::Done);
         let usual = went_well.filter_map(|one| one.act.params.get(name).map(String::as_str));
-        let value_of = |values: Vec<&str>| agreed(&values).map(str::to_owned);
-        let other = value_of(way_out.collect()).or_else(|| value_of(usual.collect()));
-        if let Some(other) = other.filter(|other| other != value) {
-            let name = name.clone();
-            return Advice::Use { name, value: other };
+        let other = agreed(&way_out.collect::<Vec<_>>());
+        let other = other.or_else(|| agreed(&usual.collect::<Vec<_>>()));
+        // What goes to several users must have come from several.
+        let told = |other: &&str| user.is_some() || users_with(own, name, other) != 1;
+        if let Some(other) = other.filter(|other| other != value).filter(told) {
+            return Advice::Use {
+                name: name.clone(),
+                value: other.to_owned(),
+            };
         }
     }
     let instead = failures.iter().filter_map(|one| {
@@ -422,6 +431,22 @@ fn advice(own: &[Try<'_>], failures: &[&Try<'_>], condition: &Condition) -> Advi
             tool: tool.to_owned(),
         },
         _ => Advice::Avoid,
+    }
+}
+
+/// How many users called a tool with this value of the parameter, whatever came of it. Calls of
+/// nobody in particular are nobody's secret and count as many.
+fn users_with(own: &[Try<'_>], name: &str, value: &str) -> usize {
+    let mut users: BTreeSet<Option<&str>> = BTreeSet::new();
+    for one in own {
+        let mut acts = one.run.acts.iter();
+        if acts.any(|act| act.params.get(name).is_some_and(|known| known == value)) {
+            users.insert(one.run.user.as_deref());
+        }
+    }
+    match users.contains(&None) {
+        true => usize::MAX,
+        false => users.len(),
     }
 }
 
