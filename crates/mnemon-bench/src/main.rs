@@ -11,6 +11,7 @@ mod chat;
 mod context;
 mod facade;
 mod ingest;
+mod learn;
 mod log;
 mod mcp;
 mod measure;
@@ -73,6 +74,15 @@ enum What {
         #[arg(long)]
         folder: Option<std::path::PathBuf>,
     },
+    /// How often learning is right, and what it costs to learn from 1000 new steps.
+    Learn {
+        /// How many steps there are already, one column each.
+        #[arg(long, value_delimiter = ',', default_value = "10000,100000")]
+        sizes: Vec<usize>,
+        /// How many worlds of each sort; 0 leaves them out.
+        #[arg(long, default_value_t = 200)]
+        worlds: u64,
+    },
     /// Starting a session from its log, and appending to it, as the log grows.
     Log {
         /// How long the log is, in MiB; one column each.
@@ -112,6 +122,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let reference = reference.or_else(mcp::usual_reference);
             mcp::run(&sizes, reference.as_deref())
         }
+        What::Learn { sizes, worlds } => learn::run(&sizes, worlds),
         What::Log { megabytes } => log::run(&megabytes),
         What::Agents { sizes, agents } => agents::run(&sizes, agents),
     }

@@ -3,5 +3,6 @@
 mod patch;
 mod schema;
 
+pub use crate::record::json_bytes as bytes;
 pub use patch::merge;
 pub use schema::Schema;

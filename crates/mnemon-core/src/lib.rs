@@ -33,6 +33,7 @@ pub mod files;
 pub mod format;
 pub mod index;
 pub mod json;
+pub mod learn;
 pub mod limits;
 pub mod llm;
 pub mod log;

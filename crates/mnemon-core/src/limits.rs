@@ -176,3 +176,29 @@ pub const NOTE_FILE_BYTES: usize = CONTENT_BYTES;
 pub const NOTE_READS: usize = 25_000;
 /// Slices of upkeep that one cleanup does, of a page each.
 pub const CLEANUP_SLICES: usize = 100;
+/// The input, and the output, of a step, in bytes of JSON.
+pub const STEP_BYTES: usize = 1024 * 1024;
+/// Steps of a run that are learnt from; a run with more is one that never ended.
+pub const RUN_STEPS: usize = 64;
+/// Runs of one type of task that are looked at together, the newest.
+pub const LEARN_RUNS: usize = 200;
+/// Types of task that one tenant learns about.
+pub const LEARN_TASKS: usize = 2000;
+/// Parameters of a step, and values of its metadata, that are learnt from, each.
+pub const LEARN_PARAMS: usize = 16;
+/// Nesting of a step's input that is looked into.
+pub const LEARN_DEPTH: usize = 4;
+/// A parameter's value, a correction, in characters; more is cut.
+pub const LEARN_VALUE_CHARS: usize = 200;
+/// Words of a step's input that are learnt from.
+pub const LEARN_WORDS: usize = 32;
+/// Steps of a procedure that was mined.
+pub const PATTERN_STEPS: usize = 32;
+/// Symbols that one search for patterns looks at before it is content with what it has.
+pub const PATTERN_WORK: usize = 20_000_000;
+/// Procedures that are learnt for one type of task.
+pub const TASK_PROCEDURES: usize = 3;
+/// Rules that are learnt for one type of task.
+pub const TASK_RULES: usize = 10;
+/// Steps that one slice of learning reads.
+pub const LEARN_SLICE: usize = 1000;

@@ -281,7 +281,9 @@ fn check_depth(field: &str, value: &Value) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn json_bytes(value: &Value) -> usize {
+/// The bytes of a value as JSON.
+#[must_use]
+pub fn json_bytes(value: &Value) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

@@ -31,6 +31,7 @@ mod error;
 mod forgetting;
 mod hooks;
 mod import;
+pub mod learn;
 pub mod longterm;
 mod memory;
 mod naming;
@@ -69,10 +70,10 @@ pub use records::Records;
 pub use retrieve::{Hit, Query};
 pub use safety::Safety;
 pub use scoped::{
-    Content, Dialog, DialogContext, Ended, Experience, FlowState, FoundDocument, FoundSkill,
-    Knowledge, LIMIT_STEPS, LIMIT_TURNS, LoggedStep, Place, Procedural, Profile, Said, SalientFact,
-    Semantic, SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList, TaskStatus,
-    TaskStep, ToolSop, Trace, Turn, UserProfile, Utterance,
+    Content, Dialog, DialogContext, Ended, Experience, FlowState, FoundDocument, FoundRule,
+    FoundSkill, Knowledge, LIMIT_STEPS, LIMIT_TURNS, LoggedStep, Place, Procedural, Profile, Said,
+    SalientFact, Semantic, SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList,
+    TaskStatus, TaskStep, ToldEvidence, ToolSop, Trace, Turn, UserProfile, Utterance,
 };
 pub use window::{InMemory, Seen, SeenAs, Shown, Window, WindowState};
 pub use writing::MemoryWriteEvent;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::MemoryPolicy;
 use crate::scoped::{
-    DialogContext, FlowState, FoundDocument, FoundSkill, LoggedStep, Task, Trace, Turn,
+    DialogContext, FlowState, FoundDocument, FoundRule, FoundSkill, LoggedStep, Task, Trace, Turn,
 };
 
 /// What one scope has to say.
@@ -20,6 +20,9 @@ pub enum Payload {
     },
     Procedural {
         skills: Vec<FoundSkill>,
+        /// What failed before under the same circumstances.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<FoundRule>,
     },
     Profile {
         profile: Map<String, Value>,
@@ -90,7 +93,10 @@ impl Payload {
                     .retain(|id| tasks.iter().any(|task| task.id == *id));
             }
             Self::Semantic { docs } => room.keep(docs),
-            Self::Procedural { skills } => room.keep(skills),
+            Self::Procedural { skills, rules } => {
+                room.keep(skills);
+                room.keep(rules);
+            }
             Self::Profile { profile, .. } => profile.retain(|name, value| {
                 let member = (name.as_str(), &*value);
                 room.take(&member)

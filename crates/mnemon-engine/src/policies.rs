@@ -4,6 +4,7 @@ mod rates;
 
 use std::fmt;
 
+use mnemon_core::learn::LearnSettings;
 use mnemon_core::{Invalid, Scope, limits};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -35,6 +36,22 @@ pub struct MemoryPolicy {
     pub max_tokens: PerScope,
     /// Writes to each scope by one agent in one flow.
     pub writes_per_minute: PerScope,
+    /// Whether skills and rules are learnt from its steps.
+    pub learn: bool,
+    /// Whether a person must approve what was learnt. This and the following count for everybody:
+    /// only what is said about everybody is looked at.
+    pub learn_approval: bool,
+    /// Successful runs from which on a skill is proposed, and active.
+    pub learn_candidate_runs: usize,
+    pub learn_active_runs: usize,
+    /// Of a hundred successful runs so many must have followed a skill.
+    pub learn_support: usize,
+    /// Of a hundred runs that followed it so many must have succeeded.
+    pub learn_confidence: usize,
+    /// What the complexity rule must yield.
+    pub learn_complexity: usize,
+    /// How long a trace must be silent before it counts as ended.
+    pub learn_settle_minutes: usize,
 }
 
 impl Default for MemoryPolicy {
@@ -54,6 +71,14 @@ impl Default for MemoryPolicy {
             max_items: PerScope::default(),
             max_tokens: PerScope::default(),
             writes_per_minute: PerScope::default(),
+            learn: true,
+            learn_approval: false,
+            learn_candidate_runs: 5,
+            learn_active_runs: 10,
+            learn_support: 40,
+            learn_confidence: 60,
+            learn_complexity: 2,
+            learn_settle_minutes: 30,
         }
     }
 }
@@ -115,6 +140,14 @@ impl MemoryPolicy {
             "max_docs",
             "max_skills",
             "max_steps",
+            "learn",
+            "learn_approval",
+            "learn_candidate_runs",
+            "learn_active_runs",
+            "learn_support",
+            "learn_confidence",
+            "learn_complexity",
+            "learn_settle_minutes",
         ];
         let per_scope = ["max_items", "max_tokens", "writes_per_minute"];
         let per_scope = per_scope.iter().flat_map(|name| {
@@ -164,6 +197,16 @@ impl MemoryPolicy {
             "max_docs" => Slot::Count(&mut self.max_docs, limits::HITS),
             "max_skills" => Slot::Count(&mut self.max_skills, limits::HITS),
             "max_steps" => Slot::Count(&mut self.max_steps, limits::STEPS),
+            "learn" => Slot::Switch(&mut self.learn),
+            "learn_approval" => Slot::Switch(&mut self.learn_approval),
+            "learn_candidate_runs" => {
+                Slot::Count(&mut self.learn_candidate_runs, limits::LEARN_RUNS)
+            }
+            "learn_active_runs" => Slot::Count(&mut self.learn_active_runs, limits::LEARN_RUNS),
+            "learn_support" => Slot::Count(&mut self.learn_support, 100),
+            "learn_confidence" => Slot::Count(&mut self.learn_confidence, 100),
+            "learn_complexity" => Slot::Count(&mut self.learn_complexity, 6),
+            "learn_settle_minutes" => Slot::Count(&mut self.learn_settle_minutes, 7 * 24 * 60),
             _ => return None,
         })
     }
@@ -349,6 +392,22 @@ impl Policies {
             }
         }
         policy
+    }
+
+    /// What is asked of evidence before something is learnt from it: as it is said about
+    /// everybody, since one type of task is done in many flows.
+    #[must_use]
+    pub fn learning(&self) -> LearnSettings {
+        let policy = self.of(None, None);
+        LearnSettings {
+            candidate_runs: policy.learn_candidate_runs,
+            active_runs: policy.learn_active_runs,
+            support: policy.learn_support as f64 / 100.0,
+            confidence: policy.learn_confidence as f64 / 100.0,
+            complexity: u32::try_from(policy.learn_complexity).unwrap_or(u32::MAX),
+            approval: policy.learn_approval,
+            settle_ms: i64::try_from(policy.learn_settle_minutes).unwrap_or(0) * 60_000,
+        }
     }
 
     /// The same, with who said what.

@@ -288,14 +288,23 @@ impl Memory {
             return Ok(None);
         }
         if most == 0 {
-            return Ok(Some(Payload::Procedural { skills: Vec::new() }));
+            let (skills, rules) = (Vec::new(), Vec::new());
+            return Ok(Some(Payload::Procedural { skills, rules }));
         }
         let (user, words) = (&query.user_id, query.words().unwrap_or_default());
-        let skills = self
-            .procedural()
-            .search_skills_for(ctx, Some(user), task_type, words, most)
-            .await?;
-        Ok(Some(Payload::Procedural { skills }))
+        let known = self.procedural();
+        let rules = async {
+            match task_type {
+                Some(name) => known.rules_for(ctx, Some(user), name, most).await,
+                None => Ok(Vec::new()),
+            }
+        };
+        let skills = known.search_skills_for(ctx, Some(user), task_type, words, most);
+        let (skills, rules) = futures::join!(skills, rules);
+        Ok(Some(Payload::Procedural {
+            skills: skills?,
+            rules: rules?,
+        }))
     }
 
     async fn read_profile(&self, ctx: &Ctx, query: &MemoryQuery) -> Result<Option<Payload>, Error> {

@@ -12,8 +12,11 @@ pub use dialog::{
     Content, Dialog, DialogContext, LIMIT_TURNS, Said, SalientFact, SessionSummary, Turn, Utterance,
 };
 pub(crate) use dialog::{message_of, origin_of, session_of_owner, within};
-pub use experience::{Ended, Experience, LIMIT_STEPS, LoggedStep, Step, Trace};
-pub use procedural::{FoundSkill, Procedural, Sop, TOP_SKILLS, ToolSop};
+pub(crate) use experience::logged;
+pub use experience::{Experience, LIMIT_STEPS, LoggedStep, Step, Trace};
+pub use mnemon_core::learn::Ended;
+pub(crate) use procedural::sop_of;
+pub use procedural::{FoundRule, FoundSkill, Procedural, Sop, TOP_SKILLS, ToldEvidence, ToolSop};
 pub(crate) use profile::profile_id;
 pub use profile::{Profile, UserProfile};
 pub use semantic::{FoundDocument, Knowledge, Semantic, TOP_DOCS};

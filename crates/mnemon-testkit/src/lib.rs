@@ -3,7 +3,7 @@
 //! [`conformance`] is the suite that every store passes with the same test bodies, [`oracle`] runs
 //! random operations on a store and on [`mnemon_core::ram::Ram`] and compares, [`faults`] breaks a
 //! store on purpose, [`fakes`] stand in for the other ports, [`ports`] says what files and logs
-//! must do, [`talks`] makes conversations up, and [`make`] keeps tests short.
+//! must do, [`talks`] makes conversations up, [`worlds`] makes up what is learnt from, and [`make`] keeps tests short.
 //!
 //! A new backend gets both with a [`Fixture`], which says how to open it at one place:
 //!
@@ -43,6 +43,7 @@ pub mod oracle;
 pub mod ports;
 pub mod talks;
 pub mod texts;
+pub mod worlds;
 
 mod fixture;
 mod observe;

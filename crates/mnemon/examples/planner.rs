@@ -237,7 +237,7 @@ fn prompt(known: &[MemoryItem]) -> Vec<String> {
     let lines = payloads.flat_map(|payload| match payload {
         Payload::Dialog(context) => vec![format!("turns: {}", context.turns.len())],
         Payload::Profile { profile, .. } => vec![format!("profile: {}", json!(profile))],
-        Payload::Procedural { skills } => skills
+        Payload::Procedural { skills, .. } => skills
             .iter()
             .map(|skill| format!("skill: {}", skill.sop.use_when))
             .collect(),
@@ -257,7 +257,7 @@ fn prompt(known: &[MemoryItem]) -> Vec<String> {
 /// Without a model the plan is the best skill's, or one step.
 fn plan(known: &[MemoryItem]) -> Vec<String> {
     let skills = known.iter().filter_map(|item| match item.payload() {
-        Some(Payload::Procedural { skills }) => skills.first(),
+        Some(Payload::Procedural { skills, .. }) => skills.first(),
         _ => None,
     });
     let steps = skills.flat_map(|skill| &skill.sop.tool_sops);

@@ -12,6 +12,7 @@ mod diff;
 mod doctor;
 mod door;
 mod eval;
+mod experience;
 mod export;
 mod filters;
 mod forget;
@@ -21,6 +22,7 @@ mod import;
 mod ingest;
 mod init;
 mod input;
+mod learn;
 mod lines;
 mod list;
 mod llm;
@@ -35,6 +37,7 @@ mod reembed;
 mod report;
 mod search;
 mod session;
+mod skill;
 mod stats;
 mod team;
 mod text;
@@ -112,6 +115,9 @@ enum Command {
     Tiers(tiers::Args),
     Agent(agent::Args),
     Team(team::Args),
+    Learn(learn::Args),
+    Skill(skill::Args),
+    Experience(experience::Args),
     Policy(policy::Args),
     Ingest(ingest::Args),
     Upkeep(upkeep::Args),
@@ -235,6 +241,9 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Tiers(args) => tiers::run(args, door).await,
         Command::Agent(args) => agent::run(args, door).await,
         Command::Team(args) => team::run(args, door).await,
+        Command::Learn(args) => learn::run(args, door).await,
+        Command::Skill(args) => skill::run(args, door).await,
+        Command::Experience(args) => experience::run(args, door).await,
         Command::Policy(args) => policy::run(args, door),
         Command::Ingest(args) => ingest::run(args, door).await,
         Command::Upkeep(args) => upkeep::run(args, door).await,

@@ -242,6 +242,12 @@ pub fn frozen(root: &Path) -> Arc<dyn Log> {
     Arc::new(mnemon_adapters::Disk::new(root))
 }
 
+/// The files below this folder.
+#[must_use]
+pub fn files(folder: &Path) -> impl mnemon_core::files::Files {
+    mnemon_adapters::Disk::new(folder)
+}
+
 /// Looks at the store from outside, without opening it for use.
 pub fn examine(config: &Config) -> Result<Examination, StoreError> {
     mnemon_adapters::examine(&config.store.value)

@@ -4,7 +4,7 @@ use mnemon_core::budget::{Material, Section};
 use mnemon_core::{Block, Kind};
 use serde_json::{Map, Value};
 
-use crate::scoped::{DialogContext, FoundDocument, FoundSkill, Said, Sop, profile_id};
+use crate::scoped::{DialogContext, FoundDocument, FoundRule, FoundSkill, Said, Sop, profile_id};
 use crate::{MemoryItem, MemoryQuery, Payload, StatePayload};
 
 /// A turn is worth so much of the one after it.
@@ -31,7 +31,11 @@ fn one(payload: &Payload, about: &MemoryQuery) -> Vec<Material> {
             }]
         }
         Payload::Dialog(context) => dialog(context),
-        Payload::Procedural { skills } => ranked(skills, |skill| skill.score, skill),
+        Payload::Procedural { skills, rules } => {
+            let mut found = ranked(skills, |skill| skill.score, skill);
+            found.extend(rules.iter().map(rule));
+            found
+        }
         Payload::Semantic { docs } => ranked(docs, |doc| doc.score, document),
         Payload::State(state) => self::state(state, about),
         Payload::Experience { .. } => Vec::new(),
@@ -137,6 +141,11 @@ fn skill(skill: &FoundSkill) -> Material {
         summary: Some(use_when.clone()),
         ..Material::new(Section::Skills, skill.id.clone(), lines.join("\n"))
     }
+}
+
+/// What failed before is worth as much as the best skill.
+fn rule(rule: &FoundRule) -> Material {
+    Material::new(Section::Skills, rule.id.clone(), &rule.rule)
 }
 
 fn document(doc: &FoundDocument) -> Material {

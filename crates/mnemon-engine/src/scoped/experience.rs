@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use mnemon_core::learn::Ended;
 use mnemon_core::{
     Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Origin, Owner, Receipt, Record, Scope,
-    Time, limits,
+    Time, json, limits,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -19,29 +20,6 @@ pub const LIMIT_STEPS: usize = 50;
 #[derive(Clone, Copy)]
 pub struct Experience<'a> {
     pub(crate) records: &'a Records,
-}
-
-/// How a step ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Ended {
-    Done,
-    Failed,
-    /// It was begun, and nobody has said how it ended: it was cancelled, its process was killed,
-    /// or it is still running.
-    Cancelled,
-}
-
-impl Ended {
-    /// The word for it, and the tag by which it is found.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
 }
 
 /// One thing that was tried, as the caller says it.
@@ -116,10 +94,27 @@ impl Step {
             let what = format!("is {cost}, it must be 0 or more");
             return Err(Invalid::new("cost", what));
         }
+        self.check_size()?;
         let named = self.task_type.is_some() || self.tool.is_some();
         if !named {
             let what = "is missing; name the tool, or the task_type, of this step";
             return Err(Invalid::new("tool", what));
+        }
+        Ok(())
+    }
+
+    /// Whoever learns reads many steps at once.
+    fn check_size(&self) -> Result<(), Invalid> {
+        let most = limits::STEP_BYTES;
+        for (field, value) in [("input", &self.input), ("output", &self.output)] {
+            let bytes = json::bytes(value);
+            if bytes > most {
+                let what = format!(
+                    "has {bytes} bytes, at most {most} are allowed; log its beginning, and keep \
+                     the whole as a document if it is needed"
+                );
+                return Err(Invalid::new(field, what));
+            }
         }
         Ok(())
     }
@@ -356,7 +351,7 @@ fn steps_of(owner: &Owner, tags: Vec<String>) -> Filter {
 }
 
 /// The step that a record keeps; `None` for one that somebody wrote by hand in another form.
-fn logged(record: Record) -> Option<LoggedStep> {
+pub(crate) fn logged(record: Record) -> Option<LoggedStep> {
     let mut body: Body = serde_json::from_value(record.body?).ok()?;
     body.step.metadata = record.metadata;
     Some(LoggedStep {

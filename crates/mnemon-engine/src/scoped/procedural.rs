@@ -1,17 +1,23 @@
 //! How things are done: skills, as standard operating procedures.
 
 use futures::future::try_join_all;
+use mnemon_core::learn::{Evidence, Rate};
 use mnemon_core::{
     Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Record, Scope, limits,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::semantic::unbound;
+use crate::learn::is_told;
 use crate::naming::{check_name, check_task_type, tag};
 use crate::{Draft, Error, Query, Records};
 
 /// How many skills are found when nobody says.
 pub const TOP_SKILLS: usize = 3;
+
+/// Skills that are looked for beyond what is wanted: candidates and retired ones stand in the way.
+const SPARE: usize = 8;
 
 /// The skills of a memory.
 #[derive(Clone, Copy)]
@@ -59,6 +65,32 @@ pub struct FoundSkill {
     pub score: f64,
     #[serde(flatten)]
     pub sop: Sop,
+    /// What it rests on, if it was learnt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<ToldEvidence>,
+}
+
+/// What a skill or a rule rests on, in short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ToldEvidence {
+    /// Runs that speak for it.
+    pub support: usize,
+    /// How runs went that followed it; for a rule, how often it failed where it applies.
+    pub with: Rate,
+    /// And the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without: Option<Rate>,
+}
+
+/// A rule that applies to a type of task.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FoundRule {
+    pub id: Id,
+    /// When …, avoid or do …
+    pub rule: String,
+    pub tool: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<ToldEvidence>,
 }
 
 impl Sop {
@@ -92,7 +124,7 @@ impl Sop {
         check_task_type(self.task_type.as_deref())
     }
 
-    fn into_draft(self, owner: &Owner) -> Result<Draft, Invalid> {
+    pub(crate) fn into_draft(self, owner: &Owner) -> Result<Draft, Invalid> {
         self.check()?;
         let body = serde_json::to_value(&self)
             .map_err(|error| Invalid::new("tool_sops", error.to_string()))?;
@@ -170,7 +202,11 @@ impl Procedural<'_> {
                 seen_by: user.map(str::to_owned),
                 ..skills(tags)
             },
-            limit: top_k,
+            // Some of them may not be told.
+            limit: top_k
+                .saturating_mul(2)
+                .saturating_add(SPARE)
+                .min(limits::HITS),
             ..Query::new(text.trim())
         };
         // Those of this very type come first; both are looked for at the same time.
@@ -181,12 +217,49 @@ impl Procedural<'_> {
         let mut found: Vec<FoundSkill> = Vec::new();
         for hit in try_join_all(answers).await?.into_iter().flatten() {
             let known = found.iter().any(|skill| skill.id == hit.record.id);
-            if !known && found.len() < top_k {
+            if !known && found.len() < top_k && is_told(&hit.record) {
                 found.push(skill(hit.record, hit.score));
             }
         }
         Ok(found)
     }
+}
+
+impl Procedural<'_> {
+    /// The rules for this type of task that this user may see, the newest first.
+    pub async fn rules_for(
+        &self,
+        ctx: &Ctx,
+        user: Option<&str>,
+        task_type: &str,
+        most: usize,
+    ) -> Result<Vec<FoundRule>, Error> {
+        check_task_type(Some(task_type))?;
+        let filter = Filter {
+            seen_by: user.map(str::to_owned),
+            kinds: vec![Kind::Rule],
+            ..skills(vec![tag("task", task_type)])
+        };
+        let wanted = most
+            .saturating_mul(2)
+            .saturating_add(SPARE)
+            .min(limits::HITS);
+        let found = self.records.latest(ctx, filter, wanted).await?;
+        let found = found.into_iter().filter(is_told);
+        let rules = found.map(|record| FoundRule {
+            evidence: told_evidence(&record),
+            tool: tool_of(&record),
+            id: record.id,
+            rule: record.content,
+        });
+        Ok(rules.take(most).collect())
+    }
+}
+
+fn tool_of(record: &Record) -> String {
+    let tool = record.body.as_ref().and_then(|body| body.get("tool"));
+    let tool = tool.and_then(Value::as_str);
+    tool.unwrap_or_default().to_owned()
 }
 
 fn skills(tags: Vec<String>) -> Filter {
@@ -199,21 +272,37 @@ fn skills(tags: Vec<String>) -> Filter {
 }
 
 /// A record as a skill. One that was written by hand has words, but no steps.
-fn skill(record: Record, score: f64) -> FoundSkill {
+pub(crate) fn sop_of(record: Record) -> Sop {
     let kept = record
         .body
         .and_then(|body| serde_json::from_value(body).ok());
-    let sop = kept.unwrap_or(Sop {
+    kept.unwrap_or(Sop {
         use_when: record.content,
         tool_sops: Vec::new(),
         preferences: String::new(),
         task_type: None,
         derived_from: Vec::new(),
         shared: false,
-    });
+    })
+}
+
+fn skill(record: Record, score: f64) -> FoundSkill {
+    let evidence = told_evidence(&record);
     FoundSkill {
-        id: record.id,
+        id: record.id.clone(),
         score,
-        sop,
+        evidence,
+        sop: sop_of(record),
     }
+}
+
+/// What it rests on, as far as an agent needs to know.
+fn told_evidence(record: &Record) -> Option<ToldEvidence> {
+    let kept = record.metadata.get("evidence")?;
+    let kept: Evidence = serde_json::from_value(kept.clone()).ok()?;
+    (kept.with.of > 0).then_some(ToldEvidence {
+        support: kept.support,
+        with: kept.with,
+        without: kept.without,
+    })
 }

@@ -14,6 +14,7 @@ mod context;
 mod documents;
 mod facade;
 mod import;
+mod learn;
 mod longterm;
 mod notes;
 mod rereading;

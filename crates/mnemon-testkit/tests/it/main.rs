@@ -1,5 +1,6 @@
 //! The testkit on the reference store, and on itself.
 
+mod learning;
 mod ports;
 mod retries;
 mod suite;

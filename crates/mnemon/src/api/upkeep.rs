@@ -13,8 +13,8 @@ pub const LIMIT: usize = 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
-    /// At most this many records, versions and receipts are cleared away, and as many records get
-    /// the vectors that they lack.
+    /// At most this many records, versions and receipts are cleared away, as many records get the
+    /// vectors that they lack, and as many steps are read to learn from them.
     pub limit: usize,
 }
 
@@ -33,6 +33,10 @@ pub struct Response {
     pub compacted: bool,
     /// Records that got a vector.
     pub embedded: u64,
+    /// Steps that were read to learn from them.
+    pub steps: u64,
+    /// Skills and rules that came, went or changed by that.
+    pub learnt: u64,
     /// Whether there is more to do.
     pub more: bool,
 }
@@ -49,12 +53,15 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         Err(Error::Engine(mnemon_engine::Error::Embed(_))) => reembed::Response::default(),
         Err(error) => return Err(error),
     };
+    let learnt = memory.learning().slice(ctx, request.limit).await?;
     Ok(Response {
         expired: kept.expired,
         history: kept.history,
         receipts: kept.receipts,
         compacted: kept.compacted,
         embedded: embedded.embedded,
-        more: kept.more || (embedded.more && embedded.embedded > 0),
+        steps: learnt.steps,
+        learnt: learnt.learnt.len() as u64,
+        more: kept.more || learnt.more || (embedded.more && embedded.embedded > 0),
     })
 }

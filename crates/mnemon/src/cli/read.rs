@@ -115,7 +115,7 @@ fn lines(payload: &Payload) -> Vec<String> {
             .iter()
             .map(|doc| format!("{} ({})", doc.content, doc.id))
             .collect(),
-        Payload::Procedural { skills } => {
+        Payload::Procedural { skills, rules } => {
             let told = skills.iter().flat_map(|skill| {
                 let steps = skill.sop.tool_sops.iter().enumerate();
                 let steps =
@@ -123,7 +123,10 @@ fn lines(payload: &Payload) -> Vec<String> {
                 let first = format!("{} ({})", skill.sop.use_when, skill.id);
                 std::iter::once(first).chain(steps)
             });
-            told.collect()
+            let rules = rules
+                .iter()
+                .map(|rule| format!("{} ({})", rule.rule, rule.id));
+            told.chain(rules).collect()
         }
         Payload::Profile { profile, .. } => members(profile),
         Payload::Experience {

@@ -6,8 +6,8 @@ use crate::{Error, api};
 
 /// Do the housekeeping that is due
 ///
-/// Erases what has expired, drops history and receipts past their time, compacts, and gives records
-/// the vectors that they lack. Every write does a little of this on the side; this does the rest.
+/// Erases what has expired, drops history and receipts past their time, compacts, gives records the
+/// vectors that they lack, and learns from what was tried (see mnemon learn). Every write does a little of this on the side; this does the rest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon upkeep\n  \
@@ -33,10 +33,13 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             receipts: done.receipts + slice.receipts,
             compacted: done.compacted || slice.compacted,
             embedded: done.embedded + slice.embedded,
+            steps: done.steps + slice.steps,
+            learnt: done.learnt + slice.learnt,
             more: slice.more,
         };
         left -= limit;
-        let progressed = slice.expired + slice.history + slice.receipts + slice.embedded > 0;
+        let cleared = slice.expired + slice.history + slice.receipts;
+        let progressed = cleared + slice.embedded + slice.steps + slice.learnt > 0;
         if !slice.more || left == 0 || !progressed {
             break;
         }
@@ -53,6 +56,8 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
         (done.history, "old versions dropped"),
         (done.receipts, "old receipts dropped"),
         (done.embedded, "records embedded"),
+        (done.steps, "steps read to learn from them"),
+        (done.learnt, "skills and rules learnt, confirmed or retired"),
     ];
     for (count, what) in pieces {
         if count > 0 {

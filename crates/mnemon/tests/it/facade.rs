@@ -204,7 +204,7 @@ fn policies_come_from_the_file() {
     let unknown = sandbox.run(&["policy", "show", "nobody", "--json"]).json();
     let origins = unknown["values"].as_array().unwrap().iter();
     assert!(origins.clone().all(|row| row["origin"] == "default"));
-    assert_eq!(origins.count(), 29);
+    assert_eq!(origins.count(), 37);
     let config = sandbox.run(&["config"]).ok();
     assert!(
         config.contains("policy.default.max_dialog_turns"),

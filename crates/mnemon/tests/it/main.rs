@@ -23,6 +23,7 @@ mod forgetting;
 mod ingest;
 mod kills;
 mod languages;
+mod learning;
 mod llm;
 mod mcp;
 mod moving;

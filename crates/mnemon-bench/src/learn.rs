@@ -1,0 +1,237 @@
+//! Learning: how often it is right, on worlds of which the truth is known, and what it costs to
+//! learn from a thousand new steps as the log grows.
+
+use std::time::Instant;
+
+use mnemon_core::learn::{
+    Condition, LearnSettings, Outcome as Ended, follows, procedures, regressed, rules,
+};
+use mnemon_core::{Ctx, Ids, Kind, Scope, Tenant, Time};
+use mnemon_engine::{Draft, Memory};
+use mnemon_testkit::worlds::{Maker, Plan, World};
+use serde_json::json;
+
+use crate::measure::{Outcome, Table};
+
+/// Steps of one run.
+const RUN: usize = 5;
+/// Types of task in the log.
+const TYPES: usize = 50;
+/// New steps that are learnt from.
+const NEW: usize = 1000;
+/// How often that is measured; the median counts.
+const ROUNDS: usize = 7;
+const BATCH: usize = 5000;
+
+pub(crate) fn run(sizes: &[usize], worlds: u64) -> Outcome<()> {
+    if worlds > 0 {
+        quality(worlds);
+    }
+    if sizes.is_empty() {
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()?;
+    let mut table = Table::new(sizes);
+    let mut first = None;
+    for size in sizes {
+        let cost = runtime.block_on(measure(*size, &mut table))?;
+        let base = *first.get_or_insert(cost);
+        table.add("… of the first column", cost / base);
+    }
+    table.print();
+    Ok(())
+}
+
+fn learnt(world: &World) -> Option<Vec<String>> {
+    let found = procedures(&world.runs, &LearnSettings::default());
+    found.first().map(|best| best.tools())
+}
+
+fn is_recovered(world: &World) -> bool {
+    let found = procedures(&world.runs, &LearnSettings::default());
+    found.first().is_some_and(|best| {
+        let steps = best.steps.iter();
+        let steps: Vec<_> = steps
+            .map(|s| (s.tool.clone(), s.constant.clone()))
+            .collect();
+        steps == world.truth
+    })
+}
+
+fn is_found(world: &World) -> bool {
+    let Some((tool, cause)) = &world.cause else {
+        return false;
+    };
+    let found = rules(&world.runs);
+    let surest: Option<&Condition> = found
+        .iter()
+        .find(|rule| rule.tool == *tool)
+        .map(|rule| &rule.condition);
+    surest == Some(cause)
+}
+
+/// After how many runs a regression is noticed; `None` if never within 20.
+fn noticed(seed: u64) -> Option<usize> {
+    let mut maker = Maker::new(seed);
+    let world = maker.with_procedure(Plan {
+        successes: 40,
+        ..Plan::default()
+    });
+    let tools = learnt(&world)?;
+    let after = maker.after_a_change(&world, 20);
+    let all: Vec<bool> = world
+        .runs
+        .iter()
+        .chain(&after)
+        .filter(|(run, outcome)| follows(run, *outcome, &tools))
+        .map(|(_, outcome)| *outcome == Ended::Success)
+        .collect();
+    let before = all.len() - after.len();
+    (0..=after.len()).find(|n| all.get(..before + n).and_then(regressed).is_some())
+}
+
+/// One line of the table: in how many of the worlds it holds.
+fn line(what: &str, from: u64, worlds: u64, holds: impl Fn(u64) -> bool) {
+    let good = (from..from + worlds).filter(|seed| holds(*seed)).count();
+    let share = 100.0 * good as f64 / worlds as f64;
+    println!("| {what} | {worlds} | {share:.1} % |");
+}
+
+fn quality(worlds: u64) {
+    println!("| worlds | how many | right |\n|---|---:|---:|");
+    let mut from = 100_000;
+    for (successes, noise) in [(20, 0), (20, 10), (20, 20), (50, 20), (150, 20)] {
+        let plan = Plan {
+            successes,
+            noise,
+            ..Plan::default()
+        };
+        let what = format!("true procedure recovered: {successes} successes, {noise} % noise");
+        line(&what, from, worlds, |seed| {
+            is_recovered(&Maker::new(seed).with_procedure(plan))
+        });
+        from += 100_000;
+    }
+    for runs in [25, 60, 150] {
+        let what = format!("no procedure, none proposed: {runs} runs");
+        line(&what, from, worlds, |seed| {
+            learnt(&Maker::new(seed).without_procedure(runs)).is_none()
+        });
+        from += 100_000;
+    }
+    for runs in [80, 200] {
+        let what = format!("planted cause found, right way round: {runs} runs");
+        line(&what, from, worlds, |seed| {
+            is_found(&Maker::new(seed).with_cause(runs))
+        });
+        from += 100_000;
+    }
+    for runs in [40, 200] {
+        let what = format!("random failures, no rule: {runs} runs");
+        line(&what, from, worlds, |seed| {
+            rules(&Maker::new(seed).with_random_failures(runs).runs).is_empty()
+        });
+        from += 100_000;
+    }
+    line(
+        "a broken tool noticed within 8 runs",
+        from,
+        worlds,
+        |seed| noticed(seed).is_some_and(|runs| runs <= 8),
+    );
+}
+
+async fn measure(size: usize, table: &mut Table) -> Outcome<f64> {
+    let folder = tempfile::tempdir()?;
+    let url = format!("sqlite:{}", folder.path().join("m.db").display());
+    let memory = Memory::builder(mnemon_adapters::open(&url)?.store, Ids::new(3)).build();
+    let now = Time::from_millis(1_700_000_000_000)?;
+    let ctx = Ctx::new(Tenant::default(), "bench", now);
+    let mut written = 0;
+    write(&memory, &ctx, &mut written, size).await?;
+    let start = Instant::now();
+    learn(&memory, &ctx).await?;
+    table.add(
+        "first learning, steps per second",
+        size as f64 / start.elapsed().as_secs_f64(),
+    );
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        write(&memory, &ctx, &mut written, NEW).await?;
+        let start = Instant::now();
+        learn(&memory, &ctx).await?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    let cost = times.get(ROUNDS / 2).copied().unwrap_or(0.0);
+    table.add("learning from 1000 new steps, ms", cost);
+    let lessons = memory.learning().lessons(&ctx, None, None, 1000).await?;
+    table.add("skills and rules", lessons.len() as f64);
+    Ok(cost)
+}
+
+async fn learn(memory: &Memory, ctx: &Ctx) -> Outcome<()> {
+    loop {
+        let report = memory.learning().slice(ctx, NEW).await?;
+        if !report.more {
+            return Ok(());
+        }
+    }
+}
+
+/// Writes steps as they would be logged, but many in one commit.
+async fn write(memory: &Memory, ctx: &Ctx, written: &mut usize, steps: usize) -> Outcome<()> {
+    let mut left = steps;
+    while left > 0 {
+        let batch = left.min(BATCH);
+        let drafts = (*written..*written + batch).map(step).collect();
+        memory
+            .records_of(Scope::Experience)
+            .add(ctx, drafts, None)
+            .await?;
+        *written += batch;
+        left -= batch;
+    }
+    Ok(())
+}
+
+fn step(number: usize) -> Draft {
+    let (run, at) = (number / RUN, number % RUN);
+    let task = format!("task{}", run % TYPES);
+    let wrong = run % 7 == 0;
+    let failed = wrong && at + 1 == RUN;
+    let tool = match failed {
+        true => "guess".to_owned(),
+        false => format!("tool{at}"),
+    };
+    let mut metadata = serde_json::Map::new();
+    if at + 1 == RUN {
+        let said = if wrong { "failure" } else { "success" };
+        metadata.insert("outcome".to_owned(), json!(said));
+    }
+    if at == 0 && run % 10 == 0 {
+        metadata.insert("correction".to_owned(), json!("use the plain mode"));
+    }
+    let ended = if failed { "failed" } else { "done" };
+    let mut body = json!({
+        "ended": ended, "task_type": task, "tool": tool, "success": !failed,
+        "input": {"mode": "plain", "number": number}, "trace_id": format!("t{run}"),
+    });
+    if failed && let Some(body) = body.as_object_mut() {
+        body.insert("error".to_owned(), json!("it does not work"));
+    }
+    Draft {
+        content: format!("{tool}, {task}: {ended}"),
+        kind: Some(Kind::Step),
+        body: Some(body),
+        tags: vec![
+            ended.to_owned(),
+            format!("{ended}:{task}"),
+            format!("trace:t{run}"),
+        ],
+        metadata,
+        ..Draft::default()
+    }
+}

@@ -1,0 +1,136 @@
+//! What a skill or a rule rests on.
+
+use serde::{Deserialize, Serialize};
+
+use super::statistics::{fisher, wilson};
+use crate::Time;
+
+/// Where a skill or a rule stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Proposed: it is not told to agents yet.
+    Candidate,
+    /// It is told to agents.
+    Active,
+    /// It stopped working, another took its place, or a person put it away.
+    Retired,
+}
+
+impl Status {
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Candidate => "candidate",
+            Self::Active => "active",
+            Self::Retired => "retired",
+        }
+    }
+}
+
+/// So many of so many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Rate {
+    pub good: usize,
+    pub of: usize,
+}
+
+impl Rate {
+    /// From 0 to 1; 0 of nothing is 0.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.good as f64 / self.of.max(1) as f64
+    }
+}
+
+/// Why and when something was retired.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retired {
+    pub at: Time,
+    pub why: String,
+    /// A person did: nothing brings it back but a person.
+    #[serde(default)]
+    pub by_person: bool,
+}
+
+/// What a skill or a rule rests on, and what people said about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    pub status: Status,
+    /// Runs that speak for it.
+    pub support: usize,
+    /// How often it went well with it (for a rule: how often it failed where the rule applies).
+    pub with: Rate,
+    /// And without it, where there are such runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<Rate>,
+    /// Where the true rate with it lies, at 95 %.
+    pub interval: (f64, f64),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_confirmed: Option<Time>,
+    /// The probability that chance made it.
+    #[serde(default)]
+    pub chance: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retired: Option<Retired>,
+    /// It is not retired by itself.
+    #[serde(default)]
+    pub pinned: bool,
+    /// A person wrote its words; learning leaves them as they are.
+    #[serde(default)]
+    pub edited: bool,
+    /// A person said it is good.
+    #[serde(default)]
+    pub approved: bool,
+    /// The model that worded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worded_by: Option<String>,
+}
+
+impl Evidence {
+    /// Evidence that was counted just now.
+    #[must_use]
+    pub fn counted(status: Status, support: usize, with: Rate, without: Rate) -> Self {
+        Self {
+            status,
+            support,
+            with,
+            without: Some(without).filter(|rate| rate.of > 0),
+            interval: wilson(with.good, with.of),
+            last_confirmed: None,
+            chance: 0.0,
+            retired: None,
+            pinned: false,
+            edited: false,
+            approved: false,
+            worded_by: None,
+        }
+    }
+}
+
+/// How many of the newest runs are held against those before.
+const RECENT: [usize; 3] = [5, 10, 20];
+/// How unlikely it must be that they only had bad luck.
+const BAD_LUCK: f64 = 0.001;
+
+/// Whether something that used to work does not any more: of the newest 5, 10 or 20 runs that
+/// followed it, less than half went well, and that is no bad luck compared with those before.
+/// Says so in words.
+#[must_use]
+pub fn regressed(went_well: &[bool]) -> Option<String> {
+    RECENT.iter().find_map(|recent| {
+        let at = went_well.len().checked_sub(*recent)?;
+        let (before, newest) = went_well.split_at_checked(at)?;
+        let failed = |runs: &[bool]| runs.iter().filter(|well| !**well).count();
+        let (now, then) = (failed(newest), failed(before));
+        let worse = fisher(now, newest.len(), then, before.len());
+        let regressed = now * 2 > newest.len() && worse <= BAD_LUCK.ln();
+        regressed.then(|| {
+            let (recent, before) = (newest.len(), before.len());
+            format!(
+                "it failed in {now} of the last {recent} runs, in {then} of the {before} before"
+            )
+        })
+    })
+}

@@ -1,0 +1,468 @@
+//! What failures have in common.
+//!
+//! One observation is the first try of a tool in a run: further tries of the same run are not
+//! independent of it. For each tool, each sort of error and each feature (a parameter's value, what
+//! was the case, a word of the request, a tool that was or was not used before) Fisher's exact test
+//! asks whether it fails more often with the feature than without. The probability is corrected for
+//! the number of questions asked (Bonferroni): all rules of a type of task together are wrong with a
+//! probability of at most [`WRONG`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::statistics::fisher;
+use super::{Act, Ended, Outcome, Rate, Run};
+use crate::{Id, Time, limits};
+
+/// How likely any rule of a type of task may be to be chance.
+const WRONG: f64 = 0.01;
+/// Failures that a rule needs.
+const FAILURES: usize = 5;
+/// By how much the failure rate must be higher.
+const HIGHER: f64 = 0.2;
+/// Sorts of errors of one tool that are looked at by themselves.
+const CLASSES: usize = 3;
+/// A value that fewer tries have is no feature.
+const TRIES: usize = 5;
+/// The part of the ways out that must agree for it to be advised.
+const AGREED: f64 = 0.6;
+
+/// When a rule applies.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "when")]
+pub enum Condition {
+    /// Whenever the tool is used.
+    Always,
+    /// A parameter has this value.
+    Param { name: String, value: String },
+    /// This is the case.
+    Context { name: String, value: String },
+    /// The request has this word.
+    Word { word: String },
+    /// Another tool was used before.
+    After { tool: String },
+    /// Another tool was not used before.
+    NotAfter { tool: String },
+}
+
+/// What to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "do")]
+pub enum Advice {
+    Avoid,
+    /// Another value of the parameter went well.
+    Use {
+        name: String,
+        value: String,
+    },
+    /// Use the other tool first.
+    First {
+        tool: String,
+    },
+    /// Another tool did the work.
+    Instead {
+        tool: String,
+    },
+}
+
+/// A rule: when this, avoid or do that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    pub tool: String,
+    pub condition: Condition,
+    /// The sort of error, where it is always the same.
+    pub error: Option<String>,
+    pub advice: Advice,
+    /// Failures where it applies, and where it does not.
+    pub with: Rate,
+    pub without: Rate,
+    /// The probability that chance made it, corrected, as a logarithm.
+    pub ln_chance: f64,
+    /// The runs that failed so.
+    pub runs: Vec<Id>,
+    pub last_confirmed: Option<Time>,
+    /// Whose it is, if all those runs are one user's.
+    pub user: Option<String>,
+}
+
+impl Rule {
+    /// The rule in words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let tool = &self.tool;
+        let when = match &self.condition {
+            Condition::Always => format!("When you use {tool}"),
+            Condition::Param { name, value } => {
+                format!("When you use {tool} with {name} = {value}")
+            }
+            Condition::Context { name, value } => {
+                format!("When {name} = {value} and you use {tool}")
+            }
+            Condition::Word { word } => {
+                format!("When the request speaks of {word} and you use {tool}")
+            }
+            Condition::After { tool: other } => format!("When you use {tool} after {other}"),
+            Condition::NotAfter { tool: other } => {
+                format!("When you use {tool} without {other} before")
+            }
+        };
+        let advice = match &self.advice {
+            Advice::Avoid => "avoid it".to_owned(),
+            Advice::Use { name, value } => format!("use {name} = {value} instead"),
+            Advice::First { tool } => format!("do {tool} first"),
+            Advice::Instead { tool } => format!("use {tool} instead"),
+        };
+        let error = self.error.as_ref().map(|error| format!(" ({error})"));
+        let (with, without) = (self.with, self.without);
+        format!(
+            "{when}, it fails{}: {advice}. It failed in {} of {} tries, otherwise in {} of {}.",
+            error.unwrap_or_default(),
+            with.good,
+            with.of,
+            without.good,
+            without.of
+        )
+    }
+}
+
+/// The first try of a tool in a run.
+struct Try<'a> {
+    run: &'a Run,
+    act: &'a Act,
+    at: usize,
+    features: BTreeSet<Condition>,
+}
+
+impl Try<'_> {
+    fn has(&self, condition: &Condition) -> bool {
+        match condition {
+            Condition::Always => true,
+            Condition::NotAfter { tool } => {
+                let after = Condition::After { tool: tool.clone() };
+                !self.features.contains(&after)
+            }
+            condition => self.features.contains(condition),
+        }
+    }
+
+    fn failed(&self, class: Option<&str>) -> bool {
+        let of_class = class.is_none() || self.act.error.as_deref() == class;
+        self.act.ended == Ended::Failed && of_class
+    }
+}
+
+/// A question that was asked, and its answer.
+struct Found<'a> {
+    tool: &'a str,
+    class: Option<&'a str>,
+    condition: Condition,
+    with: Rate,
+    without: Rate,
+    ln_p: f64,
+}
+
+/// The rules that the runs of one type of task show, the surest first.
+#[must_use]
+pub fn rules(told: &[(Run, Outcome)]) -> Vec<Rule> {
+    let mut tries: BTreeMap<&str, Vec<Try<'_>>> = BTreeMap::new();
+    for (run, _) in told {
+        for one in first_tries(run) {
+            let tool = one.act.tool.as_deref().unwrap_or_default();
+            tries.entry(tool).or_default().push(one);
+        }
+    }
+    let mut asked = 0;
+    let mut found: Vec<Found<'_>> = Vec::new();
+    for tool in tries.keys() {
+        ask(tool, &tries, &mut asked, &mut found);
+    }
+    let correction = (asked.max(1) as f64).ln();
+    found.retain(|one| one.ln_p + correction <= WRONG.ln());
+    found.sort_by(|one, other| {
+        let p = one.ln_p.total_cmp(&other.ln_p);
+        p.then_with(|| one.condition.cmp(&other.condition))
+    });
+    // What is true of some tries says more than what is true of all.
+    found.sort_by_key(|one| one.condition == Condition::Always);
+    let mut rules: Vec<Rule> = Vec::new();
+    for one in found {
+        if rules.len() == limits::TASK_RULES {
+            break;
+        }
+        let own = tries.get(one.tool).map_or(&[][..], Vec::as_slice);
+        let known: Vec<&Condition> = rules
+            .iter()
+            .filter(|rule| rule.tool == one.tool)
+            .map(|rule| &rule.condition)
+            .collect();
+        // A cause comes with many features: what is left when those with a rule are set aside must
+        // still speak for this one.
+        let explained = |try_: &&Try<'_>| known.iter().any(|known| try_.has(known));
+        let left: Vec<&Try<'_>> = own.iter().filter(|try_| !explained(try_)).collect();
+        let others = tries.iter().filter(|(other, _)| **other != one.tool);
+        let others = others.flat_map(|(_, tries)| tries);
+        let (with, without) = match one.condition {
+            Condition::Always => (
+                rate(left.iter().copied(), one.class),
+                rate(others, one.class),
+            ),
+            _ => (
+                rate(
+                    left.iter().copied().filter(|t| t.has(&one.condition)),
+                    one.class,
+                ),
+                rate(
+                    left.iter().copied().filter(|t| !t.has(&one.condition)),
+                    one.class,
+                ),
+            ),
+        };
+        let ln_p = fisher(with.good, with.of, without.good, without.of);
+        if is_worse(with, without) && ln_p + correction <= WRONG.ln() {
+            let failures = own
+                .iter()
+                .filter(|t| t.failed(one.class) && t.has(&one.condition));
+            rules.extend(rule(own, &failures.collect::<Vec<_>>(), &one, correction));
+        }
+    }
+    rules
+}
+
+/// How many of the tries failed so.
+fn rate<'a, 'b: 'a>(tries: impl Iterator<Item = &'a Try<'b>>, class: Option<&str>) -> Rate {
+    tries.fold(Rate::default(), |sum, one| Rate {
+        good: sum.good + usize::from(one.failed(class)),
+        of: sum.of + 1,
+    })
+}
+
+/// Whether the difference is one that matters.
+fn is_worse(with: Rate, without: Rate) -> bool {
+    let higher = with.rate() - without.rate() >= HIGHER;
+    with.good >= FAILURES && higher && with.rate() >= 2.0 * without.rate()
+}
+
+fn first_tries(run: &Run) -> Vec<Try<'_>> {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut tries = Vec::new();
+    for (at, act) in run.acts.iter().enumerate() {
+        let Some(tool) = act.tool.as_deref() else {
+            continue;
+        };
+        let first = !seen.contains(tool);
+        if first && act.ended != Ended::Cancelled {
+            tries.push(Try {
+                run,
+                act,
+                at,
+                features: features(run, act, &seen),
+            });
+        }
+        seen.insert(tool);
+    }
+    tries
+}
+
+fn features(run: &Run, act: &Act, before: &BTreeSet<&str>) -> BTreeSet<Condition> {
+    let params = act.params.iter().map(|(name, value)| Condition::Param {
+        name: name.clone(),
+        value: value.clone(),
+    });
+    let context = act.context.iter().map(|(name, value)| Condition::Context {
+        name: name.clone(),
+        value: value.clone(),
+    });
+    let words = run
+        .words()
+        .iter()
+        .map(|word| Condition::Word { word: word.clone() });
+    let after = before.iter().map(|tool| Condition::After {
+        tool: (*tool).to_owned(),
+    });
+    params.chain(context).chain(words).chain(after).collect()
+}
+
+/// Asks everything that can be asked about one tool.
+fn ask<'a>(
+    tool: &'a str,
+    tries: &BTreeMap<&'a str, Vec<Try<'a>>>,
+    asked: &mut usize,
+    found: &mut Vec<Found<'a>>,
+) {
+    let Some(own) = tries.get(tool) else {
+        return;
+    };
+    let mut features: BTreeMap<&Condition, usize> = BTreeMap::new();
+    for feature in own.iter().flat_map(|one| &one.features) {
+        *features.entry(feature).or_default() += 1;
+    }
+    features.retain(|_, tries| *tries >= TRIES.min(own.len()));
+    for class in classes(own) {
+        let mut test = |condition: Condition, with: Rate, without: Rate| {
+            *asked += 1;
+            if is_worse(with, without) {
+                let ln_p = fisher(with.good, with.of, without.good, without.of);
+                found.push(Found {
+                    tool,
+                    class,
+                    condition,
+                    with,
+                    without,
+                    ln_p,
+                });
+            }
+        };
+        let with = rate(own.iter(), class);
+        let others = tries.iter().filter(|(other, _)| **other != tool);
+        let others = rate(others.flat_map(|(_, tries)| tries), class);
+        if others.of > 0 {
+            test(Condition::Always, with, others);
+        }
+        for feature in features.keys() {
+            let with = rate(own.iter().filter(|one| one.has(feature)), class);
+            let without = rate(own.iter().filter(|one| !one.has(feature)), class);
+            if without.of == 0 {
+                continue;
+            }
+            test((*feature).clone(), with, without);
+            if let Condition::After { tool } = feature {
+                let not = Condition::NotAfter { tool: tool.clone() };
+                test(not, without, with);
+            }
+        }
+    }
+}
+
+/// Failures of any sort, and the sorts that are frequent.
+fn classes<'a>(own: &[Try<'a>]) -> Vec<Option<&'a str>> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in own.iter().filter(|one| one.failed(None)) {
+        if let Some(class) = one.act.error.as_deref() {
+            *counts.entry(class).or_default() += 1;
+        }
+    }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.retain(|(_, count)| *count >= FAILURES);
+    counts.sort_by_key(|(class, count)| (usize::MAX - count, *class));
+    let several = counts.len() > 1;
+    let frequent = counts.into_iter().take(CLASSES).filter(|_| several);
+    std::iter::once(None)
+        .chain(frequent.map(|(class, _)| Some(class)))
+        .collect()
+}
+
+fn rule(
+    own: &[Try<'_>],
+    failures: &[&Try<'_>],
+    found: &Found<'_>,
+    correction: f64,
+) -> Option<Rule> {
+    let users: BTreeSet<Option<&str>> =
+        failures.iter().map(|one| one.run.user.as_deref()).collect();
+    let mut errors: BTreeSet<Option<&str>> = BTreeSet::new();
+    errors.extend(failures.iter().map(|one| one.act.error.as_deref()));
+    let user = match users.len() {
+        1 => users.first().copied().flatten(),
+        _ => None,
+    };
+    // The words and values of one user are not the others' business.
+    let tells = matches!(
+        found.condition,
+        Condition::Param { .. } | Condition::Context { .. } | Condition::Word { .. }
+    );
+    let owner_known = user.is_some() || users.len() > 1 || !tells || users.contains(&None);
+    owner_known.then(|| Rule {
+        tool: found.tool.to_owned(),
+        condition: found.condition.clone(),
+        error: match errors.len() {
+            1 => errors.first().copied().flatten().map(str::to_owned),
+            _ => found.class.map(str::to_owned),
+        },
+        advice: advice(own, failures, &found.condition, user),
+        with: found.with,
+        without: found.without,
+        ln_chance: (found.ln_p + correction).min(0.0),
+        runs: failures.iter().map(|one| one.run.id.clone()).collect(),
+        last_confirmed: failures.iter().map(|one| one.run.last).max(),
+        user: user.map(str::to_owned),
+    })
+}
+
+/// What went well instead.
+fn advice(
+    own: &[Try<'_>],
+    failures: &[&Try<'_>],
+    condition: &Condition,
+    user: Option<&str>,
+) -> Advice {
+    if let Condition::NotAfter { tool } = condition {
+        return Advice::First { tool: tool.clone() };
+    }
+    if let Condition::Param { name, value } = condition {
+        let way_out = failures.iter().filter_map(|one| later_value(one, name));
+        let went_well = own.iter().filter(|one| one.act.ended == Ended::Done);
+        let usual = went_well.filter_map(|one| one.act.params.get(name).map(String::as_str));
+        let other = agreed(&way_out.collect::<Vec<_>>());
+        let other = other.or_else(|| agreed(&usual.collect::<Vec<_>>()));
+        // What goes to several users must have come from several.
+        let told = |other: &&str| user.is_some() || users_with(own, name, other) != 1;
+        if let Some(other) = other.filter(|other| other != value).filter(told) {
+            return Advice::Use {
+                name: name.clone(),
+                value: other.to_owned(),
+            };
+        }
+    }
+    let instead = failures.iter().filter_map(|one| {
+        let next = one.run.acts.get(one.at + 1)?;
+        let other = next
+            .tool
+            .as_deref()
+            .filter(|tool| Some(*tool) != one.act.tool.as_deref());
+        other.filter(|_| next.ended == Ended::Done)
+    });
+    let instead: Vec<&str> = instead.collect();
+    // Without the tool ever doing its work another one may do it; otherwise the next step is just
+    // the next step.
+    let never = !own.iter().any(|one| one.act.ended == Ended::Done);
+    match agreed(&instead) {
+        Some(tool) if never => Advice::Instead {
+            tool: tool.to_owned(),
+        },
+        _ => Advice::Avoid,
+    }
+}
+
+/// How many users called a tool with this value of the parameter, whatever came of it. Calls of
+/// nobody in particular are nobody's secret and count as many.
+fn users_with(own: &[Try<'_>], name: &str, value: &str) -> usize {
+    let mut users: BTreeSet<Option<&str>> = BTreeSet::new();
+    for one in own {
+        let mut acts = one.run.acts.iter();
+        if acts.any(|act| act.params.get(name).is_some_and(|known| known == value)) {
+            users.insert(one.run.user.as_deref());
+        }
+    }
+    match users.contains(&None) {
+        true => usize::MAX,
+        false => users.len(),
+    }
+}
+
+/// The value of the parameter with which the same tool went well later in the same run.
+fn later_value<'a>(one: &Try<'a>, name: &str) -> Option<&'a str> {
+    let mut later = one.run.acts.iter().skip(one.at + 1);
+    let done = later.find(|act| act.tool == one.act.tool && act.ended == Ended::Done)?;
+    done.params.get(name).map(String::as_str)
+}
+
+/// What most of them are, if there are some.
+fn agreed<'a>(values: &[&'a str]) -> Option<&'a str> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    let (value, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    (count >= 2 && count as f64 >= AGREED * values.len() as f64).then_some(value)
+}

@@ -1,0 +1,143 @@
+//! The records that keep how far learning has come.
+
+use std::collections::{BTreeMap, HashSet};
+
+use mnemon_core::learn::Run;
+use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Origin, Record, Scope, Time, limits};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::naming::{fixed_id, tag};
+use crate::{Draft, Error, Records};
+
+/// How far the log has been read, and what is to be looked at when.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Diary {
+    /// The `seq` of the last step that was read.
+    pub(super) read: u64,
+    /// Steps that were read altogether.
+    pub(super) steps: u64,
+    pub(super) due: BTreeMap<String, Time>,
+}
+
+/// What was read, and the version to be expected when it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Versioned<T> {
+    pub(super) value: T,
+    pub(super) expect: Expect,
+    pub(super) created: Option<Time>,
+}
+
+impl<T> Versioned<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self {
+            value,
+            expect: Expect::Absent,
+            created: None,
+        }
+    }
+}
+
+pub(super) fn diary_id() -> Id {
+    fixed_id("learn-diary", &[])
+}
+
+/// A step without a trace is a run by itself.
+pub(super) fn run_id(task_type: &str, trace: Option<&str>, step: &Id, user: Option<&str>) -> Id {
+    match trace {
+        Some(trace) => fixed_id("learn-run", &[Some(task_type), Some(trace), user]),
+        None => fixed_id("learn-step", &[Some(task_type), Some(step.as_str())]),
+    }
+}
+
+pub(super) async fn diary(records: &Records, ctx: &Ctx) -> Result<Versioned<Diary>, Error> {
+    let found = records.get(ctx, &[diary_id()]).await?;
+    let Some(record) = found.into_iter().flatten().next() else {
+        return Ok(Versioned::new(Diary::default()));
+    };
+    let body = record.body.unwrap_or_default();
+    Ok(Versioned {
+        // Whoever wrote something else there gets it replaced: it can be made again.
+        value: serde_json::from_value(body).unwrap_or_default(),
+        expect: Expect::Version(record.version),
+        created: Some(record.created),
+    })
+}
+
+/// The newest runs of a type of task, the oldest of them first.
+pub(super) async fn newest_runs(
+    records: &Records,
+    ctx: &Ctx,
+    task_type: &str,
+) -> Result<Vec<Run>, Error> {
+    let filter = Filter {
+        scopes: vec![Scope::Experience],
+        kinds: vec![Kind::Session],
+        tags: vec![tag("run", task_type)],
+        ..Filter::default()
+    };
+    let found = records.latest(ctx, filter, limits::LEARN_RUNS).await?;
+    let mut runs: Vec<Run> = found.into_iter().map(|record| run(record).value).collect();
+    runs.sort_by_key(|run| run.order);
+    Ok(runs)
+}
+
+/// The runs with these ids that are there. Steps that were forgotten are no part of them.
+pub(super) async fn runs(
+    records: &Records,
+    ctx: &Ctx,
+    ids: &[Id],
+) -> Result<Vec<Versioned<Run>>, Error> {
+    let mut runs = Vec::with_capacity(ids.len());
+    for page in ids.chunks(limits::PAGE) {
+        let found = records.get(ctx, page).await?.into_iter().flatten();
+        runs.extend(found.map(run));
+    }
+    Ok(runs)
+}
+
+/// One that cannot be read is begun anew, over what is there.
+fn run(record: Record) -> Versioned<Run> {
+    let kept = record
+        .body
+        .and_then(|body| serde_json::from_value(body).ok());
+    let mut run: Run = kept.unwrap_or_else(|| Run::new(record.id.clone(), "", record.created));
+    let sources: HashSet<&Id> = record.derived_from.iter().collect();
+    run.acts.retain(|act| sources.contains(&act.id));
+    run.id = record.id;
+    Versioned {
+        value: run,
+        expect: Expect::Version(record.version),
+        created: Some(record.created),
+    }
+}
+
+/// A record without words: only its id leads to it, and no list shows it.
+fn silent(id: Id, body: &impl Serialize, created: Option<Time>) -> Draft {
+    Draft {
+        id: Some(id),
+        scope: Some(Scope::Experience),
+        kind: Some(Kind::Session),
+        body: serde_json::to_value(body)
+            .ok()
+            .filter(|body| *body != Value::Null),
+        origin: Some(Origin::Derived),
+        created,
+        ..Draft::default()
+    }
+}
+
+pub(super) fn diary_draft(diary: &Versioned<Diary>) -> (Draft, Expect) {
+    let draft = silent(diary_id(), &diary.value, diary.created);
+    (draft, diary.expect)
+}
+
+pub(super) fn run_draft(run: &Versioned<Run>) -> (Draft, Expect) {
+    let kept = &run.value;
+    let mut draft = silent(kept.id.clone(), kept, run.created);
+    draft.owner.user = kept.user.clone();
+    draft.tags = vec![tag("run", &kept.task_type)];
+    draft.derived_from = kept.acts.iter().map(|act| act.id.clone()).collect();
+    (draft, run.expect)
+}

@@ -1,0 +1,8 @@
+//! Skills and rules, with what they rest on: one file per operation.
+
+pub mod export;
+pub mod import;
+pub mod list;
+pub mod review;
+pub mod search;
+pub mod show;

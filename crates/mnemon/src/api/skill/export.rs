@@ -1,0 +1,72 @@
+//! Skills as files: a folder with a `SKILL.md` each.
+
+use std::collections::BTreeSet;
+
+use mnemon_core::Ctx;
+use mnemon_core::files::Files;
+use mnemon_core::learn::Status;
+use mnemon_engine::learn::{LessonBody, skill_file, skill_folder};
+use mnemon_engine::{Memory, Sop};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// Skills that one export holds at the most.
+pub const LIMIT: usize = 1000;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    pub task_type: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Response {
+    /// The files that were written, below the folder.
+    pub files: Vec<String>,
+}
+
+/// The active skills.
+pub async fn skills(memory: &Memory, ctx: &Ctx, request: &Request) -> Result<Vec<Sop>, Error> {
+    let task_type = request.task_type.as_deref();
+    let learning = memory.learning();
+    let found = learning.lessons(ctx, task_type, Some(Status::Active), LIMIT);
+    let found = found
+        .await?
+        .into_iter()
+        .filter_map(|lesson| match lesson.body {
+            LessonBody::Skill(sop) if !sop.tool_sops.is_empty() => Some(sop),
+            _ => None,
+        });
+    Ok(found.collect())
+}
+
+/// Writes the active skills below the folder, over what an earlier export wrote there.
+pub async fn run(
+    memory: &Memory,
+    ctx: &Ctx,
+    folder: &dyn Files,
+    request: Request,
+) -> Result<Response, Error> {
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut files = Vec::new();
+    for sop in skills(memory, ctx, &request).await? {
+        let plain = skill_folder(&sop);
+        let mut name = plain.clone();
+        let mut number = 2;
+        while !names.insert(name.clone()) {
+            name = format!("{plain}-{number}");
+            number += 1;
+        }
+        let file = skill_file(&name, &sop);
+        let there = folder
+            .read(&file.path)
+            .await
+            .map_err(mnemon_engine::Error::from)?;
+        let stamp = there.as_ref().map(|there| &there.stamp);
+        let written = folder.write(&file.path, file.text.as_bytes(), stamp).await;
+        written.map_err(mnemon_engine::Error::from)?;
+        files.push(file.path);
+    }
+    Ok(Response { files })
+}

@@ -1,0 +1,49 @@
+//! The skills that fit, and the rules of a type of task: what an agent would be told.
+
+use mnemon_core::Ctx;
+use mnemon_engine::{FoundRule, FoundSkill, Memory, TOP_SKILLS};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    #[serde(alias = "q", alias = "text")]
+    pub query: String,
+    pub task_type: Option<String>,
+    /// Only what this user may see.
+    pub user: Option<String>,
+    pub limit: usize,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            query: String::new(),
+            task_type: None,
+            user: None,
+            limit: TOP_SKILLS,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Response {
+    pub skills: Vec<FoundSkill>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<FoundRule>,
+}
+
+pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
+    let (user, limit) = (request.user.as_deref(), request.limit);
+    let task_type = request.task_type.as_deref();
+    let known = memory.procedural();
+    let skills = known.search_skills_for(ctx, user, task_type, &request.query, limit);
+    let skills = skills.await?;
+    let rules = match task_type {
+        Some(task_type) => known.rules_for(ctx, user, task_type, limit).await?,
+        None => Vec::new(),
+    };
+    Ok(Response { skills, rules })
+}

@@ -1,0 +1,133 @@
+//! `mnemon experience`
+
+use std::path::Path;
+
+use mnemon_core::Invalid;
+use mnemon_engine::{LIMIT_STEPS, LoggedStep, Step};
+
+use super::door::Door;
+use super::filters::OwnerArgs;
+use super::{add, input, text};
+use crate::{Error, api};
+
+/// What was tried, and how it went
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon experience log '{\"task_type\":\"deploy\",\"tool\":\"run_cmd\",\"input\":{\"cmd\":\"npm install\"},\"trace_id\":\"t1\"}'\n  \
+    mnemon experience failures --task-type deploy\n  \
+    mnemon experience traces --user ann")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Log a step that was tried
+    ///
+    /// A JSON object with task_type, tool, input, output, error, success, latency_ms, cost,
+    /// trace_id and metadata. Metadata may say `outcome` (how the whole trace ended: success,
+    /// failure, abandoned), `correction` and `remember` (what the user said), `request` (what was
+    /// asked for).
+    Log {
+        /// The step; - reads it from stdin, @PATH from a file
+        #[arg(value_name = "JSON|-|@PATH")]
+        step: String,
+        #[command(flatten)]
+        owner: OwnerArgs,
+    },
+    /// The newest steps that failed
+    Failures(Which),
+    /// The newest traces that went well
+    Traces(Which),
+}
+
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// Those of this type of task
+    #[arg(long, value_name = "TYPE")]
+    task_type: Option<String>,
+    #[command(flatten)]
+    owner: OwnerArgs,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = LIMIT_STEPS)]
+    limit: usize,
+}
+
+impl From<Which> for api::experience::failures::Request {
+    fn from(which: Which) -> Self {
+        Self {
+            owner: which.owner.into(),
+            task_type: which.task_type,
+            limit: which.limit,
+        }
+    }
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    match args.what {
+        What::Log { step, owner } => log(step, owner, door).await,
+        What::Failures(which) => {
+            let (memory, ctx) = (door.memory()?, door.ctx()?);
+            let found = api::experience::failures::run(&memory, &ctx, which.into()).await?;
+            if door.out.json {
+                return door.out.json(&found);
+            }
+            found
+                .failures
+                .iter()
+                .try_for_each(|step| door.out.line(line(step)))
+        }
+        What::Traces(which) => {
+            let (memory, ctx) = (door.memory()?, door.ctx()?);
+            let found = api::experience::traces::run(&memory, &ctx, which.into()).await?;
+            if door.out.json {
+                return door.out.json(&found);
+            }
+            for trace in &found.traces {
+                let name = trace.trace_id.as_deref().unwrap_or("(without a trace id)");
+                door.out.line(text::one_line(name))?;
+                for step in &trace.steps {
+                    door.out.line(format!("  {}", line(step)))?;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+async fn log(step: String, owner: OwnerArgs, door: &mut Door) -> Result<(), Error> {
+    let json = match step.strip_prefix('@') {
+        Some(path) => input::file(Path::new(path))?,
+        None if step == "-" => input::stdin()?,
+        None => step,
+    };
+    let step: Step = serde_json::from_str(&json)
+        .map_err(|error| Invalid::new("step", format!("is not a step: {error}")))?;
+    let request = api::experience::log::Request {
+        owner: owner.into(),
+        step,
+    };
+    let receipt = api::experience::log::run(&door.memory()?, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&receipt);
+    }
+    for item in &receipt.items {
+        let fate = text::one_line(&add::fate(&item.fate));
+        door.out.line(format!("{fate} {}", item.id))?;
+    }
+    Ok(())
+}
+
+fn line(step: &LoggedStep) -> String {
+    let tool = step.step.tool.as_deref().or(step.step.task_type.as_deref());
+    let error = step.step.error.as_ref().map(|error| format!(": {error}"));
+    let line = format!(
+        "{} {} {}{}",
+        text::local(step.at),
+        tool.unwrap_or_default(),
+        step.ended.as_str(),
+        error.unwrap_or_default()
+    );
+    text::one_line(&line)
+}

@@ -1,0 +1,158 @@
+//! `mnemon learn`
+
+use mnemon_engine::learn::{Improved, LearnReport, Turn};
+
+use super::door::Door;
+use super::text;
+use crate::{Error, api};
+
+/// Learn skills and rules from what was tried
+///
+/// Steps (see mnemon experience) are put together to runs, one for each trace and type of task.
+/// What the successful runs of a type share becomes a skill, what failures share a rule, each with
+/// the evidence for it. No language model is needed. Upkeep does this by itself, a slice at a time.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon learn dry-run\n  \
+    mnemon learn run\n  \
+    mnemon learn status\n  \
+    mnemon learn improve --limit 5")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Learn from what was tried since the last time
+    Run {
+        /// Read at most this many steps [default: all]
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+    },
+    /// How much was read, what waits, what was learnt
+    Status,
+    /// Show what would be learnt, as if every trace had ended; nothing is written
+    DryRun {
+        /// Read at most this many steps
+        #[arg(long, value_name = "N", default_value_t = api::learn::dry_run::LIMIT)]
+        limit: usize,
+    },
+    /// Have the language model word skills better; tools and order stay as they are
+    Improve {
+        /// At most this many skills
+        #[arg(long, value_name = "N", default_value_t = api::learn::improve::LIMIT)]
+        limit: usize,
+    },
+}
+
+/// How often others may be faster before the rest is left to them.
+const TRIES: usize = 16;
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    match args.what {
+        What::Run { limit } => learn(limit, door).await,
+        What::Status => status(door).await,
+        What::DryRun { limit } => {
+            let request = api::learn::dry_run::Request { limit };
+            let report = api::learn::dry_run::run(&door.memory()?, &door.ctx()?, request).await?;
+            show(&report, door)
+        }
+        What::Improve { limit } => improve(limit, door).await,
+    }
+}
+
+async fn learn(limit: Option<usize>, door: &mut Door) -> Result<(), Error> {
+    let memory = door.memory()?;
+    let mut all = LearnReport::default();
+    let mut left = limit.unwrap_or(usize::MAX);
+    let mut contended = 0;
+    // In slices, so that other processes get their turn in between.
+    loop {
+        let request = api::learn::run::Request {
+            limit: left.min(api::learn::run::Request::default().limit),
+        };
+        let slice = api::learn::run::run(&memory, &door.ctx()?, request).await?;
+        contended += usize::from(slice.contended);
+        left = left.saturating_sub(usize::try_from(slice.steps).unwrap_or(usize::MAX));
+        all.add(slice);
+        if !all.more || left == 0 || contended > TRIES {
+            break;
+        }
+    }
+    show(&all, door)
+}
+
+fn show(report: &LearnReport, door: &mut Door) -> Result<(), Error> {
+    if door.out.json {
+        return door.out.json(report);
+    }
+    let read = format!(
+        "{} read ({} skipped), {} touched, {} looked at",
+        text::count(report.steps, "step"),
+        report.skipped,
+        text::count(report.runs, "run"),
+        text::count(report.tasks, "type")
+            .replace("types", "types of task")
+            .replace("1 type", "1 type of task"),
+    );
+    door.out.line(read)?;
+    for one in &report.learnt {
+        let turn = match one.turn {
+            Turn::Proposed => "proposed",
+            Turn::Activated => "active",
+            Turn::Confirmed => "confirmed",
+            Turn::Retired => "retired",
+        };
+        let why = one
+            .why
+            .as_ref()
+            .map(|why| format!(" ({why})"))
+            .unwrap_or_default();
+        let line = format!("{turn} {}: {}{why}", one.id, one.text);
+        door.out.line(text::one_line(&line))?;
+    }
+    if report.more {
+        door.out.line("there is more to do")?;
+    }
+    Ok(())
+}
+
+async fn status(door: &mut Door) -> Result<(), Error> {
+    let status = api::learn::status::run(&door.memory()?, &door.ctx()?).await?;
+    if door.out.json {
+        return door.out.json(&status);
+    }
+    door.out
+        .line(format!("{} read", text::count(status.steps, "step")))?;
+    door.out.line(format!(
+        "{} active, {} proposed, {} retired",
+        status.active, status.candidates, status.retired
+    ))?;
+    for task in &status.waiting {
+        let line = format!("{} waits until {}", task.task_type, text::local(task.due));
+        door.out.line(text::one_line(&line))?;
+    }
+    Ok(())
+}
+
+async fn improve(limit: usize, door: &mut Door) -> Result<(), Error> {
+    let request = api::learn::improve::Request { limit };
+    let done = api::learn::improve::run(&door.memory()?, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&done);
+    }
+    for skill in &done.skills {
+        let line = match skill {
+            Improved::Reworded { id, use_when } => format!("reworded {id}: {use_when}"),
+            Improved::Merged { id, into } => format!("merged {id} into {into}"),
+            Improved::Refused { id, why } => format!("left {id} as it was: {why}"),
+            Improved::Left { id } => format!("left {id} as it was"),
+        };
+        door.out.line(text::one_line(&line))?;
+    }
+    if done.skills.is_empty() {
+        door.out.line("there is nothing to word better")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,354 @@
+//! `mnemon skill`
+
+use std::path::{Path, PathBuf};
+
+use mnemon_core::learn::{Evidence, Rate, Status};
+use mnemon_core::{Id, Invalid};
+use mnemon_engine::Sop;
+use mnemon_engine::learn::{Lesson, LessonBody, Review};
+
+use super::door::Door;
+use super::{input, text};
+use crate::{Error, api, wiring};
+
+/// Skills and rules: what was learnt, what it rests on, and what you think of it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon skill list --status candidate\n  \
+    mnemon skill show ID\n  \
+    mnemon skill search deploy the app --task-type deploy_app\n  \
+    mnemon skill approve ID\n  \
+    mnemon skill edit ID --preferences \"use pnpm\"\n  \
+    mnemon skill export ./skills\n  \
+    mnemon skill import ./skills --user ann")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List skills and rules, the newest first
+    List {
+        /// Those for this type of task
+        #[arg(long, value_name = "TYPE")]
+        task_type: Option<String>,
+        /// Those that are: candidate, active, retired
+        #[arg(long, value_name = "STATUS", value_parser = status)]
+        status: Option<Status>,
+        /// At most this many
+        #[arg(long, value_name = "N", default_value_t = api::skill::list::LIMIT)]
+        limit: usize,
+    },
+    /// Show one, with all that it rests on
+    Show { id: Id },
+    /// Show what an agent would be told
+    Search {
+        /// What is to be done
+        #[arg(value_name = "QUERY")]
+        query: Vec<String>,
+        /// The type of task
+        #[arg(long, value_name = "TYPE")]
+        task_type: Option<String>,
+        /// What this user may see
+        #[arg(long, value_name = "NAME")]
+        user: Option<String>,
+        /// At most this many skills, and as many rules
+        #[arg(long, value_name = "N", default_value_t = mnemon_engine::TOP_SKILLS)]
+        limit: usize,
+    },
+    /// It is good: tell it to agents
+    Approve { id: Id },
+    /// It is wrong: do not tell it, and do not learn it again
+    Reject {
+        id: Id,
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        why: Option<String>,
+    },
+    /// It is of no use any more
+    Retire {
+        id: Id,
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        why: Option<String>,
+    },
+    /// Do not retire it by itself
+    Pin { id: Id },
+    /// Retire it by itself again when it stops working
+    Unpin { id: Id },
+    /// Give a skill better words; learning keeps them
+    Edit {
+        id: Id,
+        /// When it is of use
+        #[arg(long, value_name = "TEXT", required_unless_present = "preferences")]
+        use_when: Option<String>,
+        /// What to prefer
+        #[arg(long, value_name = "TEXT")]
+        preferences: Option<String>,
+    },
+    /// Write the active skills as folders with a SKILL.md, or as JSON to stdout
+    Export {
+        /// The folder; without it JSON is printed
+        #[arg(value_name = "FOLDER")]
+        folder: Option<PathBuf>,
+        /// Those for this type of task
+        #[arg(long, value_name = "TYPE")]
+        task_type: Option<String>,
+    },
+    /// Take in skills: a folder of SKILL.md folders, or a JSON file (- for stdin)
+    Import {
+        #[arg(value_name = "FOLDER|FILE|-")]
+        from: PathBuf,
+        /// Whose they are; shared by all users otherwise
+        #[arg(long, value_name = "NAME")]
+        user: Option<String>,
+    },
+}
+
+fn status(word: &str) -> Result<Status, String> {
+    [Status::Candidate, Status::Active, Status::Retired]
+        .into_iter()
+        .find(|status| status.as_str() == word)
+        .ok_or_else(|| "it is candidate, active or retired".to_owned())
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    match args.what {
+        What::List {
+            task_type,
+            status,
+            limit,
+        } => {
+            let request = api::skill::list::Request {
+                task_type,
+                status,
+                limit,
+            };
+            list(request, door).await
+        }
+        What::Show { id } => {
+            let request = api::skill::show::Request { id };
+            let lesson = api::skill::show::run(&door.memory()?, &door.ctx()?, request).await?;
+            show(&lesson, door)
+        }
+        What::Search {
+            query,
+            task_type,
+            user,
+            limit,
+        } => {
+            let request = api::skill::search::Request {
+                query: query.join(" "),
+                task_type,
+                user,
+                limit,
+            };
+            search(request, door).await
+        }
+        What::Approve { id } => review(id, Review::Approve, door).await,
+        What::Reject { id, why } => review(id, Review::Reject { why }, door).await,
+        What::Retire { id, why } => review(id, Review::Retire { why }, door).await,
+        What::Pin { id } => review(id, Review::Pin, door).await,
+        What::Unpin { id } => review(id, Review::Unpin, door).await,
+        What::Edit {
+            id,
+            use_when,
+            preferences,
+        } => {
+            let edit = Review::Edit {
+                use_when,
+                preferences,
+            };
+            review(id, edit, door).await
+        }
+        What::Export { folder, task_type } => export(folder.as_deref(), task_type, door).await,
+        What::Import { from, user } => import(&from, user, door).await,
+    }
+}
+
+async fn list(request: api::skill::list::Request, door: &mut Door) -> Result<(), Error> {
+    let found = api::skill::list::run(&door.memory()?, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&found);
+    }
+    let width = door.out.width;
+    let rows = found.skills.iter().map(|lesson| {
+        vec![
+            lesson.id.to_string(),
+            lesson.evidence.status.as_str().to_owned(),
+            lesson.evidence.support.to_string(),
+            share(lesson.evidence.with),
+            text::cut(&lesson.text(), width.saturating_sub(70).max(30)),
+        ]
+    });
+    let rows = rows.collect();
+    door.out
+        .table(&["ID", "STATUS", "RUNS", "RATE", "WHAT"], rows)
+}
+
+fn share(rate: Rate) -> String {
+    match rate.of {
+        0 => "-".to_owned(),
+        of => format!("{}/{of}", rate.good),
+    }
+}
+
+fn show(lesson: &Lesson, door: &mut Door) -> Result<(), Error> {
+    if door.out.json {
+        return door.out.json(lesson);
+    }
+    let mut lines = match &lesson.body {
+        LessonBody::Skill(sop) => skill_lines(sop),
+        LessonBody::Rule(rule) => vec![rule.text.clone()],
+    };
+    lines.push(String::new());
+    lines.extend(evidence_lines(lesson));
+    lines
+        .iter()
+        .try_for_each(|line| door.out.line(text::clean(line)))
+}
+
+fn skill_lines(sop: &Sop) -> Vec<String> {
+    let mut lines = vec![sop.use_when.clone()];
+    let steps = sop.tool_sops.iter().enumerate();
+    lines.extend(steps.map(|(n, step)| format!("  {}. {}: {}", n + 1, step.tool, step.action)));
+    if !sop.preferences.trim().is_empty() {
+        lines.push(format!("Prefer: {}", sop.preferences));
+    }
+    lines
+}
+
+fn evidence_lines(lesson: &Lesson) -> Vec<String> {
+    let Evidence {
+        status,
+        support,
+        with,
+        without,
+        interval,
+        ..
+    } = &lesson.evidence;
+    let (rate, otherwise) = match lesson.body {
+        LessonBody::Skill(_) => ("succeeded with it", "without it"),
+        LessonBody::Rule(_) => ("failed where it applies", "elsewhere"),
+    };
+    let mut lines = vec![format!("status     {}", status.as_str())];
+    if let Some(retired) = &lesson.evidence.retired {
+        lines.push(format!("because    {}", retired.why));
+    }
+    lines.push(format!(
+        "support    {}",
+        text::count(*support as u64, "run")
+    ));
+    lines.push(format!(
+        "rate       {} {rate} ({:.0} to {:.0} %)",
+        share(*with),
+        interval.0 * 100.0,
+        interval.1 * 100.0
+    ));
+    if let Some(without) = without {
+        lines.push(format!("otherwise  {} {otherwise}", share(*without)));
+    }
+    if let Some(at) = lesson.evidence.last_confirmed {
+        lines.push(format!("confirmed  {}", text::local(at)));
+    }
+    let marks = [
+        (lesson.evidence.pinned, "pinned"),
+        (lesson.evidence.approved, "approved"),
+        (lesson.evidence.edited, "edited"),
+    ];
+    let marks: Vec<&str> = marks
+        .iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, mark)| *mark)
+        .collect();
+    if !marks.is_empty() {
+        lines.push(format!("people     {}", marks.join(", ")));
+    }
+    let whose = lesson.user.as_deref().unwrap_or("everybody");
+    lines.push(format!("for        {whose}"));
+    lines
+}
+
+async fn search(request: api::skill::search::Request, door: &mut Door) -> Result<(), Error> {
+    let found = api::skill::search::run(&door.memory()?, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&found);
+    }
+    for skill in &found.skills {
+        door.out.line(text::clean(&format!(
+            "{} ({})",
+            skill.sop.use_when, skill.id
+        )))?;
+        for line in skill_lines(&skill.sop).into_iter().skip(1) {
+            door.out.line(text::clean(&line))?;
+        }
+    }
+    for rule in &found.rules {
+        door.out
+            .line(text::clean(&format!("{} ({})", rule.rule, rule.id)))?;
+    }
+    if found.skills.is_empty() && found.rules.is_empty() {
+        door.out.line("nothing fits")?;
+    }
+    Ok(())
+}
+
+async fn review(id: Id, review: Review, door: &mut Door) -> Result<(), Error> {
+    let request = api::skill::review::Request { id, review };
+    let lesson = api::skill::review::run(&door.memory()?, &door.ctx()?, request).await?;
+    show(&lesson, door)
+}
+
+async fn export(
+    folder: Option<&Path>,
+    task_type: Option<String>,
+    door: &mut Door,
+) -> Result<(), Error> {
+    let request = api::skill::export::Request { task_type };
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let Some(folder) = folder else {
+        let skills = api::skill::export::skills(&memory, &ctx, &request).await?;
+        return door.out.json(&skills);
+    };
+    let files = wiring::files(folder);
+    let written = api::skill::export::run(&memory, &ctx, &files, request).await?;
+    if door.out.json {
+        return door.out.json(&written);
+    }
+    written
+        .files
+        .iter()
+        .try_for_each(|file| door.out.line(file))
+}
+
+async fn import(from: &Path, user: Option<String>, door: &mut Door) -> Result<(), Error> {
+    let skills = match from {
+        folder if folder.is_dir() => api::skill::import::read(&wiring::files(folder)).await?,
+        stdin if stdin == Path::new("-") => parse(&input::stdin()?)?,
+        file => parse(&input::file(file)?)?,
+    };
+    let request = api::skill::import::Request { user, skills };
+    let taken = api::skill::import::run(&door.memory()?, &door.ctx()?, request).await?;
+    if door.out.json {
+        return door.out.json(&taken);
+    }
+    let count = text::count(taken.ids.len() as u64, "skill");
+    door.out.line(format!("{count} taken in"))
+}
+
+/// One skill, or a list of them.
+fn parse(json: &str) -> Result<Vec<Sop>, Invalid> {
+    let wrong = |error: serde_json::Error| {
+        Invalid::new(
+            "skill",
+            format!("is not a skill, nor a list of skills: {error}"),
+        )
+    };
+    match json.trim_start().starts_with('[') {
+        true => serde_json::from_str(json).map_err(wrong),
+        false => serde_json::from_str(json)
+            .map(|one| vec![one])
+            .map_err(wrong),
+    }
+}
