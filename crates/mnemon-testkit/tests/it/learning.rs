@@ -64,7 +64,9 @@ fn where_there_is_no_procedure_none_is_proposed() {
 
 /// Whether the surest rule is about the planted tool and cause, or says the same the other way.
 fn is_found(world: &World) -> bool {
-    let (tool, cause) = world.cause.clone().unwrap();
+    let Some((tool, cause)) = world.cause.clone() else {
+        return false;
+    };
     let found = rules(&world.runs);
     let Some(surest) = found.iter().find(|rule| rule.tool == tool) else {
         return false;
