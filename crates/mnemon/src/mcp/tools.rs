@@ -1,6 +1,7 @@
 //! Every tool there is.
 
 mod agents;
+mod learning;
 mod notes;
 mod recall;
 mod teams;
@@ -12,6 +13,7 @@ fn all() -> Vec<Tool> {
     let groups = [
         notes::tools(),
         recall::tools(),
+        learning::tools(),
         agents::tools(),
         teams::tools(),
     ];
@@ -64,7 +66,7 @@ mod tests {
         assert_eq!(all, others);
         let unique: HashSet<&str> = all.iter().copied().collect();
         assert_eq!(unique.len(), all.len());
-        assert_eq!(all.len(), 27);
+        assert_eq!(all.len(), 29);
     }
 
     #[test]

@@ -407,3 +407,39 @@ fn document(tool: &Value, text: &mut String) {
         text.push_str(&format!("| `{field}` | {kind}{needed} | {about} |\n"));
     }
 }
+
+#[test]
+fn steps_are_logged_and_skills_are_found() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &["--tools", "agent"]);
+    let step = json!({
+        "tool": "pay", "task_type": "shop", "input": {"sum": 3}, "error": "no money",
+        "trace": "run-1", "user": "ann",
+    });
+    let logged = client.tool("log_step", step)["structuredContent"].clone();
+    let failures = sandbox
+        .run(&["experience", "failures", "--user", "ann"])
+        .ok();
+    assert!(failures.contains("no money"), "{failures}");
+    assert!(!logged["id"].as_str().unwrap().is_empty());
+
+    let nothing = client.tool("find_skills", json!({"query": "buy tea", "user": "ann"}));
+    assert_eq!(nothing["structuredContent"]["found"], 0);
+    let skill = r#"{"use_when": "buy green tea", "tool_sops": [{"tool": "shop", "action": "order"}],
+        "shared": true}"#;
+    let write = [
+        "write",
+        "--user",
+        "ann",
+        "--session",
+        "s1",
+        "--scope",
+        "procedural",
+    ];
+    sandbox.run(&[&write[..], &["--data", skill]].concat()).ok();
+    let answer = client.tool("find_skills", json!({"goal": "buy tea", "user": "ann"}));
+    let text = answer["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("1. shop: order"), "{text}");
+    assert_eq!(answer["structuredContent"]["found"], 1);
+    assert!(tokens(&answer) <= 2000);
+}
