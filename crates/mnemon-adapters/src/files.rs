@@ -89,13 +89,24 @@ impl Disk {
         let place = self.place_to_write(path)?;
         let lock = turn(parent(&place)).map_err(|error| failed(path, error))?;
         expect(path, &place, unchanged_since)?;
-        let replaced = replace(&place, bytes, unchanged_since.is_none());
-        match replaced {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(conflict(path));
-            }
-            other => other.map_err(|error| failed(path, error))?,
+        let unfinished = unfinished(&place);
+        let replaced = write_synced(&unfinished, bytes)
+            .map_err(|error| failed(path, error))
+            .and_then(|()| {
+                // A person's editor knows no lock. Syncing took milliseconds; what was saved in the
+                // meantime is seen here, and only a few microseconds are left.
+                expect(path, &place, unchanged_since)?;
+                match put_into_place(&unfinished, &place, unchanged_since.is_none()) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        Err(conflict(path))
+                    }
+                    other => other.map_err(|error| failed(path, error)),
+                }
+            });
+        if replaced.is_err() {
+            let _ = fs::remove_file(&unfinished);
         }
+        replaced?;
         drop(lock);
         let modified = fs::metadata(&place).map_err(|error| failed(path, error))?;
         Ok(Stamp {
@@ -363,27 +374,26 @@ fn expect(path: &str, place: &Path, stamp: Option<&Stamp>) -> Result<(), FilesEr
     }
 }
 
-/// Writes beside the place, syncs, and moves it there in one step. A new file never replaces one
-/// that somebody made meanwhile without our lock.
-fn replace(place: &Path, bytes: &[u8], is_new: bool) -> io::Result<()> {
-    let unfinished = parent(place).join(format!(".{:016x}{UNFINISHED}", fastrand::u64(..)));
-    let written = write_synced(&unfinished, bytes).and_then(|()| {
-        if is_new {
-            return match fs::hard_link(&unfinished, place) {
-                Ok(()) => fs::remove_file(&unfinished),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-                // Not every file system has links.
-                Err(_) => fs::rename(&unfinished, place),
-            };
+/// Where a file is written before it is moved to its place in one step.
+fn unfinished(place: &Path) -> PathBuf {
+    parent(place).join(format!(".{:016x}{UNFINISHED}", fastrand::u64(..)))
+}
+
+/// Moves a file to its place. A new one never replaces one that somebody made meanwhile without
+/// our lock.
+fn put_into_place(unfinished: &Path, place: &Path, is_new: bool) -> io::Result<()> {
+    if is_new {
+        match fs::hard_link(unfinished, place) {
+            Ok(()) => fs::remove_file(unfinished)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+            // Not every file system has links.
+            Err(_) => fs::rename(unfinished, place)?,
         }
+    } else {
         let permissions = fs::metadata(place)?.permissions();
-        fs::set_permissions(&unfinished, permissions)?;
-        fs::rename(&unfinished, place)
-    });
-    if written.is_err() {
-        let _ = fs::remove_file(&unfinished);
+        fs::set_permissions(unfinished, permissions)?;
+        fs::rename(unfinished, place)?;
     }
-    written?;
     sync_folder(parent(place))
 }
 
