@@ -121,7 +121,7 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         .maybe("truncated", added.truncated.then_some(true))
         .maybe("evicted", Some(added.evicted).filter(|count| *count > 0))
         .maybe("notices", Some(&notices).filter(|list| !list.is_empty()));
-    let data = json!({"success": true, "referenceId": added.id, "data": data.0});
+    let data = json!({"success": !added.not_stored, "referenceId": added.id, "data": data.0});
     Answer::with(text, &data)
 }
 

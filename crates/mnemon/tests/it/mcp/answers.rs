@@ -443,3 +443,19 @@ fn steps_are_logged_and_skills_are_found() {
     assert_eq!(answer["structuredContent"]["found"], 1);
     assert!(tokens(&answer) <= 2000);
 }
+
+#[test]
+fn a_note_that_found_no_room_is_said_not_to_be_kept() {
+    let sandbox = Sandbox::new();
+    let config = sandbox.path("full.toml");
+    std::fs::write(&config, "[namespaces.short-term]\nmax_entries = 1\n").unwrap();
+    let config = config.display().to_string();
+    let mut client = Client::start(&sandbox, &["--tools", "notes", "--config", &config]);
+    let add =
+        |content: &str, importance: f64| json!({"content": content, "importance": importance});
+    let kept = client.tool("memory_add", add("the build key is on the wall", 0.9));
+    assert_eq!(kept["structuredContent"]["success"], true);
+    let weak = client.tool("memory_add", add("somebody sneezed", 0.1));
+    assert_eq!(weak["structuredContent"]["success"], false, "{weak}");
+    assert_eq!(weak["isError"], false, "nothing went wrong");
+}
