@@ -75,7 +75,7 @@ pub(super) fn place(request: &Request) -> Result<Place, Invalid> {
             .in_project()
             .map(|file| request.project.join(file))
             .ok_or_else(|| {
-                let what = "this client knows no projects: leave --project out";
+                let what = "this client knows no projects: leave --project-level out";
                 Invalid::new("client", what)
             })?,
         Level::User => users(request).ok_or_else(|| {

@@ -142,7 +142,7 @@ fn listed(told: &[(String, Value)], room: Room) -> Result<Answer, Error> {
     let left = told.len() - shown().count();
     let rest = match left {
         0 => String::new(),
-        _ => format!("\n{left} more did not fit: ask for a larger max_tokens\n"),
+        _ => format!("\n[{left} more did not fit: ask for a larger max_tokens]\n"),
     };
     let text = format!("{RECALLED}\n{}{rest}", texts.collect::<String>());
     let data: Vec<&Value> = shown().map(|(_, data)| data).collect();

@@ -197,9 +197,9 @@ fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> 
     let mut text = format!("{RECALLED}\n{}", texts.collect::<String>());
     let how = "ask for a larger max_tokens or a smaller limit";
     if left > 0 {
-        text.push_str(&format!("\n{left} more did not fit: {how}\n"));
+        text.push_str(&format!("\n[{left} more did not fit: {how}]\n"));
     }
-    text.push_str("\nmemory_get reads the content of one.\n");
+    text.push_str("\n[memory_get reads the content of one.]\n");
     let results: Vec<Value> = shown
         .iter()
         .map(|note| Value::Object(described(note, room.chars).0))
@@ -335,8 +335,8 @@ fn page(note: &NoteText, head: &str, content: &str, offset: usize) -> Result<Ans
     if let Some(next) = next {
         let left = note.content_length.saturating_sub(next);
         text.push_str(&format!(
-            "\n{left} more characters: call again with offset = {next}, or ask for a larger \
-             max_tokens\n"
+            "\n[{left} more characters: call again with offset = {next}, or ask for a larger \
+             max_tokens]\n"
         ));
     }
     let data = described(view, 80)

@@ -154,7 +154,7 @@ fn passages(excerpts: &[Excerpt], room: Room) -> Result<Answer, Error> {
     let left = excerpts.len() - shown().count();
     let rest = match left {
         0 => String::new(),
-        _ => format!("\n{left} more did not fit: ask for a larger max_tokens\n"),
+        _ => format!("\n[{left} more did not fit: ask for a larger max_tokens]\n"),
     };
     let data: Vec<Value> = shown()
         .map(|one| {
@@ -354,7 +354,7 @@ fn page(messages: &[String], from: usize, tokens: usize) -> Answer {
     let left = messages.len().saturating_sub(next);
     if left > 0 {
         text.push_str(&format!(
-            "\n{left} more messages: call again with from = {next}\n"
+            "\n[{left} more messages: call again with from = {next}]\n"
         ));
     }
     Answer::text(text).within(tokens)

@@ -459,3 +459,23 @@ fn a_note_that_found_no_room_is_said_not_to_be_kept() {
     assert_eq!(weak["structuredContent"]["success"], false, "{weak}");
     assert_eq!(weak["isError"], false, "nothing went wrong");
 }
+
+#[test]
+fn what_a_tool_answered_is_not_stored_as_new() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &["--tools", "all"]);
+    let long = "The kettle in the kitchen on the third floor drips. ".repeat(400);
+    let id = client.call("memory_add", json!({"content": long}))["id"].clone();
+    let other = json!({"content": "Ann prefers green tea", "namespace": "long-term"});
+    client.call("memory_add", other);
+    let answers = [
+        client.text("memory_search", json!({"query": "tea or kettle"})),
+        client.text("memory_get", json!({"id": id})),
+        client.text("query_memory", json!({"query": "tea or kettle"})),
+    ];
+    for answer in answers {
+        client.tool("memory_add", json!({"content": answer}));
+        let counts = client.call("memory_stats", json!({}));
+        assert_eq!(counts["total"], 2, "{answer}");
+    }
+}
