@@ -62,8 +62,10 @@ fn a_limit_can_be_taken_away_again() {
 fn every_key_can_be_set_read_and_explained() {
     for key in MemoryPolicy::keys() {
         let (text, value) = match key.as_str() {
+            "learn_approval" => ("true", json!(true)),
+            "learn" => ("false", json!(false)),
             key if key.starts_with("use_") || key.starts_with("write_") => ("false", json!(false)),
-            _ => ("7", json!(7)),
+            _ => ("6", json!(6)),
         };
         let policies = said(&[(Whom::flow("f"), &key, text)]);
         assert_eq!(policies.of(Some("f"), None).get(&key), Some(value), "{key}");
