@@ -199,6 +199,8 @@ struct Taken<'a> {
     /// What stands in the window for a uuid of the state.
     replaced: HashMap<&'a str, Entry>,
     under_way: BTreeSet<&'a str>,
+    /// The events that have found their message.
+    told: BTreeSet<usize>,
     made: Vec<(Id, Offload)>,
 }
 
@@ -210,6 +212,7 @@ impl<'a> Taken<'a> {
             covered: None,
             replaced: HashMap::new(),
             under_way: BTreeSet::new(),
+            told: BTreeSet::new(),
             made: Vec::new(),
         }
     }
@@ -284,11 +287,25 @@ impl<'a> Taken<'a> {
     }
 
     /// What is known of the compression that made this message.
-    fn event(&self, uuid: &str, message: &Message, count: usize, ctx: &Ctx) -> CompressionEvent {
-        let ids = [Some(uuid), Some(message.id.as_str())];
-        let mut events = self.state.events.iter();
-        let known = events.find(|event| ids.contains(&event.compressed_message_id.as_deref()));
-        known.cloned().unwrap_or_else(|| CompressionEvent {
+    fn event(
+        &mut self,
+        uuid: &str,
+        message: &Message,
+        count: usize,
+        ctx: &Ctx,
+    ) -> CompressionEvent {
+        // A message that was compressed twice has two events of its name: they come in order, and
+        // what lies within is asked for first.
+        let named = |name: &str| {
+            let events = self.state.events.iter().enumerate();
+            let mut free = events.filter(|(at, _)| !self.told.contains(at));
+            free.find(|(_, event)| event.compressed_message_id.as_deref() == Some(name))
+        };
+        let known = named(uuid).or_else(|| named(&message.id));
+        let told = known.map(|(at, _)| at);
+        let known = known.map(|(_, event)| event.clone());
+        self.told.extend(told);
+        known.unwrap_or_else(|| CompressionEvent {
             event_type: Strategy::Large.to_string(),
             timestamp: ctx.now.millis(),
             compressed_message_count: count,
