@@ -106,7 +106,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         ceilings: args.ceiling.into_iter().collect(),
         also_known: true,
     };
-    let made = api::context::run(&door.memory()?, &door.ctx()?, request).await?;
+    let made = api::context::run(&door.memory_with_files().await?, &door.ctx()?, request).await?;
     if door.out.json {
         return door.out.json(&made);
     }

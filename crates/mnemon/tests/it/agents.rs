@@ -144,6 +144,11 @@ fn search_finds_entries_and_edits_by_hand() {
         &path,
         read(&desk, &path).replace("zebras", "camels and horses"),
     );
+    // A context is put together from what the files say now, too.
+    let asked = ["context", "--user", "ann", "--session", "s1"];
+    let asked = [&asked[..], &["--query", "camels for transport"]].concat();
+    let context = desk.run(&asked).ok();
+    assert!(context.contains("camels and horses"), "{context}");
     let found = desk.run(&["search", "camels transport", "--json"]).ok();
     assert!(
         found.contains("camels and horses") && !found.contains("zebras"),
