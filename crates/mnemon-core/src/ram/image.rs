@@ -1,6 +1,8 @@
 //! One tenant's records, history and receipts in memory.
 
 mod draft;
+mod reads;
+mod upkeep;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,8 +10,7 @@ use draft::{Draft, Step};
 
 use crate::commit::{self, Entry, Slot};
 use crate::{
-    Batch, Change, Changes, Grant, Group, Id, IdempotencyKey, Kind, Namespace, Order, Page,
-    Receipt, Record, Scan, Scope, StoreError, Tally, Time, Upkept, limits,
+    Batch, Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Scope, StoreError, Time,
 };
 
 /// The current version of a record and the change that wrote it.
@@ -335,262 +336,6 @@ impl Image {
         self.last_seq = self.last_seq.max(seq);
     }
 
-    /// Live records by id.
-    pub fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
-        if ids.len() > limits::PAGE {
-            return Err(StoreError::TooLarge {
-                what: "ids in one get",
-                count: ids.len(),
-                most: limits::PAGE,
-            });
-        }
-        Ok(ids
-            .iter()
-            .map(|id| self.live(id, grant.now()).cloned())
-            .collect())
-    }
-
-    fn live(&self, id: &Id, now: Time) -> Option<&Record> {
-        let record = &self.rows.get(id)?.record;
-        record.is_live(now).then_some(record)
-    }
-
-    /// A page of live records in order.
-    #[must_use]
-    pub fn scan(&self, grant: &Grant, scan: &Scan) -> Page {
-        let limit = scan.limit.min(limits::PAGE);
-        let records = self
-            .seqs_after(scan)
-            .filter_map(|seq| self.live(self.by_seq.get(&seq)?, grant.now()))
-            .filter(|record| scan.filter.matches(record))
-            .take(limit + 1)
-            .cloned()
-            .collect();
-        Page::cut(records, limit, scan.order)
-    }
-
-    /// The numbers of the records that come after the cursor, in order.
-    fn seqs_after<'a>(&'a self, scan: &Scan) -> Box<dyn Iterator<Item = u64> + 'a> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        let place = scan.after.map(|cursor| (clamped(cursor.key), cursor.seq));
-        let place = place.map_or(Unbounded, Excluded);
-        let Some(records) = self.narrowest(scan) else {
-            return Box::new(std::iter::empty());
-        };
-        match scan.order {
-            Order::Newest => {
-                let range = records.range((Unbounded, place)).rev();
-                Box::new(range.map(|(_, seq)| *seq))
-            }
-            Order::Oldest => Box::new(records.range((place, Unbounded)).map(|(_, seq)| *seq)),
-            Order::Written => {
-                let from = scan.after.map_or(Unbounded, |cursor| Excluded(cursor.seq));
-                Box::new(self.by_seq.range((from, Unbounded)).map(|(seq, _)| *seq))
-            }
-        }
-    }
-
-    /// The records of the session or the user that the filter names; all otherwise.
-    fn narrowest(&self, scan: &Scan) -> Option<&ByCreation> {
-        let owner = &scan.filter.owner;
-        match (&owner.session, &owner.user) {
-            (Some(session), _) => self.by_session.get(session),
-            (None, Some(user)) => self.by_user.get(user),
-            (None, None) => Some(&self.by_created),
-        }
-    }
-
-    /// A part of the history, newest first.
-    #[must_use]
-    pub fn changes(&self, grant: &Grant, changes: &Changes) -> Vec<Change> {
-        let limit = changes.limit.min(limits::CHANGES);
-        let before = changes.before.unwrap_or(u64::MAX);
-        let seqs: BTreeSet<u64> = match (&changes.id, changes.commit) {
-            (Some(id), _) => self.seqs_of(id),
-            (None, Some(commit)) => self.seqs_from(commit),
-            (None, None) => self
-                .by_seq
-                .keys()
-                .chain(self.past.keys())
-                .copied()
-                .collect(),
-        };
-        seqs.into_iter()
-            .rev()
-            .filter(|seq| *seq < before)
-            .filter_map(|seq| self.change(seq, grant.now()))
-            .filter(|change| changes.commit.is_none_or(|commit| change.commit == commit))
-            .take(limit)
-            .collect()
-    }
-
-    fn seqs_of(&self, id: &Id) -> BTreeSet<u64> {
-        let past = self.past_of.get(id).into_iter().flatten().copied();
-        let current = self.rows.get(id).map(|row| row.entry.seq);
-        past.chain(current).collect()
-    }
-
-    fn seqs_from(&self, commit: u64) -> BTreeSet<u64> {
-        let past = self.past.range(commit..).map(|(seq, _)| *seq);
-        let current = self.by_seq.range(commit..).map(|(seq, _)| *seq);
-        past.chain(current).collect()
-    }
-
-    /// The change with this number. One that has expired is not there any more, neither as a
-    /// change of its own nor as what was before the next.
-    fn change(&self, seq: u64, now: Time) -> Option<Change> {
-        let (entry, id, version, after) = match self.past.get(&seq) {
-            Some(past) if !past.is_live(now) => return None,
-            Some(past) => (&past.entry, &past.id, past.version, past.record.clone()),
-            None => {
-                let id = self.by_seq.get(&seq)?;
-                let record = self.live(id, now)?;
-                let entry = &self.rows.get(id)?.entry;
-                (entry, id, record.version, Some(record.clone()))
-            }
-        };
-        let previous = self
-            .past_of
-            .get(id)
-            .and_then(|seqs| seqs.range(..seq).next_back())
-            .and_then(|seq| self.past.get(seq))
-            .filter(|past| past.version.checked_add(1) == Some(version) && past.is_live(now));
-        Some(Change {
-            commit: entry.commit,
-            seq,
-            at: entry.at,
-            actor: entry.actor.clone(),
-            cause: entry.cause.clone(),
-            id: id.clone(),
-            version,
-            before: previous.and_then(|past| past.record.clone()),
-            before_known: version == 1 || previous.is_some(),
-            after,
-        })
-    }
-
-    /// How much there is.
-    #[must_use]
-    pub fn tally(&self, grant: &Grant) -> Tally {
-        let groups = self.groups.iter().map(|(sort, count)| Group {
-            scope: sort.0,
-            kind: sort.1,
-            namespace: sort.2,
-            count: *count,
-        });
-        let expired = self
-            .by_expiry
-            .iter()
-            .take_while(|(expires, _)| *expires < grant.now())
-            .count();
-        Tally {
-            groups: groups.collect(),
-            expired: expired as u64,
-            history: self.past.len() as u64,
-            seq: self.last_seq,
-        }
-    }
-
-    /// A slice of housekeeping, and what it did, for a log. In the order that
-    /// [`Store::upkeep`](crate::Store::upkeep) says.
-    pub fn upkeep(&mut self, grant: &Grant, limit: usize) -> (Upkept, Vec<Effect>) {
-        let now = grant.now();
-        let mut done = Upkept::default();
-        let mut effects = Vec::new();
-        let mut left = limit;
-        for id in self.expired_ids(now, left) {
-            self.erase(&id);
-            effects.push(Effect::Erase { id });
-            done.expired += 1;
-            left -= 1;
-        }
-        let mut seqs = Vec::new();
-        while left > 0
-            && let Some((seq, id)) = self.first_expired_past(now)
-        {
-            if self.was_deleted_and_expired(&id, now) {
-                self.erase(&id);
-                effects.push(Effect::Erase { id });
-            } else {
-                self.drop_past(seq);
-                seqs.push(seq);
-            }
-            done.expired += 1;
-            left -= 1;
-        }
-        if let Some(until) = grant.history_until() {
-            let old: Vec<u64> = self.replaced_before(until).take(left).collect();
-            done.history = old.len() as u64;
-            left -= old.len();
-            seqs.extend(old);
-        }
-        let keys = self.receipts_before(oldest_receipt(now), left);
-        done.receipts = keys.len() as u64;
-        left -= keys.len();
-        if !seqs.is_empty() || !keys.is_empty() {
-            let effect = Effect::Drop { seqs, keys };
-            self.play(effect.clone());
-            effects.push(effect);
-        }
-        done.more = left == 0 && self.is_upkeep_due(grant);
-        (done, effects)
-    }
-
-    fn is_upkeep_due(&self, grant: &Grant) -> bool {
-        let now = grant.now();
-        let old = |until| self.replaced_before(until).next().is_some();
-        !self.expired_ids(now, 1).is_empty()
-            || self.first_expired_past(now).is_some()
-            || grant.history_until().is_some_and(old)
-            || !self.receipts_before(oldest_receipt(now), 1).is_empty()
-    }
-
-    /// The past change that expired first, and its record.
-    fn first_expired_past(&self, now: Time) -> Option<(u64, Id)> {
-        let (expires, seq) = self.past_by_expiry.first()?;
-        let past = self.past.get(seq)?;
-        (*expires < now).then(|| (*seq, past.id.clone()))
-    }
-
-    /// Whether the record's newest change is a deletion, and what was deleted has expired.
-    fn was_deleted_and_expired(&self, id: &Id, now: Time) -> bool {
-        let newest = self.past_of.get(id).and_then(|seqs| seqs.last());
-        let newest = newest.and_then(|seq| self.past.get(seq));
-        !self.rows.contains_key(id)
-            && newest.is_some_and(|past| past.record.is_none() && !past.is_live(now))
-    }
-
-    /// The keys of receipts kept since before then, oldest first.
-    fn receipts_before(&self, oldest: Time, count: usize) -> Vec<String> {
-        let kept = self.receipts.values().filter(|kept| kept.at < oldest);
-        let mut stale: Vec<(Time, &str)> =
-            kept.map(|kept| (kept.at, kept.key.name.as_str())).collect();
-        stale.sort_unstable();
-        let keys = stale.into_iter().take(count);
-        keys.map(|(_, key)| key.to_owned()).collect()
-    }
-
-    /// Past changes that had been followed by another one of the same record before `until`,
-    /// or that deleted it before then.
-    fn replaced_before(&self, until: Time) -> impl Iterator<Item = u64> {
-        self.past
-            .values()
-            .filter(move |past| {
-                let next = self.next_of(&past.id, past.entry.seq);
-                next.unwrap_or(past.entry.at) < until
-            })
-            .map(|past| past.entry.seq)
-    }
-
-    /// When the record was changed next after this change.
-    fn next_of(&self, id: &Id, seq: u64) -> Option<Time> {
-        let later = self.past_of.get(id)?.range(seq + 1..).next();
-        match later {
-            Some(later) => self.past.get(later).map(|past| past.entry.at),
-            None => self.rows.get(id).map(|row| row.entry.at),
-        }
-    }
-
     fn expired_ids(&self, now: Time, count: usize) -> Vec<Id> {
         self.by_expiry
             .iter()
@@ -754,11 +499,6 @@ impl Image {
     }
 }
 
-/// Receipts from before then are kept no longer.
-fn oldest_receipt(now: Time) -> Time {
-    now.plus_days(-limits::RECEIPT_DAYS)
-}
-
 fn note_owner(of: &mut HashMap<String, ByCreation>, name: Option<&String>, place: (Time, u64)) {
     if let Some(name) = name {
         of.entry(name.clone()).or_default().insert(place);
@@ -774,8 +514,4 @@ fn drop_owner(of: &mut HashMap<String, ByCreation>, name: Option<&String>, place
             of.remove(name);
         }
     }
-}
-
-fn clamped(millis: i64) -> Time {
-    Time::EPOCH.plus_millis(millis)
 }

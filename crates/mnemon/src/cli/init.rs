@@ -12,7 +12,7 @@ use crate::{Error, api};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon init                      here\n  \
-    mnemon init ~/work/shop          there\n  \
+    mnemon init ~/code/shop          there\n  \
     mnemon mcp install claude        then: tell a client about it")]
 pub(super) struct Args {
     /// The project's folder

@@ -187,7 +187,7 @@ fn with_files() -> Notes {
     Memory::builder(Arc::new(Ram::new()), Ids::new(7))
         .note_files(NoteFiles {
             files: Arc::new(files),
-            roots: vec!["/work/project".into()],
+            roots: vec!["/srv/project".into()],
         })
         .build()
         .notes()
@@ -202,7 +202,7 @@ fn file(path: &str) -> NewNote {
 
 #[test]
 fn a_file_becomes_a_note() {
-    for path in ["docs/a.md", "./docs/a.md", "/work/project/docs/a.md"] {
+    for path in ["docs/a.md", "./docs/a.md", "/srv/project/docs/a.md"] {
         let notes = with_files();
         let added = add_at(&notes, &now(), file(path));
         let id = &added.id;
@@ -228,8 +228,8 @@ fn files_that_cannot_become_notes() {
         "../secret",
         "docs/../../secret",
         "/etc/passwd",
-        "/work/project/../secret",
-        "/work/project2/docs/a.md",
+        "/srv/project/../secret",
+        "/srv/project2/docs/a.md",
         "",
         "docs//a.md",
         "a\0b",

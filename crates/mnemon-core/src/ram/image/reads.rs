@@ -1,0 +1,170 @@
+//! Reading an image: records, pages, the history, the counts.
+
+use std::collections::BTreeSet;
+
+use super::{ByCreation, Image};
+use crate::{
+    Change, Changes, Grant, Group, Id, Order, Page, Record, Scan, StoreError, Tally, Time, limits,
+};
+
+impl Image {
+    /// Live records by id.
+    pub fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
+        if ids.len() > limits::PAGE {
+            return Err(StoreError::TooLarge {
+                what: "ids in one get",
+                count: ids.len(),
+                most: limits::PAGE,
+            });
+        }
+        Ok(ids
+            .iter()
+            .map(|id| self.live(id, grant.now()).cloned())
+            .collect())
+    }
+
+    fn live(&self, id: &Id, now: Time) -> Option<&Record> {
+        let record = &self.rows.get(id)?.record;
+        record.is_live(now).then_some(record)
+    }
+
+    /// A page of live records in order.
+    #[must_use]
+    pub fn scan(&self, grant: &Grant, scan: &Scan) -> Page {
+        let limit = scan.limit.min(limits::PAGE);
+        let records = self
+            .seqs_after(scan)
+            .filter_map(|seq| self.live(self.by_seq.get(&seq)?, grant.now()))
+            .filter(|record| scan.filter.matches(record))
+            .take(limit + 1)
+            .cloned()
+            .collect();
+        Page::cut(records, limit, scan.order)
+    }
+
+    /// The numbers of the records that come after the cursor, in order.
+    fn seqs_after<'a>(&'a self, scan: &Scan) -> Box<dyn Iterator<Item = u64> + 'a> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let place = scan.after.map(|cursor| (clamped(cursor.key), cursor.seq));
+        let place = place.map_or(Unbounded, Excluded);
+        let Some(records) = self.narrowest(scan) else {
+            return Box::new(std::iter::empty());
+        };
+        match scan.order {
+            Order::Newest => {
+                let range = records.range((Unbounded, place)).rev();
+                Box::new(range.map(|(_, seq)| *seq))
+            }
+            Order::Oldest => Box::new(records.range((place, Unbounded)).map(|(_, seq)| *seq)),
+            Order::Written => {
+                let from = scan.after.map_or(Unbounded, |cursor| Excluded(cursor.seq));
+                Box::new(self.by_seq.range((from, Unbounded)).map(|(seq, _)| *seq))
+            }
+        }
+    }
+
+    /// The records of the session or the user that the filter names; all otherwise.
+    fn narrowest(&self, scan: &Scan) -> Option<&ByCreation> {
+        let owner = &scan.filter.owner;
+        match (&owner.session, &owner.user) {
+            (Some(session), _) => self.by_session.get(session),
+            (None, Some(user)) => self.by_user.get(user),
+            (None, None) => Some(&self.by_created),
+        }
+    }
+
+    /// A part of the history, newest first.
+    #[must_use]
+    pub fn changes(&self, grant: &Grant, changes: &Changes) -> Vec<Change> {
+        let limit = changes.limit.min(limits::CHANGES);
+        let before = changes.before.unwrap_or(u64::MAX);
+        let seqs: BTreeSet<u64> = match (&changes.id, changes.commit) {
+            (Some(id), _) => self.seqs_of(id),
+            (None, Some(commit)) => self.seqs_from(commit),
+            (None, None) => self
+                .by_seq
+                .keys()
+                .chain(self.past.keys())
+                .copied()
+                .collect(),
+        };
+        seqs.into_iter()
+            .rev()
+            .filter(|seq| *seq < before)
+            .filter_map(|seq| self.change(seq, grant.now()))
+            .filter(|change| changes.commit.is_none_or(|commit| change.commit == commit))
+            .take(limit)
+            .collect()
+    }
+
+    fn seqs_of(&self, id: &Id) -> BTreeSet<u64> {
+        let past = self.past_of.get(id).into_iter().flatten().copied();
+        let current = self.rows.get(id).map(|row| row.entry.seq);
+        past.chain(current).collect()
+    }
+
+    fn seqs_from(&self, commit: u64) -> BTreeSet<u64> {
+        let past = self.past.range(commit..).map(|(seq, _)| *seq);
+        let current = self.by_seq.range(commit..).map(|(seq, _)| *seq);
+        past.chain(current).collect()
+    }
+
+    /// The change with this number. One that has expired is not there any more, neither as a
+    /// change of its own nor as what was before the next.
+    fn change(&self, seq: u64, now: Time) -> Option<Change> {
+        let (entry, id, version, after) = match self.past.get(&seq) {
+            Some(past) if !past.is_live(now) => return None,
+            Some(past) => (&past.entry, &past.id, past.version, past.record.clone()),
+            None => {
+                let id = self.by_seq.get(&seq)?;
+                let record = self.live(id, now)?;
+                let entry = &self.rows.get(id)?.entry;
+                (entry, id, record.version, Some(record.clone()))
+            }
+        };
+        let previous = self
+            .past_of
+            .get(id)
+            .and_then(|seqs| seqs.range(..seq).next_back())
+            .and_then(|seq| self.past.get(seq))
+            .filter(|past| past.version.checked_add(1) == Some(version) && past.is_live(now));
+        Some(Change {
+            commit: entry.commit,
+            seq,
+            at: entry.at,
+            actor: entry.actor.clone(),
+            cause: entry.cause.clone(),
+            id: id.clone(),
+            version,
+            before: previous.and_then(|past| past.record.clone()),
+            before_known: version == 1 || previous.is_some(),
+            after,
+        })
+    }
+
+    /// How much there is.
+    #[must_use]
+    pub fn tally(&self, grant: &Grant) -> Tally {
+        let groups = self.groups.iter().map(|(sort, count)| Group {
+            scope: sort.0,
+            kind: sort.1,
+            namespace: sort.2,
+            count: *count,
+        });
+        let expired = self
+            .by_expiry
+            .iter()
+            .take_while(|(expires, _)| *expires < grant.now())
+            .count();
+        Tally {
+            groups: groups.collect(),
+            expired: expired as u64,
+            history: self.past.len() as u64,
+            seq: self.last_seq,
+        }
+    }
+}
+
+fn clamped(millis: i64) -> Time {
+    Time::EPOCH.plus_millis(millis)
+}
