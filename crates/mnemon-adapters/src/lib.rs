@@ -17,4 +17,4 @@ pub use files::Disk;
 pub use health::{Examination, Finding};
 pub use open::{Opened, SCHEMES, examine, open, repair};
 pub use store::jsonl::{Jsonl, Notices, Skipped};
-pub use store::sqlite::Sqlite;
+pub use store::sqlite::{Saving, Sqlite};

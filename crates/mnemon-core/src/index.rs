@@ -12,6 +12,7 @@ mod chain;
 mod docs;
 mod find;
 mod postings;
+mod saved;
 mod scratch;
 mod terms;
 
@@ -125,7 +126,7 @@ impl Index {
             return Ok(());
         }
         let doc = self.docs.push(new, terms);
-        self.chain.push(&self.docs, doc, new.session);
+        self.chain.push(&self.docs, doc);
         self.postings.push(doc, terms);
         self.push_vector(doc, vector)
     }

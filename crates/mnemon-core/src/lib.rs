@@ -49,6 +49,7 @@ pub mod text;
 pub mod vector;
 pub mod window;
 
+mod columns;
 mod ctx;
 mod error;
 mod id;

@@ -8,6 +8,7 @@ mod counts;
 mod errors;
 mod health;
 mod reads;
+mod saved;
 mod schema;
 mod search;
 mod tables;
@@ -28,6 +29,7 @@ use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 pub(crate) use health::{examine, repair};
+pub use saved::Saving;
 use search::Indexes;
 use writer::Writer;
 
@@ -44,6 +46,11 @@ pub struct Sqlite {
 impl Sqlite {
     /// Opens the file, and makes it and its folder if they are not there.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, Saving::default())
+    }
+
+    /// The same, and says when the search index is saved beside the file.
+    pub fn open_with(path: &Path, saving: Saving) -> Result<Self, StoreError> {
         let connection = schema::open(path)?;
         let pool = Pool {
             path: path.to_owned(),
@@ -53,7 +60,7 @@ impl Sqlite {
         Ok(Self {
             writer: Writer::start(connection, path)?,
             pool: Arc::new(pool),
-            indexes: Arc::default(),
+            indexes: Arc::new(Indexes::new(saving)),
         })
     }
 

@@ -1,8 +1,10 @@
 //! What is purged is gone: from tables, indexes, history, and from the bytes on disk.
 
 use std::path::Path;
+use std::time::Duration;
 
-use mnemon_core::{Batch, Changes, Fate, Op, Record};
+use mnemon_adapters::{Saving, Sqlite};
+use mnemon_core::{Batch, Changes, Fate, Op, Probe, Recall, Record, Store};
 
 use crate::kit::{ctx, everything, grant, ids, on_disk, open, wait};
 
@@ -86,4 +88,49 @@ fn a_purge_leaves_no_byte_on_disk() {
         }
         assert_eq!(everything(store.as_ref()).len(), 400);
     }
+}
+
+#[test]
+fn a_purge_leaves_nothing_in_a_saved_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let saving = Saving {
+        changes: 1,
+        pause: Duration::ZERO,
+    };
+    let store = Sqlite::open_with(&folder.path().join("m.db"), saving).unwrap();
+    let source = ids();
+    let mut next = || source.next(ctx().now);
+    let kept = record(&mut next, 1, false);
+    let secret = record(&mut next, 2, true);
+    for new in [&kept, &secret] {
+        wait(store.apply(&grant(), Batch::of(Op::put(new.clone())))).unwrap();
+    }
+    let search = || {
+        wait(store.find(
+            &grant(),
+            &Probe {
+                depth: 9,
+                ..Probe::default()
+            },
+        ))
+        .unwrap()
+    };
+    let saved = folder.path().join("m.db-index.1");
+    let known = || {
+        let bytes = std::fs::read(&saved).unwrap();
+        bytes.windows(14).any(|window| window == b"hunter2-secret")
+    };
+    assert_eq!(search().len(), 2);
+    assert!(known());
+    // Deleted, it stays in the history, and may stay here.
+    wait(store.apply(&grant(), Batch::of(Op::delete(secret.id.clone())))).unwrap();
+    let purge = Batch::of(Op::Purge { id: secret.id });
+    wait(store.apply(&grant(), purge)).unwrap();
+    assert!(!saved.exists());
+    assert_eq!(occurrences(folder.path(), "hunter2-secret"), 0);
+    // The handle remembers where it was, and writes nothing of it down.
+    wait(store.apply(&grant(), Batch::of(Op::put(record(&mut next, 3, false))))).unwrap();
+    assert_eq!(search().len(), 2);
+    assert!(!known());
+    assert_eq!(occurrences(folder.path(), "hunter2-secret"), 0);
 }

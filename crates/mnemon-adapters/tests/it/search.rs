@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
-use mnemon_adapters::Sqlite;
+use mnemon_adapters::{Saving, Sqlite};
 use mnemon_core::embed::Embedder;
 use mnemon_core::index::hash;
 use mnemon_core::text::query_terms;
@@ -44,6 +45,8 @@ enum Step {
     Upkeep,
     /// One of the handles searches, so that its index is as old as this.
     Look(usize),
+    /// A new handle searches, with the index that another has saved, if it has.
+    LookAfresh,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -63,6 +66,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (1..30_i64).prop_map(Step::Pass),
         1 => Just(Step::Upkeep),
         2 => (0..5_usize).prop_map(Step::Look),
+        1 => Just(Step::LookAfresh),
     ]
 }
 
@@ -108,11 +112,20 @@ fn search(store: &dyn Store, grant: &Grant, query: &str) -> Vec<(Candidate, Reco
         .collect()
 }
 
+/// A handle that saves its index whenever it has changed.
+fn saves_always(file: &Path) -> Sqlite {
+    let saving = Saving {
+        changes: 1,
+        pause: Duration::ZERO,
+    };
+    Sqlite::open_with(file, saving).unwrap()
+}
+
 /// The same store several times: some handles were opened before anything was written and are
 /// told of nothing.
 struct Handles {
     all: Vec<(&'static str, Arc<dyn Store>)>,
-    sqlite: String,
+    file: PathBuf,
     /// Through these it is written, one for each store.
     writers: [usize; 3],
 }
@@ -127,9 +140,12 @@ impl Handles {
                 ("jsonl", open(&jsonl)),
                 ("sqlite", open(&sqlite)),
                 ("another jsonl", open(&jsonl)),
-                ("another sqlite", open(&sqlite)),
+                (
+                    "another sqlite",
+                    Arc::new(saves_always(&folder.join("m.db"))),
+                ),
             ],
-            sqlite,
+            file: folder.join("m.db"),
             writers: [0, 1, 2],
         }
     }
@@ -203,6 +219,11 @@ impl Truth {
             Step::Look(handle) => {
                 search(handles.all[*handle].1.as_ref(), &ours, WORDS[0]);
             }
+            Step::LookAfresh => {
+                let afresh = saves_always(&handles.file);
+                let shown = search(&afresh, &ours, WORDS[0]);
+                self.check("afresh", WORDS[0], &shown);
+            }
         }
     }
 
@@ -273,7 +294,7 @@ proptest! {
                 }
             }
         }
-        let reopened = open(&handles.sqlite);
+        let reopened = saves_always(&handles.file);
         for query in WORDS {
             let of = |store: &dyn Store| search(store, &grant(at(truth.now)), query);
             let first = of(handles.all[0].1.as_ref());
@@ -283,9 +304,90 @@ proptest! {
                 truth.check(name, query, &shown);
                 assert_alike(&first, &shown, &format!("{name}, {query}"));
             }
-            assert_alike(&first, &of(reopened.as_ref()), &format!("reopened, {query}"));
+            assert_alike(&first, &of(&reopened), &format!("reopened, {query}"));
         }
     }
+}
+
+fn put(store: &dyn Store, id: &str, content: &str) {
+    let mut batch = Batch::of(Op::put(note(id).saying(content)));
+    let made = place(content);
+    batch.vectors = made.map(|made| (named(id), made)).into_iter().collect();
+    wait(store.apply(&grant(at(0)), batch)).unwrap();
+}
+
+fn named(name: &str) -> Id {
+    id(name)
+}
+
+fn shown(store: &dyn Store, query: &str) -> Vec<String> {
+    let shown = search(store, &grant(at(0)), query);
+    let mut ids: Vec<String> = shown.iter().map(|(_, r)| r.id.to_string()).collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn a_saved_index_is_used_and_a_damaged_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m.db");
+    let store = saves_always(&file);
+    put(&store, "a", "tea in the garden");
+    put(&store, "b", "coffee in the garden");
+    assert_eq!(shown(&store, "tea"), ["a"]);
+    // What was written later is read from the rows.
+    put(&store, "c", "tea at home");
+    // The words of the rows that it knows are not read: they are nonsense now.
+    let raw = rusqlite::Connection::open(&file).unwrap();
+    let words = "SELECT key, terms FROM search ORDER BY key";
+    let words: Vec<(i64, Vec<u8>)> = raw
+        .prepare(words)
+        .and_then(|mut select| {
+            select
+                .query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?
+                .collect()
+        })
+        .unwrap();
+    let nonsense = "UPDATE search SET terms = x'0102' WHERE key < (SELECT max(key) FROM search)";
+    assert_eq!(raw.execute(nonsense, []).unwrap(), 2);
+    assert_eq!(shown(&saves_always(&file), "tea"), ["a", "c"]);
+
+    let saved = folder.path().join("m.db-index.1");
+    let mut bytes = std::fs::read(&saved).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&saved, bytes).unwrap();
+    let probe = probe("tea");
+    let failed = wait(saves_always(&file).find(&grant(at(0)), &probe)).unwrap_err();
+    assert!(failed.to_string().contains("rebuild"), "{failed}");
+    for (key, terms) in words {
+        let mend = "UPDATE search SET terms = ?2 WHERE key = ?1";
+        raw.execute(mend, rusqlite::params![key, terms]).unwrap();
+    }
+    assert_eq!(shown(&saves_always(&file), "tea"), ["a", "c"]);
+}
+
+#[test]
+fn a_backup_that_is_restored_does_not_believe_the_index_of_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, backup) = (folder.path().join("m.db"), folder.path().join("backup.db"));
+    let store = saves_always(&file);
+    put(&store, "a", "tea");
+    assert_eq!(shown(&store, "tea"), ["a"]);
+    drop(store);
+    std::fs::copy(&file, &backup).unwrap();
+    let store = saves_always(&file);
+    put(&store, "b", "tea");
+    assert_eq!(shown(&store, "tea"), ["a", "b"]);
+    drop(store);
+    // Back in time, and on to another future with as many changes.
+    std::fs::copy(&backup, &file).unwrap();
+    let store = saves_always(&file);
+    put(&store, "other", "coffee");
+    assert!(shown(&store, "tea").contains(&"a".to_owned()));
+    assert!(shown(&store, "coffee").contains(&"other".to_owned()));
+    let found = wait(store.find(&grant(at(0)), &probe("tea"))).unwrap();
+    assert!(found.iter().all(|candidate| candidate.id != named("b")));
 }
 
 /// A child's work: answers questions (`WORD MILLISECOND`) until there are no more.

@@ -1,16 +1,19 @@
 //! Who speaks after whom: the documents of a session in the order they were said.
 
 use std::collections::HashMap;
+use std::io;
 
-use super::docs::Docs;
+use super::docs::{Docs, NO_NAME, keep};
+use super::saved::Numbers;
 use super::{LENDING_WORDS, LENT_WORDS, NOBODY};
+use crate::columns::{Reading, Writing};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chain {
     before: Vec<u32>,
     after: Vec<u32>,
-    /// The last document of each session.
-    last: HashMap<String, u32>,
+    /// The last document of each session, by the session's number.
+    last: HashMap<u32, u32>,
     /// Each document's length with what its neighbours lend it.
     length: Vec<f32>,
     total_length: f64,
@@ -58,12 +61,13 @@ impl Chain {
     }
 
     /// Puts a new document at its place in its session: behind the last one that is not younger.
-    pub(super) fn push(&mut self, docs: &Docs, doc: u32, session: Option<&str>) {
+    pub(super) fn push(&mut self, docs: &Docs, doc: u32) {
         self.before.push(NOBODY);
         self.after.push(NOBODY);
         self.length.push(0.0);
-        if let Some(session) = session {
-            let last = self.last.get(session).copied().unwrap_or(NOBODY);
+        let session = docs.session(doc);
+        if session != NO_NAME {
+            let last = self.last.get(&session).copied().unwrap_or(NOBODY);
             let mut place = last;
             while place != NOBODY && docs.created(place) > docs.created(doc) {
                 place = self.previous(place);
@@ -76,7 +80,7 @@ impl Chain {
             self.join(place, doc);
             self.join(doc, behind);
             if place == last {
-                self.last.insert(session.to_owned(), doc);
+                self.last.insert(session, doc);
             }
         }
         self.measure_around(docs, doc);
@@ -85,12 +89,13 @@ impl Chain {
     pub(super) fn unlink(&mut self, docs: &Docs, doc: u32) {
         let (before, after) = (self.previous(doc), self.next(doc));
         let around = self.around(doc);
-        if before != NOBODY && after == NOBODY {
-            for last in self.last.values_mut().filter(|last| **last == doc) {
-                *last = before;
+        let session = docs.session(doc);
+        if self.last.get(&session) == Some(&doc) {
+            if before == NOBODY {
+                self.last.remove(&session);
+            } else {
+                self.last.insert(session, before);
             }
-        } else if after == NOBODY {
-            self.last.retain(|_, last| *last != doc);
         }
         self.join(before, after);
         self.set(doc, NOBODY, NOBODY);
@@ -151,5 +156,35 @@ impl Chain {
             self.total_length += f64::from(length) - f64::from(*known);
             *known = length;
         }
+    }
+
+    /// Who was removed stands in no chain, so that only numbers have to be changed.
+    pub(super) fn save(&self, numbers: &Numbers, out: &mut Writing<'_>) -> io::Result<()> {
+        let new = |doc: &u32| numbers.of(*doc).unwrap_or(NOBODY);
+        for links in [&self.before, &self.after] {
+            let kept = numbers.kept();
+            let kept = kept.filter_map(|doc| links.get(doc as usize).map(new));
+            out.column(numbers.len(), kept)?;
+        }
+        keep(&self.length, numbers, out)?;
+        let last = self.last.iter().map(|(session, doc)| [*session, new(doc)]);
+        out.column(self.last.len(), last)
+    }
+
+    pub(super) fn load(from: &mut Reading<'_>, docs: usize) -> io::Result<Self> {
+        let before = from.column_of(docs)?;
+        let after = from.column_of(docs)?;
+        let length: Vec<f32> = from.column_of(docs)?;
+        let last: Vec<[u32; 2]> = from.column()?;
+        Ok(Self {
+            before,
+            after,
+            last: last
+                .into_iter()
+                .map(|[session, doc]| (session, doc))
+                .collect(),
+            total_length: length.iter().map(|length| f64::from(*length)).sum(),
+            length,
+        })
     }
 }

@@ -1,39 +1,16 @@
 //! What filters and ranking need to know of each document, column by column.
 
+mod names;
+mod saved;
+
 use std::collections::HashMap;
+
+pub(super) use names::NO_NAME;
+use names::Names;
+pub(super) use saved::keep;
 
 use super::Terms;
 use crate::{Filter, Id, Kind, Namespace, Record, Scope, Time};
-
-/// No user, no agent, no session, no speaker.
-const NO_NAME: u32 = 0;
-
-/// Names, each kept once.
-#[derive(Debug, Clone, Default)]
-struct Names {
-    number: HashMap<String, u32>,
-    name: Vec<String>,
-}
-
-impl Names {
-    fn number(&mut self, name: Option<&str>) -> u32 {
-        let Some(name) = name else {
-            return NO_NAME;
-        };
-        if let Some(known) = self.number.get(name) {
-            return *known;
-        }
-        self.name.push(name.to_owned());
-        let number = u32::try_from(self.name.len()).unwrap_or(u32::MAX);
-        self.number.insert(name.to_owned(), number);
-        number
-    }
-
-    fn name(&self, number: u32) -> Option<&str> {
-        let at = (number as usize).checked_sub(1)?;
-        self.name.get(at).map(String::as_str)
-    }
-}
 
 /// What a document is, in three bytes.
 #[derive(Debug, Clone, Copy)]
@@ -92,12 +69,23 @@ fn set_bit(words: &mut Vec<u64>, doc: u32) {
     }
 }
 
+fn has_bit(words: &[u64], doc: u32) -> bool {
+    let word = words.get(doc as usize / 64).copied().unwrap_or(0);
+    word & (1 << (doc % 64)) != 0
+}
+
+fn place_to_bytes([start, length]: [u64; 2]) -> [u8; 16] {
+    (u128::from(length) << 64 | u128::from(start)).to_le_bytes()
+}
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct Docs {
     seqs: Vec<u64>,
+    /// UUIDs; of an id that is none, where it stands among [`Docs::odd_ids`].
     ids: Vec<[u8; 16]>,
-    /// Ids that are no UUIDs.
-    odd_ids: HashMap<u32, String>,
+    /// A bit for each document whose id is no UUID.
+    odd: Vec<u64>,
+    odd_ids: String,
     owners: Vec<[u32; 3]>,
     /// The documents of each user, agent and session.
     owned: [HashMap<u32, Vec<u32>>; 3],
@@ -187,36 +175,43 @@ impl Docs {
         self.created.push(new.created.millis());
         let expires = new.expires.map_or(i64::MAX, Time::millis);
         self.expires.push(expires);
-        let soonest = self.soonest_expiry.unwrap_or(i64::MAX);
-        self.soonest_expiry = Some(soonest.min(expires));
         self.importance.push(new.importance as f32);
         let speaker = self.names.number(new.speaker);
         self.speakers.push(speaker);
-        if speaker != NO_NAME {
-            *self.said.entry(speaker).or_default() += 1;
-        }
         self.lengths.push(terms.length);
         self.asking.push(terms.asking);
         for tag in &new.tags {
             self.tags.entry(tag.to_lowercase()).or_default().push(doc);
         }
+        if speaker != NO_NAME {
+            *self.said.entry(speaker).or_default() += 1;
+        }
+        self.mark(doc, owner, new.scope, expires);
+        doc
+    }
+
+    /// What follows from a new document's columns.
+    fn mark(&mut self, doc: u32, owner: [u32; 3], scope: Scope, expires: i64) {
+        let soonest = self.soonest_expiry.unwrap_or(i64::MAX);
+        self.soonest_expiry = Some(soonest.min(expires));
         set_bit(&mut self.living, doc);
-        if new.user.is_none() {
+        if owner.first() == Some(&NO_NAME) {
             set_bit(&mut self.nobodys, doc);
         }
-        if let Some(scoped) = self.scoped.get_mut(new.scope as usize) {
+        if let Some(scoped) = self.scoped.get_mut(scope as usize) {
             set_bit(scoped, doc);
         }
         self.alive += 1;
-        doc
     }
 
     fn push_id(&mut self, doc: u32, id: &str) {
         match uuid::Uuid::try_parse(id) {
             Ok(uuid) if uuid.to_string() == id => self.ids.push(uuid.into_bytes()),
             _ => {
-                self.odd_ids.insert(doc, id.to_owned());
-                self.ids.push([0; 16]);
+                let place = [self.odd_ids.len() as u64, id.len() as u64];
+                self.ids.push(place_to_bytes(place));
+                self.odd_ids.push_str(id);
+                set_bit(&mut self.odd, doc);
             }
         }
     }
@@ -243,11 +238,27 @@ impl Docs {
     }
 
     pub(super) fn id(&self, doc: u32) -> Option<Id> {
-        if let Some(odd) = self.odd_ids.get(&doc) {
-            return odd.parse().ok();
-        }
         let bytes = self.ids.get(doc as usize)?;
-        Some(uuid::Uuid::from_bytes(*bytes).into())
+        match self.odd_id(doc) {
+            Some(odd) => odd.parse().ok(),
+            None => Some(uuid::Uuid::from_bytes(*bytes).into()),
+        }
+    }
+
+    fn odd_id(&self, doc: u32) -> Option<&str> {
+        if !has_bit(&self.odd, doc) {
+            return None;
+        }
+        let place = *self.ids.get(doc as usize)?;
+        let number = |bytes: Option<&[u8; 8]>| usize::try_from(u64::from_le_bytes(*bytes?)).ok();
+        let (start, length) = (number(place.first_chunk())?, number(place.last_chunk())?);
+        self.odd_ids.get(start..start.checked_add(length)?)
+    }
+
+    /// The number of the document's session; [`NO_NAME`] if it has none.
+    pub(super) fn session(&self, doc: u32) -> u32 {
+        let owner = self.owners.get(doc as usize);
+        owner.map_or(NO_NAME, |[.., session]| *session)
     }
 
     pub(super) fn created(&self, doc: u32) -> i64 {
@@ -283,7 +294,9 @@ impl Docs {
     }
 
     pub(super) fn speakers(&self, most: usize) -> Vec<String> {
-        let mut said: Vec<(&u32, &u32)> = self.said.iter().collect();
+        // Of some all that they said was removed.
+        let said = self.said.iter().filter(|(_, count)| **count > 0);
+        let mut said: Vec<(&u32, &u32)> = said.collect();
         said.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), **name));
         said.into_iter()
             .take(most)
@@ -292,8 +305,7 @@ impl Docs {
     }
 
     pub(super) fn is_alive(&self, doc: u32) -> bool {
-        let word = self.living.get(doc as usize / 64).copied().unwrap_or(0);
-        word & (1 << (doc % 64)) != 0
+        has_bit(&self.living, doc)
     }
 
     /// Whether it was alive before.
@@ -317,11 +329,14 @@ impl Docs {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let names: usize = self.names.name.iter().map(|name| 2 * name.len() + 56).sum();
         let lists = self.owned.iter().flat_map(HashMap::values);
         let lists: usize = lists.map(|list| 4 * list.capacity() + 40).sum();
         let bits = (2 + self.scoped.len()) * self.len() / 8;
-        self.len() * (8 + 16 + 12 + 3 + 8 + 8 + 4 + 4 + 2 + 1) + bits + lists + names
+        self.len() * (8 + 16 + 12 + 3 + 8 + 8 + 4 + 4 + 2 + 1)
+            + bits
+            + lists
+            + self.odd_ids.len()
+            + self.names.bytes()
     }
 
     /// The filter as far as this index can decide it: not flow, node, source or metadata.
@@ -330,7 +345,7 @@ impl Docs {
         let number = |part: &Option<String>| {
             let name = part.as_deref()?;
             // A number that no document has.
-            Some(self.names.number.get(name).copied().unwrap_or(u32::MAX))
+            Some(self.names.known(name).unwrap_or(u32::MAX))
         };
         let tagged = (!filter.tags.is_empty()).then(|| {
             let mut mask = vec![0_u64; self.living.len()];
@@ -450,9 +465,6 @@ impl Docs {
             )
             && filter.since.is_none_or(|since| created >= since.millis())
             && filter.until.is_none_or(|until| created < until.millis())
-            && wanted.tagged.as_ref().is_none_or(|mask| {
-                let word = mask.get(at / 64).copied().unwrap_or(0);
-                word & (1 << (doc % 64)) != 0
-            })
+            && wanted.tagged.as_ref().is_none_or(|mask| has_bit(mask, doc))
     }
 }

@@ -1,7 +1,10 @@
 //! Vectors as they are kept: int8 with a scale, and sign bits.
 
+use std::io;
+
 use super::dense::VectorError;
 use super::turn::turn;
+use crate::columns::{Reading, Writing, wrong};
 
 /// Dimensions a vector may have. Sums of as many int8 products stay far inside 32 bits.
 pub const MAX_DIMENSION: usize = 8192;
@@ -254,6 +257,47 @@ impl VectorSet {
             row.copy_from_slice(&bits);
             *place = stride;
         }
+    }
+
+    /// Writes the vectors at these slots.
+    pub(crate) fn save<I: Iterator<Item = u32>>(
+        &self,
+        count: usize,
+        slots: impl Fn() -> I,
+        out: &mut Writing<'_>,
+    ) -> io::Result<()> {
+        out.column(self.dimension, self.centre.iter().copied())?;
+        let slots = || slots().map(|slot| slot as usize);
+        let rows = |slot: usize, width: usize| slot * width..(slot + 1) * width;
+        let row = |slot: usize| self.bytes.get(rows(slot, self.dimension));
+        let codes = slots().filter_map(row).flatten().copied();
+        out.column(count * self.dimension, codes)?;
+        let row = |slot: usize| self.fine.get(rows(slot, self.fine_row()));
+        let fine = slots().filter_map(row).flatten().copied();
+        out.column(count * self.fine_row(), fine)?;
+        out.column(
+            count,
+            slots().filter_map(|slot| self.scales.get(slot).copied()),
+        )?;
+        let row = |slot: usize| self.bits.get(rows(slot, self.words));
+        let bits = slots().filter_map(row).flatten().copied();
+        out.column(count * self.words, bits)?;
+        out.column(
+            count,
+            slots().filter_map(|slot| self.strides.get(slot).copied()),
+        )
+    }
+
+    /// Reads so many vectors as [`VectorSet::save`] wrote them.
+    pub(crate) fn load(dimension: usize, count: usize, from: &mut Reading<'_>) -> io::Result<Self> {
+        let mut set = Self::new(dimension).map_err(|error| wrong(&error.to_string()))?;
+        set.centre = from.column_of(dimension)?;
+        set.bytes = from.column_of(count * dimension)?;
+        set.fine = from.column_of(count * set.fine_row())?;
+        set.scales = from.column_of(count)?;
+        set.bits = from.column_of(count * set.words)?;
+        set.strides = from.column_of(count)?;
+        Ok(set)
     }
 
     /// Whether there is a vector at the slot, and not just a place for one.

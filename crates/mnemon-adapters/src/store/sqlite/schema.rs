@@ -15,7 +15,7 @@ pub(super) const APPLICATION_ID: i64 = 0x4d4e_454d;
 
 /// Each step leads from one version of the format to the next; the last one is current. Steps are
 /// never edited once they were released: a file of every version is kept under `tests/fixtures`.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
 
 /// A row's key is its tenant's number and, in the lower 40 bits, its change number, so that a
 /// tenant's records lie together in the order they were written without an index for it.
@@ -127,6 +127,11 @@ CREATE TABLE search (
 /// Vectors are given to records without a change of the records: this tells others that it happened.
 const V3: &str = "
 ALTER TABLE tenants ADD COLUMN embedded INTEGER NOT NULL DEFAULT 0;
+";
+
+/// The mark of the index that is saved beside the file; see [`super::saved`].
+const V4: &str = "
+ALTER TABLE tenants ADD COLUMN saved INTEGER NOT NULL DEFAULT 0;
 ";
 
 /// Opens the file for writing, makes it if it is not there, and brings it to the current format.

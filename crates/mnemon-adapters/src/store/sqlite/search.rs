@@ -1,11 +1,13 @@
 //! Searching: an index in memory for each tenant, which follows the file.
 //!
 //! What the index is made of (analysed words, vectors) is kept beside each record, so that
-//! loading it needs neither analysis nor a model. Before every search it catches up with what
-//! this or any other process has committed.
+//! making it needs neither analysis nor a model; and a large one is [`saved`] whole. Before every
+//! search it catches up with what this or any other process has committed.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
 
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::{Doc, Index, StoredVector, Terms};
@@ -16,21 +18,28 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::errors::At;
 use super::reads;
+use super::saved::{self, Saving};
 use super::tables::{key, seq, time, word};
 
 /// The indexes of the tenants that were searched.
-#[derive(Default)]
 pub(super) struct Indexes {
+    saving: Saving,
     tenants: Mutex<HashMap<i64, Arc<RwLock<Followed>>>>,
 }
 
 /// An index, and the newest change that it has seen.
 #[derive(Default)]
-struct Followed {
-    index: Index,
-    seq: u64,
+pub(super) struct Followed {
+    pub(super) index: Index,
+    pub(super) seq: u64,
     /// How many vectors had been given to records since they were written.
-    embedded: i64,
+    pub(super) embedded: i64,
+    /// The mark of the index that is saved beside the file.
+    pub(super) mark: i64,
+    /// Changes since it was saved.
+    pub(super) unsaved: usize,
+    pub(super) saving: bool,
+    pub(super) saved_at: Option<Instant>,
 }
 
 /// A tenant as the file knows it at one moment.
@@ -41,9 +50,17 @@ struct Moment<'a> {
     last_seq: u64,
     records: usize,
     embedded: i64,
+    mark: i64,
 }
 
 impl Indexes {
+    pub(super) fn new(saving: Saving) -> Self {
+        Self {
+            saving,
+            tenants: Mutex::default(),
+        }
+    }
+
     /// Runs a search on the tenant's index, brought up to the file; `None` if it has no records.
     fn with<T>(
         &self,
@@ -71,7 +88,14 @@ impl Indexes {
         if write.seq <= moment.last_seq && write.embedded <= moment.embedded {
             moment.follow(&mut write)?;
         }
-        work(&write.index).map(Some)
+        let due = self.saving.is_due(&write);
+        write.saving |= due;
+        let result = work(&write.index).map(Some);
+        drop(write);
+        if due {
+            save_soon(connection, tenant, followed);
+        }
+        result
     }
 
     /// The speakers, if the index has them and is up to the file; nobody waits for one that is
@@ -129,6 +153,19 @@ impl Indexes {
     }
 }
 
+/// Saves the index while nobody waits for it.
+fn save_soon(connection: &Connection, tenant: i64, followed: Arc<RwLock<Followed>>) {
+    let Some(database) = connection.path().map(PathBuf::from) else {
+        return;
+    };
+    let save = move || saved::save(&database, tenant, &followed);
+    match tokio::runtime::Handle::try_current() {
+        // A process that ends waits for it.
+        Ok(runtime) => drop(runtime.spawn_blocking(save)),
+        Err(_) => save(),
+    }
+}
+
 /// The records that a filter means which only whole records can answer.
 fn meant(
     connection: &Connection,
@@ -153,14 +190,16 @@ fn meant(
 
 impl<'a> Moment<'a> {
     fn look(connection: &'a Connection, place: &'a str, tenant: i64) -> Result<Self, StoreError> {
-        let (last_seq, records, embedded): (i64, i64, i64) = connection
+        let (last_seq, records, embedded, mark): (i64, i64, i64, i64) = connection
             .prepare_cached(
                 "SELECT last_seq, (SELECT coalesce(sum(count), 0) FROM tally WHERE tenant = num),
-                    embedded
+                    embedded, saved
                  FROM tenants WHERE num = ?1",
             )
             .and_then(|mut select| {
-                select.query_row([tenant], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+                select.query_row([tenant], |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+                })
             })
             .at(place)?;
         Ok(Self {
@@ -170,6 +209,7 @@ impl<'a> Moment<'a> {
             last_seq: last_seq.cast_unsigned(),
             records: usize::try_from(records).unwrap_or(0),
             embedded,
+            mark,
         })
     }
 
@@ -183,23 +223,33 @@ impl<'a> Moment<'a> {
     /// Brings the index to this moment.
     fn follow(&self, followed: &mut Followed) -> Result<(), StoreError> {
         if followed.index.is_stale() || followed.embedded != self.embedded {
-            *followed = Followed::default();
+            *followed = Followed {
+                saving: followed.saving,
+                saved_at: followed.saved_at,
+                ..Followed::default()
+            };
+        } else if followed.index.is_empty() {
+            let saved = saved::load(self.connection, self.tenant, self.mark, self.embedded);
+            *followed = saved.unwrap_or_default();
         }
         followed.embedded = self.embedded;
-        let fresh = followed.index.is_empty();
+        followed.mark = self.mark;
+        let before = followed.index.len();
         self.add_new(followed)?;
-        if !fresh {
+        followed.unsaved += followed.index.len() - before;
+        if before > 0 {
             for gone in self.replaced_since(followed.seq)? {
-                followed.index.remove(gone);
+                followed.remove(gone);
             }
         }
         followed.seq = self.last_seq;
         // What was purged or has expired leaves no trace: look for what is not there any more.
         if followed.index.len() != self.records {
-            let there = self.seqs()?;
+            let mut there = self.seqs()?.into_iter().peekable();
             for seq in followed.index.seqs() {
-                if !there.contains(&seq) {
-                    followed.index.remove(seq);
+                while there.next_if(|there| *there < seq).is_some() {}
+                if there.peek() != Some(&seq) {
+                    followed.remove(seq);
                 }
             }
         }
@@ -269,15 +319,25 @@ impl<'a> Moment<'a> {
         Ok(keys.into_iter().flatten().map(super::tables::seq).collect())
     }
 
-    fn seqs(&self) -> Result<HashSet<u64>, StoreError> {
-        let range = params![key(self.tenant, 0), key(self.tenant + 1, 0)];
-        self.connection
-            .prepare_cached("SELECT key FROM records WHERE key > ?1 AND key < ?2")
-            .and_then(|mut select| {
-                let rows = select.query_map(range, |row| Ok(seq(row.get(0)?)))?;
+    /// The changes that made the records that are there, in order.
+    fn seqs(&self) -> Result<Vec<u64>, StoreError> {
+        // By an index that holds the keys: the records themselves would have to be walked past.
+        let sql = "SELECT key FROM records INDEXED BY records_created WHERE tenant = ?1";
+        let seqs: rusqlite::Result<Vec<u64>> =
+            self.connection.prepare_cached(sql).and_then(|mut select| {
+                let rows = select.query_map([self.tenant], |row| Ok(seq(row.get(0)?)))?;
                 rows.collect()
-            })
-            .at(self.place)
+            });
+        let mut seqs = seqs.at(self.place)?;
+        seqs.sort_unstable();
+        Ok(seqs)
+    }
+}
+
+impl Followed {
+    fn remove(&mut self, seq: u64) {
+        self.index.remove(seq);
+        self.unsaved += 1;
     }
 }
 

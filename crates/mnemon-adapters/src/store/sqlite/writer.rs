@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::counts::Counts;
 use super::errors::{At, PATIENCE_SECONDS, again};
+use super::saved;
 use super::tables::{FoundBy, FoundBys, SqlTables};
 
 /// Batches that may wait for the writer; a caller beyond that waits to be let in.
@@ -343,9 +344,18 @@ impl Job {
                     prepared.copy().into_parts()
                 };
                 tables.expect(found_by);
+                if self.purges {
+                    saved::forget(connection, place, tables.tenant)?;
+                }
                 Done::Applied(commit(grant, batch, &mut tables)?)
             }
-            Work::Upkeep(limit) => Done::Upkept(tables.upkeep(grant, *limit)?),
+            Work::Upkeep(limit) => {
+                let done = tables.upkeep(grant, *limit)?;
+                if done.expired + done.history > 0 {
+                    saved::forget_old(connection, place, tables.tenant)?;
+                }
+                Done::Upkept(done)
+            }
             Work::Embed(vectors) => Done::Embedded(tables.embed(vectors)?),
         };
         tables.finish(grant, counts);

@@ -1,0 +1,342 @@
+//! Indexes saved beside the file, so that the next process need not make them again.
+//!
+//! `FILE-index.TENANT` is a cache: without it a search answers the same, later. The tenant's row
+//! holds a random mark, and only a saved index with the same mark is believed: one of another time
+//! of the file (a backup that was restored) has another. What was written after it is read from
+//! the rows, as always.
+//!
+//! A purge gives the tenant a new mark and removes the file within its own transaction. Saving
+//! puts the file in its place within a transaction, too, and only if the mark is still the one
+//! that it began with; so none appears after a purge that knows what was purged.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use mnemon_core::StoreError;
+use mnemon_core::index::Index;
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::errors::At;
+use super::schema;
+use super::search::Followed;
+
+/// Changes are worth a new file if they are so large a share of the documents.
+const SHARE: usize = 16;
+/// An unfinished file of this age was left behind by a process that died.
+const ABANDONED: Duration = Duration::from_secs(600);
+/// How long upkeep lets a file know what has been erased since.
+const OLD: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// When an index is saved.
+#[derive(Debug, Clone, Copy)]
+pub struct Saving {
+    /// After so many changes at the least; of a large index, a sixteenth of it.
+    pub changes: usize,
+    /// The least time between two files: a busy process should not write all the time.
+    pub pause: Duration,
+}
+
+impl Default for Saving {
+    fn default() -> Self {
+        Self {
+            changes: 1024,
+            pause: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Saving {
+    /// Whether enough has changed.
+    pub(super) fn is_due(&self, followed: &Followed) -> bool {
+        let enough = self.changes.max(followed.index.len() / SHARE);
+        let rested = followed
+            .saved_at
+            .is_none_or(|at| at.elapsed() >= self.pause);
+        !followed.saving && followed.unsaved >= enough && rested
+    }
+}
+
+/// What stands before the index: the mark, the newest change in it, and how many vectors had been
+/// given to records.
+const HEADER: u64 = 24;
+
+/// Where a tenant's index is saved.
+struct Place {
+    done: PathBuf,
+}
+
+impl Place {
+    /// `None` for a database that has no name that could be continued.
+    fn of(connection: &Connection, tenant: i64) -> Option<Self> {
+        let file = connection.path().filter(|path| !path.is_empty())?;
+        let done = PathBuf::from(format!("{file}-index.{tenant}"));
+        Some(Self { done })
+    }
+
+    /// A name for a file that somebody is about to write.
+    fn unfinished(&self) -> PathBuf {
+        let mut name = self.done.clone().into_os_string();
+        name.push(format!(".{:08x}.new", fastrand::u32(..)));
+        PathBuf::from(name)
+    }
+
+    /// The files that somebody is writing, or was when they died.
+    fn all_unfinished(&self) -> Vec<PathBuf> {
+        let Some(done) = self.done.file_name().and_then(|name| name.to_str()) else {
+            return Vec::new();
+        };
+        let folder = self.done.parent().filter(|folder| *folder != Path::new(""));
+        let Ok(entries) = std::fs::read_dir(folder.unwrap_or(Path::new("."))) else {
+            return Vec::new();
+        };
+        let beginning = format!("{done}.");
+        let names = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let is_ours = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with(&beginning) && name.ends_with(".new"))
+        };
+        names.filter(is_ours).collect()
+    }
+}
+
+/// A file of the permissions of the database.
+fn create(path: &Path, like: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.set_permissions(std::fs::metadata(like)?.permissions())?;
+    Ok(file)
+}
+
+fn age(path: &Path) -> Option<Duration> {
+    let changed = std::fs::metadata(path).ok()?.modified().ok()?;
+    changed.elapsed().ok()
+}
+
+/// The index that was saved under this mark, at a time when as many vectors had been given.
+pub(super) fn load(
+    connection: &Connection,
+    tenant: i64,
+    mark: i64,
+    embedded: i64,
+) -> Option<Followed> {
+    if mark == 0 {
+        return None;
+    }
+    let file = File::open(Place::of(connection, tenant)?.done).ok()?;
+    let bytes = file.metadata().ok()?.len().checked_sub(HEADER)?;
+    let mut from = BufReader::with_capacity(1 << 16, file);
+    let mut number = || {
+        let mut bytes = [0; 8];
+        from.read_exact(&mut bytes).ok()?;
+        Some(i64::from_le_bytes(bytes))
+    };
+    let (found, seq, given) = (number()?, number()?, number()?);
+    if found != mark || given != embedded {
+        return None;
+    }
+    // Whatever is wrong with it: it is made again, from the rows.
+    let index = Index::load(&mut from, bytes).ok()?;
+    Some(Followed {
+        index,
+        seq: seq.cast_unsigned(),
+        embedded,
+        mark,
+        ..Followed::default()
+    })
+}
+
+/// Saves the index. What goes wrong costs the next process some time, and nobody anything else.
+pub(super) fn save(database: &Path, tenant: i64, followed: &RwLock<Followed>) {
+    let saved = try_to_save(database, tenant, followed);
+    let mut followed = followed.write().unwrap_or_else(PoisonError::into_inner);
+    followed.saving = false;
+    followed.saved_at = Some(std::time::Instant::now());
+    if let Ok(Some(saved)) = saved {
+        followed.unsaved = followed.unsaved.saturating_sub(saved.changes);
+        if followed.mark == saved.before {
+            followed.mark = saved.mark;
+        }
+    }
+}
+
+/// What was saved.
+struct Saved {
+    changes: usize,
+    before: i64,
+    mark: i64,
+}
+
+fn try_to_save(
+    database: &Path,
+    tenant: i64,
+    followed: &RwLock<Followed>,
+) -> Result<Option<Saved>, StoreError> {
+    let place = database.display().to_string();
+    let mut connection = schema::open(database)?;
+    let Some(files) = Place::of(&connection, tenant) else {
+        return Ok(None);
+    };
+    for left in files.all_unfinished() {
+        if age(&left).is_some_and(|age| age > ABANDONED) {
+            let _ = std::fs::remove_file(left);
+        }
+    }
+    let unfinished = files.unfinished();
+    let Ok(file) = create(&unfinished, database) else {
+        return Ok(None);
+    };
+    let written = write(file, followed);
+    let kept = written.ok().map(|saved| {
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .at(&place)?;
+        let renamed = transaction
+            .execute(
+                "UPDATE tenants SET saved = ?3 WHERE num = ?1 AND saved = ?2",
+                [tenant, saved.before, saved.mark],
+            )
+            .at(&place)?;
+        if renamed == 0 || std::fs::rename(&unfinished, &files.done).is_err() {
+            return Ok(None);
+        }
+        transaction.commit().at(&place)?;
+        Ok(Some(saved))
+    });
+    let kept = kept.transpose().map(Option::flatten);
+    if !matches!(kept, Ok(Some(_))) {
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    kept
+}
+
+fn write(mut file: File, followed: &RwLock<Followed>) -> io::Result<Saved> {
+    let followed = followed.read().unwrap_or_else(PoisonError::into_inner);
+    let mark = fastrand::i64(1..);
+    for number in [mark, followed.seq.cast_signed(), followed.embedded] {
+        file.write_all(&number.to_le_bytes())?;
+    }
+    followed.index.save(&mut file)?;
+    let saved = Saved {
+        changes: followed.unsaved,
+        before: followed.mark,
+        mark,
+    };
+    drop(followed);
+    file.sync_all()?;
+    Ok(saved)
+}
+
+/// Removes the saved index of a tenant of whom something is purged, in the purge's transaction.
+pub(super) fn forget(connection: &Connection, place: &str, tenant: i64) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("UPDATE tenants SET saved = ?2 WHERE num = ?1")
+        .and_then(|mut update| update.execute([tenant, fastrand::i64(1..)]))
+        .at(place)?;
+    let Some(files) = Place::of(connection, tenant) else {
+        return Ok(());
+    };
+    let unfinished = files.all_unfinished().into_iter();
+    for file in unfinished.chain([files.done]) {
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::Unavailable {
+                    place: file.display().to_string(),
+                    what: "it knows what is to be purged, and cannot be removed".to_owned(),
+                    source: Box::new(error),
+                });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The same for one that is a day old, when something has expired.
+pub(super) fn forget_old(
+    connection: &Connection,
+    place: &str,
+    tenant: i64,
+) -> Result<(), StoreError> {
+    let files = Place::of(connection, tenant);
+    match files.and_then(|files| age(&files.done)) {
+        Some(age) if age > OLD => forget(connection, place, tenant),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sqlite;
+
+    /// The index of a tenant that there is, but of whom nothing is known.
+    fn nothing_known(mark: i64) -> RwLock<Followed> {
+        RwLock::new(Followed {
+            mark,
+            ..Followed::default()
+        })
+    }
+
+    fn files(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| name.contains("-index.")).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn an_index_from_before_a_purge_is_not_saved_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("m.db");
+        drop(Sqlite::open(&file).unwrap());
+        let connection = schema::open(&file).unwrap();
+        let tenant = "INSERT INTO tenants (num, name) VALUES (1, 'ours'), (12, 'other')";
+        connection.execute_batch(tenant).unwrap();
+        let early = nothing_known(0);
+        save(&file, 12, &nothing_known(0));
+        save(&file, 1, &early);
+        assert_eq!(files(folder.path()), ["m.db-index.1", "m.db-index.12"]);
+        let mark = early.read().unwrap().mark;
+        assert!(load(&connection, 1, mark, 0).is_some());
+        assert!(load(&connection, 1, mark, 1).is_none(), "other vectors");
+        assert!(load(&connection, 1, mark + 1, 0).is_none(), "another mark");
+
+        // Somebody has begun to write one, and somebody else died over it.
+        std::fs::write(folder.path().join("m.db-index.1.0000.new"), "half").unwrap();
+        forget(&connection, "m.db", 1).unwrap();
+        assert_eq!(files(folder.path()), ["m.db-index.12"]);
+        save(&file, 1, &early);
+        assert_eq!(files(folder.path()), ["m.db-index.12"]);
+    }
+
+    #[test]
+    fn what_the_dead_left_behind_is_cleared_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("m.db");
+        drop(Sqlite::open(&file).unwrap());
+        let connection = schema::open(&file).unwrap();
+        let tenant = "INSERT INTO tenants (num, name) VALUES (1, 'ours')";
+        connection.execute_batch(tenant).unwrap();
+        let aged = |name: &str, age: Duration| {
+            let file = File::create(folder.path().join(name)).unwrap();
+            file.set_modified(std::time::SystemTime::now() - age)
+                .unwrap();
+        };
+        aged("m.db-index.1.0001.new", ABANDONED * 2);
+        aged("m.db-index.1.0002.new", Duration::ZERO);
+        save(&file, 1, &nothing_known(0));
+        let left = files(folder.path());
+        assert_eq!(left, ["m.db-index.1", "m.db-index.1.0002.new"]);
+
+        // What has expired may be known to a file for a day.
+        forget_old(&connection, "m.db", 1).unwrap();
+        assert_eq!(files(folder.path()).len(), 2);
+        aged("m.db-index.1", OLD * 2);
+        forget_old(&connection, "m.db", 1).unwrap();
+        assert!(files(folder.path()).is_empty());
+    }
+}
