@@ -50,7 +50,10 @@ fn ours(mnemon: &Path, size: usize, table: &mut Table) -> Outcome<(f64, f64)> {
     let begun = Instant::now();
     let mut first = start()?;
     first.call("memory_search", &json!({"query": query(0)}))?;
-    table.add("first session: start to first search, µs", micros(begun.elapsed()));
+    table.add(
+        "first session: start to first search, µs",
+        micros(begun.elapsed()),
+    );
     first.end()?;
     let mut versions = Vec::new();
     let mut greetings = Vec::new();

@@ -43,6 +43,12 @@ pub struct Sqlite {
     indexes: Arc<Indexes>,
 }
 
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        self.indexes.finish();
+    }
+}
+
 impl Sqlite {
     /// Opens the file, and makes it and its folder if they are not there.
     pub fn open(path: &Path) -> Result<Self, StoreError> {

@@ -1,5 +1,6 @@
 //! What filters and ranking need to know of each document, column by column.
 
+mod meant;
 mod names;
 mod saved;
 
@@ -10,7 +11,7 @@ use names::Names;
 pub(super) use saved::keep;
 
 use super::Terms;
-use crate::{Filter, Id, Kind, Namespace, Record, Scope, Time};
+use crate::{Id, Kind, Namespace, Record, Scope, Time};
 
 /// What a document is, in three bytes.
 #[derive(Debug, Clone, Copy)]
@@ -18,34 +19,6 @@ struct Sort {
     scope: Scope,
     kind: Kind,
     namespace: Namespace,
-}
-
-/// A filter with its names as numbers. A name that nobody has matches nothing.
-struct Wanted<'a> {
-    owner: [Option<u32>; 3],
-    seen_by: Option<u32>,
-    filter: &'a Filter,
-    tagged: Option<Vec<u64>>,
-}
-
-impl Wanted<'_> {
-    /// Whether more is asked than scope, tags and who may see it.
-    fn looks_at_each(&self) -> bool {
-        let filter = self.filter;
-        self.owner.iter().any(Option::is_some)
-            // Of tags and scopes only one is decided beforehand.
-            || (self.tagged.is_some() && !filter.scopes.is_empty())
-            || !filter.kinds.is_empty()
-            || !filter.namespaces.is_empty()
-            || filter.since.is_some()
-            || filter.until.is_some()
-    }
-}
-
-/// Documents, as a list or as a bit for each.
-enum Among<'a> {
-    List(&'a [u32]),
-    Bits(Vec<u64>),
 }
 
 /// The numbers of the bits that are set.
@@ -91,8 +64,10 @@ pub(super) struct Docs {
     owned: [HashMap<u32, Vec<u32>>; 3],
     /// A bit for each document that belongs to no user.
     nobodys: Vec<u64>,
-    /// A bit for each document, scope by scope.
-    scoped: [Vec<u64>; Scope::ALL.len()],
+    /// A bit for each document, scope by scope, kind by kind, namespace by namespace.
+    scopes: [Vec<u64>; Scope::ALL.len()],
+    kinds: [Vec<u64>; Kind::ALL.len()],
+    namespaces: [Vec<u64>; Namespace::ALL.len()],
     sorts: Vec<Sort>,
     created: Vec<i64>,
     expires: Vec<i64>,
@@ -167,11 +142,12 @@ impl Docs {
                 owned.entry(part).or_default().push(doc);
             }
         }
-        self.sorts.push(Sort {
+        let sort = Sort {
             scope: new.scope,
             kind: new.kind,
             namespace: new.namespace,
-        });
+        };
+        self.sorts.push(sort);
         self.created.push(new.created.millis());
         let expires = new.expires.map_or(i64::MAX, Time::millis);
         self.expires.push(expires);
@@ -186,20 +162,25 @@ impl Docs {
         if speaker != NO_NAME {
             *self.said.entry(speaker).or_default() += 1;
         }
-        self.mark(doc, owner, new.scope, expires);
+        self.mark(doc, owner, sort, expires);
         doc
     }
 
     /// What follows from a new document's columns.
-    fn mark(&mut self, doc: u32, owner: [u32; 3], scope: Scope, expires: i64) {
+    fn mark(&mut self, doc: u32, owner: [u32; 3], sort: Sort, expires: i64) {
         let soonest = self.soonest_expiry.unwrap_or(i64::MAX);
         self.soonest_expiry = Some(soonest.min(expires));
         set_bit(&mut self.living, doc);
         if owner.first() == Some(&NO_NAME) {
             set_bit(&mut self.nobodys, doc);
         }
-        if let Some(scoped) = self.scoped.get_mut(scope as usize) {
-            set_bit(scoped, doc);
+        let rows = [
+            self.scopes.get_mut(sort.scope as usize),
+            self.kinds.get_mut(sort.kind as usize),
+            self.namespaces.get_mut(sort.namespace as usize),
+        ];
+        for row in rows.into_iter().flatten() {
+            set_bit(row, doc);
         }
         self.alive += 1;
     }
@@ -331,140 +312,16 @@ impl Docs {
     pub(super) fn bytes(&self) -> usize {
         let lists = self.owned.iter().flat_map(HashMap::values);
         let lists: usize = lists.map(|list| 4 * list.capacity() + 40).sum();
-        let bits = (2 + self.scoped.len()) * self.len() / 8;
+        let rows = self
+            .scopes
+            .iter()
+            .chain(&self.kinds)
+            .chain(&self.namespaces);
+        let bits = self.len() / 4 + rows.map(|row| 8 * row.len()).sum::<usize>();
         self.len() * (8 + 16 + 12 + 3 + 8 + 8 + 4 + 4 + 2 + 1)
             + bits
             + lists
             + self.odd_ids.len()
             + self.names.bytes()
-    }
-
-    /// The filter as far as this index can decide it: not flow, node, source or metadata.
-    fn wanted<'a>(&self, filter: &'a Filter) -> Wanted<'a> {
-        let owner = &filter.owner;
-        let number = |part: &Option<String>| {
-            let name = part.as_deref()?;
-            // A number that no document has.
-            Some(self.names.known(name).unwrap_or(u32::MAX))
-        };
-        let tagged = (!filter.tags.is_empty()).then(|| {
-            let mut mask = vec![0_u64; self.living.len()];
-            for tag in &filter.tags {
-                for doc in self.tags.get(&tag.to_lowercase()).into_iter().flatten() {
-                    if let Some(word) = mask.get_mut(*doc as usize / 64) {
-                        *word |= 1 << (doc % 64);
-                    }
-                }
-            }
-            mask
-        });
-        Wanted {
-            owner: [
-                number(&owner.user),
-                number(&owner.agent),
-                number(&owner.session),
-            ],
-            seen_by: number(&filter.seen_by),
-            filter,
-            tagged,
-        }
-    }
-
-    /// A bit for each living document that the filter means, as far as this index can decide it.
-    pub(super) fn meant(&self, filter: &Filter) -> Vec<u64> {
-        let wanted = self.wanted(filter);
-        let mut meant = match self.among(&wanted) {
-            Among::Bits(bits) => bits,
-            Among::List(docs) => {
-                let mut bits = vec![0; self.living.len()];
-                docs.iter().for_each(|doc| set_bit(&mut bits, *doc));
-                bits
-            }
-        };
-        let keep = |meant: &mut Vec<u64>, bits: &[u64]| {
-            let bits = bits.iter().copied().chain(std::iter::repeat(0));
-            meant
-                .iter_mut()
-                .zip(bits)
-                .for_each(|(all, one)| *all &= one);
-        };
-        keep(&mut meant, &self.living);
-        if let Some(seer) = wanted.seen_by {
-            // Sixty-four at a time: most filters of a facade are no more than this.
-            let mut seen = self.nobodys.clone();
-            let [users, ..] = &self.owned;
-            for doc in users.get(&seer).into_iter().flatten() {
-                set_bit(&mut seen, *doc);
-            }
-            keep(&mut meant, &seen);
-        }
-        if wanted.looks_at_each() {
-            let among = meant.clone();
-            each_bit(&among, &mut |doc| {
-                if !self.matches(doc, &wanted)
-                    && let Some(word) = meant.get_mut(doc as usize / 64)
-                {
-                    *word &= !(1 << (doc % 64));
-                }
-            });
-        }
-        meant
-    }
-
-    /// The documents among which those that the filter means are, as few as is easy to say.
-    fn among(&self, wanted: &Wanted<'_>) -> Among<'_> {
-        let parts = wanted.owner.iter().zip(&self.owned);
-        let lists = parts.filter_map(|(part, owned)| {
-            let list = owned.get(&(*part)?);
-            Some(list.map_or(&[] as &[u32], Vec::as_slice))
-        });
-        if let Some(shortest) = lists.min_by_key(|list| list.len()) {
-            return Among::List(shortest);
-        }
-        if let Some(tagged) = &wanted.tagged {
-            return Among::Bits(tagged.clone());
-        }
-        if wanted.filter.scopes.is_empty() {
-            return Among::Bits(self.living.clone());
-        }
-        let mut bits = vec![0; self.living.len()];
-        for scope in &wanted.filter.scopes {
-            let scoped = self.scoped.get(*scope as usize).into_iter().flatten();
-            bits.iter_mut()
-                .zip(scoped)
-                .for_each(|(all, one)| *all |= one);
-        }
-        Among::Bits(bits)
-    }
-
-    fn matches(&self, doc: u32, wanted: &Wanted<'_>) -> bool {
-        let at = doc as usize;
-        let filter = wanted.filter;
-        let (Some(owner), Some(sort)) = (self.owners.get(at), self.sorts.get(at)) else {
-            return false;
-        };
-        let among = |empty: bool, found: bool| empty || found;
-        let created = self.created(doc);
-        let parts = owner.iter().zip(&wanted.owner);
-        parts
-            .into_iter()
-            .all(|(ours, theirs)| theirs.is_none_or(|theirs| theirs == *ours))
-            && wanted.seen_by.is_none_or(|seer| {
-                owner
-                    .first()
-                    .is_none_or(|user| *user == NO_NAME || *user == seer)
-            })
-            && among(
-                filter.scopes.is_empty(),
-                filter.scopes.contains(&sort.scope),
-            )
-            && among(filter.kinds.is_empty(), filter.kinds.contains(&sort.kind))
-            && among(
-                filter.namespaces.is_empty(),
-                filter.namespaces.contains(&sort.namespace),
-            )
-            && filter.since.is_none_or(|since| created >= since.millis())
-            && filter.until.is_none_or(|until| created < until.millis())
-            && wanted.tagged.as_ref().is_none_or(|mask| has_bit(mask, doc))
     }
 }

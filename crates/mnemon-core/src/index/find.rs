@@ -43,11 +43,12 @@ impl Index {
         if probe.terms.is_empty() && probe.vectors.is_empty() {
             return Ok(self.newest(&probe.filter, now, within, probe.depth));
         }
-        let mask = self.mask(&probe.filter, within);
-        if let Some(mask) = &mask
-            && mask.iter().all(|word| *word == 0)
-        {
-            return Ok(Vec::new());
+        let mut mask = self.mask(&probe.filter, within);
+        match mask.as_ref().map(count) {
+            Some(0) => return Ok(Vec::new()),
+            // Nobody is left out.
+            Some(meant) if meant == self.docs.alive() => mask = None,
+            _ => {}
         }
         let mut scratch = self.scratch.borrow(self.docs.len());
         let heard = mask.as_ref().and_then(|mask| self.heard_by(mask));

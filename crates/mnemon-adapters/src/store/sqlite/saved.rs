@@ -26,7 +26,7 @@ use super::search::Followed;
 /// Changes are worth a new file if they are so large a share of the documents.
 const SHARE: usize = 16;
 /// An unfinished file of this age was left behind by a process that died.
-const ABANDONED: Duration = Duration::from_secs(600);
+const ABANDONED: Duration = Duration::from_secs(60);
 /// How long upkeep lets a file know what has been erased since.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -178,10 +178,12 @@ fn try_to_save(
     let Some(files) = Place::of(&connection, tenant) else {
         return Ok(None);
     };
-    for left in files.all_unfinished() {
-        if age(&left).is_some_and(|age| age > ABANDONED) {
-            let _ = std::fs::remove_file(left);
+    for other in files.all_unfinished() {
+        if age(&other).is_none_or(|age| age <= ABANDONED) {
+            // Somebody else is at it.
+            return Ok(None);
         }
+        let _ = std::fs::remove_file(other);
     }
     let unfinished = files.unfinished();
     let Ok(file) = create(&unfinished, database) else {
@@ -314,6 +316,18 @@ mod tests {
     }
 
     #[test]
+    fn two_do_not_save_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("m.db");
+        drop(Sqlite::open(&file).unwrap());
+        let tenant = "INSERT INTO tenants (num, name) VALUES (1, 'ours')";
+        schema::open(&file).unwrap().execute_batch(tenant).unwrap();
+        std::fs::write(folder.path().join("m.db-index.1.0002.new"), "half").unwrap();
+        save(&file, 1, &nothing_known(0));
+        assert_eq!(files(folder.path()), ["m.db-index.1.0002.new"]);
+    }
+
+    #[test]
     fn what_the_dead_left_behind_is_cleared_away() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("m.db");
@@ -327,14 +341,12 @@ mod tests {
                 .unwrap();
         };
         aged("m.db-index.1.0001.new", ABANDONED * 2);
-        aged("m.db-index.1.0002.new", Duration::ZERO);
         save(&file, 1, &nothing_known(0));
-        let left = files(folder.path());
-        assert_eq!(left, ["m.db-index.1", "m.db-index.1.0002.new"]);
+        assert_eq!(files(folder.path()), ["m.db-index.1"]);
 
         // What has expired may be known to a file for a day.
         forget_old(&connection, "m.db", 1).unwrap();
-        assert_eq!(files(folder.path()).len(), 2);
+        assert_eq!(files(folder.path()), ["m.db-index.1"]);
         aged("m.db-index.1", OLD * 2);
         forget_old(&connection, "m.db", 1).unwrap();
         assert!(files(folder.path()).is_empty());

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use mnemon_core::embed::ModelId;
@@ -25,6 +26,8 @@ use super::tables::{key, seq, time, word};
 pub(super) struct Indexes {
     saving: Saving,
     tenants: Mutex<HashMap<i64, Arc<RwLock<Followed>>>>,
+    /// Those who save one at the moment.
+    savers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// An index, and the newest change that it has seen.
@@ -58,6 +61,31 @@ impl Indexes {
         Self {
             saving,
             tenants: Mutex::default(),
+            savers: Mutex::default(),
+        }
+    }
+
+    /// Saves the index while nobody waits for it.
+    fn save_soon(&self, connection: &Connection, tenant: i64, followed: Arc<RwLock<Followed>>) {
+        let Some(database) = connection.path().map(PathBuf::from) else {
+            return;
+        };
+        let save = move || saved::save(&database, tenant, &followed);
+        if tokio::runtime::Handle::try_current().is_err() {
+            // An executor of one thread, which has to do everything itself.
+            return save();
+        }
+        let mut savers = self.savers.lock().unwrap_or_else(PoisonError::into_inner);
+        savers.retain(|saver| !saver.is_finished());
+        savers.push(std::thread::spawn(save));
+    }
+
+    /// Waits until what is being saved is saved.
+    pub(super) fn finish(&self) {
+        let mut savers = self.savers.lock().unwrap_or_else(PoisonError::into_inner);
+        for saver in savers.drain(..) {
+            // One that has panicked has saved nothing; nobody loses by it.
+            let _ = saver.join();
         }
     }
 
@@ -93,7 +121,7 @@ impl Indexes {
         let result = work(&write.index).map(Some);
         drop(write);
         if due {
-            save_soon(connection, tenant, followed);
+            self.save_soon(connection, tenant, followed);
         }
         result
     }
@@ -150,19 +178,6 @@ impl Indexes {
             Ok(index.speakers(limits::SPEAKERS))
         })?;
         Ok(speakers.unwrap_or_default())
-    }
-}
-
-/// Saves the index while nobody waits for it.
-fn save_soon(connection: &Connection, tenant: i64, followed: Arc<RwLock<Followed>>) {
-    let Some(database) = connection.path().map(PathBuf::from) else {
-        return;
-    };
-    let save = move || saved::save(&database, tenant, &followed);
-    match tokio::runtime::Handle::try_current() {
-        // A process that ends waits for it.
-        Ok(runtime) => drop(runtime.spawn_blocking(save)),
-        Err(_) => save(),
     }
 }
 

@@ -102,7 +102,7 @@ impl Docs {
             let owner = self.owners.get(at).copied().unwrap_or_default();
             let expires = self.expires.get(at).copied().unwrap_or(i64::MAX);
             if let Some(sort) = self.sorts.get(at).copied() {
-                self.mark(doc, owner, sort.scope, expires);
+                self.mark(doc, owner, sort, expires);
             }
             let speaker = self.speakers.get(at).map_or(0, |speaker| *speaker as usize);
             if let Some(count) = said.get_mut(speaker) {
