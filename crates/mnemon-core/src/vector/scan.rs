@@ -8,6 +8,8 @@ use super::turn::turn;
 
 /// Slots that a kernel takes at once: enough to pay for the call, few enough to stay in cache.
 const BLOCK: usize = 512;
+/// Slots that are compared with the bar at once.
+const ABREAST: usize = 16;
 /// Candidates by which the bar for the rest is judged.
 const SAMPLE: usize = 8192;
 
@@ -164,7 +166,9 @@ impl VectorSet {
         every: usize,
     ) -> f32 {
         let mut near = Vec::with_capacity(candidates.count(self.len()) / every + 1);
-        self.by_bits(kernel, candidates, every, |_, nearness| near.push(nearness));
+        self.by_bits(kernel, candidates, every, |_, these| {
+            near.extend_from_slice(these);
+        });
         let keep = (keep / every).min(near.len());
         let Some(last) = keep.checked_sub(1) else {
             return f32::NEG_INFINITY;
@@ -182,21 +186,26 @@ impl VectorSet {
         expected: usize,
     ) -> Vec<u32> {
         let mut chosen = Vec::with_capacity(expected + expected / 4);
-        self.by_bits(kernel, candidates, 1, |slot, nearness| {
-            if nearness >= bar {
-                chosen.push(slot);
+        self.by_bits(kernel, candidates, 1, |slots, near| {
+            for (slots, near) in slots.chunks(ABREAST).zip(near.chunks(ABREAST)) {
+                // Most are too far, and that is told of all of them at once.
+                if !near.iter().fold(false, |any, near| any | (*near >= bar)) {
+                    continue;
+                }
+                let reach = slots.iter().zip(near).filter(|(_, near)| **near >= bar);
+                chosen.extend(reach.map(|(slot, _)| *slot));
             }
         });
         chosen
     }
 
-    /// How near one in `every` candidates is, as far as its bits tell.
+    /// How near one in `every` candidates is, as far as its bits tell, block by block.
     fn by_bits(
         &self,
         kernel: &simd::Agreement,
         candidates: Candidates<'_>,
         every: usize,
-        mut visit: impl FnMut(u32, f32),
+        mut visit: impl FnMut(&[u32], &[f32]),
     ) {
         // What a code agrees that has nothing to do with the query; bits beyond the dimension
         // always agree.
@@ -219,9 +228,7 @@ impl VectorSet {
                     *near = stride.map_or(f32::NEG_INFINITY, |stride| stride * agreement);
                 }),
             }
-            for (slot, near) in slots.iter().zip(&near) {
-                visit(*slot, *near);
-            }
+            visit(slots, near.get(..slots.len()).unwrap_or_default());
         });
     }
 }
