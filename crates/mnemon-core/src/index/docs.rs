@@ -396,6 +396,15 @@ impl Docs {
         meant
     }
 
+    /// Whether it is easy to say that the filter means some of so many.
+    pub(super) fn is_among(&self, filter: &Filter, most: usize) -> bool {
+        let count = match self.among(&self.wanted(filter)) {
+            Among::List(docs) => docs.len(),
+            Among::Bits(bits) => bits.iter().map(|word| word.count_ones() as usize).sum(),
+        };
+        count <= most
+    }
+
     /// The documents among which those that the filter means are, as few as is easy to say.
     fn among(&self, wanted: &Wanted<'_>) -> Among<'_> {
         let parts = wanted.owner.iter().zip(&self.owned);

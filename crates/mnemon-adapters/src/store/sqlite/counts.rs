@@ -26,7 +26,7 @@ pub(super) struct State {
 }
 
 /// The tenants of one transaction. Batches that share it share the reading and writing of counts.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Counts {
     tenants: HashMap<String, State>,
 }
@@ -93,20 +93,17 @@ impl State {
 impl Counts {
     /// The tenant as the batches before left it, or as the file knows it.
     pub(super) fn of(
-        &self,
+        &mut self,
         connection: &Connection,
         place: &str,
         name: &str,
-    ) -> Result<State, StoreError> {
-        match self.tenants.get(name) {
-            Some(known) => Ok(known.clone()),
-            None => State::load(connection, place, name),
+    ) -> Result<&mut State, StoreError> {
+        if !self.tenants.contains_key(name) {
+            let state = State::load(connection, place, name)?;
+            self.tenants.insert(name.to_owned(), state);
         }
-    }
-
-    /// A batch is done: what it counted counts.
-    pub(super) fn keep(&mut self, name: &str, state: State) {
-        self.tenants.insert(name.to_owned(), state);
+        let known = self.tenants.get_mut(name);
+        known.ok_or_else(|| StoreError::Internal("a tenant was lost".to_owned()))
     }
 
     /// Writes what the batches of the transaction counted.

@@ -14,24 +14,25 @@ use super::errors::At;
 use super::schema::SEQ_BITS;
 
 /// A tenant within a transaction.
-pub(super) struct SqlTables<'a> {
-    pub(super) connection: &'a Connection,
-    pub(super) place: &'a str,
+pub(super) struct SqlTables<'c, 'b> {
+    pub(super) connection: &'c Connection,
+    pub(super) place: &'b str,
     pub(super) tenant: i64,
-    pub(super) state: State,
+    pub(super) state: &'b mut State,
     /// What the records that are about to be written are found by, in their order.
     found_by: FoundBys,
-    hot: Hot<'a>,
-    /// A record's JSON on its way into its row.
-    doc: Vec<u8>,
+    hot: &'b mut Hot<'c>,
 }
 
-/// Statements of every row, at hand: finding one by its text takes a microsecond.
+/// What every row needs, at hand from one batch to the next: finding a statement by its text takes
+/// a microsecond.
 #[derive(Default)]
-struct Hot<'a> {
-    slot: Option<CachedStatement<'a>>,
-    insert: Option<CachedStatement<'a>>,
-    insert_search: Option<CachedStatement<'a>>,
+pub(super) struct Hot<'c> {
+    slot: Option<CachedStatement<'c>>,
+    insert: Option<CachedStatement<'c>>,
+    insert_search: Option<CachedStatement<'c>>,
+    /// A record's JSON on its way into its row.
+    doc: Vec<u8>,
 }
 
 /// The statement, prepared when it is first needed.
@@ -89,12 +90,13 @@ pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
     Ok(Time::EPOCH.plus_millis(row.get(column)?))
 }
 
-impl<'a> SqlTables<'a> {
+impl<'c, 'b> SqlTables<'c, 'b> {
     pub(super) fn open(
-        connection: &'a Connection,
-        place: &'a str,
+        connection: &'c Connection,
+        place: &'b str,
         grant: &Grant,
-        counts: &Counts,
+        counts: &'b mut Counts,
+        hot: &'b mut Hot<'c>,
     ) -> Result<Self, StoreError> {
         grant.require(Right::Write)?;
         let name = grant.tenant().as_str();
@@ -105,19 +107,13 @@ impl<'a> SqlTables<'a> {
             tenant: state.num,
             state,
             found_by: Box::new(std::iter::empty()),
-            hot: Hot::default(),
-            doc: Vec::new(),
+            hot,
         })
     }
 
     /// What the records that are about to be written are found by.
     pub(super) fn expect(&mut self, found_by: FoundBys) {
         self.found_by = found_by;
-    }
-
-    /// The batch is done: what it counted counts.
-    pub(super) fn finish(self, grant: &Grant, counts: &mut Counts) {
-        counts.keep(grant.tenant().as_str(), self.state);
     }
 
     /// Gives records vectors; one that has been changed since is left out.
@@ -284,14 +280,17 @@ impl<'a> SqlTables<'a> {
     }
 
     fn insert(&mut self, entry: &Entry, record: &Record) -> Result<(), StoreError> {
-        self.doc.clear();
-        serde_json::to_writer(&mut self.doc, record)
+        let Hot {
+            insert, doc: json, ..
+        } = &mut *self.hot;
+        json.clear();
+        serde_json::to_writer(&mut *json, record)
             .map_err(|error| StoreError::Internal(error.to_string()))?;
-        let doc = ToSqlOutput::Borrowed(ValueRef::Text(&self.doc));
+        let doc = ToSqlOutput::Borrowed(ValueRef::Text(json));
         let sql = "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
                 importance, created, expires, version, commit_seq, at, actor, cause, doc)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
-        at_hand(&mut self.hot.insert, self.connection, sql)
+        at_hand(insert, self.connection, sql)
             .and_then(|insert| {
                 insert.execute(params![
                     key(self.tenant, entry.seq),
@@ -339,7 +338,7 @@ pub(super) fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-impl Tables for SqlTables<'_> {
+impl Tables for SqlTables<'_, '_> {
     fn slot(&mut self, id: &Id) -> Result<Option<Slot>, StoreError> {
         if self.is_beyond_the_newest(id)? {
             return Ok(None);
