@@ -9,7 +9,7 @@ use mnemon_core::{
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
-use super::counts::{Counts, State};
+use super::counts::{Counts, Known, Newest, State};
 use super::errors::At;
 use super::schema::SEQ_BITS;
 
@@ -31,6 +31,7 @@ pub(super) struct Hot<'c> {
     slot: Option<CachedStatement<'c>>,
     insert: Option<CachedStatement<'c>>,
     insert_search: Option<CachedStatement<'c>>,
+    pub(super) known: Known,
     /// A record's JSON on its way into its row.
     doc: Vec<u8>,
 }
@@ -100,7 +101,7 @@ impl<'c, 'b> SqlTables<'c, 'b> {
     ) -> Result<Self, StoreError> {
         grant.require(Right::Write)?;
         let name = grant.tenant().as_str();
-        let state = counts.of(connection, place, name)?;
+        let state = counts.of(connection, place, name, &hot.known)?;
         Ok(Self {
             connection,
             place,
@@ -223,25 +224,24 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             .at(self.place)
     }
 
-    /// Whether the id comes after every id that the tenant ever had, as a fresh one does: then
-    /// there is nothing of it to look for. Asked for every row of a batch but the first.
-    fn is_beyond_the_newest(&mut self, id: &Id) -> Result<bool, StoreError> {
-        if self.state.last_seq == self.state.began_at {
-            return Ok(false);
+    /// Whether the tenant never had this id, as is plain of one that comes after all others: then
+    /// there is nothing of it to look for. Asked for every row.
+    fn is_new(&mut self, id: &Id) -> Result<bool, StoreError> {
+        if let Some(newest) = &self.state.newest {
+            return Ok(self.state.is_new(newest, id));
         }
-        if self.state.newest.is_none() {
-            let newest: Option<String> = self
-                .connection
-                .prepare_cached(
-                    "SELECT max(coalesce((SELECT max(id) FROM records WHERE tenant = ?1), ''),
-                        coalesce((SELECT max(id) FROM history WHERE tenant = ?1), ''))",
-                )
-                .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)))
-                .at(self.place)?;
-            self.state.newest = newest;
-        }
-        let newest = self.state.newest.as_deref();
-        Ok(newest.is_some_and(|newest| id.as_str() > newest))
+        let newest: String = self
+            .connection
+            .prepare_cached(
+                "SELECT max(coalesce((SELECT max(id) FROM records WHERE tenant = ?1), ''),
+                    coalesce((SELECT max(id) FROM history WHERE tenant = ?1), ''))",
+            )
+            .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)))
+            .at(self.place)?;
+        let newest = Newest::from(newest);
+        let new = self.state.is_new(&newest, id);
+        self.state.newest = Some(newest);
+        Ok(new)
     }
 
     /// When the next record expires; the end of time if none does.
@@ -340,7 +340,7 @@ pub(super) fn count(number: usize) -> i64 {
 
 impl Tables for SqlTables<'_, '_> {
     fn slot(&mut self, id: &Id) -> Result<Option<Slot>, StoreError> {
-        if self.is_beyond_the_newest(id)? {
+        if self.is_new(id)? {
             return Ok(None);
         }
         let sql = "SELECT key, version, scope, kind, namespace, expires
@@ -367,7 +367,7 @@ impl Tables for SqlTables<'_, '_> {
 
     fn buried_version(&mut self, id: &Id) -> Result<u64, StoreError> {
         // While nothing was ever replaced or deleted there is nothing to look for.
-        if self.state.history + self.state.history_grown == 0 || self.is_beyond_the_newest(id)? {
+        if self.state.history + self.state.history_grown == 0 || self.is_new(id)? {
             return Ok(0);
         }
         let version: Option<i64> = self
@@ -417,11 +417,7 @@ impl Tables for SqlTables<'_, '_> {
         });
         self.insert_search(key(self.tenant, entry.seq), &record, found_by)?;
         self.link(&record)?;
-        if let Some(newest) = &mut self.state.newest
-            && record.id.as_str() > newest.as_str()
-        {
-            record.id.as_str().clone_into(newest);
-        }
+        self.state.has_written(&record.id);
         if let (Some(soonest), Some(expires)) = (&mut self.state.soonest_expiry, record.expires) {
             *soonest = (*soonest).min(expires.millis());
         }

@@ -24,6 +24,9 @@ const GROUP: usize = 256;
 const LARGE: usize = 64;
 /// How long a group waits for those who were in the one before it.
 const LINGER: Duration = Duration::from_micros(100);
+/// Pages that the write-ahead log gathers before they are moved into the file, 16 MB of them. The
+/// same few pages change again and again: the longer it waits, the more often they move as one.
+const CHECKPOINT: i64 = 4000;
 /// How long a purge waits until no reader needs the old pages any more.
 const PURGE_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -72,6 +75,9 @@ impl Writer {
     pub(super) fn start(connection: Connection, path: &Path) -> Result<Self, StoreError> {
         let (jobs, waiting) = mpsc::channel(QUEUE);
         let place = path.display().to_string();
+        connection
+            .pragma_update(None, "wal_autocheckpoint", CHECKPOINT)
+            .at(&place)?;
         let name = "mnemon-sqlite".to_owned();
         let desk = Desk { connection, place };
         let thread = std::thread::Builder::new()
@@ -228,6 +234,9 @@ impl Desk {
         if outcome.is_err() && !connection.is_autocommit() {
             // A commit that failed leaves the transaction open.
             run(connection, "ROLLBACK").at(place)?;
+        }
+        if outcome.is_ok() && guard.keeps(&results) {
+            counts.remember(&mut hot.known);
         }
         outcome.map(|()| results)
     }
