@@ -62,11 +62,7 @@ fn a_batch_knows_what_it_wrote_itself() {
                 .collect();
             let again = |expect: Expect| -> Result<Receipt, StoreError> {
                 let mut ops: Vec<Op> = names.iter().map(|n| Op::append(record(n))).collect();
-                ops.extend(
-                    names
-                        .iter()
-                        .map(|name| Op::put_if(record(name), expect.clone())),
-                );
+                ops.extend(names.iter().map(|name| Op::put_if(record(name), expect)));
                 wait(store.apply(&grant(), Batch::from(ops)))
             };
             assert!(is_conflict(again(Expect::Absent)), "{url}: {count}");
