@@ -157,14 +157,15 @@ impl MemoryItem {
     }
 }
 
-/// When a scope's turn to start comes: searches take longest, single records shortest.
+/// When a scope's turn to start comes: what takes longest first. A single record may be read on
+/// the spot, so it comes before those that a thread is woken for and that nobody waits for then.
 fn started(scope: Scope) -> u8 {
     match scope {
         Scope::Semantic => 0,
         Scope::Procedural => 1,
-        Scope::Dialog => 2,
-        Scope::Experience => 3,
-        Scope::State | Scope::Profile => 4,
+        Scope::State | Scope::Profile => 2,
+        Scope::Dialog => 3,
+        Scope::Experience => 4,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
+use futures::future::try_join_all;
 use mnemon_core::index::hash;
 use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
 use mnemon_core::text::{self, query_terms};
@@ -62,6 +63,13 @@ pub struct Hit {
     pub record: Record,
 }
 
+/// When a search need not fetch any further: it has so many of which this is true.
+#[derive(Clone, Copy)]
+pub(crate) struct Enough {
+    pub(crate) count: usize,
+    pub(crate) of: fn(&Record) -> bool,
+}
+
 impl Records {
     /// Has the store read what searches need, so that the first of them does not wait for it.
     /// Nothing is recalled by that.
@@ -79,14 +87,30 @@ impl Records {
 
     /// The records that answer the query best. Near-copies of a better hit come last.
     pub async fn search(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
+        let filters = std::slice::from_ref(&query.filter);
+        let answers = self.search_each(ctx, query, filters, None);
+        Ok(answers.await?.into_iter().flatten().collect())
+    }
+
+    /// What answers the query best among the records of each of these filters; the query's own
+    /// does not count. What it asks is read and placed once.
+    pub(crate) async fn search_each(
+        &self,
+        ctx: &Ctx,
+        query: &Query,
+        filters: &[Filter],
+        enough: Option<Enough>,
+    ) -> Result<Vec<Vec<Hit>>, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
         check(query)?;
         self.recalled.store(true, Ordering::Relaxed);
         if query.recipe == Recipe::Formula {
-            return self.by_formula(ctx, query).await;
+            let answers = filters.iter().map(|each| self.by_formula(ctx, query, each));
+            return try_join_all(answers).await;
         }
         if query.recipe == Recipe::Recent {
-            return self.newest(ctx, query).await;
+            let answers = filters.iter().map(|each| self.newest(ctx, query, each));
+            return try_join_all(answers).await;
         }
         if !self.store.capabilities().keeps_vectors {
             match self.embed_missing(ctx, usize::MAX).await {
@@ -100,11 +124,32 @@ impl Records {
         let probe = self.probe(query, &question).await;
         if probe.terms.is_empty() && probe.vectors.is_empty() {
             // Nothing but words that mean nothing: that is no wish for the newest.
-            return Ok(Vec::new());
+            return Ok(filters.iter().map(|_| Vec::new()).collect());
         }
-        let candidates = self.store.find(&grant, &probe).await?;
-        let ranked = rank::rank(&candidates, query.recipe, &question, ctx.now);
-        let mut hits = self.distinct(&grant, ranked, query).await?;
+        let answers = filters.iter().map(|each| {
+            let probe = Probe {
+                filter: each.clone(),
+                ..probe.clone()
+            };
+            self.answer(ctx, &grant, query, &question, probe, enough)
+        });
+        try_join_all(answers).await
+    }
+
+    /// The hits of one probe.
+    async fn answer(
+        &self,
+        ctx: &Ctx,
+        grant: &Grant,
+        query: &Query,
+        question: &Question,
+        probe: Probe,
+        enough: Option<Enough>,
+    ) -> Result<Vec<Hit>, Error> {
+        let candidates = self.store.find(grant, &probe).await?;
+        let ranked = rank::rank(&candidates, query.recipe, question, ctx.now);
+        let fetched = self.distinct(grant, ranked, query, &probe.filter, enough);
+        let mut hits = fetched.await?;
         if query.explain {
             let words = words_of(&query.text);
             for hit in &mut hits {
@@ -165,7 +210,7 @@ impl Records {
             }
         }
         Probe {
-            filter: query.filter.clone(),
+            filter: Filter::default(),
             terms,
             vectors,
             depth: DEPTH.max(query.limit * 2),
@@ -179,19 +224,27 @@ impl Records {
         grant: &Grant,
         ranked: Vec<Ranked>,
         query: &Query,
+        filter: &Filter,
+        enough: Option<Enough>,
     ) -> Result<Vec<Hit>, Error> {
-        let mut distinct = Distinct::new(query.limit);
+        let mut distinct = Distinct::new(query.limit, enough);
         let (page, pages) = match self.rereads() {
-            0 => (query.limit, 2),
+            0 => (query.limit.min(limits::PAGE), 2),
             // It chooses from all of them.
-            most => (most.max(query.limit * 2), 1),
+            most => (most.max(query.limit * 2).min(limits::PAGE), 1),
         };
-        for ranked in ranked.chunks(page.min(limits::PAGE)).take(pages) {
-            let hits = self.fetch(grant, ranked, query).await?;
+        let step = match enough {
+            Some(enough) if self.rereads() == 0 => enough.count.clamp(1, page),
+            _ => page,
+        };
+        let looked_at = ranked.len().min(page * pages);
+        let ranked = ranked.get(..looked_at).unwrap_or_default();
+        for ranked in ranked.chunks(step) {
+            let hits = self.fetch(grant, ranked, filter).await?;
             for hit in self.reread(query, hits).await {
                 distinct.push(hit);
             }
-            if distinct.is_full() {
+            if distinct.is_full() || distinct.has_enough() {
                 break;
             }
         }
@@ -203,14 +256,14 @@ impl Records {
         &self,
         grant: &Grant,
         ranked: &[Ranked],
-        query: &Query,
+        filter: &Filter,
     ) -> Result<Vec<Hit>, Error> {
         let ids: Vec<Id> = ranked.iter().map(|ranked| ranked.id.clone()).collect();
         let records = self.store.get(grant, &ids).await?;
         let hits = ranked.iter().zip(records);
         Ok(hits
             .filter_map(|(ranked, record)| {
-                let record = record.filter(|record| query.filter.matches(record))?;
+                let record = record.filter(|record| filter.matches(record))?;
                 Some(Hit {
                     score: f64::from(ranked.score),
                     parts: Some(ranked.parts),
@@ -221,9 +274,9 @@ impl Records {
             .collect())
     }
 
-    async fn newest(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
+    async fn newest(&self, ctx: &Ctx, query: &Query, filter: &Filter) -> Result<Vec<Hit>, Error> {
         let page = self
-            .list(ctx, &Scan::new(query.filter.clone(), query.limit))
+            .list(ctx, &Scan::new(filter.clone(), query.limit))
             .await?;
         let hits = page.records.into_iter().map(|record| Hit {
             score: newness(&record, ctx.now),
@@ -235,11 +288,16 @@ impl Records {
     }
 
     /// The formula has no index: it reads every record that the filter means.
-    async fn by_formula(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
+    async fn by_formula(
+        &self,
+        ctx: &Ctx,
+        query: &Query,
+        filter: &Filter,
+    ) -> Result<Vec<Hit>, Error> {
         let tokens = rank::formula_tokens(&query.text);
         let mut scan = Scan {
             order: Order::Written,
-            ..Scan::new(query.filter.clone(), limits::PAGE)
+            ..Scan::new(filter.clone(), limits::PAGE)
         };
         let mut hits: Vec<Hit> = Vec::new();
         for _ in 0..FORMULA_READS / limits::PAGE {
@@ -319,15 +377,17 @@ fn words_of_record(record: &Record) -> HashSet<String> {
 /// is room.
 struct Distinct {
     limit: usize,
+    enough: Option<Enough>,
     /// With the words that each has.
     kept: Vec<(Vec<u32>, Hit)>,
     copies: Vec<Hit>,
 }
 
 impl Distinct {
-    fn new(limit: usize) -> Self {
+    fn new(limit: usize, enough: Option<Enough>) -> Self {
         Self {
             limit,
+            enough,
             kept: Vec::new(),
             copies: Vec::new(),
         }
@@ -335,6 +395,13 @@ impl Distinct {
 
     fn is_full(&self) -> bool {
         self.kept.len() >= self.limit
+    }
+
+    fn has_enough(&self) -> bool {
+        self.enough.is_some_and(|enough| {
+            let fit = self.kept.iter().filter(|(_, hit)| (enough.of)(&hit.record));
+            fit.count() >= enough.count
+        })
     }
 
     fn push(&mut self, hit: Hit) {

@@ -67,8 +67,11 @@ impl Embedder for Builtin {
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
         let mut out = Vec::with_capacity(texts.len());
         for turn in texts.chunks(TEXTS_PER_TURN) {
+            // Others get their turn in between; a single text is not held up by them.
+            if !out.is_empty() {
+                tokio::task::yield_now().await;
+            }
             out.extend(turn.iter().map(|text| self.embed_one(text)));
-            tokio::task::yield_now().await;
         }
         Ok(out)
     }

@@ -35,6 +35,8 @@ use writer::Writer;
 
 /// How many reads of one handle run at once; more wait their turn.
 const READERS: usize = 8;
+/// So many records of a warm file are read sooner than a thread is woken for them.
+const AT_ONCE: usize = 16;
 
 /// A store in one SQLite file.
 pub struct Sqlite {
@@ -129,14 +131,19 @@ impl Pool {
 #[async_trait]
 impl Recall for Sqlite {
     async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
+        let at_hand = |connection: &Connection, place: &str| {
+            self.indexes.find_at_hand(connection, place, grant, probe)
+        };
+        if let Some(found) = self.pool.with_idle(at_hand).transpose()?.flatten() {
+            return Ok(found);
+        }
         let (grant, probe, indexes) = (grant.clone(), probe.clone(), Arc::clone(&self.indexes));
         self.read(move |connection, place| indexes.find(connection, place, &grant, &probe))
             .await
     }
 
     async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
-        // Every search asks. Two rows of a warm file are read sooner than a thread is woken, and
-        // the search itself should not queue behind what others ask in the meantime.
+        // Every search asks, and should not queue behind what others ask in the meantime.
         let at_hand = |connection: &Connection, place: &str| {
             self.indexes.speakers_at_hand(connection, place, grant)
         };
@@ -192,14 +199,29 @@ impl Store for Sqlite {
     }
 
     async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
+        if ids.len() <= AT_ONCE {
+            let get =
+                |connection: &Connection, place: &str| reads::get(connection, place, grant, ids);
+            if let Some(records) = self.pool.with_idle(get) {
+                return records;
+            }
+        }
         let (grant, ids) = (grant.clone(), ids.to_vec());
         self.read(move |connection, place| reads::get(connection, place, &grant, &ids))
             .await
     }
 
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
+        let is_empty = |connection: &Connection, place: &str| {
+            reads::is_surely_empty(connection, place, grant, scan)
+        };
+        let read = match self.pool.with_idle(is_empty).transpose()? {
+            Some(true) => return Ok(Page::default()),
+            Some(false) => reads::walk,
+            None => reads::scan,
+        };
         let (grant, scan) = (grant.clone(), scan.clone());
-        self.read(move |connection, place| reads::scan(connection, place, &grant, &scan))
+        self.read(move |connection, place| read(connection, place, &grant, &scan))
             .await
     }
 

@@ -22,4 +22,5 @@ mod llm;
 mod processes;
 mod purge;
 mod search;
+mod shortcuts;
 mod sqlite_format;

@@ -94,6 +94,12 @@ impl Index {
         Ok(candidates)
     }
 
+    /// Whether a probe with this filter looks at so many documents at the most.
+    #[must_use]
+    pub fn is_among(&self, filter: &Filter, most: usize) -> bool {
+        self.docs.is_among(filter, most)
+    }
+
     /// The newest documents that a probe may find, for a query that says nothing: newest first.
     fn newest(
         &self,

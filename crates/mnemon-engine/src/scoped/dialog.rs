@@ -235,7 +235,7 @@ impl Dialog<'_> {
         loop {
             let page = self.records.list(ctx, &scan).await?;
             for record in page.records {
-                if !collected.take(said(&record)) {
+                if !collected.take(said(record)) {
                     return Ok((collected.oldest_first(), true));
                 }
             }
@@ -397,20 +397,23 @@ pub(crate) fn message_of(record: &Record) -> Message {
     })
 }
 
-fn said(record: &Record) -> Said {
-    let message = message_of(record);
+fn said(mut record: Record) -> Said {
+    let kept = record.body.take();
+    // Taken apart rather than copied: a context has dozens of them.
+    let kept = kept.and_then(|body| serde_json::from_value::<Message>(body).ok());
+    let message = kept.unwrap_or_else(|| message_of(&record));
     let only_text = |block: &Block| matches!(block, Block::Text { .. });
-    let blocks = match message.content.iter().all(only_text) {
-        true => Vec::new(),
-        false => message.content.clone(),
-    };
+    let content = message.text_content();
     Said {
-        id: record.id.clone(),
+        id: record.id,
         at: record.created,
         role: message.role,
-        content: message.text_content(),
+        content,
         name: message.name,
-        blocks,
+        blocks: match message.content.iter().all(only_text) {
+            true => Vec::new(),
+            false => message.content,
+        },
     }
 }
 

@@ -1,6 +1,5 @@
 //! How things are done: skills, as standard operating procedures.
 
-use futures::future::try_join_all;
 use mnemon_core::learn::{Evidence, Rate};
 use mnemon_core::{
     Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Record, Scope, limits,
@@ -11,6 +10,7 @@ use serde_json::Value;
 use super::semantic::unbound;
 use crate::learn::is_told;
 use crate::naming::{check_name, check_task_type, tag};
+use crate::retrieve::Enough;
 use crate::{Draft, Error, Query, Records};
 
 /// How many skills are found when nobody says.
@@ -197,11 +197,7 @@ impl Procedural<'_> {
             let what = "is empty; say what to do, or name a task_type";
             return Err(Invalid::new("query", what).into());
         }
-        let search = |tags: Vec<String>| Query {
-            filter: Filter {
-                seen_by: user.map(str::to_owned),
-                ..skills(tags)
-            },
+        let query = Query {
             // Some of them may not be told.
             limit: top_k
                 .saturating_mul(2)
@@ -210,12 +206,24 @@ impl Procedural<'_> {
             ..Query::new(text.trim())
         };
         // Those of this very type come first; both are looked for at the same time.
-        let very = task_type.map(|name| search(vec![tag("task", name)]));
-        let searches = very.into_iter().chain([search(Vec::new())]);
-        let searches: Vec<Query> = searches.collect();
-        let answers = searches.iter().map(|query| self.records.search(ctx, query));
+        let very = task_type.map(|name| vec![tag("task", name)]);
+        let filters = very.into_iter().chain([Vec::new()]);
+        let filters = filters.map(|tags| Filter {
+            seen_by: user.map(str::to_owned),
+            ..skills(tags)
+        });
+        let filters: Vec<Filter> = filters.collect();
+        // Those of this very type are among all of them, and take up no more room there than here.
+        let enough = Enough {
+            count: top_k,
+            of: is_told,
+        };
+        let found = self
+            .records
+            .search_each(ctx, &query, &filters, Some(enough));
+        let answers = found.await?;
         let mut found: Vec<FoundSkill> = Vec::new();
-        for hit in try_join_all(answers).await?.into_iter().flatten() {
+        for hit in answers.into_iter().flatten() {
             let known = found.iter().any(|skill| skill.id == hit.record.id);
             if !known && found.len() < top_k && is_told(&hit.record) {
                 found.push(skill(hit.record, hit.score));

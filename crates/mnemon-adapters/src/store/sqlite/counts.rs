@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use mnemon_core::{Kind, Namespace, Scope, StoreError};
+use mnemon_core::{Id, Kind, Namespace, Scope, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::errors::At;
@@ -12,10 +12,10 @@ use super::errors::At;
 pub(super) struct State {
     pub(super) num: i64,
     pub(super) last_seq: u64,
-    /// The newest change when the transaction began.
-    pub(super) began_at: u64,
     /// The greatest id, once it was asked for.
-    pub(super) newest: Option<String>,
+    pub(super) newest: Option<Newest>,
+    /// The first ids that the transaction has written.
+    pub(super) written: Vec<Id>,
     /// When the next record expires, or earlier, once it was asked for.
     pub(super) soonest_expiry: Option<i64>,
     /// How many changes the history held when the transaction began.
@@ -25,10 +25,46 @@ pub(super) struct State {
     pub(super) history_grown: i64,
 }
 
-/// The tenants of one transaction. Batches that share it share the reading and writing of counts.
+/// The greatest id that a tenant ever had.
+#[derive(Debug, Clone)]
+pub(super) struct Newest {
+    /// Before what the transaction writes, or some of it.
+    pub(super) before: String,
+    pub(super) now: String,
+}
+
+/// Ids that a transaction remembers having written; a longer one asks the file.
+const WRITTEN: usize = 64;
+
+/// What was known of tenants at the end of a transaction. It holds until somebody else writes,
+/// which their newest change tells.
 #[derive(Default)]
+pub(super) struct Known {
+    tenants: HashMap<i64, Seen>,
+}
+
+struct Seen {
+    last_seq: u64,
+    newest: Option<String>,
+    soonest_expiry: Option<i64>,
+}
+
+/// Tenants that are known at the most.
+const KNOWN: usize = 1000;
+
+/// The tenants of one transaction. Batches that share it share the reading and writing of counts.
+#[derive(Clone, Default)]
 pub(super) struct Counts {
     tenants: HashMap<String, State>,
+}
+
+impl From<String> for Newest {
+    fn from(id: String) -> Self {
+        Self {
+            before: id.clone(),
+            now: id,
+        }
+    }
 }
 
 impl State {
@@ -38,11 +74,9 @@ impl State {
             .and_then(|mut select| {
                 select
                     .query_row([name], |row| {
-                        let last_seq = row.get::<_, i64>(1)?.cast_unsigned();
                         Ok(Self {
                             num: row.get(0)?,
-                            last_seq,
-                            began_at: last_seq,
+                            last_seq: row.get::<_, i64>(1)?.cast_unsigned(),
                             history: row.get(2)?,
                             ..Self::default()
                         })
@@ -59,6 +93,34 @@ impl State {
             num: connection.last_insert_rowid(),
             ..Self::default()
         })
+    }
+
+    /// Takes over what the transaction before knew, if nobody else has written since.
+    fn recall(&mut self, known: &Known) {
+        let seen = known.tenants.get(&self.num);
+        if let Some(seen) = seen.filter(|seen| seen.last_seq == self.last_seq) {
+            self.newest = seen.newest.clone().map(Newest::from);
+            self.soonest_expiry = seen.soonest_expiry;
+        }
+    }
+
+    /// Whether the newest that is known tells that there never was such an id.
+    pub(super) fn is_new(&self, newest: &Newest, id: &Id) -> bool {
+        let beyond = |other: &str| id.as_str() > other;
+        let remembered = self.written.len() < WRITTEN;
+        beyond(&newest.now) || (remembered && beyond(&newest.before) && !self.written.contains(id))
+    }
+
+    /// A record was written under this id.
+    pub(super) fn has_written(&mut self, id: &Id) {
+        if self.written.len() < WRITTEN {
+            self.written.push(id.clone());
+        }
+        if let Some(newest) = &mut self.newest
+            && id.as_str() > newest.now.as_str()
+        {
+            id.as_str().clone_into(&mut newest.now);
+        }
     }
 
     fn save(&self, connection: &Connection) -> rusqlite::Result<()> {
@@ -93,20 +155,19 @@ impl State {
 impl Counts {
     /// The tenant as the batches before left it, or as the file knows it.
     pub(super) fn of(
-        &self,
+        &mut self,
         connection: &Connection,
         place: &str,
         name: &str,
-    ) -> Result<State, StoreError> {
-        match self.tenants.get(name) {
-            Some(known) => Ok(known.clone()),
-            None => State::load(connection, place, name),
+        known: &Known,
+    ) -> Result<&mut State, StoreError> {
+        if !self.tenants.contains_key(name) {
+            let mut state = State::load(connection, place, name)?;
+            state.recall(known);
+            self.tenants.insert(name.to_owned(), state);
         }
-    }
-
-    /// A batch is done: what it counted counts.
-    pub(super) fn keep(&mut self, name: &str, state: State) {
-        self.tenants.insert(name.to_owned(), state);
+        let known = self.tenants.get_mut(name);
+        known.ok_or_else(|| StoreError::Internal("a tenant was lost".to_owned()))
     }
 
     /// Writes what the batches of the transaction counted.
@@ -115,5 +176,20 @@ impl Counts {
         tenants
             .try_for_each(|state| state.save(connection))
             .at(place)
+    }
+
+    /// The transaction is durable: what it learnt need not be asked for by the next one.
+    pub(super) fn remember(self, known: &mut Known) {
+        if known.tenants.len() + self.tenants.len() > KNOWN {
+            known.tenants.clear();
+        }
+        for state in self.tenants.into_values().take(KNOWN) {
+            let seen = Seen {
+                last_seq: state.last_seq,
+                newest: state.newest.map(|newest| newest.now),
+                soonest_expiry: state.soonest_expiry,
+            };
+            known.tenants.insert(state.num, seen);
+        }
     }
 }

@@ -204,7 +204,33 @@ fn has_any(
         .at(place)
 }
 
+/// Whether the counts tell that there is nothing to be found.
+pub(super) fn is_surely_empty(
+    connection: &Connection,
+    place: &str,
+    grant: &Grant,
+    scan: &Scan,
+) -> Result<bool, StoreError> {
+    let Some(tenant) = tenant(connection, place, grant)? else {
+        return Ok(true);
+    };
+    Ok(!scan.filter.kinds.is_empty() && !has_any(connection, place, tenant, scan)?)
+}
+
 pub(super) fn scan(
+    connection: &Connection,
+    place: &str,
+    grant: &Grant,
+    scan: &Scan,
+) -> Result<Page, StoreError> {
+    if is_surely_empty(connection, place, grant, scan)? {
+        return Ok(Page::default());
+    }
+    walk(connection, place, grant, scan)
+}
+
+/// A scan of which the counts do not tell that it finds nothing.
+pub(super) fn walk(
     connection: &Connection,
     place: &str,
     grant: &Grant,
@@ -213,9 +239,6 @@ pub(super) fn scan(
     let Some(tenant) = tenant(connection, place, grant)? else {
         return Ok(Page::default());
     };
-    if !scan.filter.kinds.is_empty() && !has_any(connection, place, tenant, scan)? {
-        return Ok(Page::default());
-    }
     let limit = scan.limit.min(limits::PAGE);
     let mut found = Vec::new();
     // One transaction, so that both statements see the same moment.

@@ -22,6 +22,9 @@ use super::reads;
 use super::saved::{self, Saving};
 use super::tables::{key, seq, time, word};
 
+/// Records among which a search takes no longer than waking a thread for it.
+const AT_HAND: usize = 1000;
+
 /// The indexes of the tenants that were searched.
 pub(super) struct Indexes {
     saving: Saving,
@@ -134,6 +137,39 @@ impl Indexes {
         place: &str,
         grant: &Grant,
     ) -> Result<Option<Vec<String>>, StoreError> {
+        let any = |_: &Index| true;
+        let speakers = |index: &Index| index.speakers(limits::SPEAKERS);
+        self.at_hand(connection, place, grant, any, speakers)
+    }
+
+    /// What is found among few, if the index is up to the file: sooner than a thread is woken.
+    pub(super) fn find_at_hand(
+        &self,
+        connection: &Connection,
+        place: &str,
+        grant: &Grant,
+        probe: &Probe,
+    ) -> Result<Option<Vec<Candidate>>, StoreError> {
+        if probe.filter.needs_records() {
+            return Ok(None);
+        }
+        let among_few = |index: &Index| index.is_among(&probe.filter, AT_HAND);
+        let find = |index: &Index| index.find(probe, grant.now(), None);
+        let found = self.at_hand(connection, place, grant, among_few, find)?;
+        let found = found.transpose();
+        found.map_err(|error| wrong_vector(&error))
+    }
+
+    /// What the index has to say, if it is at hand, is asked something short, and is up to the
+    /// file.
+    fn at_hand<T>(
+        &self,
+        connection: &Connection,
+        place: &str,
+        grant: &Grant,
+        is_short: impl FnOnce(&Index) -> bool,
+        work: impl FnOnce(&Index) -> T,
+    ) -> Result<Option<T>, StoreError> {
         let Some(tenant) = reads::tenant(connection, place, grant)? else {
             return Ok(None);
         };
@@ -144,9 +180,12 @@ impl Indexes {
         let Some(read) = known.as_ref().and_then(|known| known.try_read().ok()) else {
             return Ok(None);
         };
+        if !is_short(&read.index) {
+            return Ok(None);
+        }
         let moment = Moment::look(connection, place, tenant)?;
         let current = moment.is_known_to(&read);
-        Ok(current.then(|| read.index.speakers(limits::SPEAKERS)))
+        Ok(current.then(|| work(&read.index)))
     }
 
     pub(super) fn find(

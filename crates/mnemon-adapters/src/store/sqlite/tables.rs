@@ -9,29 +9,31 @@ use mnemon_core::{
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
-use super::counts::{Counts, State};
+use super::counts::{Counts, Known, Newest, State};
 use super::errors::At;
 use super::schema::SEQ_BITS;
 
 /// A tenant within a transaction.
-pub(super) struct SqlTables<'a> {
-    pub(super) connection: &'a Connection,
-    pub(super) place: &'a str,
+pub(super) struct SqlTables<'c, 'b> {
+    pub(super) connection: &'c Connection,
+    pub(super) place: &'b str,
     pub(super) tenant: i64,
-    pub(super) state: State,
+    pub(super) state: &'b mut State,
     /// What the records that are about to be written are found by, in their order.
     found_by: FoundBys,
-    hot: Hot<'a>,
-    /// A record's JSON on its way into its row.
-    doc: Vec<u8>,
+    hot: &'b mut Hot<'c>,
 }
 
-/// Statements of every row, at hand: finding one by its text takes a microsecond.
+/// What every row needs, at hand from one batch to the next: finding a statement by its text takes
+/// a microsecond.
 #[derive(Default)]
-struct Hot<'a> {
-    slot: Option<CachedStatement<'a>>,
-    insert: Option<CachedStatement<'a>>,
-    insert_search: Option<CachedStatement<'a>>,
+pub(super) struct Hot<'c> {
+    slot: Option<CachedStatement<'c>>,
+    insert: Option<CachedStatement<'c>>,
+    insert_search: Option<CachedStatement<'c>>,
+    pub(super) known: Known,
+    /// A record's JSON on its way into its row.
+    doc: Vec<u8>,
 }
 
 /// The statement, prepared when it is first needed.
@@ -89,35 +91,30 @@ pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
     Ok(Time::EPOCH.plus_millis(row.get(column)?))
 }
 
-impl<'a> SqlTables<'a> {
+impl<'c, 'b> SqlTables<'c, 'b> {
     pub(super) fn open(
-        connection: &'a Connection,
-        place: &'a str,
+        connection: &'c Connection,
+        place: &'b str,
         grant: &Grant,
-        counts: &Counts,
+        counts: &'b mut Counts,
+        hot: &'b mut Hot<'c>,
     ) -> Result<Self, StoreError> {
         grant.require(Right::Write)?;
         let name = grant.tenant().as_str();
-        let state = counts.of(connection, place, name)?;
+        let state = counts.of(connection, place, name, &hot.known)?;
         Ok(Self {
             connection,
             place,
             tenant: state.num,
             state,
             found_by: Box::new(std::iter::empty()),
-            hot: Hot::default(),
-            doc: Vec::new(),
+            hot,
         })
     }
 
     /// What the records that are about to be written are found by.
     pub(super) fn expect(&mut self, found_by: FoundBys) {
         self.found_by = found_by;
-    }
-
-    /// The batch is done: what it counted counts.
-    pub(super) fn finish(self, grant: &Grant, counts: &mut Counts) {
-        counts.keep(grant.tenant().as_str(), self.state);
     }
 
     /// Gives records vectors; one that has been changed since is left out.
@@ -227,25 +224,24 @@ impl<'a> SqlTables<'a> {
             .at(self.place)
     }
 
-    /// Whether the id comes after every id that the tenant ever had, as a fresh one does: then
-    /// there is nothing of it to look for. Asked for every row of a batch but the first.
-    fn is_beyond_the_newest(&mut self, id: &Id) -> Result<bool, StoreError> {
-        if self.state.last_seq == self.state.began_at {
-            return Ok(false);
+    /// Whether the tenant never had this id, as is plain of one that comes after all others: then
+    /// there is nothing of it to look for. Asked for every row.
+    fn is_new(&mut self, id: &Id) -> Result<bool, StoreError> {
+        if let Some(newest) = &self.state.newest {
+            return Ok(self.state.is_new(newest, id));
         }
-        if self.state.newest.is_none() {
-            let newest: Option<String> = self
-                .connection
-                .prepare_cached(
-                    "SELECT max(coalesce((SELECT max(id) FROM records WHERE tenant = ?1), ''),
-                        coalesce((SELECT max(id) FROM history WHERE tenant = ?1), ''))",
-                )
-                .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)))
-                .at(self.place)?;
-            self.state.newest = newest;
-        }
-        let newest = self.state.newest.as_deref();
-        Ok(newest.is_some_and(|newest| id.as_str() > newest))
+        let newest: String = self
+            .connection
+            .prepare_cached(
+                "SELECT max(coalesce((SELECT max(id) FROM records WHERE tenant = ?1), ''),
+                    coalesce((SELECT max(id) FROM history WHERE tenant = ?1), ''))",
+            )
+            .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)))
+            .at(self.place)?;
+        let newest = Newest::from(newest);
+        let new = self.state.is_new(&newest, id);
+        self.state.newest = Some(newest);
+        Ok(new)
     }
 
     /// When the next record expires; the end of time if none does.
@@ -284,14 +280,17 @@ impl<'a> SqlTables<'a> {
     }
 
     fn insert(&mut self, entry: &Entry, record: &Record) -> Result<(), StoreError> {
-        self.doc.clear();
-        serde_json::to_writer(&mut self.doc, record)
+        let Hot {
+            insert, doc: json, ..
+        } = &mut *self.hot;
+        json.clear();
+        serde_json::to_writer(&mut *json, record)
             .map_err(|error| StoreError::Internal(error.to_string()))?;
-        let doc = ToSqlOutput::Borrowed(ValueRef::Text(&self.doc));
+        let doc = ToSqlOutput::Borrowed(ValueRef::Text(json));
         let sql = "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
                 importance, created, expires, version, commit_seq, at, actor, cause, doc)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
-        at_hand(&mut self.hot.insert, self.connection, sql)
+        at_hand(insert, self.connection, sql)
             .and_then(|insert| {
                 insert.execute(params![
                     key(self.tenant, entry.seq),
@@ -339,9 +338,9 @@ pub(super) fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-impl Tables for SqlTables<'_> {
+impl Tables for SqlTables<'_, '_> {
     fn slot(&mut self, id: &Id) -> Result<Option<Slot>, StoreError> {
-        if self.is_beyond_the_newest(id)? {
+        if self.is_new(id)? {
             return Ok(None);
         }
         let sql = "SELECT key, version, scope, kind, namespace, expires
@@ -368,7 +367,7 @@ impl Tables for SqlTables<'_> {
 
     fn buried_version(&mut self, id: &Id) -> Result<u64, StoreError> {
         // While nothing was ever replaced or deleted there is nothing to look for.
-        if self.state.history + self.state.history_grown == 0 || self.is_beyond_the_newest(id)? {
+        if self.state.history + self.state.history_grown == 0 || self.is_new(id)? {
             return Ok(0);
         }
         let version: Option<i64> = self
@@ -418,11 +417,7 @@ impl Tables for SqlTables<'_> {
         });
         self.insert_search(key(self.tenant, entry.seq), &record, found_by)?;
         self.link(&record)?;
-        if let Some(newest) = &mut self.state.newest
-            && record.id.as_str() > newest.as_str()
-        {
-            record.id.as_str().clone_into(newest);
-        }
+        self.state.has_written(&record.id);
         if let (Some(soonest), Some(expires)) = (&mut self.state.soonest_expiry, record.expires) {
             *soonest = (*soonest).min(expires.millis());
         }

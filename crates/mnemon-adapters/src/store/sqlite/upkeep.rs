@@ -9,7 +9,7 @@ use rusqlite::params;
 use super::errors::At;
 use super::tables::{SqlTables, count, word};
 
-impl SqlTables<'_> {
+impl SqlTables<'_, '_> {
     /// A slice of housekeeping, in the order that `Store::upkeep` says.
     pub(super) fn upkeep(&mut self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         let now = grant.now();

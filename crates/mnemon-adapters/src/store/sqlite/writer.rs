@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::counts::Counts;
 use super::errors::{At, PATIENCE_SECONDS, again};
 use super::saved;
-use super::tables::{FoundBy, FoundBys, SqlTables};
+use super::tables::{FoundBy, FoundBys, Hot, SqlTables};
 
 /// Batches that may wait for the writer; a caller beyond that waits to be let in.
 const QUEUE: usize = 1024;
@@ -25,6 +25,9 @@ const GROUP: usize = 256;
 const LARGE: usize = 64;
 /// How long a group waits for those who were in the one before it.
 const LINGER: Duration = Duration::from_micros(100);
+/// Pages that the write-ahead log gathers before they are moved into the file, 16 MB of them. The
+/// same few pages change again and again: the longer it waits, the more often they move as one.
+const CHECKPOINT: i64 = 4000;
 /// How long a purge waits until no reader needs the old pages any more.
 const PURGE_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -73,6 +76,9 @@ impl Writer {
     pub(super) fn start(connection: Connection, path: &Path) -> Result<Self, StoreError> {
         let (jobs, waiting) = mpsc::channel(QUEUE);
         let place = path.display().to_string();
+        connection
+            .pragma_update(None, "wal_autocheckpoint", CHECKPOINT)
+            .at(&place)?;
         let name = "mnemon-sqlite".to_owned();
         let desk = Desk { connection, place };
         let thread = std::thread::Builder::new()
@@ -143,9 +149,10 @@ struct Desk {
 impl Desk {
     fn work(self, mut waiting: mpsc::Receiver<Job>) {
         let mut line = Line::new(&mut waiting);
+        let mut hot = Hot::default();
         while let Some(first) = line.first() {
             let mut jobs = vec![first];
-            let results = self.group(&mut jobs, &mut line);
+            let results = self.group(&mut jobs, &mut line, &mut hot);
             line.before = jobs.len();
             for (job, result) in jobs.into_iter().zip(results) {
                 // A caller who has gone away is not missed.
@@ -157,13 +164,18 @@ impl Desk {
     /// Writes the jobs in one transaction, with those that come in the meantime, and answers each
     /// when it is durable. Each succeeds or fails by itself; if the transaction as a whole fails,
     /// nothing of it happened and everyone is told.
-    fn group(&self, jobs: &mut Vec<Job>, line: &mut Line<'_>) -> Vec<Result<Done, StoreError>> {
+    fn group<'c>(
+        &'c self,
+        jobs: &mut Vec<Job>,
+        line: &mut Line<'_>,
+        hot: &mut Hot<'c>,
+    ) -> Vec<Result<Done, StoreError>> {
         // Savepoints cost a copy of every page that a job touches. Mostly no job fails: only when
         // one does are they all done again, each under a savepoint.
-        let together = self.transact(jobs, &Guard::None, |jobs| line.another(jobs));
+        let together = self.transact(jobs, &Guard::None, hot, |jobs| line.another(jobs));
         let outcome = match together {
             Ok(results) if jobs.len() > 1 && results.iter().any(Result::is_err) => {
-                self.transact(jobs, &Guard::Savepoint, |_| None)
+                self.transact(jobs, &Guard::Savepoint, hot, |_| None)
             }
             other => other,
         };
@@ -176,13 +188,14 @@ impl Desk {
         outcome.unwrap_or_else(|error| jobs.iter().map(|_| Err(again(&error))).collect())
     }
 
-    /// What became of each job. Without savepoints nothing is written if one of them failed. Once
-    /// the jobs are done, `more` may have another: the first are written while others are still
-    /// getting theirs ready.
-    fn transact(
-        &self,
+    /// What became of each job. Without savepoints nothing is written if one of them failed, and
+    /// those after it are not tried. Once the jobs are done, `more` may have another: the first
+    /// are written while others are still getting theirs ready.
+    fn transact<'c>(
+        &'c self,
         jobs: &mut Vec<Job>,
         guard: &Guard,
+        hot: &mut Hot<'c>,
         mut more: impl FnMut(&[Job]) -> Option<Job>,
     ) -> Result<Vec<Result<Done, StoreError>>, StoreError> {
         let (connection, place) = (&self.connection, self.place.as_str());
@@ -196,8 +209,10 @@ impl Desk {
                 continue;
             };
             let last_try = job.large || matches!(guard, Guard::Savepoint);
-            let work = || job.run(connection, place, &mut counts, last_try);
-            results.push(guard.run(connection, place, work));
+            let work = |counts: &mut Counts| job.run(connection, place, counts, hot, last_try);
+            let result = guard.run(connection, place, &mut counts, work);
+            let failed = result.is_err();
+            results.push(result);
             // On a full disk SQLite takes the whole transaction back by itself; going on would
             // write outside of it.
             if connection.is_autocommit() {
@@ -205,6 +220,9 @@ impl Desk {
                     Some(Err(error)) => Err(error),
                     _ => Err(StoreError::Internal("the transaction has ended".to_owned())),
                 };
+            }
+            if failed && matches!(guard, Guard::None) {
+                break;
             }
         }
         // With nothing done there is nothing to sync to disk.
@@ -217,6 +235,9 @@ impl Desk {
         if outcome.is_err() && !connection.is_autocommit() {
             // A commit that failed leaves the transaction open.
             run(connection, "ROLLBACK").at(place)?;
+        }
+        if outcome.is_ok() && guard.keeps(&results) {
+            counts.remember(&mut hot.known);
         }
         outcome.map(|()| results)
     }
@@ -327,15 +348,16 @@ impl Work {
 
 impl Job {
     /// Does the job. What is needed to do it again is kept unless this is the last try.
-    fn run(
+    fn run<'c>(
         &mut self,
-        connection: &Connection,
+        connection: &'c Connection,
         place: &str,
         counts: &mut Counts,
+        hot: &mut Hot<'c>,
         last_try: bool,
     ) -> Result<Done, StoreError> {
         let grant = &self.grant;
-        let mut tables = SqlTables::open(connection, place, grant, counts)?;
+        let mut tables = SqlTables::open(connection, place, grant, counts, hot)?;
         let done = match &mut self.work {
             Work::Apply(prepared) => {
                 let (batch, found_by) = if last_try {
@@ -358,7 +380,6 @@ impl Job {
             }
             Work::Embed(vectors) => Done::Embedded(tables.embed(vectors)?),
         };
-        tables.finish(grant, counts);
         Ok(done)
     }
 }
@@ -376,14 +397,17 @@ impl Guard {
         &self,
         connection: &Connection,
         place: &str,
-        work: impl FnOnce() -> Result<T, StoreError>,
+        counts: &mut Counts,
+        work: impl FnOnce(&mut Counts) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         if matches!(self, Self::None) {
-            return work();
+            return work(counts);
         }
+        let before = counts.clone();
         run(connection, "SAVEPOINT job").at(place)?;
-        let result = work();
+        let result = work(counts);
         if result.is_err() && !connection.is_autocommit() {
+            *counts = before;
             run(connection, "ROLLBACK TO job").at(place)?;
         }
         if !connection.is_autocommit() {

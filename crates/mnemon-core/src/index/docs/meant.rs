@@ -42,12 +42,40 @@ impl Docs {
     /// A bit for each living document that the filter means, as far as this index can decide it:
     /// not flow, node, source or metadata.
     pub(in crate::index) fn meant(&self, filter: &Filter) -> Vec<u64> {
+        let wanted = self.wanted(filter);
+        let mut meant = self.roughly(&wanted);
+        if wanted.looks_at_each() {
+            let among = meant.clone();
+            each_bit(&among, &mut |doc| {
+                if !self.matches(doc, &wanted)
+                    && let Some(word) = meant.get_mut(doc as usize / 64)
+                {
+                    *word &= !(1 << (doc % 64));
+                }
+            });
+        }
+        meant
+    }
+
+    /// Whether it is easy to say that the filter means some of so many.
+    pub(in crate::index) fn is_among(&self, filter: &Filter, most: usize) -> bool {
+        let roughly = self.roughly(&self.wanted(filter));
+        let count: usize = roughly.iter().map(|word| word.count_ones() as usize).sum();
+        count <= most
+    }
+
+    fn wanted<'a>(&self, filter: &'a Filter) -> Wanted<'a> {
         let owner = &filter.owner;
         let number = |part: &Option<String>| Some(self.number_of(part.as_deref()?));
         let owner = [&owner.user, &owner.agent, &owner.session].map(number);
-        let wanted = Wanted { owner, filter };
+        Wanted { owner, filter }
+    }
+
+    /// The documents that are meant, as far as can be said for sixty-four of them at a time.
+    fn roughly(&self, wanted: &Wanted<'_>) -> Vec<u64> {
+        let filter = wanted.filter;
         let mut meant = self.living.clone();
-        if let Some(docs) = self.owned_by(&wanted) {
+        if let Some(docs) = self.owned_by(wanted) {
             keep(&mut meant, &self.bits_of(docs));
         }
         if !filter.tags.is_empty() {
@@ -73,16 +101,6 @@ impl Docs {
                 .flatten()
                 .for_each(|doc| set_bit(&mut seen, *doc));
             keep(&mut meant, &seen);
-        }
-        if wanted.looks_at_each() {
-            let among = meant.clone();
-            each_bit(&among, &mut |doc| {
-                if !self.matches(doc, &wanted)
-                    && let Some(word) = meant.get_mut(doc as usize / 64)
-                {
-                    *word &= !(1 << (doc % 64));
-                }
-            });
         }
         meant
     }

@@ -1,7 +1,7 @@
 //! Semantic and procedural memory: found by what they say, seen by whom they are for.
 
-use mnemon_core::{ErrorKind, Filter, Scope};
-use mnemon_engine::{Memory, Payload, Sop};
+use mnemon_core::{ErrorKind, Filter, Kind, Scope};
+use mnemon_engine::{Draft, Memory, Payload, Sop};
 use serde_json::{Value, json};
 
 use super::{nobody, payload, query, read, write};
@@ -102,6 +102,45 @@ fn skills_for_the_very_task_come_first() {
     assert_eq!(skills(&memory, None, "tea", 3), ["make tea"]);
     let nothing = wait(memory.procedural().search_skills(&ctx(), None, " ", 3));
     assert_eq!(nothing.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn skills_that_are_not_told_do_not_stand_in_the_way() {
+    let memory = memory();
+    let add = |text: String, status: &str, task_type: Option<&str>| {
+        let draft = Draft {
+            content: text.clone(),
+            kind: Some(Kind::Skill),
+            body: Some(sop(&text, task_type)),
+            tags: task_type
+                .iter()
+                .map(|name| format!("task:{name}"))
+                .collect(),
+            metadata: json!({"evidence": {"status": status}})
+                .as_object()
+                .unwrap()
+                .clone(),
+            ..Draft::default()
+        };
+        wait(memory.records().add(&ctx(), vec![draft], None)).unwrap();
+    };
+    // The better they fit, the less they are told.
+    for n in 0..5 {
+        add(format!("buy green tea, way {n}"), "candidate", None);
+    }
+    for n in 0..3 {
+        add(format!("buy green paper at shop {n}"), "active", None);
+    }
+    add("sell green cars".to_owned(), "active", Some("shop"));
+    add("sell green boats".to_owned(), "retired", Some("shop"));
+    let found = skills(&memory, Some("shop"), "buy green tea", 3);
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert_eq!(found[0], "sell green cars");
+    let paper = |text: &String| text.starts_with("buy green paper");
+    assert!(found[1..].iter().all(paper), "{found:?}");
+    let all = skills(&memory, Some("shop"), "buy green tea", 10);
+    assert_eq!(all.len(), 4, "{all:?}");
+    assert_eq!(all[..3], found, "asking for fewer leaves the order alone");
 }
 
 #[test]
