@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use mnemon_core::files::Files;
 use mnemon_core::log::Log;
-use mnemon_core::{Ctx, Invalid, limits};
+use mnemon_core::{Ctx, Invalid, Scope, limits};
 
 pub use boot::{Boot, Skipped};
 pub use cold::Excerpt;
@@ -36,6 +36,7 @@ pub use line::{Line, Said};
 pub use summary::Summariser;
 pub use warm::{Compressed, Summarise, first_sentences};
 
+use crate::safety::TakenOut;
 use crate::session::SessionId;
 use crate::{Error, Memory};
 
@@ -70,6 +71,8 @@ pub struct Appended {
     pub pushed_out: usize,
     /// Why they could not be indexed. They are in the log in any case.
     pub not_indexed: Option<String>,
+    /// What was left out of the line, in sentences.
+    pub notices: Vec<String>,
 }
 
 impl Tiers {
@@ -135,6 +138,11 @@ impl Tiers {
     /// Writes the line to the log, durably, and then to the window. What the window has no room
     /// for is indexed.
     pub async fn append(&self, ctx: &Ctx, hot: &mut Hot, said: Said) -> Result<Appended, Error> {
+        said.check()?;
+        let mut taken = TakenOut::default();
+        let safety = self.cold.records_of(Scope::Dialog).safety;
+        let said = safety.clean_value("line", &said, &mut taken)?;
+        let notices = taken.sentences();
         let line = Line::new(said, ctx.now);
         let bytes = line.to_bytes()?;
         if bytes.len() > limits::LOG_LINE_BYTES {
@@ -152,7 +160,10 @@ impl Tiers {
         hot.lines.push_back(HotLine { offset, line });
         let surplus = hot.lines.len().saturating_sub(self.config.hot_window_size);
         if surplus == 0 {
-            return Ok(Appended::default());
+            return Ok(Appended {
+                notices,
+                ..Appended::default()
+            });
         }
         let old: Vec<HotLine> = hot.lines.iter().take(surplus).cloned().collect();
         let indexed = self.index_lines(ctx, &hot.session, &old).await;
@@ -166,6 +177,7 @@ impl Tiers {
         Ok(Appended {
             pushed_out,
             not_indexed: indexed.err().map(|error| error.to_string()),
+            notices,
         })
     }
 

@@ -129,6 +129,11 @@ fn named(before: &str) -> Option<(String, Sort)> {
     Some((name, *sort))
 }
 
+/// Whether what has this name is said to be a secret.
+pub(super) fn names_secret(name: &str) -> bool {
+    named(name).is_some_and(|(name, _)| !OPEN.iter().any(|open| name.contains(open)))
+}
+
 fn is_secret(value: &str, sort: Sort) -> bool {
     if is_placeholder(value) {
         return false;

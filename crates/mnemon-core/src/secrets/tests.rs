@@ -171,6 +171,45 @@ fn prose_and_programs_are_left_alone() {
 }
 
 #[test]
+fn a_name_says_what_its_text_is() {
+    let named = |name: &str, text: &str| mask(text, &find_under(name, text));
+    assert_eq!(
+        named("apiToken", BASE62),
+        "[secret removed: key or token]"
+    );
+    assert_eq!(
+        named("password", "hunter2!x, since May"),
+        "[secret removed: password], since May"
+    );
+    assert_eq!(named("a".repeat(1000).as_str(), "plain"), "plain");
+    assert_eq!(
+        named(&format!("{}_token", "ã".repeat(1000)), HEX),
+        "[secret removed: key or token]"
+    );
+    // What the text holds is found under any name.
+    let text = format!("use {}", key("gh", &format!("p_{BASE62}")));
+    assert_eq!(named("text", &text), "use [secret removed: repository token]");
+    assert_eq!(named("token", &text), "use [secret removed: repository token]");
+    for (name, text) in [
+        ("cache_key", HEX),
+        ("digest", HEX),
+        ("token", "[secret removed: key or token]"),
+        ("", "password"),
+    ] {
+        assert_eq!(named(name, text), text, "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_left_of_two_that_overlap() {
+    // The address is a password's value, too, and goes on after it.
+    let text = "password=\"abc1 https://ann:t0psecret\"x9@host/\"";
+    let clean = masked(text);
+    assert!(!clean.contains("t0psecret"), "{clean}");
+    assert!(find(&clean).is_empty(), "{clean}");
+}
+
+#[test]
 fn a_policy_is_a_word() {
     assert_eq!("mask".parse::<SecretPolicy>().unwrap(), SecretPolicy::Mask);
     let error = "hide".parse::<SecretPolicy>().unwrap_err();

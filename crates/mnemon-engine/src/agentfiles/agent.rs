@@ -108,6 +108,7 @@ impl AgentFiles {
         description: &str,
     ) -> Result<Vec<String>, Error> {
         check_line("description", description)?;
+        let description = &self.screened("description", &description.to_owned())?;
         let (agent, memory) = (self.agent(name)?, self.memory_of(name)?);
         let today = Day::of(ctx.now);
         // JSON's quotes are YAML's, too.
@@ -200,6 +201,7 @@ impl AgentFiles {
         name: &str,
         change: &ContextChange,
     ) -> Result<(), Error> {
+        let change = self.screened("context", change)?;
         let memory = self.ready(name).await?;
         let today = Day::of(ctx.now);
         let empty = template("Current Context", today);
@@ -221,6 +223,7 @@ impl AgentFiles {
             let what = "is empty; a context is only ever replaced by something";
             return Err(Invalid::new("context", what).into());
         }
+        let text = self.safety.clean_change("context", text, base)?;
         let memory = self.ready(name).await?;
         let mut after = Document::parse(text);
         super::context::stamp(&mut after, Day::of(ctx.now));
@@ -251,7 +254,9 @@ impl AgentFiles {
         name: &str,
         decision: &Decision,
     ) -> Result<String, Error> {
-        let entry = decision.print(Day::of(ctx.now))?;
+        let entry = self
+            .screened("decision", decision)?
+            .print(Day::of(ctx.now))?;
         let memory = self.ready(name).await?;
         let path = format!("{memory}/decisions.md");
         self.change(&path, DECISIONS, |document| append(&path, document, &entry))
@@ -261,7 +266,9 @@ impl AgentFiles {
 
     /// Writes a learning at the end of the patterns.
     pub async fn learn(&self, ctx: &Ctx, name: &str, learning: &Learning) -> Result<String, Error> {
-        let entry = learning.print(Day::of(ctx.now))?;
+        let entry = self
+            .screened("learning", learning)?
+            .print(Day::of(ctx.now))?;
         let memory = self.ready(name).await?;
         let path = format!("{memory}/learnings.md");
         self.change(&path, LEARNINGS, |document| append(&path, document, &entry))

@@ -37,7 +37,7 @@ impl Default for Sizes {
 }
 
 /// What a session leaves behind.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionEnd {
     pub context: ContextChange,
@@ -82,6 +82,7 @@ impl AgentFiles {
             let what = "says nothing; name at least one change, decision, learning or archive";
             return Err(Invalid::new("session", what).into());
         }
+        let end = self.screened("session", end)?;
         let decisions = end.decisions.iter().map(|decision| decision.print(today));
         let decisions: Vec<String> = decisions.collect::<Result<_, _>>()?;
         let learnings = end.learnings.iter().map(|learning| learning.print(today));

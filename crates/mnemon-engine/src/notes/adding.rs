@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::view::summary_of;
 use super::{Notes, echo, is_note};
 use crate::safety::TakenOut;
-use crate::{Draft, Error, Records};
+use crate::{Draft, Error, Records, Safety};
 
 /// Something to note, as the caller says it: a content, or a file that holds it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -97,7 +97,10 @@ impl Notes {
         let key = key.map(|key| crate::draft::intent(key, &new)).transpose()?;
         let (mut draft, path) = self.checked(new).await?;
         let length = note::length(&draft.content);
-        let taken = self.records.safety.screen(&mut draft)?;
+        let mut taken = TakenOut::default();
+        Safety::unecho(&mut draft, &mut taken);
+        self.records.safety.screen(&mut draft, &mut taken)?;
+        draft.tags = folded(&draft.tags);
         let told = Told {
             length,
             path,
@@ -183,7 +186,7 @@ impl Notes {
             scope: Some(Scope::Semantic),
             kind: Some(Kind::Note),
             namespace: Some(namespace),
-            tags: folded(&new.tags),
+            tags: new.tags,
             source: new.source.or_else(|| from_file.clone()),
             origin: new.origin.or(from_file.map(|_| Origin::File)),
             importance,
@@ -259,7 +262,7 @@ impl Notes {
                 ..draft.clone()
             };
             let put = vec![(named, Expect::Absent)];
-            match records.put(ctx, put, key.clone()).await {
+            match records.put_as_is(ctx, put, key.clone()).await {
                 Ok(receipt) => {
                     let kept = !receipt.evicted.contains(&id);
                     let evicted = receipt.evicted.len() - usize::from(!kept);

@@ -84,7 +84,9 @@ pub(super) async fn append(
             created: Some(newest.map_or(ctx.now, |last| last.created.max(ctx.now))),
             ..Draft::default()
         };
-        match records.put(ctx, vec![(draft, Expect::Absent)], None).await {
+        // It was looked through before it became a line.
+        let put = vec![(draft, Expect::Absent)];
+        match records.put_as_is(ctx, put, None).await {
             // Somebody else has just written a line here.
             Err(Error::Store(StoreError::Conflict { .. })) => {}
             done => return done.map(|_| end),

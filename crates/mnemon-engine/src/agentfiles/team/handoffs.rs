@@ -12,7 +12,7 @@ use crate::agentfiles::names::check_line;
 use crate::agentfiles::writing::{FileChange, Printer, changes_table, check_one};
 
 /// Work to be given to another.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Handoff {
     pub from: String,
@@ -138,6 +138,7 @@ impl AgentFiles {
         handoff: &Handoff,
     ) -> Result<HandoffInfo, Error> {
         handoff.check()?;
+        let handoff = self.screened("handoff", handoff)?;
         let team = self.team(team).await?;
         for name in [&handoff.from, &handoff.to] {
             self.check_member(&team, name).await?;
@@ -192,6 +193,9 @@ impl AgentFiles {
         if let Some(result) = result {
             check_one("result", result, 0)?;
         }
+        let result = result.map(str::to_owned);
+        let result = self.screened("result", &result)?;
+        let result = result.as_deref();
         self.set_status(team, wanted, "open", member, which, COMPLETE, result)
             .await
     }
