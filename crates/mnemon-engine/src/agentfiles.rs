@@ -80,6 +80,16 @@ impl AgentFiles {
         self.safety.left_out(value)
     }
 
+    /// The same for a text that takes the place of `base`.
+    #[must_use]
+    pub fn left_out_of_change(&self, text: &str, base: &str) -> Vec<String> {
+        let mut taken = TakenOut::default();
+        let safety = self.safety.never_refusing();
+        // Which never fails.
+        let _ = safety.clean_change("context", text, base, &mut taken);
+        taken.sentences()
+    }
+
     /// What may be written of this.
     fn screened<T>(&self, field: &str, value: &T) -> Result<T, Invalid>
     where

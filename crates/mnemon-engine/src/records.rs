@@ -70,7 +70,7 @@ impl Records {
         Ok(receipt)
     }
 
-   /// Writes the drafts, each if what is there under its id is as expected; all or none. Whatever
+    /// Writes the drafts, each if what is there under its id is as expected; all or none. Whatever
     /// comes from outside comes through here: secrets are taken out, or refused.
     pub async fn put(
         &self,

@@ -121,6 +121,7 @@ impl Safety {
         field: &str,
         text: &str,
         base: &str,
+        taken: &mut TakenOut,
     ) -> Result<String, Invalid> {
         if self.secrets == SecretPolicy::Allow {
             return Ok(text.to_owned());
@@ -134,7 +135,10 @@ impl Safety {
             Some(first) if self.secrets == SecretPolicy::Refuse => {
                 Err(refusal(field, text, first, found.len()))
             }
-            _ => Ok(secrets::mask(text, &found)),
+            _ => {
+                taken.found(&found);
+                Ok(secrets::mask(text, &found))
+            }
         }
     }
 
@@ -307,8 +311,7 @@ impl Safety {
             return Err(refusal(field, text, first, found.len()));
         }
         *text = secrets::mask(text, &found);
-        let what: Vec<&'static str> = found.iter().map(|secret| secret.what).collect();
-        taken.name(&what);
+        taken.found(&found);
         Ok(())
     }
 }
@@ -327,6 +330,11 @@ struct Fields<'a> {
 }
 
 impl TakenOut {
+    fn found(&mut self, found: &[Secret]) {
+        let what: Vec<&'static str> = found.iter().map(|secret| secret.what).collect();
+        self.name(&what);
+    }
+
     fn name(&mut self, found: &[&'static str]) {
         for what in found {
             if !self.secrets.contains(what) {

@@ -138,7 +138,6 @@ impl Tiers {
     /// Writes the line to the log, durably, and then to the window. What the window has no room
     /// for is indexed.
     pub async fn append(&self, ctx: &Ctx, hot: &mut Hot, said: Said) -> Result<Appended, Error> {
-        said.check()?;
         let mut taken = TakenOut::default();
         let safety = self.cold.records_of(Scope::Dialog).safety;
         let said = safety.clean_value("line", &said, &mut taken)?;
@@ -208,6 +207,10 @@ impl Tiers {
         if !self.is_over(hot) {
             return Ok(None);
         }
+        // A window that was just read from its log does not know what became a page before.
+        if hot.links.is_empty() && self.leave_out_paged(ctx, hot).await? && !self.is_over(hot) {
+            return Ok(None);
+        }
         let Some(split) = hot.half() else {
             return Ok(None);
         };
@@ -221,7 +224,7 @@ impl Tiers {
         let tree = warm::reduce(&old, self.config.chunk_size, summarise).await;
         let session = &hot.session;
         let history = match &self.place {
-            Place::Files { files, .. } => warm::write(&**files, ctx, session, &tree).await?,
+            Place::Files { files, .. } => warm::write(&**files, ctx, session, &tree, &old).await?,
             Place::Records => kept::write_page(&self.cold, ctx, session, &tree, &old).await?,
         };
         // The library and the log hold everything now; the index can be made from them again.
@@ -237,6 +240,25 @@ impl Tiers {
             tokens_after: self.tokens(hot),
             not_indexed: lines.and(library).err().map(|error| error.to_string()),
         }))
+    }
+
+    /// Puts a link in the place of the lines that the last page of the session covers; whether there
+    /// are such lines.
+    async fn leave_out_paged(&self, ctx: &Ctx, hot: &mut Hot) -> Result<bool, Error> {
+        let last = match &self.place {
+            Place::Files { files, .. } => warm::last_page(&**files, &hot.session).await?,
+            Place::Records => kept::last_page(&self.cold, ctx, &hot.session).await?,
+        };
+        let Some((history, through)) = last else {
+            return Ok(false);
+        };
+        let before = hot.lines.len();
+        hot.lines.retain(|line| line.offset > through);
+        let has_left = hot.lines.len() < before;
+        if has_left {
+            hot.link(&history);
+        }
+        Ok(has_left)
     }
 
     /// The tool `query_memory`: excerpts from what left the window, from the library and from all

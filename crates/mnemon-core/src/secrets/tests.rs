@@ -173,10 +173,7 @@ fn prose_and_programs_are_left_alone() {
 #[test]
 fn a_name_says_what_its_text_is() {
     let named = |name: &str, text: &str| mask(text, &find_under(name, text));
-    assert_eq!(
-        named("apiToken", BASE62),
-        "[secret removed: key or token]"
-    );
+    assert_eq!(named("apiToken", BASE62), "[secret removed: key or token]");
     assert_eq!(
         named("password", "hunter2!x, since May"),
         "[secret removed: password], since May"
@@ -188,8 +185,14 @@ fn a_name_says_what_its_text_is() {
     );
     // What the text holds is found under any name.
     let text = format!("use {}", key("gh", &format!("p_{BASE62}")));
-    assert_eq!(named("text", &text), "use [secret removed: repository token]");
-    assert_eq!(named("token", &text), "use [secret removed: repository token]");
+    assert_eq!(
+        named("text", &text),
+        "use [secret removed: repository token]"
+    );
+    assert_eq!(
+        named("token", &text),
+        "use [secret removed: repository token]"
+    );
     for (name, text) in [
         ("cache_key", HEX),
         ("digest", HEX),

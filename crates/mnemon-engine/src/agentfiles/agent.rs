@@ -14,6 +14,7 @@ use super::writing::{DECISIONS, LEARNINGS};
 use super::{AgentFiles, ContextChange, Decision, Learning};
 use crate::Error;
 use crate::payload::estimate;
+use crate::safety::TakenOut;
 
 /// An agent that has files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -223,7 +224,9 @@ impl AgentFiles {
             let what = "is empty; a context is only ever replaced by something";
             return Err(Invalid::new("context", what).into());
         }
-        let text = self.safety.clean_change("context", text, base)?;
+        let text = self
+            .safety
+            .clean_change("context", text, base, &mut TakenOut::default())?;
         let memory = self.ready(name).await?;
         let mut after = Document::parse(text);
         super::context::stamp(&mut after, Day::of(ctx.now));
@@ -302,6 +305,19 @@ impl AgentFiles {
         }
     }
 
+    /// What to tell whoever writes for an agent that is not there yet: its files are made, but the
+    /// name may be a slip.
+    pub async fn newcomer(&self, name: &str) -> Result<Option<String>, Error> {
+        let agent = self.agent(name)?;
+        if !self.files.list(&agent).await?.is_empty() {
+            return Ok(None);
+        }
+        let known = self.known_names().await?;
+        Ok(Some(format!(
+            "there was no agent `{name}` before, so it was made; otherwise {known}"
+        )))
+    }
+
     /// That there is such an agent, for verbs that make nothing.
     pub(super) async fn known(&self, name: &str) -> Result<(), Error> {
         let agent = self.agent(name)?;
@@ -312,13 +328,21 @@ impl AgentFiles {
     }
 
     async fn no_agent(&self, name: &str) -> Result<Error, Error> {
+        let known = self.known_names().await?;
+        Ok(Error::NotThere(format!(
+            "there is no agent `{name}`; {known}"
+        )))
+    }
+
+    /// The agents there are, in a sentence.
+    async fn known_names(&self) -> Result<String, Error> {
         let known: Vec<String> = self
             .list()
             .await?
             .into_iter()
             .map(|agent| agent.name)
             .collect();
-        let known = match known.as_slice() {
+        Ok(match known.as_slice() {
             [] => format!("there are none below {}", self.agents()),
             names => format!(
                 "there is: {}",
@@ -329,10 +353,7 @@ impl AgentFiles {
                     .collect::<Vec<_>>()
                     .join(", ")
             ),
-        };
-        Ok(Error::NotThere(format!(
-            "there is no agent `{name}`; {known}"
-        )))
+        })
     }
 }
 

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::AgentFiles;
-use crate::safety::TakenOut;
 use crate::naming::fixed_id;
+use crate::safety::TakenOut;
 use crate::{Draft, Error, Memory, Records};
 
 /// What was brought up to date.

@@ -51,7 +51,7 @@ impl NewNote {
 pub struct Added {
     pub id: Id,
     pub namespace: Namespace,
-    /// Of what was given, in UTF-16 units, however much of it was kept.
+    /// Of what may be stored, in UTF-16 units: without secrets and echoes, but before it is cut.
     pub content_length: usize,
     pub summary: String,
     /// What was done, in a sentence.
@@ -79,7 +79,7 @@ fn is_none_of_them(count: &usize) -> bool {
 
 /// What is told about a new note besides where it went.
 struct Told {
-    /// The length of what was given.
+    /// The length of what may be stored.
     length: usize,
     /// The file that it was read from.
     path: Option<String>,
@@ -96,11 +96,11 @@ impl Notes {
     pub async fn add(&self, ctx: &Ctx, new: NewNote, key: Option<&str>) -> Result<Added, Error> {
         let key = key.map(|key| crate::draft::intent(key, &new)).transpose()?;
         let (mut draft, path) = self.checked(new).await?;
-        let length = note::length(&draft.content);
         let mut taken = TakenOut::default();
         Safety::unecho(&mut draft, &mut taken);
         self.records.safety.screen(&mut draft, &mut taken)?;
         draft.tags = folded(&draft.tags);
+        let length = note::length(&draft.content);
         let told = Told {
             length,
             path,
@@ -202,9 +202,16 @@ impl Notes {
             let what = "files are not read here; send the text as content";
             return Err(Invalid::new("content_path", what).into());
         };
-        let Some(file) = files.files.read(files.below(path)).await? else {
-            let path = path.escape_debug();
-            return Err(Error::NotThere(format!("there is no file `{path}`")));
+        let below = files.below(path);
+        let Some(file) = files.files.read(below).await? else {
+            let shown = path.escape_debug();
+            if !files.files.list(below).await?.is_empty() {
+                let what = format!("`{shown}` is a folder; name a file in it");
+                return Err(Invalid::new("content_path", what).into());
+            }
+            let root = files.roots.first().map(|root| format!(" below {root}"));
+            let what = format!("there is no file `{shown}`{}", root.unwrap_or_default());
+            return Err(Error::NotThere(what));
         };
         let bytes = file.bytes.len();
         if bytes > limits::NOTE_FILE_BYTES {
@@ -216,7 +223,8 @@ impl Notes {
         }
         String::from_utf8(file.bytes).map_err(|error| {
             let (path, at) = (path.escape_debug(), error.utf8_error().valid_up_to());
-            let what = format!("`{path}` is not text: byte {at} is not UTF-8");
+            let what =
+                format!("`{path}` is not text: byte {at} is not UTF-8; save it as UTF-8 first");
             Invalid::new("content_path", what).into()
         })
     }

@@ -1,8 +1,6 @@
 //! What is known.
 
-use mnemon_core::{
-    Ctx, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Scope, Time,
-};
+use mnemon_core::{Ctx, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Scope, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -54,7 +54,9 @@ impl FolderSessions {
         value: &Value,
     ) -> Result<(), Error> {
         id::check("component", name)?;
-        let value = self.safety.clean_value(name, value, &mut TakenOut::default())?;
+        let value = self
+            .safety
+            .clean_value(name, value, &mut TakenOut::default())?;
         self.write_value(session, name, &value).await
     }
 

@@ -26,7 +26,7 @@ pub enum Said {
 
 impl Said {
     /// That it says something. A tool may well answer with nothing.
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub fn check(&self) -> Result<(), Invalid> {
         let (field, text, what) = match self {
             Self::User { content } | Self::Thought { content } => {
                 ("content", content, "is empty; there is nothing to append")

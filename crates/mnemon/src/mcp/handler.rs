@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::sync::Arc;
 
-use mnemon_core::ErrorKind;
+use mnemon_core::{ErrorKind, secrets};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -197,7 +197,9 @@ fn message(error: &Error) -> String {
         }
         source = cause.source();
     }
-    excerpt(&sentences.join(": "), MESSAGE)
+    let said = sentences.join(": ");
+    // It repeats what was sent, but no secret: clients log what tools say.
+    excerpt(&secrets::mask(&said, &secrets::find(&said)), MESSAGE)
 }
 
 /// What a model can do about it. The table of codes speaks to people at a terminal.

@@ -43,6 +43,9 @@ fn lines_are_kept_shown_summed_up_and_found() {
         );
         let small = run(&sandbox, &["compress", "s1"], place);
         assert!(small.contains("small enough"), "{small}");
+        let empty = [&["tiers", "append", "s1", ""], place].concat();
+        let (code, error) = sandbox.run(&empty).failed();
+        assert!(code == 2 && error.contains("content: is empty"), "{error}");
         for n in 0..6 {
             let line = format!("We decided that guest number {n} gets tea with milk and honey");
             run(
@@ -54,6 +57,8 @@ fn lines_are_kept_shown_summed_up_and_found() {
         assert!(run(&sandbox, &["boot", "s1"], place).contains("due to be compressed"));
         let done = run(&sandbox, &["compress", "s1"], place);
         assert!(done.starts_with("history-001.md: 3 lines, "), "{done}");
+        let again = run(&sandbox, &["compress", "s1"], place);
+        assert!(again.contains("nothing was compressed"), "{again}");
         let found = run(&sandbox, &["query", "walnut", "cake"], place);
         assert!(found.contains("Plan the walnut cake"), "{found}");
         let found = run(&sandbox, &["query", "History 001", "--limit", "9"], place);

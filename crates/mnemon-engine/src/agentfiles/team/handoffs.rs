@@ -36,6 +36,9 @@ pub struct HandoffInfo {
     pub to: String,
     pub task: String,
     pub status: String,
+    /// What was left out of what was said, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     #[serde(skip)]
     pub(super) text: String,
 }
@@ -89,6 +92,7 @@ fn read(document: &Document, entry: &Entry) -> Option<HandoffInfo> {
         to: to.trim().to_owned(),
         task: field("Task"),
         status: field("Status"),
+        notices: Vec::new(),
         text: document.entry_text(entry).to_owned(),
     })
 }
@@ -138,6 +142,7 @@ impl AgentFiles {
         handoff: &Handoff,
     ) -> Result<HandoffInfo, Error> {
         handoff.check()?;
+        let notices = self.left_out(handoff);
         let handoff = self.screened("handoff", handoff)?;
         let team = self.team(team).await?;
         for name in [&handoff.from, &handoff.to] {
@@ -149,8 +154,9 @@ impl AgentFiles {
             .await?;
         let document = Document::parse(entry);
         let written = all(&document).into_iter().next();
-        written
-            .ok_or_else(|| Invalid::new("to", "a handoff cannot be read with these names").into())
+        let written = written
+            .ok_or_else(|| Invalid::new("to", "a handoff cannot be read with these names"))?;
+        Ok(HandoffInfo { notices, ..written })
     }
 
     /// A member of the team, or an agent beside it.
@@ -194,10 +200,13 @@ impl AgentFiles {
             check_one("result", result, 0)?;
         }
         let result = result.map(str::to_owned);
+        let notices = self.left_out(&result);
         let result = self.screened("result", &result)?;
         let result = result.as_deref();
-        self.set_status(team, wanted, "open", member, which, COMPLETE, result)
-            .await
+        let done = self
+            .set_status(team, wanted, "open", member, which, COMPLETE, result)
+            .await?;
+        Ok(HandoffInfo { notices, ..done })
     }
 
     #[allow(clippy::too_many_arguments, reason = "two callers, beside it")]
