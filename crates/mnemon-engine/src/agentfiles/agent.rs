@@ -312,9 +312,12 @@ impl AgentFiles {
         if !self.files.list(&agent).await?.is_empty() {
             return Ok(None);
         }
-        let known = self.known_names().await?;
+        let known = match self.list().await?.is_empty() {
+            true => String::new(),
+            false => format!("; {}", self.known_names().await?),
+        };
         Ok(Some(format!(
-            "there was no agent `{name}` before, so it was made; otherwise {known}"
+            "there was no agent `{name}` before, so it was made{known}"
         )))
     }
 

@@ -101,8 +101,8 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
 }
 
 fn holds(context: &Context) -> bool {
-    let mut sections = context.compiled.sections.iter();
-    sections.any(|section| section.taken > 0)
+    // As messages nothing is an empty list.
+    !matches!(context.compiled.text.trim(), "" | "[]")
 }
 
 /// Whether something is left out that would be there with more room.

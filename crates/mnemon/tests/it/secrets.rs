@@ -162,19 +162,3 @@ fn no_error_repeats_one() {
         }
     }
 }
-
-#[test]
-fn an_agent_that_was_not_there_is_made_and_told() {
-    let sandbox = Sandbox::new();
-    let agent = |words: &[&str]| sandbox.run(&[&["agent"], words].concat());
-    agent(&["new", "coder", "--description", "Writes code"]).ok();
-    let ran = agent(&["decide", "codr", "Tea", "--decision", "We take tea"]);
-    assert_eq!(ran.code, 0);
-    assert!(
-        ran.err.contains("no agent `codr` before") && ran.err.contains("coder"),
-        "{}",
-        ran.err
-    );
-    agent(&["decide", "coder", "Tea", "--decision", "We take tea"]).ok();
-    agent(&["decide", "codr", "Milk", "--decision", "And milk"]).ok();
-}
