@@ -10,6 +10,8 @@ use mnemon_core::{
     Policy, Receipt, Record, Right, Scan, Store, Tally, Upkept,
 };
 
+use serde::Serialize;
+
 use crate::draft::{check_alive, intent};
 use crate::safety::TakenOut;
 use crate::{Draft, Error, Retention, Safety};
@@ -68,6 +70,12 @@ impl Records {
         let mut receipt = self.put(ctx, vec![(draft, Expect::Absent)], key).await?;
         receipt.notices.extend(taken.sentences());
         Ok(receipt)
+    }
+
+    /// What would be left out of this if it were written, in sentences.
+    #[must_use]
+    pub fn left_out<T: Serialize>(&self, value: &T) -> Vec<String> {
+        self.safety.left_out(value)
     }
 
     /// Writes the drafts, each if what is there under its id is as expected; all or none. Whatever

@@ -56,6 +56,11 @@ const TOKEN_PART_BYTES: usize = 4096;
 const INSIDE: u8 = 1;
 const FIRST: u8 = 2;
 
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "worked out while it is compiled: what goes wrong does not compile"
+)]
 const SORTS: [u8; 256] = {
     let mut sorts = [0; 256];
     let mut byte = 0;

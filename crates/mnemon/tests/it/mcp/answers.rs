@@ -527,6 +527,11 @@ fn a_masked_secret_is_told_and_an_error_repeats_none() {
         told.contains("A secret was found") && !told.contains("a8Kd03"),
         "{told}"
     );
+    let said = client.tool(
+        "record_to_memory",
+        json!({"content": [format!("use {key}")]}),
+    );
+    assert!(said.to_string().contains("A secret was found"), "{said}");
     for (tool, arguments) in [
         (
             "memory_add",

@@ -194,6 +194,16 @@ fn requests_that_are_not_made_right_get_an_error_and_nobody_crashes() {
     );
     let answer = client.request("resources/list", json!({"cursor": "x"}));
     assert_eq!(code(&answer), -32602);
+    let listed = client.ask("tools/list", json!({}));
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 5);
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn lines_that_are_no_message_are_answered() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &[]);
+    let code = |answer: &Value| answer["error"]["code"].as_i64().unwrap();
     // What is no JSON at all has no id, and is told all the same.
     for nonsense in ["this is not JSON", "{\"jsonrpc\": \"2.0\""] {
         client.say(nonsense);
