@@ -39,11 +39,14 @@ impl Records {
         let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(records.len());
         let mut ops = Vec::new();
         for mut record in records {
-            let screened = self.safety.screen_record(&mut record, &mut taken);
-            screened.map_err(|wrong| blame(&record, &wrong))?;
             record.tenant = ctx.tenant.clone();
             // Numbers of the store it comes from; this one gives out its own.
             (record.seq, record.version) = (0, 0);
+            // What is there just so does not come in again.
+            if there.get(&record.id).is_none_or(|it| !same(&record, it)) {
+                let screened = self.safety.screen_record(&mut record, &mut taken);
+                screened.map_err(|wrong| blame(&record, &wrong))?;
+            }
             let (outcome, op) = decide(&record, &there, on_conflict);
             if op.is_some() {
                 // The same id may come again further down.

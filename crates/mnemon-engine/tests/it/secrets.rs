@@ -537,3 +537,31 @@ fn expectations_hold_for_what_was_masked() {
     assert!(!put("n1").unwrap().is_empty());
     assert_eq!(put("n1").unwrap_err().kind(), ErrorKind::Conflict);
 }
+
+#[test]
+fn what_is_there_already_can_be_imported_again() {
+    let store = Arc::new(Ram::new());
+    let memory = |secrets| {
+        let memory = Memory::builder(store.clone(), Ids::new(7));
+        memory.safety(Safety { secrets }).build()
+    };
+    let allowing = memory(SecretPolicy::Allow);
+    wait(
+        allowing
+            .records()
+            .add(&ctx(), vec![Draft::note(says())], None),
+    )
+    .unwrap();
+    let scan = Scan::new(Filter::default(), 10);
+    let records = wait(allowing.records().list(&ctx(), &scan))
+        .unwrap()
+        .records;
+    for secrets in [SecretPolicy::Mask, SecretPolicy::Refuse] {
+        let (memory, ctx) = (memory(secrets), ctx());
+        let import = memory
+            .records()
+            .import(&ctx, records.clone(), OnConflict::Fail);
+        let receipt = wait(import).unwrap();
+        assert_eq!((receipt.commit, receipt.notices.len()), (None, 0));
+    }
+}
