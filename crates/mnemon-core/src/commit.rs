@@ -127,6 +127,7 @@ pub fn commit(grant: &Grant, batch: Batch, tables: &mut dyn Tables) -> Result<Re
         items,
         cascaded: work.cascaded,
         evicted,
+        notices: Vec::new(),
     };
     if let Some(key) = &batch.key {
         tables.keep_receipt(key, grant.now(), &receipt)?;

@@ -111,8 +111,16 @@ pub fn check_path(path: &str) -> Result<(), FilesError> {
         return wrong("it may not hold `\\` or control characters".to_owned());
     }
     for part in path.split('/') {
-        if matches!(part, "" | "." | "..") {
-            return wrong("every part must have a name".to_owned());
+        if matches!(part, "." | "..") {
+            return wrong(format!("it may not hold `{part}`"));
+        }
+        if part.is_empty() {
+            let what = match path {
+                "" => "it is empty",
+                _ if path.starts_with('/') => "it begins with `/`",
+                _ => "a part of it has no name",
+            };
+            return wrong(what.to_owned());
         }
         let most = limits::PATH_PART_BYTES;
         if part.len() > most {

@@ -39,22 +39,46 @@ pub struct Secret {
 /// The secrets of a text, in its order; none overlaps another.
 #[must_use]
 pub fn find(text: &str) -> Vec<Secret> {
+    // Every text that is written comes by here, and most hold nothing: whether a mark is there at
+    // all is known much sooner than where.
     let mut found = Vec::new();
-    block::find(text, &mut found);
+    if text.contains(block::BEGIN) {
+        block::find(text, &mut found);
+    }
     shape::find(text, &mut found);
-    url::find(text, &mut found);
+    if text.contains(url::MARK) {
+        url::find(text, &mut found);
+    }
     assigned::find(text, &mut found);
-    // Of two that overlap the one that begins first stays; it is the longer one, or was looked for
-    // first.
     found.sort_by_key(|secret| (secret.start, std::cmp::Reverse(secret.end)));
-    let mut end = 0;
-    found.retain(|secret| {
-        let free = secret.start >= end;
-        if free {
-            end = secret.end;
+    // Two that overlap are one: nothing of either may stay. It is called what the first is.
+    found.dedup_by(|later, first| {
+        let overlaps = later.start < first.end;
+        if overlaps {
+            first.end = first.end.max(later.end);
         }
-        free
+        overlaps
     });
+    found
+}
+
+/// The secrets of a text that has a name, as in `{"password": "…"}`: those that it holds, and the
+/// text itself if its name says so.
+#[must_use]
+pub fn find_under(name: &str, text: &str) -> Vec<Secret> {
+    if !assigned::names_secret(name) {
+        return find(text);
+    }
+    // As long as a name is; the end of a longer one says what it is.
+    let from = name.ceil_char_boundary(name.len().saturating_sub(KEY_BYTES));
+    let said = format!("{}=", name.get(from..).unwrap_or_default());
+    let mut found = find(&format!("{said}{text}"));
+    // What the name itself holds is looked for where names are.
+    found.retain(|secret| secret.end > said.len());
+    for secret in &mut found {
+        secret.start = secret.start.saturating_sub(said.len());
+        secret.end -= said.len();
+    }
     found
 }
 

@@ -194,6 +194,9 @@ pub struct Receipt {
     /// Deleted because a cap was reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evicted: Vec<Id>,
+    /// What the caller should know, in sentences: that a secret was taken out, for one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 /// The fate of one item.

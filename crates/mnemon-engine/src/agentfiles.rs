@@ -20,8 +20,10 @@ mod writing;
 use std::sync::Arc;
 
 use mnemon_core::files::{File, Files, FilesError, Stamp};
-use mnemon_core::limits;
 use mnemon_core::markdown::Document;
+use mnemon_core::{Invalid, limits};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 pub use agent::{Activation, AgentInfo, Part};
 pub use compliance::Requirement;
@@ -32,7 +34,8 @@ pub use lint::Warning;
 pub use team::{Blocker, BlockerInfo, Handoff, HandoffInfo, Member, Team, TeamInfo, TeamStatus};
 pub use writing::{Code, Decision, FileChange, Issue, Learning, SessionLog};
 
-use crate::Error;
+use crate::safety::TakenOut;
+use crate::{Error, Safety};
 
 /// Where the files are when nobody says.
 pub const ROOT: &str = ".microai";
@@ -43,6 +46,7 @@ pub struct AgentFiles {
     files: Arc<dyn Files>,
     root: String,
     sizes: Sizes,
+    safety: Safety,
 }
 
 /// A file that was read, and the stamp to write it back with.
@@ -59,7 +63,40 @@ impl AgentFiles {
             files,
             root: root.to_owned(),
             sizes: Sizes::default(),
+            safety: Safety::default(),
         })
+    }
+
+    /// What is kept out of the files.
+    #[must_use]
+    pub fn safety(mut self, safety: Safety) -> Self {
+        self.safety = safety;
+        self
+    }
+
+    /// What would be left out of this if it were written, in sentences.
+    #[must_use]
+    pub fn left_out<T: Serialize>(&self, value: &T) -> Vec<String> {
+        self.safety.left_out(value)
+    }
+
+    /// The same for a text that takes the place of `base`.
+    #[must_use]
+    pub fn left_out_of_change(&self, text: &str, base: &str) -> Vec<String> {
+        let mut taken = TakenOut::default();
+        let safety = self.safety.never_refusing();
+        // Which never fails.
+        let _ = safety.clean_change("context", text, base, &mut taken);
+        taken.sentences()
+    }
+
+    /// What may be written of this.
+    fn screened<T>(&self, field: &str, value: &T) -> Result<T, Invalid>
+    where
+        T: Serialize + DeserializeOwned + Clone,
+    {
+        self.safety
+            .clean_value(field, value, &mut TakenOut::default())
     }
 
     /// How long files may get before the oldest entries move to the archive.

@@ -19,7 +19,8 @@ use mnemon_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Error, Hit, Query, Records};
+use crate::safety::TakenOut;
+use crate::{Draft, Error, Hit, Query, Records};
 use plan::{Contents, Planned};
 
 /// How many chunks a search for documents finds when nobody says.
@@ -103,6 +104,9 @@ pub struct DocumentReceipt {
     /// The commit that undo takes back; other documents may be in it, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<u64>,
+    /// What was left out, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 /// What became of a document as a whole.
@@ -184,6 +188,7 @@ impl Records {
     ) -> Result<Vec<DocumentReceipt>, Error> {
         let grant = self.policy.check(ctx, Right::Write)?;
         check_all(&documents)?;
+        let (documents, notices) = self.screened(documents)?;
         let mut receipts = Vec::with_capacity(documents.len());
         let mut rest = documents.as_slice();
         while !rest.is_empty() {
@@ -191,7 +196,46 @@ impl Records {
             receipts.extend(self.add_group(ctx, &grant, group).await?);
             rest = behind;
         }
+        for (receipt, notices) in receipts.iter_mut().zip(notices) {
+            receipt.notices = notices;
+        }
         Ok(receipts)
+    }
+
+    /// The documents without secrets, before they are cut: a private key has many lines. What was
+    /// taken out of each.
+    fn screened(
+        &self,
+        mut documents: Vec<Document>,
+    ) -> Result<(Vec<Document>, Vec<Vec<String>>), Invalid> {
+        let mut notices = Vec::with_capacity(documents.len());
+        for document in &mut documents {
+            let mut fields = Draft {
+                content: std::mem::take(&mut document.text),
+                summary: document.title.take(),
+                source: Some(std::mem::take(&mut document.uri)),
+                tags: std::mem::take(&mut document.tags),
+                metadata: std::mem::take(&mut document.metadata),
+                ..Draft::default()
+            };
+            let mut taken = TakenOut::default();
+            let safety = self.safety;
+            if let Err(wrong) = safety.screen(&mut fields, &mut taken) {
+                // A name that is itself the secret is not told.
+                let uri = fields.source.take().unwrap_or_default();
+                document.uri = safety
+                    .never_refusing()
+                    .clean_text("uri", &uri, &mut taken)?;
+                return Err(Invalid::new(document.field(&wrong.field), wrong.what));
+            }
+            document.uri = fields.source.unwrap_or_default();
+            document.text = fields.content;
+            document.title = fields.summary;
+            document.tags = fields.tags;
+            document.metadata = fields.metadata;
+            notices.push(taken.sentences());
+        }
+        Ok((documents, notices))
     }
 
     /// Adds documents that go into few commits; plans again when somebody was faster.

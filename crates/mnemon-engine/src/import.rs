@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
-use mnemon_core::{Batch, Ctx, Expect, Fate, Id, Op, Outcome, Receipt, Record, Right, limits};
+use mnemon_core::{
+    Batch, Ctx, Expect, Fate, Id, Invalid, Op, Outcome, Receipt, Record, Right, limits,
+};
 use serde::{Deserialize, Serialize};
 
+use crate::safety::TakenOut;
 use crate::{Error, Records};
 
 /// What to do with a record whose id is taken by a different one.
@@ -22,7 +25,8 @@ pub enum OnConflict {
 
 impl Records {
     /// Writes the records under the ids, times and links they come with, into the caller's tenant.
-    /// One that is already there unchanged is a duplicate, so an import can be run again.
+    /// One that is already there unchanged is a duplicate, so an import can be run again. Secrets
+    /// are kept out, as of anything that comes in.
     pub async fn import(
         &self,
         ctx: &Ctx,
@@ -30,6 +34,7 @@ impl Records {
         on_conflict: OnConflict,
     ) -> Result<Receipt, Error> {
         let grant = self.policy.check(ctx, Right::Write)?;
+        let mut taken = TakenOut::default();
         let mut there = self.there(ctx, &records).await?;
         let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(records.len());
         let mut ops = Vec::new();
@@ -37,6 +42,11 @@ impl Records {
             record.tenant = ctx.tenant.clone();
             // Numbers of the store it comes from; this one gives out its own.
             (record.seq, record.version) = (0, 0);
+            // What is there just so does not come in again.
+            if there.get(&record.id).is_none_or(|it| !same(&record, it)) {
+                let screened = self.safety.screen_record(&mut record, &mut taken);
+                screened.map_err(|wrong| blame(&record, &wrong))?;
+            }
             let (outcome, op) = decide(&record, &there, on_conflict);
             if op.is_some() {
                 // The same id may come again further down.
@@ -52,6 +62,7 @@ impl Records {
             .into_iter()
             .filter_map(|decided| decided.or_else(|| applied.next()))
             .collect();
+        receipt.notices = taken.sentences();
         Ok(receipt)
     }
 
@@ -96,6 +107,11 @@ fn decide(
             (Some(Outcome { id, fate }), None)
         }
     }
+}
+
+fn blame(record: &Record, wrong: &Invalid) -> Invalid {
+    let what = format!("{} {}", wrong.field, wrong.what);
+    Invalid::new(format!("record {}", record.id), what)
 }
 
 /// Equal but for the numbers that each store gives out itself.

@@ -10,8 +10,10 @@ use mnemon_core::{
     Policy, Receipt, Record, Right, Scan, Store, Tally, Upkept,
 };
 
+use serde::Serialize;
+
 use crate::draft::{check_alive, intent};
-use crate::safety::is_guarded;
+use crate::safety::TakenOut;
 use crate::{Draft, Error, Retention, Safety};
 
 /// Everything that is remembered in one store, under one policy. A clone is another handle on the
@@ -37,8 +39,8 @@ impl Records {
         self.store.capabilities()
     }
 
-    /// Remembers the drafts, all or none. With a key a retry is harmless. Secrets, and what came
-    /// from the memory itself, are kept out of notes, facts, decisions and rules.
+    /// Remembers the drafts, all or none. With a key a retry is harmless. Secrets are kept out, and
+    /// what came from the memory itself is kept out of notes, facts, decisions and rules.
     pub async fn add(
         &self,
         ctx: &Ctx,
@@ -46,41 +48,69 @@ impl Records {
         key: Option<&str>,
     ) -> Result<Receipt, Error> {
         let key = key.map(|key| intent(key, &drafts)).transpose()?;
-        for draft in drafts.iter_mut().filter(|draft| is_guarded(draft.kind)) {
-            self.guard(draft)?;
+        let mut taken = TakenOut::default();
+        for draft in &mut drafts {
+            unecho(draft, &mut taken)?;
         }
         let absent = drafts.into_iter().map(|draft| (draft, Expect::Absent));
-        self.put(ctx, absent.collect(), key).await
+        let mut receipt = self.put(ctx, absent.collect(), key).await?;
+        receipt.notices.extend(taken.sentences());
+        Ok(receipt)
     }
 
-    /// Takes out of a draft what may not be written.
-    pub(crate) fn guard(&self, draft: &mut Draft) -> Result<(), Invalid> {
-        let taken = self.safety.screen(draft)?;
-        if taken.recalled && draft.content.is_empty() {
-            let what = "holds only what was recalled from memory; there is nothing new in it";
-            return Err(Invalid::new("content", what));
-        }
-        Ok(())
+    /// Remembers one thing that somebody said, if it is new.
+    pub(crate) async fn say(
+        &self,
+        ctx: &Ctx,
+        mut draft: Draft,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Receipt, Error> {
+        let mut taken = TakenOut::default();
+        unecho(&mut draft, &mut taken)?;
+        let mut receipt = self.put(ctx, vec![(draft, Expect::Absent)], key).await?;
+        receipt.notices.extend(taken.sentences());
+        Ok(receipt)
     }
 
-    /// What adding the drafts would leave out of them, in sentences; nothing is written.
+    /// What would be left out of this if it were written, in sentences.
     #[must_use]
-    pub fn left_out(&self, drafts: &[Draft]) -> Vec<String> {
-        let mut told: Vec<String> = Vec::new();
-        for draft in drafts.iter().filter(|draft| is_guarded(draft.kind)) {
-            let taken = self.safety.screen(&mut draft.clone());
-            // One that would be refused is told by the error.
-            for sentence in taken.unwrap_or_default().sentences() {
-                if !told.contains(&sentence) {
-                    told.push(sentence);
-                }
-            }
-        }
-        told
+    pub fn left_out<T: Serialize>(&self, value: &T) -> Vec<String> {
+        self.safety.left_out(value)
     }
 
-    /// Writes the drafts, each if what is there under its id is as expected; all or none.
+    /// Writes the drafts, each if what is there under its id is as expected; all or none. Whatever
+    /// comes from outside comes through here: secrets are taken out, or refused.
     pub async fn put(
+        &self,
+        ctx: &Ctx,
+        mut drafts: Vec<(Draft, Expect)>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Receipt, Error> {
+        let mut taken = TakenOut::default();
+        for (draft, _) in &mut drafts {
+            self.safety.screen(draft, &mut taken)?;
+        }
+        let mut receipt = self.put_as_is(ctx, drafts, key).await?;
+        receipt.notices = taken.sentences();
+        Ok(receipt)
+    }
+
+    /// The same for what lies in a file or a log already: a refusal would only keep it from being
+    /// found, so that its secrets are taken out instead.
+    pub(crate) async fn put_masked(
+        &self,
+        ctx: &Ctx,
+        mut drafts: Vec<(Draft, Expect)>,
+    ) -> Result<Receipt, Error> {
+        let safety = self.safety.never_refusing();
+        for (draft, _) in &mut drafts {
+            safety.screen(draft, &mut TakenOut::default())?;
+        }
+        self.put_as_is(ctx, drafts, None).await
+    }
+
+    /// The same for what was screened before, and for what repeats to the byte what is stored.
+    pub(crate) async fn put_as_is(
         &self,
         ctx: &Ctx,
         drafts: Vec<(Draft, Expect)>,
@@ -114,21 +144,17 @@ impl Records {
     /// Replaces a record by a changed version of itself; refused if somebody changed it meanwhile.
     /// What is kept out of a new record is kept out of a changed one.
     pub async fn update(&self, ctx: &Ctx, mut record: Record) -> Result<Receipt, Error> {
-        if is_guarded(Some(record.kind)) {
-            let mut draft = Draft {
-                content: std::mem::take(&mut record.content),
-                summary: record.summary.take(),
-                source: record.source.take(),
-                metadata: std::mem::take(&mut record.metadata),
-                ..Draft::default()
-            };
-            self.guard(&mut draft)?;
-            record.content = draft.content;
-            record.summary = draft.summary;
-            record.source = draft.source;
-            record.metadata = draft.metadata;
-        }
-        self.rewrite(ctx, record).await
+        let mut taken = TakenOut::default();
+        let mut said = Draft {
+            kind: Some(record.kind),
+            ..Draft::note(std::mem::take(&mut record.content))
+        };
+        unecho(&mut said, &mut taken)?;
+        record.content = said.content;
+        self.safety.screen_record(&mut record, &mut taken)?;
+        let mut receipt = self.rewrite(ctx, record).await?;
+        receipt.notices = taken.sentences();
+        Ok(receipt)
     }
 
     /// The same for a change that says nothing new.
@@ -198,4 +224,16 @@ impl Records {
         let grant = self.policy.check(ctx, Right::Write)?;
         Ok(self.store.upkeep(&grant, limit).await?)
     }
+}
+
+/// Leaves out of a draft what came from the memory itself.
+fn unecho(draft: &mut Draft, taken: &mut TakenOut) -> Result<(), Invalid> {
+    let mut own = TakenOut::default();
+    Safety::unecho(draft, &mut own);
+    if own.recalled && draft.content.is_empty() {
+        let what = "holds only what was recalled from memory; there is nothing new in it";
+        return Err(Invalid::new("content", what));
+    }
+    taken.recalled |= own.recalled;
+    Ok(())
 }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use mnemon_core::files::Files;
 use mnemon_core::log::Log;
-use mnemon_core::{Ctx, Invalid, limits};
+use mnemon_core::{Ctx, Invalid, Scope, limits};
 
 pub use boot::{Boot, Skipped};
 pub use cold::Excerpt;
@@ -36,6 +36,7 @@ pub use line::{Line, Said};
 pub use summary::Summariser;
 pub use warm::{Compressed, Summarise, first_sentences};
 
+use crate::safety::TakenOut;
 use crate::session::SessionId;
 use crate::{Error, Memory};
 
@@ -70,6 +71,8 @@ pub struct Appended {
     pub pushed_out: usize,
     /// Why they could not be indexed. They are in the log in any case.
     pub not_indexed: Option<String>,
+    /// What was left out of the line, in sentences.
+    pub notices: Vec<String>,
 }
 
 impl Tiers {
@@ -135,6 +138,10 @@ impl Tiers {
     /// Writes the line to the log, durably, and then to the window. What the window has no room
     /// for is indexed.
     pub async fn append(&self, ctx: &Ctx, hot: &mut Hot, said: Said) -> Result<Appended, Error> {
+        let mut taken = TakenOut::default();
+        let safety = self.cold.records_of(Scope::Dialog).safety;
+        let said = safety.clean_value("line", &said, &mut taken)?;
+        let notices = taken.sentences();
         let line = Line::new(said, ctx.now);
         let bytes = line.to_bytes()?;
         if bytes.len() > limits::LOG_LINE_BYTES {
@@ -152,7 +159,10 @@ impl Tiers {
         hot.lines.push_back(HotLine { offset, line });
         let surplus = hot.lines.len().saturating_sub(self.config.hot_window_size);
         if surplus == 0 {
-            return Ok(Appended::default());
+            return Ok(Appended {
+                notices,
+                ..Appended::default()
+            });
         }
         let old: Vec<HotLine> = hot.lines.iter().take(surplus).cloned().collect();
         let indexed = self.index_lines(ctx, &hot.session, &old).await;
@@ -166,6 +176,7 @@ impl Tiers {
         Ok(Appended {
             pushed_out,
             not_indexed: indexed.err().map(|error| error.to_string()),
+            notices,
         })
     }
 
@@ -196,6 +207,10 @@ impl Tiers {
         if !self.is_over(hot) {
             return Ok(None);
         }
+        // A window that was just read from its log does not know what became a page before.
+        if hot.links.is_empty() && self.leave_out_paged(ctx, hot).await? && !self.is_over(hot) {
+            return Ok(None);
+        }
         let Some(split) = hot.half() else {
             return Ok(None);
         };
@@ -209,7 +224,7 @@ impl Tiers {
         let tree = warm::reduce(&old, self.config.chunk_size, summarise).await;
         let session = &hot.session;
         let history = match &self.place {
-            Place::Files { files, .. } => warm::write(&**files, ctx, session, &tree).await?,
+            Place::Files { files, .. } => warm::write(&**files, ctx, session, &tree, &old).await?,
             Place::Records => kept::write_page(&self.cold, ctx, session, &tree, &old).await?,
         };
         // The library and the log hold everything now; the index can be made from them again.
@@ -225,6 +240,25 @@ impl Tiers {
             tokens_after: self.tokens(hot),
             not_indexed: lines.and(library).err().map(|error| error.to_string()),
         }))
+    }
+
+    /// Puts a link in the place of the lines that the last page of the session covers; whether there
+    /// are such lines.
+    async fn leave_out_paged(&self, ctx: &Ctx, hot: &mut Hot) -> Result<bool, Error> {
+        let last = match &self.place {
+            Place::Files { files, .. } => warm::last_page(&**files, &hot.session).await?,
+            Place::Records => kept::last_page(&self.cold, ctx, &hot.session).await?,
+        };
+        let Some((history, through)) = last else {
+            return Ok(false);
+        };
+        let before = hot.lines.len();
+        hot.lines.retain(|line| line.offset > through);
+        let has_left = hot.lines.len() < before;
+        if has_left {
+            hot.link(&history);
+        }
+        Ok(has_left)
     }
 
     /// The tool `query_memory`: excerpts from what left the window, from the library and from all

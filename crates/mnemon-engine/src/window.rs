@@ -24,6 +24,8 @@ use mnemon_core::{
     Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt, Record,
     Role, Scan, Scope, StoreError, Time, limits,
 };
+use serde::Deserialize;
+use serde_json::Value;
 
 pub use in_memory::InMemory;
 pub use state::WindowState;
@@ -31,6 +33,7 @@ pub use view::{Seen, SeenAs, Shown};
 
 use crate::draft::intent;
 use crate::naming::{check_name, fixed_id};
+use crate::safety::TakenOut;
 use crate::scoped::{message_of, origin_of, session_of_owner, within};
 use crate::{Draft, Error, Memory, Records};
 use stored::{Covered, Entry, Offload, Position, TAG};
@@ -180,8 +183,21 @@ impl<'a> Window<'a> {
             let draft = self.message_draft(ctx, message.clone(), created)?;
             Ok((draft, Expect::Absent))
         });
-        let drafts = drafts.collect::<Result<Vec<_>, Invalid>>()?;
-        let receipt = self.records.put(ctx, drafts, key).await?;
+        let mut drafts = drafts.collect::<Result<Vec<_>, Invalid>>()?;
+        let mut taken = TakenOut::default();
+        for (draft, _) in &mut drafts {
+            self.records.safety.screen(draft, &mut taken)?;
+        }
+        let messages = match taken.secrets.is_empty() {
+            true => messages,
+            // The log gets what the store gets.
+            false => drafts
+                .iter()
+                .map(|(draft, _)| kept(draft))
+                .collect::<Result<_, _>>()?,
+        };
+        let mut receipt = self.records.put_as_is(ctx, drafts, key).await?;
+        receipt.notices = taken.sentences();
         self.stay_visible(ctx, &receipt, created).await?;
         self.freeze(ctx, &messages, &receipt).await?;
         Ok(receipt)
@@ -412,4 +428,10 @@ fn too_many(count: usize) -> Error {
 /// One message that says this.
 fn said(text: String) -> Vec<Message> {
     vec![Message::text("context_reload", Role::System, text)]
+}
+
+/// The message that a draft keeps.
+fn kept(draft: &Draft) -> Result<Message, Invalid> {
+    let body = draft.body.as_ref().unwrap_or(&Value::Null);
+    Message::deserialize(body).map_err(|error| Invalid::new("message", error.to_string()))
 }

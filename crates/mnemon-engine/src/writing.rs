@@ -327,6 +327,7 @@ impl Memory {
             }],
             cascaded: Vec::new(),
             evicted: Vec::new(),
+            notices: Vec::new(),
         }
     }
 

@@ -16,7 +16,8 @@ mod tuning;
 use std::path::PathBuf;
 
 use mnemon_core::window::Settings;
-use mnemon_core::{Caps, Policy, Tenant};
+use mnemon_core::{Caps, Namespace, Policy, Tenant};
+use mnemon_engine::notes::MaxEntries;
 use mnemon_engine::tiers::TierConfig;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -282,9 +283,9 @@ impl Config {
             row(&EMBEDDER, &self.embedder),
             row(&RERANKER, &self.reranker),
             row(&SHORT_TTL, &self.short_term.ttl_days),
-            row(&SHORT_MAX, &self.short_term.max_entries),
+            self.most(&SHORT_MAX, &self.short_term, Namespace::ShortTerm),
             row(&LONG_TTL, &self.long_term.ttl_days),
-            row(&LONG_MAX, &self.long_term.max_entries),
+            self.most(&LONG_MAX, &self.long_term, Namespace::LongTerm),
             row(&HISTORY_DAYS, &self.history_days),
             row(&AGENTS, &self.agents),
         ];
@@ -299,6 +300,20 @@ impl Config {
         });
         rows.extend(policies);
         rows
+    }
+}
+
+impl Config {
+    /// How many entries there may be. Where nobody chose it is notes alone that have a limit.
+    fn most(&self, key: &Key, keeping: &Keeping, namespace: Namespace) -> Row {
+        match self.notes_config().of(namespace).max_entries {
+            MaxEntries::Usual(most) => Row {
+                key: key.name.to_owned(),
+                value: json!(most),
+                origin: format!("{}, for notes", keeping.max_entries.origin),
+            },
+            MaxEntries::Chosen(_) => row(key, &keeping.max_entries),
+        }
     }
 }
 

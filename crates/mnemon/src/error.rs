@@ -4,9 +4,11 @@ use std::io;
 use std::path::PathBuf;
 
 use mnemon_core::embed::EmbedError;
+use mnemon_core::files::FilesError;
 use mnemon_core::llm::LlmError;
 use mnemon_core::{ErrorKind, Id, Invalid, StoreError};
 
+use crate::code;
 use crate::config::ConfigError;
 
 /// Every error of this crate, with the one it came from.
@@ -96,10 +98,44 @@ impl Error {
         }
     }
 
+    /// What to do about it, in a sentence: what its kind suggests, unless more is known.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Engine(error) => engine_hint(error),
+            Self::Line { source, .. } => source.hint(),
+            Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                "check the path; a relative one begins in the folder you are in"
+            }
+            Self::File { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
+                "name a file in it; `mnemon ingest FOLDER` takes in whole folders"
+            }
+            Self::File { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
+                "save it as UTF-8 text and try again; `mnemon ingest` reads HTML and PDF, too"
+            }
+            _ => code::of(self.kind()).hint,
+        }
+    }
+
     /// Whether the reader of our output went away, which is no error: `mnemon list | head`.
     #[must_use]
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// What is asked for in files is not found by looking into the store.
+fn engine_hint(error: &mnemon_engine::Error) -> &'static str {
+    use mnemon_engine::Error::{Files, NotThere};
+    match error {
+        Files(FilesError::Outside { .. }) => {
+            "name a file below the folder; `mnemon config` shows it as notes.root"
+        }
+        Files(FilesError::TooLarge { .. }) => {
+            "cut it into several files, or take it in as a document: `mnemon ingest FILE`"
+        }
+        NotThere(_) => "check the name, and the folder that it is looked for in",
+        other => code::of(other.kind()).hint,
     }
 }
 

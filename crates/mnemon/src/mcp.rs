@@ -9,6 +9,7 @@ mod arguments;
 mod field;
 mod handler;
 mod http;
+mod lines;
 mod profile;
 mod prompts;
 mod resources;

@@ -122,11 +122,19 @@ fn named(before: &str) -> Option<(String, Sort)> {
     let length = before.bytes().rev().take(NAME_BYTES);
     let length =
         length.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    let name = before
-        .get(before.len() - length.count()..)?
-        .to_ascii_lowercase();
-    let (_, sort) = NAMES.iter().find(|(end, _)| name.ends_with(end))?;
-    Some((name, *sort))
+    let name = before.get(before.len() - length.count()..)?;
+    let ends = |end: &str| {
+        let tail = name.len().checked_sub(end.len());
+        let tail = tail.and_then(|from| name.get(from..));
+        tail.is_some_and(|tail| tail.eq_ignore_ascii_case(end))
+    };
+    let (_, sort) = NAMES.iter().find(|(end, _)| ends(end))?;
+    Some((name.to_ascii_lowercase(), *sort))
+}
+
+/// Whether what has this name is said to be a secret.
+pub(super) fn names_secret(name: &str) -> bool {
+    named(name).is_some_and(|(name, _)| !OPEN.iter().any(|open| name.contains(open)))
 }
 
 fn is_secret(value: &str, sort: Sort) -> bool {
@@ -183,6 +191,9 @@ fn is_uuid(value: &str) -> bool {
 /// `Bearer …` and `Basic …`, as in a request.
 fn bearer(text: &str, found: &mut Vec<Secret>) {
     for word in ["Bearer ", "bearer ", "Basic "] {
+        if !text.contains(word) {
+            continue;
+        }
         for (at, mark) in text.match_indices(word) {
             let start = at + mark.len();
             let rest = text.as_bytes().get(start..).unwrap_or_default();

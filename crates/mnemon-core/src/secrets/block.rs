@@ -2,7 +2,7 @@
 
 use super::Secret;
 
-const BEGIN: &str = "-----BEGIN ";
+pub(super) const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
 /// A line that begins or ends a block is no longer than this.

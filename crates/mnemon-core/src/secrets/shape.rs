@@ -52,13 +52,43 @@ const SHAPES: &[(&str, Rest, &str)] = &[
 /// A part of a signed token is no longer than this.
 const TOKEN_PART_BYTES: usize = 4096;
 
+/// What a byte may be for a key, looked up: it is asked of every byte of every text.
+const INSIDE: u8 = 1;
+const FIRST: u8 = 2;
+
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "worked out while it is compiled: what goes wrong does not compile"
+)]
+const SORTS: [u8; 256] = {
+    let mut sorts = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let it = byte as u8;
+        if it.is_ascii_alphanumeric() || it == b'-' || it == b'_' {
+            sorts[byte] |= INSIDE;
+        }
+        byte += 1;
+    }
+    // A signed token begins with this one.
+    sorts[b'e' as usize] |= FIRST;
+    let mut at = 0;
+    while at < SHAPES.len() {
+        sorts[SHAPES[at].0.as_bytes()[0] as usize] |= FIRST;
+        at += 1;
+    }
+    sorts
+};
+
 pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
     let bytes = text.as_bytes();
-    let mut before = b' ';
+    let mut before = 0;
     let mut from = 0;
     for (at, byte) in bytes.iter().copied().enumerate() {
-        let begins = byte.is_ascii_alphabetic() && !in_key(before);
-        before = byte;
+        let sort = SORTS.get(usize::from(byte)).copied().unwrap_or(0);
+        let begins = sort & FIRST != 0 && before & INSIDE == 0;
+        before = sort;
         if !begins || at < from {
             continue;
         }
@@ -77,7 +107,12 @@ pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
 
 /// The length of the key that the bytes begin with.
 fn known(here: &[u8]) -> Option<(usize, &'static str)> {
-    SHAPES.iter().find_map(|(prefix, rest, what)| {
+    // Two letters tell most words from all of them.
+    let first: &[u8; 2] = here.first_chunk()?;
+    let mut near = SHAPES
+        .iter()
+        .filter(|(prefix, _, _)| prefix.as_bytes().first_chunk() == Some(first));
+    near.find_map(|(prefix, rest, what)| {
         let after = here.strip_prefix(prefix.as_bytes())?;
         let length = match *rest {
             Rest::Upper(wanted) => {

@@ -171,6 +171,47 @@ fn prose_and_programs_are_left_alone() {
 }
 
 #[test]
+fn a_name_says_what_its_text_is() {
+    let named = |name: &str, text: &str| mask(text, &find_under(name, text));
+    assert_eq!(named("apiToken", BASE62), "[secret removed: key or token]");
+    assert_eq!(
+        named("password", "hunter2!x, since May"),
+        "[secret removed: password], since May"
+    );
+    assert_eq!(named("a".repeat(1000).as_str(), "plain"), "plain");
+    assert_eq!(
+        named(&format!("{}_token", "ã".repeat(1000)), HEX),
+        "[secret removed: key or token]"
+    );
+    // What the text holds is found under any name.
+    let text = format!("use {}", key("gh", &format!("p_{BASE62}")));
+    assert_eq!(
+        named("text", &text),
+        "use [secret removed: repository token]"
+    );
+    assert_eq!(
+        named("token", &text),
+        "use [secret removed: repository token]"
+    );
+    for (name, text) in [
+        ("cache_key", HEX),
+        ("digest", HEX),
+        ("token", "[secret removed: key or token]"),
+        ("", "password"),
+    ] {
+        assert_eq!(named(name, text), text, "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_left_of_two_that_overlap() {
+    // The key begins within what looks like a password, and goes on after it.
+    let text =
+        "pwd: Tr0ub4dor-----BEGIN PRIVATE KEY-----\nMIIEow\n-----END PRIVATE KEY-----\nafter";
+    assert_eq!(masked(text), "pwd: [secret removed: password]\nafter");
+}
+
+#[test]
 fn a_policy_is_a_word() {
     assert_eq!("mask".parse::<SecretPolicy>().unwrap(), SecretPolicy::Mask);
     let error = "hide".parse::<SecretPolicy>().unwrap_err();
@@ -216,5 +257,23 @@ proptest! {
             end = secret.end;
         }
         prop_assert!(end <= text.len());
+    }
+
+    #[test]
+    fn what_was_masked_stays_as_it_is(
+        parts in proptest::collection::vec(
+            prop_oneof![
+                "[a-z ]{0,12}",
+                Just(format!(" api_key={BASE62} ")),
+                Just(key(" gh", &format!("p_{BASE62} "))),
+                Just(" https://a:b4ssw0rd@c ".to_owned()),
+                Just(" password: \"hunter2!x\" ".to_owned()),
+                Just("\n-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n".to_owned()),
+            ],
+            0..8,
+        ),
+    ) {
+        let once = masked(&parts.concat());
+        prop_assert_eq!(&masked(&once), &once);
     }
 }

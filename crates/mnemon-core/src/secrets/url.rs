@@ -3,11 +3,14 @@
 use super::Secret;
 use super::assigned::is_placeholder;
 
+/// What stands before a user and a host.
+pub(super) const MARK: &str = "://";
+
 /// What lies between `://` and the host is no longer than this.
 const USER_BYTES: usize = 1024;
 
 pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
-    for (at, mark) in text.match_indices("://") {
+    for (at, mark) in text.match_indices(MARK) {
         let start = at + mark.len();
         let scheme = text.get(..at).unwrap_or_default();
         let named = scheme.ends_with(|c: char| c.is_ascii_alphanumeric());

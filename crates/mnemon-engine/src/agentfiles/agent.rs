@@ -14,6 +14,7 @@ use super::writing::{DECISIONS, LEARNINGS};
 use super::{AgentFiles, ContextChange, Decision, Learning};
 use crate::Error;
 use crate::payload::estimate;
+use crate::safety::TakenOut;
 
 /// An agent that has files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -108,6 +109,7 @@ impl AgentFiles {
         description: &str,
     ) -> Result<Vec<String>, Error> {
         check_line("description", description)?;
+        let description = &self.screened("description", &description.to_owned())?;
         let (agent, memory) = (self.agent(name)?, self.memory_of(name)?);
         let today = Day::of(ctx.now);
         // JSON's quotes are YAML's, too.
@@ -200,6 +202,7 @@ impl AgentFiles {
         name: &str,
         change: &ContextChange,
     ) -> Result<(), Error> {
+        let change = self.screened("context", change)?;
         let memory = self.ready(name).await?;
         let today = Day::of(ctx.now);
         let empty = template("Current Context", today);
@@ -221,6 +224,9 @@ impl AgentFiles {
             let what = "is empty; a context is only ever replaced by something";
             return Err(Invalid::new("context", what).into());
         }
+        let text = self
+            .safety
+            .clean_change("context", text, base, &mut TakenOut::default())?;
         let memory = self.ready(name).await?;
         let mut after = Document::parse(text);
         super::context::stamp(&mut after, Day::of(ctx.now));
@@ -251,7 +257,9 @@ impl AgentFiles {
         name: &str,
         decision: &Decision,
     ) -> Result<String, Error> {
-        let entry = decision.print(Day::of(ctx.now))?;
+        let entry = self
+            .screened("decision", decision)?
+            .print(Day::of(ctx.now))?;
         let memory = self.ready(name).await?;
         let path = format!("{memory}/decisions.md");
         self.change(&path, DECISIONS, |document| append(&path, document, &entry))
@@ -261,7 +269,9 @@ impl AgentFiles {
 
     /// Writes a learning at the end of the patterns.
     pub async fn learn(&self, ctx: &Ctx, name: &str, learning: &Learning) -> Result<String, Error> {
-        let entry = learning.print(Day::of(ctx.now))?;
+        let entry = self
+            .screened("learning", learning)?
+            .print(Day::of(ctx.now))?;
         let memory = self.ready(name).await?;
         let path = format!("{memory}/learnings.md");
         self.change(&path, LEARNINGS, |document| append(&path, document, &entry))
@@ -295,6 +305,22 @@ impl AgentFiles {
         }
     }
 
+    /// What to tell whoever writes for an agent that is not there yet: its files are made, but the
+    /// name may be a slip.
+    pub async fn newcomer(&self, name: &str) -> Result<Option<String>, Error> {
+        let agent = self.agent(name)?;
+        if !self.files.list(&agent).await?.is_empty() {
+            return Ok(None);
+        }
+        let known = match self.list().await?.is_empty() {
+            true => String::new(),
+            false => format!("; {}", self.known_names().await?),
+        };
+        Ok(Some(format!(
+            "there was no agent `{name}` before, so it was made{known}"
+        )))
+    }
+
     /// That there is such an agent, for verbs that make nothing.
     pub(super) async fn known(&self, name: &str) -> Result<(), Error> {
         let agent = self.agent(name)?;
@@ -305,13 +331,21 @@ impl AgentFiles {
     }
 
     async fn no_agent(&self, name: &str) -> Result<Error, Error> {
+        let known = self.known_names().await?;
+        Ok(Error::NotThere(format!(
+            "there is no agent `{name}`; {known}"
+        )))
+    }
+
+    /// The agents there are, in a sentence.
+    async fn known_names(&self) -> Result<String, Error> {
         let known: Vec<String> = self
             .list()
             .await?
             .into_iter()
             .map(|agent| agent.name)
             .collect();
-        let known = match known.as_slice() {
+        Ok(match known.as_slice() {
             [] => format!("there are none below {}", self.agents()),
             names => format!(
                 "there is: {}",
@@ -322,10 +356,7 @@ impl AgentFiles {
                     .collect::<Vec<_>>()
                     .join(", ")
             ),
-        };
-        Ok(Error::NotThere(format!(
-            "there is no agent `{name}`; {known}"
-        )))
+        })
     }
 }
 

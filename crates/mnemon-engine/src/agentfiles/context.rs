@@ -2,13 +2,13 @@
 
 use mnemon_core::markdown::{Day, Document, Item, Section};
 use mnemon_core::{Invalid, limits};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::names::check_line;
 use super::writing::{check_one, numbered};
 
 /// What changes in a context; what is left out stays.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContextChange {
     /// Tasks to tick: their words, or a part that only one of them has.
@@ -34,7 +34,7 @@ pub struct ContextChange {
 }
 
 /// A row of the table of the project's state.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateRow {
     pub aspect: String,
@@ -44,7 +44,7 @@ pub struct StateRow {
 }
 
 /// A row of the table of files.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyFile {
     pub file: String,
@@ -54,7 +54,7 @@ pub struct KeyFile {
 }
 
 /// The whole text of a section.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SectionText {
     pub section: String,

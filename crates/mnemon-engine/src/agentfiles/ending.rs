@@ -37,7 +37,7 @@ impl Default for Sizes {
 }
 
 /// What a session leaves behind.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionEnd {
     pub context: ContextChange,
@@ -55,6 +55,9 @@ pub struct Ended {
     pub archived: Archived,
     /// Where two changes met in one place and both were kept.
     pub clashes: Vec<String>,
+    /// What else there is to know, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 /// What moved to the archive.
@@ -82,11 +85,14 @@ impl AgentFiles {
             let what = "says nothing; name at least one change, decision, learning or archive";
             return Err(Invalid::new("session", what).into());
         }
+        let mut notices = self.left_out(end);
+        let end = self.screened("session", end)?;
         let decisions = end.decisions.iter().map(|decision| decision.print(today));
         let decisions: Vec<String> = decisions.collect::<Result<_, _>>()?;
         let learnings = end.learnings.iter().map(|learning| learning.print(today));
         let learnings: Vec<String> = learnings.collect::<Result<_, _>>()?;
         let memory = self.ready(name).await?;
+        notices.extend(self.newcomer(name).await?);
         let mut work = Work::new(self, &memory);
         let context = work
             .open("context.md", &template("Current Context", today))
@@ -114,7 +120,8 @@ impl AgentFiles {
             append(&path, file, &entry)?;
         }
         let archived = work.overflow(today).await?;
-        work.finish(archived).await
+        let ended = work.finish(archived).await?;
+        Ok(Ended { notices, ..ended })
     }
 
     /// Moves what is too long to the archive, all or nothing.
@@ -289,6 +296,7 @@ impl<'a> Work<'a> {
             files,
             archived,
             clashes,
+            notices: Vec::new(),
         })
     }
 }

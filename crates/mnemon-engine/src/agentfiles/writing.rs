@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use mnemon_core::Invalid;
 use mnemon_core::markdown::{Day, Document};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::names::check_line;
 
 /// Something that was decided and will matter later.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Decision {
     pub title: String,
@@ -24,7 +24,7 @@ pub struct Decision {
 }
 
 /// A pattern that was found.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Learning {
     pub title: String,
@@ -36,7 +36,7 @@ pub struct Learning {
 }
 
 /// An example.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Code {
     pub language: String,
@@ -44,7 +44,7 @@ pub struct Code {
 }
 
 /// What is kept of a complex session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionLog {
     pub summary: String,
@@ -55,7 +55,7 @@ pub struct SessionLog {
 }
 
 /// A file and what was done to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileChange {
     pub file: String,
@@ -63,7 +63,7 @@ pub struct FileChange {
 }
 
 /// A problem that came up, and how it was solved.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Issue {
     pub title: String,

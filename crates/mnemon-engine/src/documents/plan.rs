@@ -71,6 +71,7 @@ pub(super) fn unchanged(document: &Document, there: &Record) -> Option<Planned> 
                 ..ChunkCounts::default()
             },
             commit: None,
+            notices: Vec::new(),
         },
     })
 }
@@ -202,6 +203,7 @@ impl<'a> Draft<'a> {
             },
             chunks,
             commit: None,
+            notices: Vec::new(),
         };
         let mut expect = match &self.there {
             None => Expect::Absent,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::view::summary_of;
 use super::{Notes, echo, is_note};
 use crate::safety::TakenOut;
-use crate::{Draft, Error, Records};
+use crate::{Draft, Error, Records, Safety};
 
 /// Something to note, as the caller says it: a content, or a file that holds it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl NewNote {
 pub struct Added {
     pub id: Id,
     pub namespace: Namespace,
-    /// Of what was given, in UTF-16 units, however much of it was kept.
+    /// Of what may be stored, in UTF-16 units: without secrets and echoes, but before it is cut.
     pub content_length: usize,
     pub summary: String,
     /// What was done, in a sentence.
@@ -79,7 +79,7 @@ fn is_none_of_them(count: &usize) -> bool {
 
 /// What is told about a new note besides where it went.
 struct Told {
-    /// The length of what was given.
+    /// The length of what may be stored.
     length: usize,
     /// The file that it was read from.
     path: Option<String>,
@@ -96,8 +96,11 @@ impl Notes {
     pub async fn add(&self, ctx: &Ctx, new: NewNote, key: Option<&str>) -> Result<Added, Error> {
         let key = key.map(|key| crate::draft::intent(key, &new)).transpose()?;
         let (mut draft, path) = self.checked(new).await?;
+        let mut taken = TakenOut::default();
+        Safety::unecho(&mut draft, &mut taken);
+        self.records.safety.screen(&mut draft, &mut taken)?;
+        draft.tags = folded(&draft.tags);
         let length = note::length(&draft.content);
-        let taken = self.records.safety.screen(&mut draft)?;
         let told = Told {
             length,
             path,
@@ -183,7 +186,7 @@ impl Notes {
             scope: Some(Scope::Semantic),
             kind: Some(Kind::Note),
             namespace: Some(namespace),
-            tags: folded(&new.tags),
+            tags: new.tags,
             source: new.source.or_else(|| from_file.clone()),
             origin: new.origin.or(from_file.map(|_| Origin::File)),
             importance,
@@ -199,9 +202,16 @@ impl Notes {
             let what = "files are not read here; send the text as content";
             return Err(Invalid::new("content_path", what).into());
         };
-        let Some(file) = files.files.read(files.below(path)).await? else {
-            let path = path.escape_debug();
-            return Err(Error::NotThere(format!("there is no file `{path}`")));
+        let below = files.below(path);
+        let Some(file) = files.files.read(below).await? else {
+            let shown = path.escape_debug();
+            if !files.files.list(below).await?.is_empty() {
+                let what = format!("`{shown}` is a folder; name a file in it");
+                return Err(Invalid::new("content_path", what).into());
+            }
+            let root = files.roots.first().map(|root| format!(" below {root}"));
+            let what = format!("there is no file `{shown}`{}", root.unwrap_or_default());
+            return Err(Error::NotThere(what));
         };
         let bytes = file.bytes.len();
         if bytes > limits::NOTE_FILE_BYTES {
@@ -213,7 +223,8 @@ impl Notes {
         }
         String::from_utf8(file.bytes).map_err(|error| {
             let (path, at) = (path.escape_debug(), error.utf8_error().valid_up_to());
-            let what = format!("`{path}` is not text: byte {at} is not UTF-8");
+            let what =
+                format!("`{path}` is not text: byte {at} is not UTF-8; save it as UTF-8 first");
             Invalid::new("content_path", what).into()
         })
     }
@@ -259,7 +270,7 @@ impl Notes {
                 ..draft.clone()
             };
             let put = vec![(named, Expect::Absent)];
-            match records.put(ctx, put, key.clone()).await {
+            match records.put_as_is(ctx, put, key.clone()).await {
                 Ok(receipt) => {
                     let kept = !receipt.evicted.contains(&id);
                     let evicted = receipt.evicted.len() - usize::from(!kept);

@@ -1,8 +1,6 @@
 //! What is known.
 
-use mnemon_core::{
-    Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Scope, Time,
-};
+use mnemon_core::{Ctx, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Scope, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -137,7 +135,7 @@ impl Semantic<'_> {
             let what = format!("`{kind}` is not one of: note, fact, document, decision");
             return Err(Invalid::new("kind", what).into());
         }
-        let mut draft = Draft {
+        let draft = Draft {
             content: knowledge.content,
             owner: unbound(owner, knowledge.shared),
             scope: Some(Scope::Semantic),
@@ -150,9 +148,7 @@ impl Semantic<'_> {
             derived_from: knowledge.derived_from,
             ..Draft::default()
         };
-        self.records.guard(&mut draft)?;
-        let put = vec![(draft, Expect::Absent)];
-        self.records.put(ctx, put, key).await
+        self.records.say(ctx, draft, key).await
     }
 }
 

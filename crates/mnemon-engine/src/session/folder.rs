@@ -13,7 +13,8 @@ use mnemon_core::{Ctx, Invalid, Time, limits};
 use serde_json::{Map, Value, json};
 
 use super::{Mark, SessionId, SessionInfo, SessionState, Sessions, id};
-use crate::Error;
+use crate::safety::TakenOut;
+use crate::{Error, Safety};
 
 /// What a session says of itself beside its parts. Folders of other systems do without it.
 const META: &str = "session_meta";
@@ -23,6 +24,7 @@ pub struct FolderSessions {
     files: Arc<dyn Files>,
     log: Arc<dyn Log>,
     folder: String,
+    safety: Safety,
 }
 
 impl FolderSessions {
@@ -33,7 +35,15 @@ impl FolderSessions {
             files,
             log,
             folder: folder.into(),
+            safety: Safety::default(),
         }
+    }
+
+    /// What is kept out of what is saved.
+    #[must_use]
+    pub fn safety(mut self, safety: Safety) -> Self {
+        self.safety = safety;
+        self
     }
 
     /// Saves a value as `{name}.json`.
@@ -44,7 +54,10 @@ impl FolderSessions {
         value: &Value,
     ) -> Result<(), Error> {
         id::check("component", name)?;
-        self.write_value(session, name, value).await
+        let value = self
+            .safety
+            .clean_value(name, value, &mut TakenOut::default())?;
+        self.write_value(session, name, &value).await
     }
 
     /// The value, if it was saved.
@@ -66,6 +79,19 @@ impl FolderSessions {
         list: &[Value],
     ) -> Result<Saved, Error> {
         id::check("component", name)?;
+        let list = list.to_vec();
+        let list = self
+            .safety
+            .clean_value(name, &list, &mut TakenOut::default())?;
+        self.write_list(session, name, &list).await
+    }
+
+    async fn write_list(
+        &self,
+        session: &SessionId,
+        name: &str,
+        list: &[Value],
+    ) -> Result<Saved, Error> {
         let path = self.path(session, &format!("{name}.jsonl"));
         let hash_path = self.path(session, &format!("{name}.hash"));
         let lines = list.iter().map(|item| item.to_string() + "\n");
@@ -241,10 +267,11 @@ impl Sessions for FolderSessions {
             let path = self.home(session);
             return Err(FilesError::Conflict { path }.into());
         }
+        let state = &state.screened(self.safety)?;
         for (name, value) in &state.components {
             match value {
                 Value::Array(list) => {
-                    self.save_list(session, name, list).await?;
+                    self.write_list(session, name, list).await?;
                 }
                 value => self.write_value(session, name, value).await?,
             }

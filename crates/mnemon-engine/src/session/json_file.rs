@@ -7,12 +7,13 @@ use mnemon_core::files::{Files, FilesError};
 use mnemon_core::{Ctx, limits};
 
 use super::{Mark, SessionId, SessionInfo, SessionState, Sessions};
-use crate::Error;
+use crate::{Error, Safety};
 
 /// Sessions as JSON files in one folder.
 pub struct JsonSessions {
     files: Arc<dyn Files>,
     folder: String,
+    safety: Safety,
 }
 
 impl JsonSessions {
@@ -21,7 +22,15 @@ impl JsonSessions {
         Self {
             files,
             folder: folder.into(),
+            safety: Safety::default(),
         }
+    }
+
+    /// What is kept out of what is saved.
+    #[must_use]
+    pub fn safety(mut self, safety: Safety) -> Self {
+        self.safety = safety;
+        self
     }
 
     fn path(&self, id: &SessionId) -> String {
@@ -60,6 +69,7 @@ impl Sessions for JsonSessions {
             // It was seen elsewhere, so what is here was not seen.
             Some(_) => return Err(FilesError::Conflict { path }.into()),
         };
+        let state = state.screened(self.safety)?;
         self.files.write(&path, &state.to_text()?, stamp).await?;
         Ok(())
     }

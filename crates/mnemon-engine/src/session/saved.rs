@@ -4,7 +4,8 @@ use mnemon_core::Invalid;
 use serde_json::{Map, Value, json};
 
 use super::SessionId;
-use crate::Error;
+use crate::safety::TakenOut;
+use crate::{Error, Safety};
 
 /// The states of a session's parts.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,15 @@ const COMPONENTS: &str = "components";
 const TIMESTAMP: &str = "timestamp";
 
 impl SessionState {
+    /// The same without secrets.
+    pub(super) fn screened(&self, safety: Safety) -> Result<Self, Invalid> {
+        let mut taken = TakenOut::default();
+        let mut screened = self.clone();
+        safety.clean_map("components", &mut screened.components, &mut taken)?;
+        safety.clean_map("session", &mut screened.extra, &mut taken)?;
+        Ok(screened)
+    }
+
     /// A session without parts.
     #[must_use]
     pub fn new(session: SessionId) -> Self {

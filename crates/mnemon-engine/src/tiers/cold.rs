@@ -60,7 +60,7 @@ pub(super) async fn index_lines(
             .map(|(draft, _)| (draft.clone(), Expect::Anything))
             .collect();
         if !puts.is_empty() {
-            records.put(ctx, puts, None).await?;
+            records.put_masked(ctx, puts).await?;
         }
     }
     Ok(())
@@ -129,7 +129,7 @@ pub(super) async fn index_library(
             ..Draft::default()
         };
         records
-            .put(ctx, vec![(draft, Expect::Anything)], None)
+            .put_masked(ctx, vec![(draft, Expect::Anything)])
             .await?;
     }
     let there: HashSet<Id> = pages.iter().map(|page| page_id(&page.path)).collect();

@@ -10,7 +10,7 @@ use mnemon_core::{
 use serde_json::{Map, Value, json};
 
 use super::boot::Boot;
-use super::warm::{Tree, page, page_name};
+use super::warm::{Tree, page, page_name, through};
 use super::{Hot, HotLine, Line};
 use crate::naming::fixed_id;
 use crate::session::SessionId;
@@ -84,7 +84,9 @@ pub(super) async fn append(
             created: Some(newest.map_or(ctx.now, |last| last.created.max(ctx.now))),
             ..Draft::default()
         };
-        match records.put(ctx, vec![(draft, Expect::Absent)], None).await {
+        // It was looked through before it became a line.
+        let put = vec![(draft, Expect::Absent)];
+        match records.put_as_is(ctx, put, None).await {
             // Somebody else has just written a line here.
             Err(Error::Store(StoreError::Conflict { .. })) => {}
             done => return done.map(|_| end),
@@ -134,6 +136,31 @@ pub(super) async fn boot(
     }
 }
 
+/// What the pages of a session are found by.
+fn session_tag(session: &SessionId) -> String {
+    fixed_id(PAGE, &[Some("session"), Some(session.as_str())]).to_string()
+}
+
+/// The last page of the session, and the place among its lines up to which it goes.
+pub(super) async fn last_page(
+    memory: &Memory,
+    ctx: &Ctx,
+    session: &SessionId,
+) -> Result<Option<(String, u64)>, Error> {
+    let filter = Filter {
+        scopes: vec![Scope::Semantic],
+        kinds: vec![Kind::Document],
+        tags: vec![session_tag(session)],
+        ..Filter::default()
+    };
+    let records = memory.records_of(Scope::Semantic);
+    let found = records.list(ctx, &Scan::new(filter, 1)).await?;
+    Ok(found.records.first().and_then(|page| {
+        let through = page.metadata.get("through")?.as_u64()?;
+        Some((page.source.clone()?, through))
+    }))
+}
+
 /// Writes the next page and returns its name.
 pub(super) async fn write_page(
     memory: &Memory,
@@ -164,13 +191,16 @@ pub(super) async fn write_page(
         let name = page_name(number);
         let draft = Draft {
             id: Some(fixed_id(PAGE, &[Some(&name)])),
-            content: page(ctx, session, tree, number),
+            content: page(ctx, session, tree, number, through(lines)),
             scope: Some(Scope::Semantic),
             kind: Some(Kind::Document),
             origin: Some(Origin::Derived),
             source: Some(name.clone()),
-            tags: vec![PAGE.to_owned()],
-            metadata: Map::from_iter([("number".to_owned(), Value::from(number))]),
+            tags: vec![PAGE.to_owned(), session_tag(session)],
+            metadata: Map::from_iter([
+                ("number".to_owned(), Value::from(number)),
+                ("through".to_owned(), Value::from(through(lines))),
+            ]),
             derived_from: sources.clone(),
             created: Some(newest.map_or(ctx.now, |last| last.created.max(ctx.now))),
             ..Draft::default()

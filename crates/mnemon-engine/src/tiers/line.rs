@@ -24,6 +24,23 @@ pub enum Said {
     },
 }
 
+impl Said {
+    /// That it says something. A tool may well answer with nothing.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let (field, text, what) = match self {
+            Self::User { content } | Self::Thought { content } => {
+                ("content", content, "is empty; there is nothing to append")
+            }
+            Self::Action { tool, .. } => ("tool", tool, "is empty; name the tool"),
+            Self::Observation { .. } => return Ok(()),
+        };
+        match text.trim().is_empty() {
+            true => Err(Invalid::new(field, what)),
+            false => Ok(()),
+        }
+    }
+}
+
 /// A line: what happened, or an object of a sort that a newer writer may know.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line {

@@ -99,7 +99,9 @@ pub(super) async fn write(
     ctx: &Ctx,
     session: &SessionId,
     tree: &Tree,
+    lines: &[HotLine],
 ) -> Result<String, Error> {
+    let through = through(lines);
     let mut tries = 0;
     loop {
         let listed = files.list(&library()).await?;
@@ -107,7 +109,7 @@ pub(super) async fn write(
         let number = numbers.max().unwrap_or(0).saturating_add(1);
         let name = page_name(number);
         let path = format!("{}/{name}", library());
-        let page = page(ctx, session, tree, number);
+        let page = page(ctx, session, tree, number, through);
         tries += 1;
         match files.write(&path, page.as_bytes(), None).await {
             // Somebody else has just written a page of this number.
@@ -130,10 +132,57 @@ pub(super) fn page_name(number: u64) -> String {
     format!("history-{number:03}.md")
 }
 
-pub(super) fn page(ctx: &Ctx, session: &SessionId, tree: &Tree, number: u64) -> String {
+/// Where the last of the lines stands in the log.
+pub(super) fn through(lines: &[HotLine]) -> u64 {
+    lines.last().map_or(0, |line| line.offset)
+}
+
+/// Pages that are looked at for the last one of a session.
+const PAGES: usize = 200;
+
+/// The last page of the session, and the place in its log up to which it goes.
+pub(super) async fn last_page(
+    files: &dyn Files,
+    session: &SessionId,
+) -> Result<Option<(String, u64)>, Error> {
+    let listed = files.list(&library()).await?;
+    let pages = listed.iter().filter_map(|file| number_of(&file.path));
+    let mut numbers: Vec<u64> = pages.collect();
+    numbers.sort_unstable_by(|one, other| other.cmp(one));
+    let wanted = format!("session: {}", serde_json::json!(session));
+    for number in numbers.into_iter().take(PAGES) {
+        let name = page_name(number);
+        let Some(file) = files.read(&format!("{}/{name}", library())).await? else {
+            continue;
+        };
+        let text = String::from_utf8_lossy(&file.bytes);
+        let front = text.strip_prefix("---\n").unwrap_or_default();
+        let front = front.split("\n---\n").next().unwrap_or_default();
+        if !front.lines().any(|line| line == wanted) {
+            continue;
+        }
+        let mut lines = front.lines();
+        let through = lines.find_map(|line| line.strip_prefix(THROUGH)?.trim().parse().ok());
+        // A page that was written by hand, or by an older version, says nothing of it.
+        return Ok(through.map(|through| (name, through)));
+    }
+    Ok(None)
+}
+
+/// What stands before the place of the last line.
+const THROUGH: &str = "through:";
+
+pub(super) fn page(
+    ctx: &Ctx,
+    session: &SessionId,
+    tree: &Tree,
+    number: u64,
+    through: u64,
+) -> String {
     let now = ctx.now;
     let mut page = format!(
-        "---\nversion: 1\nstatus: final\nauthor: mnemon\ncreated_at: {now}\nsession: {}\n---\n\
+        "---\nversion: 1\nstatus: final\nauthor: mnemon\ncreated_at: {now}\nsession: {}\n\
+         {THROUGH} {through}\n---\n\
          # History {number:03}\n\n{}\n",
         serde_json::json!(session),
         tree.master

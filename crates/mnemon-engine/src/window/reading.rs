@@ -143,7 +143,8 @@ impl Window<'_> {
             // The window's own version guards it.
             offloads.push((place, Expect::Anything));
         }
-        self.records.put(ctx, offloads, None).await
+        // Messages as they are stored, and places: nothing that was not looked through.
+        self.records.put_as_is(ctx, offloads, None).await
     }
 
     /// The owner without the agent: the window is the session's.

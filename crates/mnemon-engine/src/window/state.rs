@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 
 use super::stored::{Covered, Entry, Offload, Position};
 use super::{InMemory, Read, Window};
+use crate::safety::TakenOut;
 use crate::scoped::message_of;
 use crate::session::StateModule;
-use crate::{Draft, Error};
+use crate::{Draft, Error, Safety};
 
 /// Messages that are written in one commit.
 const TOGETHER: usize = 500;
@@ -135,6 +136,17 @@ impl Window<'_> {
     /// The messages are written first and the window last: cut off in between, everything that was
     /// written is in view.
     pub async fn take_over(&self, ctx: &Ctx, state: &WindowState) -> Result<usize, Error> {
+        self.take(ctx, state, self.records.safety).await
+    }
+
+    pub(super) async fn take(
+        &self,
+        ctx: &Ctx,
+        state: &WindowState,
+        safety: Safety,
+    ) -> Result<usize, Error> {
+        // As a whole: what a message says must be the same wherever the state repeats it.
+        let state = &safety.clean_value("window", state, &mut TakenOut::default())?;
         if !self.is_empty(ctx).await? {
             let session = self.owner.session.clone().unwrap_or_default();
             return Err(Error::SessionExists(session));
@@ -154,7 +166,7 @@ impl Window<'_> {
             });
             let drafts = drafts.collect::<Result<Vec<(Draft, Expect)>, Invalid>>()?;
             let times: Vec<i64> = drafts.iter().map(|(draft, _)| time_of(draft)).collect();
-            let receipt = self.records.put(ctx, drafts, None).await?;
+            let receipt = self.records.put_as_is(ctx, drafts, None).await?;
             let first = receipt.commit.unwrap_or_default();
             let places = (first..).zip(times);
             for ((message, item), (seq, created)) in chunk.iter().zip(&receipt.items).zip(places) {

@@ -19,6 +19,7 @@ mod longterm;
 mod notes;
 mod rereading;
 mod retries;
+mod secrets;
 mod session;
 mod tiers;
 mod undo;

@@ -26,9 +26,3 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
     let key = request.key.as_deref();
     Ok(memory.records().add(ctx, request.drafts, key).await?)
 }
-
-/// What adding would leave out (a secret, what came from memory), in sentences.
-#[must_use]
-pub fn left_out(memory: &Memory, request: &Request) -> Vec<String> {
-    memory.records().left_out(&request.drafts)
-}

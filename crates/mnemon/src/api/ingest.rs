@@ -71,6 +71,9 @@ pub struct Told {
     pub kind: Option<ErrorKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunks: Option<ChunkCounts>,
+    /// What was left out of it, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     /// Whether the caller named it, as opposed to a folder it is in.
     #[serde(skip)]
     pub named: bool,
@@ -277,6 +280,7 @@ impl Work<'_> {
         self.tell(Told {
             id: Some(receipt.id),
             chunks: Some(receipt.chunks),
+            notices: receipt.notices,
             ..told(path, fate)
         });
     }
@@ -369,6 +373,7 @@ fn told(path: &Path, fate: Fate) -> Told {
         reason: None,
         kind: None,
         chunks: None,
+        notices: Vec::new(),
         named: false,
     }
 }

@@ -28,11 +28,15 @@ pub struct Response {
     pub store: String,
     /// Whether anything had to be made.
     pub created: bool,
+    /// The store that was used here before and is out of sight now, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
 }
 
 /// Makes what is not there yet and leaves alone what is.
 pub fn run(config: &Config, request: Request) -> Result<Response, Error> {
-    let folder = request.folder.join(PROJECT);
+    // Without the `.` of a folder that was named so.
+    let folder: PathBuf = request.folder.join(PROJECT).components().collect();
     let failed = |path: &Path, source| Error::File {
         path: path.to_owned(),
         verb: "made",
@@ -50,6 +54,8 @@ pub fn run(config: &Config, request: Request) -> Result<Response, Error> {
     let store = folder.join("mnemon.db");
     let has_store = store.exists();
     let store = format!("sqlite:{}", store.display());
+    let before = Some(&config.store.value).filter(|before| **before != store && is_there(before));
+    let before = before.cloned();
     let mut project = config.clone();
     project.store.value.clone_from(&store);
     wiring::open(&project)?;
@@ -57,5 +63,12 @@ pub fn run(config: &Config, request: Request) -> Result<Response, Error> {
         folder,
         store,
         created: is_new || made || !has_store,
+        before,
     })
+}
+
+/// Whether the store has a file already.
+fn is_there(store: &str) -> bool {
+    let path = store.strip_prefix("sqlite:");
+    path.is_some_and(|path| Path::new(path).is_file())
 }

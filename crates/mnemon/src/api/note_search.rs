@@ -1,7 +1,7 @@
 //! Find notes: the one with an id, or those that answer best.
 
-use mnemon_core::Ctx;
 use mnemon_core::rank::Recipe;
+use mnemon_core::{Ctx, Invalid, limits};
 use mnemon_engine::Memory;
 use mnemon_engine::notes::{FoundNotes, NoteFilter, NoteQuery};
 use serde::Deserialize;
@@ -14,8 +14,7 @@ pub struct Request {
     /// An id, or what to look for.
     pub query: String,
     pub filter: NoteFilter,
-    /// At most this many, and never more than [`mnemon_core::limits::NOTE_HITS`]; unset or 0 is
-    /// what the configuration says.
+    /// At most this many, from 1 to [`limits::NOTE_HITS`]; unset is what the configuration says.
     pub limit: Option<usize>,
     /// What scores less is left out; unset or 0 is what the configuration says.
     pub min_score: Option<f64>,
@@ -28,6 +27,11 @@ pub struct Request {
 pub type Response = FoundNotes;
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
+    let most = limits::NOTE_HITS;
+    if let Some(limit) = request.limit.filter(|limit| !(1..=most).contains(limit)) {
+        let what = format!("is {limit}; from 1 to {most} is allowed");
+        return Err(Invalid::new("limit", what).into());
+    }
     let query = NoteQuery {
         text: request.query,
         filter: request.filter,

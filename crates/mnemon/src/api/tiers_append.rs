@@ -25,9 +25,13 @@ pub struct Response {
     /// Why they could not be made findable; they are in the log in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_indexed: Option<String>,
+    /// What was left out of it, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 pub async fn run(tiers: &Tiers, ctx: &Ctx, request: Request) -> Result<Response, Error> {
+    request.said.check()?;
     let mut hot = tiers.boot(ctx, &request.session).await?.hot;
     let done = tiers.append(ctx, &mut hot, request.said).await?;
     let last = hot.newest(1);
@@ -36,5 +40,6 @@ pub async fn run(tiers: &Tiers, ctx: &Ctx, request: Request) -> Result<Response,
         hot: hot.lines().count(),
         pushed_out: done.pushed_out,
         not_indexed: done.not_indexed,
+        notices: done.notices,
     })
 }

@@ -98,11 +98,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         key,
     };
     let memory = door.memory()?;
-    let left_out = api::add::left_out(&memory, &request);
     let receipt = api::add::run(&memory, &ctx, request).await?;
-    for sentence in left_out {
-        door.out.note(&sentence);
-    }
+    door.out.notes(&receipt.notices);
     if door.out.json {
         return door.out.json(&receipt);
     }
@@ -193,9 +190,10 @@ pub(super) fn metadata(
             .map_err(|error| Invalid::new("meta-json", format!("is not a JSON object: {error}")))?,
         None => Map::new(),
     };
-    for pair in pairs {
+    for (at, pair) in pairs.iter().enumerate() {
         let Some((key, value)) = pair.split_once('=') else {
-            let what = format!("`{}` has no `=`; write KEY=VALUE", pair.escape_debug());
+            // It is not repeated: it may be the value alone, and that a secret.
+            let what = format!("number {} has no `=`; write KEY=VALUE", at + 1);
             return Err(Invalid::new("metadata", what));
         };
         if metadata.insert(key.to_owned(), value.into()).is_some() {
@@ -225,12 +223,10 @@ async fn many(key: Option<String>, door: &mut Door) -> Result<(), Error> {
             drafts: batch.into_iter().map(|item| item.value).collect(),
             key: key.as_deref().map(|key| batch_key(key, number)),
         };
-        for sentence in api::add::left_out(&memory, &request) {
-            door.out.note(&sentence);
-        }
         let receipt = api::add::run(&memory, &door.ctx()?, request)
             .await
             .map_err(|error| lines::blame(&place, &ids, error))?;
+        door.out.notes(&receipt.notices);
         if door.out.json {
             door.out.json(&receipt)?;
             door.out.flush()?;

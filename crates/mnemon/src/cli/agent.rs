@@ -43,7 +43,8 @@ pub(super) struct Root {
 impl Root {
     pub(super) fn open(&self, door: &Door) -> Result<AgentFiles, Error> {
         let folder = self.root.as_deref();
-        wiring::agents(folder.unwrap_or(&door.config.agents.value))
+        let folder = folder.unwrap_or(&door.config.agents.value);
+        Ok(wiring::agents(folder)?.safety(door.config.safety()))
     }
 }
 
@@ -116,6 +117,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::New { agent, description } => {
             let request = api::agent::new::Request { agent, description };
             let made = api::agent::new::run(&agents, &door.ctx()?, request).await?;
+            door.out.notes(&made.notices);
             if door.out.json {
                 return door.out.json(&made);
             }
@@ -193,9 +195,8 @@ pub(super) fn show_activation(told: &Activation, door: &mut Door) -> Result<(), 
 }
 
 fn show_ended(ended: &api::agent::end::Response, door: &mut Door) -> Result<(), Error> {
-    for clash in &ended.clashes {
-        door.out.note(clash);
-    }
+    door.out.notes(&ended.clashes);
+    door.out.notes(&ended.notices);
     if door.out.json {
         return door.out.json(ended);
     }

@@ -107,6 +107,12 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         also_known: true,
     };
     let made = api::context::run(&door.memory_with_files().await?, &door.ctx()?, request).await?;
+    if let Some(needs) = made.needs {
+        let budget = args.budget;
+        door.out.note(&format!(
+            "nothing fits into {budget} tokens; the first thing does with --budget {needs}"
+        ));
+    }
     if door.out.json {
         return door.out.json(&made);
     }

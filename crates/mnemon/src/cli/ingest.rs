@@ -60,6 +60,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let done = api::ingest::run(&memory, &door.ctx()?, request, &mut watch).await;
     bar.finish_and_clear();
     let done = done?;
+    for told in done.files.iter().filter(|told| !told.notices.is_empty()) {
+        let notices = told.notices.join(" ");
+        door.out.note(&format!("{}: {notices}", told.path));
+    }
     if door.out.json {
         door.out.json(&done)?;
     } else {

@@ -30,5 +30,13 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     door.out.line(match made.created {
         true => format!("made {folder}; it is used here and in all folders below"),
         false => format!("{folder} is there already; nothing was changed"),
-    })
+    })?;
+    match made.before {
+        // A URL with a space in it is one word to a shell only in quotes.
+        Some(before) if made.created => door.out.line(format!(
+            "what was remembered before is not seen from here; look at it with: \
+             mnemon --store '{before}' list"
+        )),
+        _ => Ok(()),
+    }
 }

@@ -102,7 +102,7 @@ struct SearchArgs {
     /// An id, or what to look for; - reads it from stdin
     #[arg(value_name = "QUERY", required = true)]
     query: Vec<String>,
-    /// At most this many, up to 100 [default: notes.top_k, 5]
+    /// At most this many, from 1 to 100 [default: notes.top_k, 5]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Leave out what scores less, from 0 to 1 [default: notes.min_score, 0.15]

@@ -58,6 +58,11 @@ impl Out {
         self.stdout.flush().map_err(Error::Output)
     }
 
+    /// Several such sentences.
+    pub(super) fn notes(&self, notes: &[String]) {
+        notes.iter().for_each(|note| self.note(note));
+    }
+
     /// Something worth knowing that is not the answer. In JSON mode it is JSON as well, so that
     /// stderr stays readable by programs.
     pub(super) fn note(&self, note: &str) {

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::process::ExitCode;
 
 use console::style;
-use mnemon_core::ErrorKind;
+use mnemon_core::{ErrorKind, secrets};
 use serde::Serialize;
 
 use super::out::error_line;
@@ -14,10 +14,11 @@ use crate::{Error, code};
 /// Says what went wrong, why, and what to do about it.
 pub(super) fn failure(error: &Error, as_json: bool) -> ExitCode {
     let kind = error.kind();
-    let row = code::of(kind);
-    let chain = chain(error);
+    let hint = error.hint();
+    let exit = code::of(kind).exit;
+    let chain: Vec<String> = chain(error).iter().map(|said| discreet(said)).collect();
     if as_json {
-        return as_document(kind, &chain.join(": "));
+        return as_document(kind, &chain.join(": "), hint);
     }
     let mut words = chain.iter();
     if let Some(first) = words.next() {
@@ -27,8 +28,13 @@ pub(super) fn failure(error: &Error, as_json: bool) -> ExitCode {
     for cause in words {
         error_line(format!("  caused by: {}", text::one_line(cause)));
     }
-    error_line(format!("  hint: {}", row.hint));
-    ExitCode::from(row.exit)
+    error_line(format!("  hint: {hint}"));
+    ExitCode::from(exit)
+}
+
+/// An error repeats what was said, but no secret: it may be logged.
+fn discreet(said: &str) -> String {
+    secrets::mask(said, &secrets::find(said))
 }
 
 #[derive(Serialize)]
@@ -38,12 +44,12 @@ struct Told<'a> {
     hint: &'static str,
 }
 
-fn as_document(kind: ErrorKind, message: &str) -> ExitCode {
+fn as_document(kind: ErrorKind, message: &str, hint: &'static str) -> ExitCode {
     let row = code::of(kind);
     let error = Told {
         kind,
         message,
-        hint: row.hint,
+        hint,
     };
     // Three texts always have a JSON form.
     let told = serde_json::to_string(&error).unwrap_or_default();
@@ -73,10 +79,15 @@ pub(super) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
         let text = text.trim_start_matches("error: ");
         let message = text.split("\n\nUsage:").next().unwrap_or(text);
         let message: Vec<&str> = message.split_whitespace().collect();
-        return as_document(ErrorKind::Invalid, &message.join(" "));
+        let kind = ErrorKind::Invalid;
+        return as_document(kind, &discreet(&message.join(" ")), code::of(kind).hint);
     }
-    // Nobody may be reading the help; that is no error either.
-    let _ = error.print();
+    let text = error.render().to_string();
+    match secrets::find(&text).is_empty() || wanted {
+        // Nobody may be reading the help; that is no error either.
+        true => drop(error.print()),
+        false => error_line(discreet(text.trim_end())),
+    }
     if wanted {
         ExitCode::SUCCESS
     } else {

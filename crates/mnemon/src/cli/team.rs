@@ -235,6 +235,7 @@ async fn handoff(args: HandoffArgs, agents: &AgentFiles, door: &mut Door) -> Res
 }
 
 fn show_handoff(handoff: &HandoffInfo, door: &mut Door) -> Result<(), Error> {
+    door.out.notes(&handoff.notices);
     if door.out.json {
         return door.out.json(handoff);
     }
@@ -262,6 +263,7 @@ async fn block(args: BlockArgs, agents: &AgentFiles, door: &mut Door) -> Result<
         resolved,
     };
     let done = api::team::block::run(agents, &door.ctx()?, request).await?;
+    door.out.notes(&done.notices);
     if door.out.json {
         return door.out.json(&done);
     }

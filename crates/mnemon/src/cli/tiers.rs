@@ -147,6 +147,7 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
     };
     let (tiers, _) = open(&args.place, door).await?;
     let done = api::tiers_append::run(&tiers, &door.ctx()?, request).await?;
+    door.out.notes(&done.notices);
     if let Some(why) = &done.not_indexed {
         door.out
             .note(&format!("what left the window is not indexed yet: {why}"));

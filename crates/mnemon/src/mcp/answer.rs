@@ -53,6 +53,15 @@ impl Answer {
         })
     }
 
+    /// The same with what else there is to know.
+    pub(super) fn noting(mut self, notices: &[String]) -> Self {
+        for notice in notices {
+            self.text.push('\n');
+            self.text.push_str(notice);
+        }
+        self
+    }
+
     /// At most this many tokens, text and data together.
     pub(super) fn tokens(&self) -> usize {
         let data = self.data.as_ref().map(Value::to_string);

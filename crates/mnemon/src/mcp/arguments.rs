@@ -161,6 +161,7 @@ fn value_of(shape: &Shape, value: Value, place: &str) -> Result<Value, Invalid> 
         },
         (Shape::Choice(words), value) => choice_of(words, &value, place),
         (Shape::Texts { most, max }, value) => texts_of(value, *most, *max, place),
+        (Shape::Words { most, max }, value) => texts_of(parted(value), *most, *max, place),
         (Shape::Parts(fields), value) => match opened(value) {
             Value::Object(sent) => object(fields, sent, place).map(Value::Object),
             value => Err(wrong(&value, "an object")),
@@ -245,6 +246,17 @@ fn texts_of(value: Value, most: usize, max: usize, place: &str) -> Result<Value,
         }
     }
     Ok(Value::Array(items))
+}
+
+/// `"ops, deploy"` is a list of words: none of them has a space.
+fn parted(value: Value) -> Value {
+    match opened(value) {
+        Value::String(text) if text.contains(',') => {
+            let words = text.split(',').map(str::trim);
+            words.filter(|word| !word.is_empty()).collect()
+        }
+        value => value,
+    }
 }
 
 fn list_of(of: &[Field], value: Value, most: usize, place: &str) -> Result<Value, Invalid> {

@@ -37,6 +37,11 @@ pub(super) enum Shape {
         most: usize,
         max: usize,
     },
+    /// Words without spaces, at most so many; a text with commas between them is as good.
+    Words {
+        most: usize,
+        max: usize,
+    },
     /// An object with fields of its own.
     Parts(Vec<Field>),
     /// Such objects, at most so many.
@@ -86,6 +91,10 @@ impl Field {
 
     pub(super) fn texts(name: &'static str, most: usize, max: usize, about: &'static str) -> Self {
         Self::new(name, about, Shape::Texts { most, max })
+    }
+
+    pub(super) fn words(name: &'static str, most: usize, max: usize, about: &'static str) -> Self {
+        Self::new(name, about, Shape::Words { most, max })
     }
 
     pub(super) fn parts(name: &'static str, fields: Vec<Self>, about: &'static str) -> Self {
@@ -145,7 +154,7 @@ impl Shape {
             Self::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
             Self::Flag => json!({"type": "boolean"}),
             Self::Choice(words) => json!({"type": "string", "enum": words}),
-            Self::Texts { most, max } => json!({
+            Self::Texts { most, max } | Self::Words { most, max } => json!({
                 "type": "array",
                 "items": {"type": "string", "maxLength": max},
                 "maxItems": most,

@@ -3,7 +3,8 @@
 use std::error::Error as _;
 use std::sync::Arc;
 
-use mnemon_core::ErrorKind;
+use mnemon_core::files::FilesError;
+use mnemon_core::{ErrorKind, secrets};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -171,7 +172,7 @@ const MESSAGE: usize = 2000;
 
 fn failed(error: &Error) -> CallToolResult {
     let kind = error.kind();
-    let (message, hint) = (message(error), hint(kind));
+    let (message, hint) = (message(error), hint(error));
     let text = format!("Error: {message}\n{hint}");
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
     result.structured_content = Some(json!({
@@ -182,7 +183,7 @@ fn failed(error: &Error) -> CallToolResult {
 
 fn refused(error: &Error) -> ErrorData {
     let kind = error.kind();
-    let data = json!({"kind": code::word(kind), "hint": hint(kind)});
+    let data = json!({"kind": code::word(kind), "hint": hint(error)});
     ErrorData::new(ErrorCode(code::of(kind).mcp), message(error), Some(data))
 }
 
@@ -197,12 +198,24 @@ fn message(error: &Error) -> String {
         }
         source = cause.source();
     }
-    excerpt(&sentences.join(": "), MESSAGE)
+    let said = sentences.join(": ");
+    // It repeats what was sent, but no secret: clients log what tools say.
+    excerpt(&secrets::mask(&said, &secrets::find(&said)), MESSAGE)
 }
 
 /// What a model can do about it. The table of codes speaks to people at a terminal.
-fn hint(kind: ErrorKind) -> &'static str {
-    match kind {
+fn hint(error: &Error) -> &'static str {
+    use mnemon_engine::Error::{Files, NotThere};
+    match error {
+        Error::Engine(NotThere(_)) => {
+            return "Check the name; a relative path begins in the project's folder.";
+        }
+        Error::Engine(Files(FilesError::TooLarge { .. })) => {
+            return "Read the part that matters and send it as content.";
+        }
+        _ => {}
+    }
+    match error.kind() {
         ErrorKind::Invalid => "Correct the arguments and call again.",
         ErrorKind::NotFound => "Search for it first: ids and names are those of earlier answers.",
         ErrorKind::TooLarge => "Send less at once, in several calls.",

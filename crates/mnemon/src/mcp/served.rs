@@ -39,7 +39,7 @@ impl Served {
     pub fn new(config: Config, memory: Memory, options: Options) -> Result<Self, Error> {
         Ok(Self {
             memory: Arc::new(memory),
-            agents: wiring::agents(&config.agents.value)?,
+            agents: wiring::agents(&config.agents.value)?.safety(config.safety()),
             tools: tools::of(&options.tools),
             user: options.user,
             config,

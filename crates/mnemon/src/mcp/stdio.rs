@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
 
 use super::handler::Handler;
+use super::lines::Lines;
 use super::served::Served;
 use crate::{Error, api};
 
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// whose client crashed must not stay behind.
 pub async fn serve(served: Served) -> Result<(), Error> {
     let (read, write) = stdio_pipes();
-    let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(LINE_BYTES);
+    let transport = Lines::new(read, write, LINE_BYTES);
     let served = Arc::new(served);
     // The greeting does not wait for it, and the first search need not.
     tokio::spawn(warm(served.clone()));

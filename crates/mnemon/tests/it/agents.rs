@@ -428,3 +428,19 @@ fn a_link_out_of_the_root_is_not_followed() {
     );
     assert_eq!(fs::read_dir(outside.folder()).unwrap().count(), 1);
 }
+
+#[test]
+fn an_agent_that_was_not_there_is_made_and_told() {
+    let sandbox = Sandbox::new();
+    let agent = |words: &[&str]| sandbox.run(&[&["agent"], words].concat());
+    agent(&["new", "coder", "--description", "Writes code"]).ok();
+    let ran = agent(&["decide", "codr", "Tea", "--decision", "We take tea"]);
+    assert_eq!(ran.code, 0);
+    assert!(
+        ran.err.contains("no agent `codr` before") && ran.err.contains("coder"),
+        "{}",
+        ran.err
+    );
+    agent(&["decide", "coder", "Tea", "--decision", "We take tea"]).ok();
+    agent(&["decide", "codr", "Milk", "--decision", "And milk"]).ok();
+}

@@ -157,3 +157,35 @@ fn nothing_known_is_an_empty_context() {
     ];
     assert_eq!(sandbox.run(&messages).ok(), "[]");
 }
+
+#[test]
+fn a_budget_that_holds_nothing_is_told_with_one_that_does() {
+    let sandbox = Sandbox::new();
+    let tea = "Ann drinks oolong tea every afternoon at four, with milk and a biscuit";
+    sandbox.run(&["add", tea, "--user", "ann"]).ok();
+    let ask = |budget: &str| {
+        let whose = [
+            "context",
+            "--user",
+            "ann",
+            "--session",
+            "s1",
+            "--query",
+            "tea",
+        ];
+        sandbox.run(&[&whose[..], &["--budget", budget]].concat())
+    };
+    let ran = ask("5");
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+    let needs = ran.err.trim_end().rsplit(' ').next().unwrap().to_owned();
+    let enough: usize = needs.parse().unwrap_or_else(|_| panic!("{}", ran.err));
+    assert!(ask(&needs).ok().contains("oolong"));
+    assert_eq!(ask(&(enough - 1).to_string()).out, "");
+    // Where there is nothing, no budget would help.
+    assert_eq!(
+        Sandbox::new()
+            .run(&["context", "--user", "a", "--session", "s"])
+            .ok(),
+        ""
+    );
+}

@@ -31,6 +31,7 @@ mod notes;
 mod planner;
 mod sandbox;
 mod search;
+mod secrets;
 mod sessions;
 mod stores;
 mod streams;

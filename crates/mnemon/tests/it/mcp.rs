@@ -6,4 +6,5 @@ mod http;
 mod life;
 mod many;
 mod projects;
+mod screened;
 mod wrong;

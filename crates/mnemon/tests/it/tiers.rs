@@ -43,6 +43,9 @@ fn lines_are_kept_shown_summed_up_and_found() {
         );
         let small = run(&sandbox, &["compress", "s1"], place);
         assert!(small.contains("small enough"), "{small}");
+        let empty = [&["tiers", "append", "s1", ""], place].concat();
+        let (code, error) = sandbox.run(&empty).failed();
+        assert!(code == 2 && error.contains("content: is empty"), "{error}");
         for n in 0..6 {
             let line = format!("We decided that guest number {n} gets tea with milk and honey");
             run(
@@ -54,6 +57,13 @@ fn lines_are_kept_shown_summed_up_and_found() {
         assert!(run(&sandbox, &["boot", "s1"], place).contains("due to be compressed"));
         let done = run(&sandbox, &["compress", "s1"], place);
         assert!(done.starts_with("history-001.md: 3 lines, "), "{done}");
+        // The window may need another page, but never one of lines that have one.
+        let again = run(&sandbox, &["compress", "s1"], place);
+        assert!(again.starts_with("history-002.md: 1 line, "), "{again}");
+        for _ in 0..2 {
+            let done = run(&sandbox, &["compress", "s1"], place);
+            assert!(done.contains("nothing was compressed"), "{done}");
+        }
         let found = run(&sandbox, &["query", "walnut", "cake"], place);
         assert!(found.contains("Plan the walnut cake"), "{found}");
         let found = run(&sandbox, &["query", "History 001", "--limit", "9"], place);

@@ -12,7 +12,7 @@ use crate::agentfiles::names::check_line;
 use crate::agentfiles::writing::Printer;
 
 /// Something that holds a team up.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Blocker {
     pub title: String,
@@ -103,6 +103,7 @@ impl AgentFiles {
     ) -> Result<BlockerInfo, Error> {
         check_line("title", &blocker.title)?;
         check_line("by", &blocker.by)?;
+        let blocker = self.screened("blocker", blocker)?;
         let team = self.team(team).await?;
         let path = team.file("blockers");
         self.change(&path, EMPTY, |document| {
@@ -136,6 +137,7 @@ impl AgentFiles {
     /// Says that a blocker is gone, and how.
     pub async fn unblock(&self, team: &str, id: &str, resolution: &str) -> Result<String, Error> {
         check_line("resolution", resolution)?;
+        let resolution = self.screened("resolution", &resolution.to_owned())?;
         let team = self.team(team).await?;
         let path = team.file("blockers");
         if self.read(&path).await?.is_none() {

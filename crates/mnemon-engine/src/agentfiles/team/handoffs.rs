@@ -12,7 +12,7 @@ use crate::agentfiles::names::check_line;
 use crate::agentfiles::writing::{FileChange, Printer, changes_table, check_one};
 
 /// Work to be given to another.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Handoff {
     pub from: String,
@@ -36,6 +36,9 @@ pub struct HandoffInfo {
     pub to: String,
     pub task: String,
     pub status: String,
+    /// What was left out of what was said, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     #[serde(skip)]
     pub(super) text: String,
 }
@@ -89,6 +92,7 @@ fn read(document: &Document, entry: &Entry) -> Option<HandoffInfo> {
         to: to.trim().to_owned(),
         task: field("Task"),
         status: field("Status"),
+        notices: Vec::new(),
         text: document.entry_text(entry).to_owned(),
     })
 }
@@ -138,6 +142,8 @@ impl AgentFiles {
         handoff: &Handoff,
     ) -> Result<HandoffInfo, Error> {
         handoff.check()?;
+        let notices = self.left_out(handoff);
+        let handoff = self.screened("handoff", handoff)?;
         let team = self.team(team).await?;
         for name in [&handoff.from, &handoff.to] {
             self.check_member(&team, name).await?;
@@ -148,8 +154,9 @@ impl AgentFiles {
             .await?;
         let document = Document::parse(entry);
         let written = all(&document).into_iter().next();
-        written
-            .ok_or_else(|| Invalid::new("to", "a handoff cannot be read with these names").into())
+        let written = written
+            .ok_or_else(|| Invalid::new("to", "a handoff cannot be read with these names"))?;
+        Ok(HandoffInfo { notices, ..written })
     }
 
     /// A member of the team, or an agent beside it.
@@ -192,8 +199,14 @@ impl AgentFiles {
         if let Some(result) = result {
             check_one("result", result, 0)?;
         }
-        self.set_status(team, wanted, "open", member, which, COMPLETE, result)
-            .await
+        let result = result.map(str::to_owned);
+        let notices = self.left_out(&result);
+        let result = self.screened("result", &result)?;
+        let result = result.as_deref();
+        let done = self
+            .set_status(team, wanted, "open", member, which, COMPLETE, result)
+            .await?;
+        Ok(HandoffInfo { notices, ..done })
     }
 
     #[allow(clippy::too_many_arguments, reason = "two callers, beside it")]

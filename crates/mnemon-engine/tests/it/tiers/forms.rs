@@ -140,6 +140,10 @@ fn the_older_half_becomes_a_page_and_a_link() {
         // The log is whole: a start sees the lines again.
         let boot = wait(tiers.boot(&ctx(), &s1())).unwrap();
         assert_eq!(boot.hot.lines().count(), 9);
+        // But what became a page does not become another one.
+        let mut fresh = boot.hot;
+        assert_eq!(compress(&mut fresh), None, "{form}");
+        assert_eq!(fresh.texts(), hot.texts(), "{form}");
         for n in 0..9 {
             append(
                 &tiers,

@@ -30,6 +30,9 @@ pub struct Resolved {
 pub struct Response {
     pub id: String,
     pub resolved: bool,
+    /// What else there is to know, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 pub async fn run(agents: &AgentFiles, ctx: &Ctx, request: Request) -> Result<Response, Error> {
@@ -38,6 +41,7 @@ pub async fn run(agents: &AgentFiles, ctx: &Ctx, request: Request) -> Result<Res
         return Ok(Response {
             id,
             resolved: false,
+            notices: agents.left_out(blocker),
         });
     }
     let Some(gone) = &request.resolved else {
@@ -47,5 +51,9 @@ pub async fn run(agents: &AgentFiles, ctx: &Ctx, request: Request) -> Result<Res
     let id = agents
         .unblock(&request.team, &gone.id, &gone.resolution)
         .await?;
-    Ok(Response { id, resolved: true })
+    Ok(Response {
+        id,
+        resolved: true,
+        notices: agents.left_out(&gone.resolution),
+    })
 }

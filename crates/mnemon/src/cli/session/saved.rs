@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use mnemon_core::Invalid;
-use mnemon_engine::Memory;
 use mnemon_engine::session::{SessionId, SessionInfo, Sessions};
+use mnemon_engine::{Memory, Safety};
 
 use super::super::door::Door;
 use super::super::{input, text};
@@ -78,9 +78,13 @@ fn memory(place: &Place, door: &Door) -> Result<Option<Memory>, Error> {
 fn sessions<'a>(
     place: &Place,
     memory: Option<&'a Memory>,
+    safety: Safety,
 ) -> Result<Box<dyn Sessions + 'a>, Error> {
     match (&place.folder, memory) {
-        (Some(folder), _) => Ok(Box::new(wiring::session_files(folder))),
+        (Some(folder), _) => {
+            let files = wiring::session_files(folder).safety(safety);
+            Ok(Box::new(files))
+        }
         (None, Some(memory)) => Ok(Box::new(memory.sessions(place.user.as_deref())?)),
         (None, None) => Err(Error::Internal("no place for sessions".to_owned())),
     }
@@ -109,7 +113,7 @@ pub(super) async fn save(args: SaveArgs, door: &mut Door) -> Result<(), Error> {
     let state = serde_json::from_str(&json)
         .map_err(|error| Invalid::new("state", format!("is not JSON: {error}")))?;
     let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref())?;
+    let place = sessions(&args.one.place, memory.as_ref(), door.config.safety())?;
     let request = api::session_save::Request {
         session: args.one.session,
         state,
@@ -120,7 +124,7 @@ pub(super) async fn save(args: SaveArgs, door: &mut Door) -> Result<(), Error> {
 
 pub(super) async fn load(args: OneArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.place, door)?;
-    let place = sessions(&args.place, memory.as_ref())?;
+    let place = sessions(&args.place, memory.as_ref(), door.config.safety())?;
     let request = api::session_load::Request {
         session: args.session,
     };
@@ -136,7 +140,7 @@ pub(super) async fn load(args: OneArgs, door: &mut Door) -> Result<(), Error> {
 
 pub(super) async fn list(args: Place, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args, door)?;
-    let place = sessions(&args, memory.as_ref())?;
+    let place = sessions(&args, memory.as_ref(), door.config.safety())?;
     let found = api::session_list::run(&*place, &door.ctx()?).await?;
     if door.out.json {
         return door.out.json(&found);
@@ -161,7 +165,7 @@ pub(super) async fn list(args: Place, door: &mut Door) -> Result<(), Error> {
 
 pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref())?;
+    let place = sessions(&args.one.place, memory.as_ref(), door.config.safety())?;
     let places = places(&args.one.place, &*place, memory.as_ref());
     let request = api::session_fork::Request {
         session: args.one.session,
@@ -173,7 +177,7 @@ pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
 
 pub(super) async fn snapshot(args: LabelArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref())?;
+    let place = sessions(&args.one.place, memory.as_ref(), door.config.safety())?;
     let places = places(&args.one.place, &*place, memory.as_ref());
     let request = api::session_snapshot::Request {
         session: args.one.session,
@@ -185,7 +189,7 @@ pub(super) async fn snapshot(args: LabelArgs, door: &mut Door) -> Result<(), Err
 
 pub(super) async fn restore(args: LabelArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref())?;
+    let place = sessions(&args.one.place, memory.as_ref(), door.config.safety())?;
     let places = places(&args.one.place, &*place, memory.as_ref());
     let request = api::session_restore::Request {
         session: args.one.session,
@@ -203,7 +207,7 @@ pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Erro
     };
     super::agreed(&question, args.yes)?;
     let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref())?;
+    let place = sessions(&args.one.place, memory.as_ref(), door.config.safety())?;
     let request = api::session_delete::Request { session };
     let gone = api::session_delete::run(&*place, &door.ctx()?, request).await?;
     if door.out.json {

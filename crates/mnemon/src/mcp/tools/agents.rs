@@ -211,7 +211,7 @@ async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let place = format!("mnemon://agents/{}/context.md", request.agent);
     let shown = api::context::run(&served.agents, &served.ctx()?, request).await?;
     let mut text = String::new();
-    for clash in shown.clashes.iter().take(5) {
+    for clash in shown.notices.iter().chain(&shown.clashes).take(5) {
         text.push_str(&format!("[{}]\n", excerpt(clash, 200)));
     }
     text.push_str(&shown.context);
@@ -260,7 +260,8 @@ async fn run_decide(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let request: api::decide::Request =
         call.arguments.nest("decision").put("agent", agent).read()?;
     let done = api::decide::run(&served.agents, &served.ctx()?, request).await?;
-    Answer::with(format!("Logged in {}.", done.file), &done)
+    let answer = Answer::with(format!("Logged in {}.", done.file), &done)?;
+    Ok(answer.noting(&done.notices))
 }
 
 fn learning() -> Vec<Field> {
@@ -297,7 +298,8 @@ async fn run_learn(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let request: api::learn::Request =
         call.arguments.nest("learning").put("agent", agent).read()?;
     let done = api::learn::run(&served.agents, &served.ctx()?, request).await?;
-    Answer::with(format!("Added to {}.", done.file), &done)
+    let answer = Answer::with(format!("Added to {}.", done.file), &done)?;
+    Ok(answer.noting(&done.notices))
 }
 
 fn end() -> Tool {
@@ -426,6 +428,6 @@ fn told(ended: &Ended) -> Result<Answer, Error> {
     for clash in ended.clashes.iter().take(5) {
         text.push_str(&format!("\n{}", excerpt(clash, 300)));
     }
-    let answer = Answer::with(text, ended)?;
+    let answer = Answer::with(text, ended)?.noting(&ended.notices);
     Ok(answer.within(super::super::answer::TOKENS))
 }

@@ -72,7 +72,8 @@ async fn run_log(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let receipt = api::experience::log::run(&served.memory, &served.ctx()?, request).await?;
     let id = receipt.items.first().map(|item| item.id.to_string());
     let id = id.unwrap_or_default();
-    Answer::with(format!("Logged as {id}."), &json!({ "id": id }))
+    let answer = Answer::with(format!("Logged as {id}."), &json!({ "id": id }))?;
+    Ok(answer.noting(&receipt.notices))
 }
 
 fn find_skills() -> Tool {

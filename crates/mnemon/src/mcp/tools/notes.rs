@@ -38,7 +38,7 @@ fn namespace(about: &'static str) -> Field {
 }
 
 fn tags(about: &'static str) -> Field {
-    Field::texts("tags", limits::NOTE_TAGS, limits::NOTE_TAG_CHARS, about).or(&["tag", "labels"])
+    Field::words("tags", limits::NOTE_TAGS, limits::NOTE_TAG_CHARS, about).or(&["tag", "labels"])
 }
 
 fn id() -> Field {

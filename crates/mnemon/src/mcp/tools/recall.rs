@@ -93,7 +93,10 @@ async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
     call.progress.tell(2, 2, "done").await;
     let text = made.context.compiled.text;
     Ok(match text.trim() {
-        "" => Answer::text("Nothing is known about this yet."),
+        "" => Answer::text(match made.needs {
+            Some(needs) => format!("Nothing fits: the first thing needs a budget of {needs}."),
+            None => "Nothing is known about this yet.".to_owned(),
+        }),
         _ => Answer::text(text),
     })
 }

@@ -136,7 +136,7 @@ async fn run_complete(served: &Served, call: Call) -> Result<Answer, Error> {
 
 fn shown(handoff: &api::handoff::Response) -> Result<Answer, Error> {
     let text = format!("{}: {} ({})", handoff.heading, handoff.task, handoff.status);
-    let answer = Answer::with(text, handoff)?;
+    let answer = Answer::with(text, handoff)?.noting(&handoff.notices);
     Ok(answer.within(super::super::answer::TOKENS))
 }
 
@@ -171,7 +171,8 @@ async fn run_block(served: &Served, call: Call) -> Result<Answer, Error> {
     let request: api::block::Request = call.arguments.read()?;
     let done = api::block::run(&served.agents, &served.ctx()?, request).await?;
     let verb = if done.resolved { "resolved" } else { "logged" };
-    Answer::with(format!("{} is {verb}.", done.id), &done)
+    let answer = Answer::with(format!("{} is {verb}.", done.id), &done)?;
+    Ok(answer.noting(&done.notices))
 }
 
 fn status() -> Tool {

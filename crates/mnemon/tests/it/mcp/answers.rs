@@ -263,18 +263,17 @@ fn resources_and_prompts_are_there_and_paged() {
     for n in 0..25 {
         sandbox.note(&format!("n{n}"), &format!("Note {n} about tea"));
     }
-    sandbox
-        .run(&[
-            "agent",
-            "decide",
-            "coder",
-            "Use Redis",
-            "--decision",
-            "d",
-            "--reason",
-            "r",
-        ])
-        .ok();
+    let decided = sandbox.run(&[
+        "agent",
+        "decide",
+        "coder",
+        "Use Redis",
+        "--decision",
+        "d",
+        "--reason",
+        "r",
+    ]);
+    assert_eq!(decided.code, 0, "{}", decided.err);
     let chat = [
         "chat",
         "append",

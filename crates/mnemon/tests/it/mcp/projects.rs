@@ -161,3 +161,21 @@ fn every_client_gets_a_file_it_can_read() {
         .ok();
     assert!(shown.contains("${workspaceFolder}"), "{shown}");
 }
+
+#[test]
+fn the_memory_that_goes_out_of_sight_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.note("a", "from before");
+    let said = sandbox.run(&["init", "."]).ok();
+    let path = sandbox.path(".mnemon").display().to_string();
+    assert!(said.starts_with(&format!("made {path}; ")), "{said}");
+    let store = said.split('\'').nth(1).unwrap_or_else(|| panic!("{said}"));
+    assert!(
+        sandbox
+            .run(&["--store", store, "list"])
+            .ok()
+            .contains("from before")
+    );
+    assert!(!sandbox.run(&["list"]).ok().contains("from before"));
+    assert!(!sandbox.run(&["init"]).ok().contains("before"));
+}

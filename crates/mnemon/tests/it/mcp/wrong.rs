@@ -194,10 +194,58 @@ fn requests_that_are_not_made_right_get_an_error_and_nobody_crashes() {
     );
     let answer = client.request("resources/list", json!({"cursor": "x"}));
     assert_eq!(code(&answer), -32602);
-    // What is no JSON at all has no id to answer to.
-    client.say("this is not JSON");
-    client.say("{\"jsonrpc\": \"2.0\"");
+    let listed = client.ask("tools/list", json!({}));
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 5);
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn lines_that_are_no_message_are_answered() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &[]);
+    let code = |answer: &Value| answer["error"]["code"].as_i64().unwrap();
+    // What is no JSON at all has no id, and is told all the same.
+    for nonsense in ["this is not JSON", "{\"jsonrpc\": \"2.0\""] {
+        client.say(nonsense);
+        let answer = client.hear();
+        assert_eq!((&answer["id"], code(&answer)), (&Value::Null, -32700));
+    }
     client.say("");
+    // What is JSON and no request is answered with its id.
+    for (id, wrong, number) in [
+        (
+            json!(70),
+            json!({"method": "tools/call", "params": [1]}),
+            -32602,
+        ),
+        (
+            json!("a"),
+            json!({"method": "tools/call", "params": "x"}),
+            -32602,
+        ),
+        (
+            json!(71),
+            json!({"method": "tools/call", "params": {"name": 5}}),
+            -32602,
+        ),
+        (json!(72), json!({"method": "ping", "params": [1]}), -32602),
+        (json!(73), json!({"method": 5}), -32600),
+        (json!(74), json!({}), -32600),
+    ] {
+        let mut wrong = wrong;
+        wrong["jsonrpc"] = json!("2.0");
+        wrong["id"] = id.clone();
+        client.say(&wrong.to_string());
+        let answer = client.hear();
+        assert_eq!(
+            (&answer["id"], code(&answer)),
+            (&id, number),
+            "{wrong}: {answer}"
+        );
+    }
+    client.say("[]");
+    assert_eq!(code(&client.hear()), -32600);
+    client.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}"#);
     let listed = client.ask("tools/list", json!({}));
     assert_eq!(listed["tools"].as_array().unwrap().len(), 5);
     assert_eq!(client.leave(), 0);

@@ -235,7 +235,8 @@ fn our_own_sources_are_taken_for_no_secret() {
             .extension()
             .is_some_and(|end| end == "rs" || end == "md" || end == "toml");
         // Tests of secrets are full of them.
-        let name = path.display().to_string();
+        let name = path.strip_prefix(&root).unwrap_or(&path);
+        let name = name.display().to_string();
         if !plain || name.contains("secret") || name.contains("safety") {
             continue;
         }
@@ -249,4 +250,16 @@ fn our_own_sources_are_taken_for_no_secret() {
     }
     assert!(read > 300, "only {read} files were read");
     assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn limits_of_a_search_are_told() {
+    let sandbox = Sandbox::new();
+    for limit in ["0", "101"] {
+        let (code, error) = sandbox
+            .run(&["note", "search", "tea", "--limit", limit])
+            .failed();
+        assert_eq!(code, 2);
+        assert!(error.contains("from 1 to 100 is allowed"), "{error}");
+    }
 }

@@ -107,7 +107,19 @@ fn what_is_no_text_or_too_much() {
     std::fs::write(place.inside("most.txt"), vec![b'x'; 10 * 1024 * 1024]).unwrap();
     place.refused("latin1.txt", ErrorKind::Invalid, "byte 3 is not UTF-8");
     place.refused("large.txt", ErrorKind::TooLarge, "at most 10485760");
-    place.refused("docs", ErrorKind::NotFound, "there is no file `docs`");
+    place.refused(
+        "docs",
+        ErrorKind::Invalid,
+        "`docs` is a folder; name a file",
+    );
     place.refused("nowhere.md", ErrorKind::NotFound, "there is no file");
+    for (path, hint) in [
+        ("nowhere.md", "check the name, and the folder"),
+        ("large.txt", "mnemon ingest FILE"),
+        ("../secret.txt", "notes.root"),
+    ] {
+        let error = place.try_add(path).unwrap_err();
+        assert!(error.hint().contains(hint), "{path}: {}", error.hint());
+    }
     assert!(place.try_add("most.txt").unwrap().truncated);
 }

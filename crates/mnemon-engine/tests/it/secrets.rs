@@ -1,0 +1,567 @@
+//! Secrets stay out, whichever way they would come in.
+
+use std::sync::Arc;
+
+use mnemon_core::files::Files;
+use mnemon_core::ram::Ram;
+use mnemon_core::secrets::SecretPolicy;
+use mnemon_core::{
+    ErrorKind, Expect, Filter, Ids, Kind, Message, Origin, Owner, Receipt, Role, Scan, Scope,
+};
+use mnemon_engine::agentfiles::{
+    AgentFiles, Blocker, ContextChange, Decision, Handoff, Learning, ROOT, SessionEnd,
+};
+use mnemon_engine::notes::NewNote;
+use mnemon_engine::session::{FolderSessions, JsonSessions, SessionState, Sessions};
+use mnemon_engine::tiers::{Said, TierConfig, Tiers};
+use mnemon_engine::{
+    Document, Draft, Error, Memory, MemoryWriteEvent, OnConflict, Safety, Sop, Step, Utterance,
+};
+use mnemon_testkit::fakes::FilesInRam;
+use serde_json::{Map, Value, json};
+
+use crate::session::sid;
+use crate::{ctx, wait};
+
+/// A part of the key that no mask shows.
+const INNER: &str = "a8Kd03";
+
+/// Put together here so that no scanner takes this file for a leak.
+fn key() -> String {
+    format!("gh{}_a8Kd03LmQx7Zt5Rv1Yb9Nc2Ws4Ej6Hu0Pg8Fi3", "p")
+}
+
+fn says() -> String {
+    format!("deploy with {} today", key())
+}
+
+struct Desk {
+    memory: Arc<Memory>,
+    files: Arc<FilesInRam>,
+    agents: AgentFiles,
+    safety: Safety,
+}
+
+fn desk(secrets: SecretPolicy) -> Desk {
+    let safety = Safety { secrets };
+    let memory = Memory::builder(Arc::new(Ram::new()), Ids::new(7)).safety(safety);
+    let files = Arc::new(FilesInRam::default());
+    let agents = AgentFiles::new(files.clone(), ROOT).unwrap();
+    for name in ["ann", "bob"] {
+        let path = format!("{ROOT}/teams/core/{name}.md");
+        let text = format!("---\nname: {name}\n---\n");
+        wait(files.write(&path, text.as_bytes(), None)).unwrap();
+    }
+    Desk {
+        memory: Arc::new(memory.build()),
+        files,
+        agents: agents.safety(safety),
+        safety,
+    }
+}
+
+impl Desk {
+    /// Everything that is kept, in one text.
+    fn everything(&self) -> String {
+        let scan = Scan::new(Filter::default(), 1000);
+        let records = wait(self.memory.records().list(&ctx(), &scan)).unwrap();
+        let mut all = serde_json::to_string(&records.records).unwrap();
+        for file in wait(self.files.list("")).unwrap() {
+            let bytes = wait(self.files.read(&file.path)).unwrap().unwrap().bytes;
+            all.push_str(&String::from_utf8(bytes).unwrap());
+        }
+        all
+    }
+
+    fn write(&self, scope: Scope, data: Value) -> Result<Vec<String>, Error> {
+        let event = MemoryWriteEvent {
+            user_id: "ann".to_owned(),
+            session_id: "s1".to_owned(),
+            agent_id: "planner".to_owned(),
+            flow_id: Some("buyer".to_owned()),
+            node_id: None,
+            scope,
+            data: map(data),
+            meta: Map::new(),
+        };
+        told(wait(self.memory.write(&ctx(), &event)))
+    }
+
+    fn add(&self, draft: Draft) -> Result<Vec<String>, Error> {
+        told(wait(self.memory.records().add(&ctx(), vec![draft], None)))
+    }
+
+    fn tiers(&self, in_files: bool) -> Tiers {
+        let (files, memory) = (self.files.clone(), self.memory.clone());
+        let words = |text: &str| text.split_whitespace().count();
+        let config = TierConfig::default();
+        match in_files {
+            true => Tiers::new(files.clone(), files, memory, config, words).unwrap(),
+            false => Tiers::on_store(memory, config, words).unwrap(),
+        }
+    }
+
+    fn save(&self, place: &dyn Sessions) -> Result<Vec<String>, Error> {
+        let mut state = SessionState::new(sid("s1"));
+        state.components = map(json!({"agent": {"said": says()}, "list": [says()]}));
+        wait(place.save(&ctx(), &state, None)).map(|()| Vec::new())
+    }
+}
+
+fn map(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+fn told(receipt: Result<Receipt, Error>) -> Result<Vec<String>, Error> {
+    receipt.map(|receipt| receipt.notices)
+}
+
+fn sop() -> Sop {
+    let sop = json!({"use_when": "something is deployed",
+        "tool_sops": [{"tool": "ssh", "action": says()}]});
+    serde_json::from_value(sop).unwrap()
+}
+
+/// A way in, its name, and whether its answer says what was taken out.
+type Way = (&'static str, bool, fn(&Desk) -> Result<Vec<String>, Error>);
+
+const RECORDS: &[Way] = &[
+    ("a note's content", true, |desk| {
+        let added = wait(desk.memory.notes().add(&ctx(), NewNote::new(says()), None));
+        added.map(|added| added.notices)
+    }),
+    ("a note's tags", true, |desk| {
+        let note = NewNote {
+            // In capitals: tags are kept in small letters, and no key has only those.
+            tags: vec![format!("AK{}", "IAZ7Q4M2X9K5T8W3R6"), key()],
+            ..NewNote::new("tagged")
+        };
+        wait(desk.memory.notes().add(&ctx(), note, None)).map(|added| added.notices)
+    }),
+    ("a note's source and metadata", true, |desk| {
+        let note = NewNote {
+            source: Some(says()),
+            metadata: map(json!({"deep": [{"said": says()}], key(): 1})),
+            ..NewNote::new("sourced")
+        };
+        wait(desk.memory.notes().add(&ctx(), note, None)).map(|added| added.notices)
+    }),
+    ("a record of any kind", true, |desk| {
+        let mut told = Vec::new();
+        for kind in Kind::ALL {
+            told = desk.add(Draft {
+                kind: Some(*kind),
+                ..Draft::note(says())
+            })?;
+        }
+        Ok(told)
+    }),
+    ("a record's other fields", true, |desk| {
+        desk.add(Draft {
+            summary: Some(says()),
+            tags: vec![key()],
+            source: Some(says()),
+            body: Some(json!({"api_token": "9f86d081884c7d659a2feaa0c55ad015", "x": [says()]})),
+            metadata: map(json!({"y": says()})),
+            ..Draft::note("plain")
+        })
+    }),
+    ("what is said to be derived", true, |desk| {
+        // Masked whatever the policy says, for nobody could say it otherwise.
+        let told = desk.add(Draft {
+            origin: Some(Origin::Derived),
+            ..Draft::note(says())
+        })?;
+        match desk.safety.secrets {
+            SecretPolicy::Refuse => desk.add(Draft::note(says())),
+            _ => Ok(told),
+        }
+    }),
+    ("a change", true, |desk| {
+        let receipt = wait(
+            desk.memory
+                .records()
+                .add(&ctx(), vec![Draft::note("x")], None),
+        )?;
+        let ids = [receipt.items[0].id.clone()];
+        let found = wait(desk.memory.records().get(&ctx(), &ids))?;
+        let mut record = found.into_iter().flatten().next().unwrap();
+        record.body = Some(json!({"said": says()}));
+        told(wait(desk.memory.records().update(&ctx(), record)))
+    }),
+    ("an import", true, |desk| {
+        let other = self::desk(SecretPolicy::Allow);
+        other.add(Draft::note(says()))?;
+        let scan = Scan::new(Filter::default(), 10);
+        let records = wait(other.memory.records().list(&ctx(), &scan))?.records;
+        let ctx = ctx();
+        let records = desk
+            .memory
+            .records()
+            .import(&ctx, records, OnConflict::Fail);
+        told(wait(records))
+    }),
+    ("a document", true, |desk| {
+        let document = Document {
+            uri: "notes.md".to_owned(),
+            title: Some(says()),
+            text: format!("# One\n\n{}\n", says()),
+            tags: vec![key()],
+            metadata: map(json!({"x": says()})),
+            ..Document::default()
+        };
+        let receipts = wait(desk.memory.records().add_documents(&ctx(), vec![document]))?;
+        Ok(receipts.into_iter().flat_map(|one| one.notices).collect())
+    }),
+    ("a message of a dialog", true, |desk| {
+        desk.write(Scope::Dialog, json!({"role": "user", "content": says()}))
+    }),
+    ("a message's metadata", true, |desk| {
+        let said = json!({"role": "user", "content": "x", "metadata": {"k": says()}});
+        desk.write(Scope::Dialog, json!({ "messages": [said] }))
+    }),
+    ("what a tool is given", true, |desk| {
+        let block = json!({"type": "tool_use", "id": "c1", "name": "ssh",
+            "input": {"password": "hunter2!x", "note": says()}});
+        let said = json!({"role": "assistant", "content": [block]});
+        let told = desk.write(Scope::Dialog, json!({ "messages": [said] }))?;
+        let all = desk.everything();
+        assert!(
+            desk.safety.secrets == SecretPolicy::Allow || !all.contains("hunter2"),
+            "{all}"
+        );
+        Ok(told)
+    }),
+    ("a summary", true, |desk| {
+        // It is derived, so that it is masked in any case.
+        let told = desk.write(Scope::Dialog, json!({ "summary": says() }))?;
+        match desk.safety.secrets {
+            SecretPolicy::Refuse => desk.write(Scope::Dialog, json!({ "fact": says() })),
+            _ => Ok(told),
+        }
+    }),
+    ("a fact", true, |desk| {
+        desk.write(Scope::Dialog, json!({ "fact": says() }))
+    }),
+    ("a state", true, |desk| {
+        desk.write(Scope::State, json!({"state": {"cart": [{"note": says()}]}}))
+    }),
+    ("tasks", true, |desk| {
+        let step = json!({"task_id": "t", "step": "x", "status": "failed", "error": says()});
+        desk.write(Scope::State, step)
+    }),
+    ("knowledge", true, |desk| {
+        desk.write(Scope::Semantic, json!({ "content": says() }))
+    }),
+    ("a skill", true, |desk| {
+        let owner = Owner::default();
+        told(wait(desk.memory.procedural().add_skill(
+            &ctx(),
+            &owner,
+            sop(),
+            None,
+        )))
+    }),
+    ("a skill from a file", true, |desk| {
+        told(wait(desk.memory.learning().take_in(&ctx(), None, sop())))
+    }),
+    ("a profile", true, |desk| {
+        desk.write(Scope::Profile, json!({"about": {"note": says()}}))
+    }),
+    ("a step of experience", true, |desk| {
+        let step = json!({"tool": "ssh", "input": {"x": says()}, "output": says(),
+            "error": says()});
+        desk.write(Scope::Experience, step)
+    }),
+    ("a step that was begun", false, |desk| {
+        let step = |output: Value| Step {
+            tool: Some("ssh".to_owned()),
+            output,
+            ..Step::default()
+        };
+        let experience = desk.memory.experience();
+        let owner = Owner::default();
+        let id = wait(experience.begin_step(&ctx(), &owner, step(Value::Null)))?;
+        wait(experience.finish_step(&ctx(), &id, step(json!(says())))).map(|_| Vec::new())
+    }),
+    ("a saved session", false, |desk| {
+        desk.save(&desk.memory.sessions(None)?)
+    }),
+    ("a line on a store", true, |desk| {
+        let tiers = desk.tiers(false);
+        let mut hot = wait(tiers.boot(&ctx(), &sid("s1")))?.hot;
+        let said = Said::User { content: says() };
+        wait(tiers.append(&ctx(), &mut hot, said)).map(|done| done.notices)
+    }),
+];
+
+const FILES: &[Way] = &[
+    ("a conversation with a log", true, |desk| {
+        let window = desk.memory.window("ann", "s1")?;
+        let window = window.frozen(desk.files.clone());
+        let said = Message::text("", Role::User, says());
+        told(wait(window.add_message(&ctx(), said)))
+    }),
+    ("a line in files", true, |desk| {
+        let tiers = desk.tiers(true);
+        let mut hot = wait(tiers.boot(&ctx(), &sid("s1")))?.hot;
+        let said = Said::Action {
+            tool: "ssh".to_owned(),
+            params: json!({"x": says()}),
+        };
+        wait(tiers.append(&ctx(), &mut hot, said)).map(|done| done.notices)
+    }),
+    ("a session in a file", false, |desk| {
+        let place = JsonSessions::new(desk.files.clone(), "json").safety(desk.safety);
+        desk.save(&place)
+    }),
+    ("a session in a folder", false, |desk| {
+        let (files, log) = (desk.files.clone(), desk.files.clone());
+        desk.save(&FolderSessions::new(files, log, "folders").safety(desk.safety))
+    }),
+    ("a value in a folder", false, |desk| {
+        let (files, log) = (desk.files.clone(), desk.files.clone());
+        let place = FolderSessions::new(files, log, "folders").safety(desk.safety);
+        wait(place.save_value(&sid("s1"), "agent", &json!(says())))?;
+        wait(place.save_list(&sid("s1"), "list", &[json!(says())])).map(|_| Vec::new())
+    }),
+    ("an agent's description", false, |desk| {
+        wait(desk.agents.begin(&ctx(), "coder", &says())).map(|_| Vec::new())
+    }),
+    ("an agent's decision", true, |desk| {
+        let decision = Decision {
+            title: "Deploy".to_owned(),
+            context: says(),
+            decision: says(),
+            reasons: vec![says()],
+            ..Decision::default()
+        };
+        wait(desk.agents.decide(&ctx(), "coder", &decision))?;
+        Ok(desk.agents.left_out(&decision))
+    }),
+    ("an agent's learning", false, |desk| {
+        let learning = Learning {
+            title: "Deploy".to_owned(),
+            pattern: says(),
+            why: "x".to_owned(),
+            ..Learning::default()
+        };
+        wait(desk.agents.learn(&ctx(), "coder", &learning)).map(|_| Vec::new())
+    }),
+    ("an agent's context", false, |desk| {
+        let change = ContextChange {
+            tasks: vec![says()],
+            ..ContextChange::default()
+        };
+        wait(desk.agents.update_context(&ctx(), "coder", &change)).map(|()| Vec::new())
+    }),
+    ("an agent's whole context", true, |desk| {
+        wait(desk.agents.rewrite_context(&ctx(), "coder", &says(), ""))?;
+        Ok(desk.agents.left_out_of_change(&says(), ""))
+    }),
+    ("the end of a session", true, |desk| {
+        let end = SessionEnd {
+            context: ContextChange {
+                notes: vec![says()],
+                ..ContextChange::default()
+            },
+            ..SessionEnd::default()
+        };
+        wait(desk.agents.end(&ctx(), "coder", &end)).map(|ended| ended.notices)
+    }),
+    ("a handoff", true, |desk| {
+        let handoff = Handoff {
+            from: "ann".to_owned(),
+            to: "bob".to_owned(),
+            task: says(),
+            context: "x".to_owned(),
+            deliverable: "y".to_owned(),
+            ..Handoff::default()
+        };
+        wait(desk.agents.hand_off(&ctx(), "core", &handoff)).map(|info| info.notices)
+    }),
+    ("a blocker", false, |desk| {
+        let blocker = Blocker {
+            title: says(),
+            by: "ann".to_owned(),
+            ..Blocker::default()
+        };
+        wait(desk.agents.block(&ctx(), "core", &blocker)).map(|_| Vec::new())
+    }),
+];
+
+fn ways() -> impl Iterator<Item = &'static Way> {
+    RECORDS.iter().chain(FILES)
+}
+
+#[test]
+fn they_are_masked_on_every_way_in() {
+    for (name, tells, way) in ways() {
+        let desk = desk(SecretPolicy::Mask);
+        let notices = way(&desk).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let all = desk.everything();
+        assert!(!all.contains(INNER), "{name}: {all}");
+        assert!(
+            !all.to_lowercase().contains("iaz7q4m2x9k5t8w3r6"),
+            "{name}: {all}"
+        );
+        let marked = all.contains("[secret removed: ") || all.contains("secret-removed");
+        assert!(marked, "{name}: {all}");
+        let told = notices.join(" ");
+        assert_eq!(
+            *tells,
+            told.contains("A secret was found"),
+            "{name}: {told}"
+        );
+        assert!(!told.contains(INNER), "{name}: {told}");
+    }
+}
+
+#[test]
+fn they_are_refused_on_every_way_in() {
+    for (name, _, way) in ways() {
+        let desk = desk(SecretPolicy::Refuse);
+        let error = way(&desk)
+            .err()
+            .unwrap_or_else(|| panic!("{name} was taken"));
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{name}: {error}");
+        let told = error.to_string();
+        assert!(told.contains("holds a secret in line"), "{name}: {told}");
+        assert!(!told.contains(INNER), "{name}: {told}");
+        let all = desk.everything();
+        assert!(!all.contains(INNER), "{name}: {all}");
+    }
+}
+
+#[test]
+fn they_are_kept_by_who_wants_that() {
+    for (name, _, way) in ways() {
+        let desk = desk(SecretPolicy::Allow);
+        let notices = way(&desk).unwrap_or_else(|error| panic!("{name}: {error}"));
+        // Tags are kept in small letters.
+        let all = desk.everything().to_lowercase();
+        assert!(all.contains(&INNER.to_lowercase()), "{name}");
+        assert!(!notices.join(" ").contains("secret"), "{name}");
+    }
+}
+
+#[test]
+fn what_was_masked_at_the_door_is_never_changed_again() {
+    let desk = desk(SecretPolicy::Mask);
+    let window = desk.memory.window("ann", "s1").unwrap();
+    let block = json!([{"type": "text", "text": says()}, {"type": "tool_use", "id": "c1",
+        "name": "ssh", "input": {"token": "9f86d081884c7d659a2feaa0c55ad015"}}]);
+    let said: Utterance =
+        serde_json::from_value(json!({"role": "assistant", "content": block})).unwrap();
+    wait(window.add_message(&ctx(), said.into_message())).unwrap();
+    let before = wait(window.get_messages(&ctx())).unwrap();
+    assert_eq!(wait(window.fork(&ctx(), "s2")).unwrap(), 1);
+    let copy = desk.memory.window("ann", "s2").unwrap();
+    assert_eq!(wait(copy.get_messages(&ctx())).unwrap(), before);
+    let state = wait(window.state(&ctx())).unwrap();
+    let third = desk.memory.window("ann", "s3").unwrap();
+    wait(third.take_over(&ctx(), &state)).unwrap();
+    assert_eq!(wait(third.get_messages(&ctx())).unwrap(), before);
+}
+
+#[test]
+fn a_window_that_comes_from_elsewhere_is_looked_through() {
+    let other = desk(SecretPolicy::Allow);
+    let window = other.memory.window("ann", "s1").unwrap();
+    wait(window.add_message(&ctx(), Message::text("m1", Role::User, says()))).unwrap();
+    let state = wait(window.state(&ctx())).unwrap();
+    let masking = desk(SecretPolicy::Mask);
+    let window = masking.memory.window("ann", "s1").unwrap();
+    assert_eq!(wait(window.take_over(&ctx(), &state)).unwrap(), 1);
+    assert!(!masking.everything().contains(INNER));
+    let refusing = desk(SecretPolicy::Refuse);
+    let window = refusing.memory.window("ann", "s1").unwrap();
+    let error = wait(window.take_over(&ctx(), &state)).unwrap_err();
+    assert!(error.to_string().contains("holds a secret"), "{error}");
+}
+
+#[test]
+fn people_may_keep_what_they_like_in_their_own_files() {
+    for secrets in [SecretPolicy::Mask, SecretPolicy::Refuse] {
+        let desk = desk(secrets);
+        let path = format!("{ROOT}/agents/coder/memory/decisions.md");
+        let text = format!("# Log\n\n## 2026-01-01: Deploy\n\n{}\n", says());
+        wait(desk.files.write(&path, text.as_bytes(), None)).unwrap();
+        // The agent rewrites a context that held one already.
+        let context = format!("{ROOT}/agents/coder/memory/context.md");
+        let base = format!("# Context\n\n{}\n", says());
+        wait(desk.files.write(&context, base.as_bytes(), None)).unwrap();
+        let text = format!("{base}\nand more\n");
+        wait(desk.agents.rewrite_context(&ctx(), "coder", &text, &base)).unwrap();
+        let kept = wait(desk.files.read(&context)).unwrap().unwrap().bytes;
+        assert!(String::from_utf8(kept).unwrap().contains(INNER));
+        // But it is repeated in no store.
+        let done = wait(desk.agents.index(&ctx(), &desk.memory)).unwrap();
+        assert!(done.written > 0);
+        let scan = Scan::new(Filter::default(), 1000);
+        let records = wait(desk.memory.records().list(&ctx(), &scan)).unwrap();
+        let all = serde_json::to_string(&records.records).unwrap();
+        assert!(
+            all.contains("[secret removed: ") && !all.contains(INNER),
+            "{all}"
+        );
+    }
+}
+
+#[test]
+fn a_document_without_its_secret_is_known_again() {
+    let desk = desk(SecretPolicy::Mask);
+    let document = || Document {
+        uri: "keys.md".to_owned(),
+        text: format!("# Keys\n\n{}\n", says()),
+        ..Document::default()
+    };
+    for commit in [true, false] {
+        let ctx = ctx();
+        let add = desk.memory.records().add_documents(&ctx, vec![document()]);
+        assert_eq!(wait(add).unwrap()[0].commit.is_some(), commit);
+    }
+}
+
+#[test]
+fn expectations_hold_for_what_was_masked() {
+    let desk = desk(SecretPolicy::Mask);
+    let put = |id: &str| {
+        let draft = crate::named(id, &says());
+        told(wait(desk.memory.records().put(
+            &ctx(),
+            vec![(draft, Expect::Absent)],
+            None,
+        )))
+    };
+    assert!(!put("n1").unwrap().is_empty());
+    assert_eq!(put("n1").unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn what_is_there_already_can_be_imported_again() {
+    let store = Arc::new(Ram::new());
+    let memory = |secrets| {
+        let memory = Memory::builder(store.clone(), Ids::new(7));
+        memory.safety(Safety { secrets }).build()
+    };
+    let allowing = memory(SecretPolicy::Allow);
+    wait(
+        allowing
+            .records()
+            .add(&ctx(), vec![Draft::note(says())], None),
+    )
+    .unwrap();
+    let scan = Scan::new(Filter::default(), 10);
+    let records = wait(allowing.records().list(&ctx(), &scan))
+        .unwrap()
+        .records;
+    for secrets in [SecretPolicy::Mask, SecretPolicy::Refuse] {
+        let (memory, ctx) = (memory(secrets), ctx());
+        let import = memory
+            .records()
+            .import(&ctx, records.clone(), OnConflict::Fail);
+        let receipt = wait(import).unwrap();
+        assert_eq!((receipt.commit, receipt.notices.len()), (None, 0));
+    }
+}
