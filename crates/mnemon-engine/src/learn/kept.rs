@@ -19,6 +19,33 @@ pub(super) struct Diary {
     /// Steps that were read altogether.
     pub(super) steps: u64,
     pub(super) due: BTreeMap<String, Time>,
+    /// Steps of each type of task that were read since it was last looked at.
+    pub(super) fresh: BTreeMap<String, usize>,
+}
+
+impl Diary {
+    /// The types of task that are due, those that wait longest first; if there are steps to read
+    /// yet, only those of which much is new.
+    pub(super) fn to_look_at(&self, now: Time, reading: bool) -> Vec<String> {
+        let fresh = |task_type: &str| self.fresh.get(task_type).copied().unwrap_or(0);
+        let due = self.due.iter().filter(|(task_type, at)| {
+            **at <= now && (!reading || fresh(task_type) >= limits::LEARN_FRESH)
+        });
+        let mut due: Vec<(Time, &String)> = due.map(|(task_type, at)| (*at, task_type)).collect();
+        due.sort();
+        due.into_iter()
+            .map(|(_, task_type)| task_type.clone())
+            .collect()
+    }
+
+    /// A type of task was looked at, and will have to be looked at again then.
+    pub(super) fn looked_at(&mut self, task_type: &str, next: Option<Time>) {
+        self.fresh.remove(task_type);
+        match next {
+            Some(at) => self.due.insert(task_type.to_owned(), at),
+            None => self.due.remove(task_type),
+        };
+    }
 }
 
 /// What was read, and the version to be expected when it is written.
