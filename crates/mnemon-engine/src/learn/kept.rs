@@ -126,9 +126,11 @@ pub(super) async fn runs(
 
 /// One that cannot be read is begun anew, over what is there.
 fn run(record: Record) -> Versioned<Run> {
-    let kept = record
-        .body
-        .and_then(|body| serde_json::from_value(body).ok());
+    let kept = record.body.and_then(|body| match body {
+        Value::String(text) => serde_json::from_str(&text).ok(),
+        // As it was kept before.
+        body => serde_json::from_value(body).ok(),
+    });
     let mut run: Run = kept.unwrap_or_else(|| Run::new(record.id.clone(), "", record.created));
     let sources: HashSet<&Id> = record.derived_from.iter().collect();
     run.acts.retain(|act| sources.contains(&act.id));
@@ -162,7 +164,10 @@ pub(super) fn diary_draft(diary: &Versioned<Diary>) -> (Draft, Expect) {
 
 pub(super) fn run_draft(run: &Versioned<Run>) -> (Draft, Expect) {
     let kept = &run.value;
-    let mut draft = silent(kept.id.clone(), kept, run.created);
+    // As a text: two hundred runs are read for each that is new, and a tree of JSON costs more to
+    // build than the run itself.
+    let text = serde_json::to_string(kept).unwrap_or_default();
+    let mut draft = silent(kept.id.clone(), &text, run.created);
     draft.owner.user = kept.user.clone();
     draft.tags = vec![tag("run", &kept.task_type)];
     draft.derived_from = kept.acts.iter().map(|act| act.id.clone()).collect();

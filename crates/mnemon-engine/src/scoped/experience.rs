@@ -71,14 +71,16 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The same rule by which learning judges a run.
+    /// As somebody said, or else by its last step; unless one of them may still be running.
     fn ended_well(&self) -> bool {
         let said = self.steps.iter().rev().find_map(|step| {
             let said = step.step.metadata.get("outcome")?.as_str()?;
             Outcome::named(said)
         });
         let last = self.steps.last().map(|step| step.ended);
-        said.map_or(last == Some(Ended::Done), |said| said == Outcome::Success)
+        let open = self.steps.iter().any(|step| step.ended == Ended::Cancelled);
+        let well = last == Some(Ended::Done) && !open;
+        said.map_or(well, |said| said == Outcome::Success)
     }
 }
 
@@ -271,7 +273,8 @@ impl Experience<'_> {
     }
 
     /// The newest traces that have a step of this type of task and that ended well: somebody said
-    /// so, or else their last step went well. What failed on the way was overcome.
+    /// so, or else their last step went well and none is still running. What failed on the way was
+    /// overcome.
     pub async fn get_successful_traces(
         &self,
         ctx: &Ctx,
