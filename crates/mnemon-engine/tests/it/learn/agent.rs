@@ -207,6 +207,39 @@ fn what_keeps_the_books_is_found_by_nobody() {
     assert!(books.records.iter().all(|record| record.content.is_empty()));
 }
 
+#[test]
+fn runs_that_were_kept_as_objects_are_still_read() {
+    let (memory, plain, world) = (memory(), crate::memory(), world(9010, 20));
+    let (first, second) = world.runs.split_at(world.runs.len() / 2);
+    for memory in [&memory, &plain] {
+        live(memory, first);
+        learn(memory, &ctx());
+    }
+    let filter = Filter {
+        kinds: vec![Kind::Session],
+        ..Filter::default()
+    };
+    let books = wait(memory.records().list(&ctx(), &Scan::new(filter, 1000))).unwrap();
+    let mut changed = 0;
+    for mut record in books.records {
+        if let Some(Value::String(text)) = &record.body {
+            record.body = Some(serde_json::from_str(text).unwrap());
+            wait(memory.records().update(&ctx(), record)).unwrap();
+            changed += 1;
+        }
+    }
+    assert_eq!(changed, first.len());
+    for memory in [&memory, &plain] {
+        live(memory, second);
+        learn(memory, &ctx());
+    }
+    let (one, other) = (
+        skill(&memory, &world).unwrap(),
+        skill(&plain, &world).unwrap(),
+    );
+    assert_eq!((one.body, one.evidence), (other.body, other.evidence));
+}
+
 /// Many short runs of a type of task, in as few words as possible.
 fn hurry(memory: &Memory, task_type: &str, steps: usize) {
     for number in 0..steps {
