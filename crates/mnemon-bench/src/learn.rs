@@ -174,8 +174,9 @@ async fn measure(sizes: &[usize], table: &mut Table) -> Outcome<()> {
         let rounds = log.times.iter().zip(&base);
         let ratio = median(rounds.map(|(cost, base)| cost / base));
         table.add("… of the first column, in the same round", ratio);
-        let lessons = log.memory.learning().lessons(&ctx, None, None, 1000);
-        table.add("skills and rules", lessons.await?.len() as f64);
+        let learning = log.memory.learning();
+        let lessons = learning.lessons(&ctx, None, None, 1000).await?;
+        table.add("skills and rules", lessons.len() as f64);
     }
     Ok(())
 }
