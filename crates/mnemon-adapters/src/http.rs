@@ -153,6 +153,6 @@ mod tests {
     #[test]
     fn without_a_date_of_the_answer_our_own_clock_counts() {
         assert_eq!(asked("Sat, 01 Jan 2000 00:00:00 GMT", None), Some(0));
-        assert!(asked("Fri, 31 Dec 9998 00:00:00 GMT", None) > Some(86_400_000));
+        assert!(asked("Thu, 31 Dec 9998 00:00:00 GMT", None) > Some(86_400_000));
     }
 }
