@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use jiff::Timestamp;
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
 /// The longest that we wait before another attempt.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -71,10 +72,26 @@ pub(crate) async fn read(mut response: reqwest::Response, most: usize) -> Result
     Ok(body)
 }
 
-/// `Retry-After` in seconds. The other form, a date, would need a clock: backoff serves.
+/// How long `Retry-After` asks to wait: it holds seconds, or a date. A date is held against the
+/// answer's own `Date`, so that it does not matter whose clock is wrong; one that has passed is no
+/// wait at all.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
-    Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let until = date(text)?;
+    let sent = headers.get(DATE).and_then(|sent| sent.to_str().ok());
+    let now = sent.and_then(date).unwrap_or_else(Timestamp::now);
+    let seconds = until.as_second().saturating_sub(now.as_second()).max(0);
+    Some(Duration::from_secs(seconds.cast_unsigned()))
+}
+
+/// A date as HTTP writes it: `Wed, 21 Oct 2026 07:28:00 GMT`.
+fn date(text: &str) -> Option<Timestamp> {
+    jiff::fmt::rfc2822::DateTimeParser::new()
+        .parse_timestamp(text.trim())
+        .ok()
 }
 
 /// Whether the same request may succeed later.
@@ -102,4 +119,40 @@ pub(crate) fn said(body: &[u8], key: Option<&Secret>) -> String {
     let mut message = key.map_or_else(|| message.to_owned(), |key| key.hide_in(message));
     message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
     message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(retry_after: &str, date: Option<&str>) -> Option<u64> {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, retry_after.parse().unwrap());
+        if let Some(date) = date {
+            headers.insert(DATE, date.parse().unwrap());
+        }
+        super::retry_after(&headers).map(|wait| wait.as_millis() as u64)
+    }
+
+    #[test]
+    fn waits_for_seconds_or_until_a_date() {
+        let sent = Some("Wed, 21 Oct 2026 07:28:00 GMT");
+        assert_eq!(asked("3", None), Some(3000));
+        assert_eq!(asked(" 0.3 ", None), Some(300));
+        assert_eq!(asked("Wed, 21 Oct 2026 07:28:25 GMT", sent), Some(25_000));
+        assert_eq!(asked("Wed, 21 Oct 2026 07:27:00 GMT", sent), Some(0));
+        assert_eq!(
+            asked("Thu, 22 Oct 2026 07:28:00 GMT", sent),
+            Some(86_400_000)
+        );
+        assert_eq!(asked("-1", None), None, "backoff serves");
+        assert_eq!(asked("soon", sent), None, "backoff serves");
+        assert_eq!(asked("NaN", sent), None, "backoff serves");
+    }
+
+    #[test]
+    fn without_a_date_of_the_answer_our_own_clock_counts() {
+        assert_eq!(asked("Sat, 01 Jan 2000 00:00:00 GMT", None), Some(0));
+        assert!(asked("Thu, 31 Dec 9998 00:00:00 GMT", None) > Some(86_400_000));
+    }
 }

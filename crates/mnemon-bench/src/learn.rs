@@ -11,7 +11,7 @@ use mnemon_engine::{Draft, Memory};
 use mnemon_testkit::worlds::{Maker, Plan, World};
 use serde_json::json;
 
-use crate::measure::{Outcome, Table};
+use crate::measure::{Outcome, Table, median, rate};
 
 /// Steps of one run.
 const RUN: usize = 5;
@@ -34,12 +34,7 @@ pub(crate) fn run(sizes: &[usize], worlds: u64) -> Outcome<()> {
         .worker_threads(2)
         .build()?;
     let mut table = Table::new(sizes);
-    let mut first = None;
-    for size in sizes {
-        let cost = runtime.block_on(measure(*size, &mut table))?;
-        let base = *first.get_or_insert(cost);
-        table.add("… of the first column", cost / base);
-    }
+    runtime.block_on(measure(sizes, &mut table))?;
     table.print();
     Ok(())
 }
@@ -143,33 +138,64 @@ fn quality(worlds: u64) {
     );
 }
 
-async fn measure(size: usize, table: &mut Table) -> Outcome<f64> {
+/// A log of some length that was learnt from.
+struct Log {
+    memory: Memory,
+    written: usize,
+    /// What each round of new steps cost.
+    times: Vec<f64>,
+    _folder: tempfile::TempDir,
+}
+
+/// All logs are made first; then each round is measured on all of them, one right after the other,
+/// so that whatever else the machine does is the same for all.
+async fn measure(sizes: &[usize], table: &mut Table) -> Outcome<()> {
+    let now = Time::from_millis(1_700_000_000_000)?;
+    let ctx = Ctx::new(Tenant::default(), "bench", now);
+    let mut logs = Vec::new();
+    for size in sizes {
+        logs.push(made(&ctx, *size, table).await?);
+    }
+    for _ in 0..ROUNDS {
+        for log in &mut logs {
+            write(&log.memory, &ctx, &mut log.written, NEW).await?;
+            let start = Instant::now();
+            learn(&log.memory, &ctx).await?;
+            log.times.push(start.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    let base = logs.first().map(|log| log.times.clone());
+    let base = base.unwrap_or_default();
+    for log in &logs {
+        table.add(
+            "learning from 1000 new steps, ms",
+            median(log.times.iter().copied()),
+        );
+        let rounds = log.times.iter().zip(&base);
+        let ratio = median(rounds.map(|(cost, base)| cost / base));
+        table.add("… of the first column, in the same round", ratio);
+        let learning = log.memory.learning();
+        let lessons = learning.lessons(&ctx, None, None, 1000).await?;
+        table.add("skills and rules", lessons.len() as f64);
+    }
+    Ok(())
+}
+
+async fn made(ctx: &Ctx, size: usize, table: &mut Table) -> Outcome<Log> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite:{}", folder.path().join("m.db").display());
     let memory = Memory::builder(mnemon_adapters::open(&url)?.store, Ids::new(3)).build();
-    let now = Time::from_millis(1_700_000_000_000)?;
-    let ctx = Ctx::new(Tenant::default(), "bench", now);
     let mut written = 0;
-    write(&memory, &ctx, &mut written, size).await?;
+    write(&memory, ctx, &mut written, size).await?;
     let start = Instant::now();
-    learn(&memory, &ctx).await?;
-    table.add(
-        "first learning, steps per second",
-        size as f64 / start.elapsed().as_secs_f64(),
-    );
-    let mut times = Vec::new();
-    for _ in 0..ROUNDS {
-        write(&memory, &ctx, &mut written, NEW).await?;
-        let start = Instant::now();
-        learn(&memory, &ctx).await?;
-        times.push(start.elapsed().as_secs_f64() * 1e3);
-    }
-    times.sort_by(f64::total_cmp);
-    let cost = times.get(ROUNDS / 2).copied().unwrap_or(0.0);
-    table.add("learning from 1000 new steps, ms", cost);
-    let lessons = memory.learning().lessons(&ctx, None, None, 1000).await?;
-    table.add("skills and rules", lessons.len() as f64);
-    Ok(cost)
+    learn(&memory, ctx).await?;
+    table.add("first learning, steps per second", rate(size, start));
+    Ok(Log {
+        memory,
+        written,
+        times: Vec::new(),
+        _folder: folder,
+    })
 }
 
 async fn learn(memory: &Memory, ctx: &Ctx) -> Outcome<()> {

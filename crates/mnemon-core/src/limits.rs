@@ -198,7 +198,11 @@ pub const PATTERN_STEPS: usize = 32;
 pub const PATTERN_WORK: usize = 20_000_000;
 /// Procedures that are learnt for one type of task.
 pub const TASK_PROCEDURES: usize = 3;
+/// Other orders of its tools that count as doing a skill, because skills were merged into it.
+pub const SKILL_WAYS: usize = 10;
 /// Rules that are learnt for one type of task.
 pub const TASK_RULES: usize = 10;
+/// New steps of a type of task from which on it is looked at before the log is read to its end.
+pub const LEARN_FRESH: usize = 1000;
 /// Steps that one slice of learning reads.
 pub const LEARN_SLICE: usize = 1000;

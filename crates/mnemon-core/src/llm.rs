@@ -87,7 +87,7 @@ pub enum LlmError {
     BadAnswer { model: String, what: String },
     #[error("the prompt cannot be sent: {what}")]
     BadPrompt { what: String },
-    #[error("the budget for {what} is used up; nothing was sent")]
+    #[error("the budget for {what} is used up; nothing was sent; it begins anew at midnight, UTC")]
     Budget { what: String },
 }
 
@@ -99,7 +99,7 @@ impl LlmError {
             Self::Unavailable { .. } | Self::BadAnswer { .. } => ErrorKind::Unavailable,
             Self::Refused { .. } => ErrorKind::Denied,
             Self::BadPrompt { .. } => ErrorKind::Invalid,
-            Self::Budget { .. } => ErrorKind::TooLarge,
+            Self::Budget { .. } => ErrorKind::TooOften,
         }
     }
 }

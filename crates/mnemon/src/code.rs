@@ -60,7 +60,8 @@ pub const fn of(kind: ErrorKind) -> Code {
             14,
             429,
             -32016,
-            "wait until the time in the message, or allow more: `mnemon policy show FLOW`",
+            "wait until the time in the message, or allow more: `mnemon policy show FLOW` for writes, \
+             `[llm]` in mnemon.toml for a model's budget",
         ),
         ErrorKind::Full => code(
             7,

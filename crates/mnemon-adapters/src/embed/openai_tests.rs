@@ -188,7 +188,11 @@ async fn tries_again_when_that_can_help() {
     for bad in [
         Step::Status(429, "retry-after: 0\r\n", "slow down"),
         Step::Status(503, "", "busy"),
-        Step::Status(500, "retry-after: Wed, 21 Oct 2026 07:28:00 GMT\r\n", ""),
+        Step::Status(
+            500,
+            "date: Wed, 21 Oct 2026 07:28:01 GMT\r\nretry-after: Wed, 21 Oct 2026 07:28:00 GMT\r\n",
+            "",
+        ),
         Step::Close,
     ] {
         let (e, seen) = embedder(vec![bad.clone(), bad, Step::Good(2)], 2).await;

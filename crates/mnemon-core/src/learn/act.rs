@@ -44,9 +44,12 @@ pub struct Act {
     /// What was the case: the plain values of the step's metadata.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<String, String>,
-    /// Words of what was asked for.
+    /// Words of what was asked for; where nobody said what that was, of what it was called with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
+    /// Whether somebody said what was asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
     /// The class of its error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -83,6 +86,7 @@ impl Act {
             params: BTreeMap::new(),
             context: BTreeMap::new(),
             words: Vec::new(),
+            asked: false,
             error: None,
             latency_ms: None,
             cost: None,
@@ -107,10 +111,14 @@ impl Act {
         let text = |name: &str| metadata.get(name).and_then(Value::as_str).map(cut);
         self.correction = text("correction").filter(|text| !text.trim().is_empty());
         self.remember = text("remember").filter(|text| !text.trim().is_empty());
-        for name in ["request", "query", "goal"] {
-            if let Some(text) = text(name) {
-                add_words(&text, &mut self.words);
-            }
+        let mut asked = Vec::new();
+        for text in ["request", "query", "goal"].into_iter().filter_map(text) {
+            add_words(&text, &mut asked);
+        }
+        // A command's words are no words of the request, if there is one.
+        if !asked.is_empty() {
+            self.words = asked;
+            self.asked = true;
         }
         for (name, value) in metadata {
             let plain = !matches!(value, Value::Array(_) | Value::Object(_) | Value::Null);
@@ -165,7 +173,7 @@ fn cut(text: &str) -> String {
 }
 
 /// The words of a text that say something, each once, in small letters.
-fn add_words(text: &str, into: &mut Vec<String>) {
+pub(super) fn add_words(text: &str, into: &mut Vec<String>) {
     for word in text.split(|c: char| !c.is_alphanumeric()) {
         if into.len() >= limits::LEARN_WORDS {
             return;

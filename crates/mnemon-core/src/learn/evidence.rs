@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::statistics::{fisher, wilson};
 use crate::Time;
+#[cfg(doc)]
+use crate::limits;
 
 /// Where a skill or a rule stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -86,6 +88,10 @@ pub struct Evidence {
     /// The model that worded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worded_by: Option<String>,
+    /// Other orders of the same tools that count as doing it: those of skills that were merged
+    /// into it. At most [`limits::SKILL_WAYS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Vec<String>>,
 }
 
 impl Evidence {
@@ -105,6 +111,7 @@ impl Evidence {
             edited: false,
             approved: false,
             worded_by: None,
+            also: Vec::new(),
         }
     }
 }

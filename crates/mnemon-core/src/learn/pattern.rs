@@ -5,16 +5,21 @@
 //! is found in just as many sequences: no tool can be put behind it (all sequences have it there),
 //! and none before or between (all sequences have it in the same gap). A prefix to which a tool
 //! could be added in a gap of its *first* occurrences leads to nothing closed and is left alone.
+//! Sequences that are the same are looked at once, and weigh as many as they are: agents that do
+//! what they did before cost nothing more.
 //! Work is counted in symbols that were looked at and ends at [`limits::PATTERN_WORK`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::statistics::binomial_tail;
 use super::{Ended, Outcome, Run};
 use crate::limits;
 
-/// Arrangements of a run's tools that are tried to see what chance alone would do.
-const SHUFFLES: u64 = 200;
+/// Arrangements of a run's tools that are tried to see what chance alone would do. Runs of the same
+/// tools share them, and the fewer sorts of runs there are the more are tried of each.
+const SHUFFLES: std::ops::RangeInclusive<usize> = 200..=1000;
+/// Arrangements that are tried for one pattern, as long as there are no more sorts than runs.
+const ALL_SHUFFLES: usize = 200 * limits::LEARN_RUNS;
 
 /// Tools in an order that recurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,16 +89,20 @@ pub fn patterns(sequences: &[Vec<&str>], least: usize) -> Mined {
         });
         code.collect::<Vec<usize>>()
     });
-    let coded: Vec<Vec<usize>> = coded.collect();
+    let mut alike: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+    for code in coded {
+        *alike.entry(code).or_default() += 1;
+    }
+    let distinct: Vec<(Vec<usize>, usize)> = alike.into_iter().collect();
     let mut search = Search {
         alphabet: names.len(),
-        sequences: &coded,
+        sequences: &distinct,
         least: least.max(1),
         work: 0,
         looked_at: 0,
         found: Vec::new(),
     };
-    let whole: Vec<Place> = (0..coded.len()).map(|number| (number, 0)).collect();
+    let whole: Vec<Place> = (0..distinct.len()).map(|number| (number, 0)).collect();
     search.grow(&mut Vec::new(), &whole);
     let named = |code: &[usize]| -> Vec<String> {
         let tools = code.iter().filter_map(|tool| names.get(*tool));
@@ -114,7 +123,8 @@ pub fn patterns(sequences: &[Vec<&str>], least: usize) -> Mined {
 type Place = (usize, usize);
 
 struct Search<'a> {
-    sequences: &'a [Vec<usize>],
+    /// The sequences that differ, each with how many are like it.
+    sequences: &'a [(Vec<usize>, usize)],
     alphabet: usize,
     least: usize,
     work: usize,
@@ -123,8 +133,17 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn sequence(sequences: &'a [Vec<usize>], number: usize) -> &'a [usize] {
-        sequences.get(number).map_or(&[], Vec::as_slice)
+    fn sequence(sequences: &'a [(Vec<usize>, usize)], number: usize) -> &'a [usize] {
+        sequences.get(number).map_or(&[], |(tools, _)| tools)
+    }
+
+    fn weight(&self, number: usize) -> usize {
+        self.sequences.get(number).map_or(0, |(_, alike)| *alike)
+    }
+
+    /// How many sequences these places are in.
+    fn weight_of(&self, places: &[Place]) -> usize {
+        places.iter().map(|(number, _)| self.weight(*number)).sum()
     }
 
     fn grow(&mut self, prefix: &mut Vec<usize>, places: &[Place]) {
@@ -134,20 +153,20 @@ impl<'a> Search<'a> {
         self.looked_at += 1;
         let sequences = self.sequences;
         let rests = places.iter().map(|(number, from)| {
-            Self::sequence(sequences, *number)
-                .get(*from..)
-                .unwrap_or_default()
+            let rest = Self::sequence(sequences, *number).get(*from..);
+            (rest.unwrap_or_default(), self.weight(*number))
         });
-        let rests: Vec<&[usize]> = rests.collect();
-        self.work += rests.iter().map(|rest| rest.len() + 1).sum::<usize>();
+        let rests: Vec<Weighed<'_>> = rests.collect();
+        self.work += rests.iter().map(|(rest, _)| rest.len() + 1).sum::<usize>();
+        let all = self.weight_of(places);
         let counts = sequences_with(&rests, self.alphabet);
         if !prefix.is_empty() {
             if self.has_common(prefix, places, Gaps::Early) {
                 return;
             }
-            let goes_on = counts.contains(&places.len());
+            let goes_on = counts.contains(&all);
             if !goes_on && !self.has_common(prefix, places, Gaps::Any) {
-                self.found.push((prefix.clone(), places.len()));
+                self.found.push((prefix.clone(), all));
             }
         }
         if prefix.len() == limits::PATTERN_STEPS {
@@ -173,27 +192,34 @@ impl<'a> Search<'a> {
     /// Whether there is a gap in which every sequence has the same tool.
     fn has_common(&mut self, prefix: &[usize], places: &[Place], gaps: Gaps) -> bool {
         let sequences = self.sequences;
-        let places: Vec<&[usize]> = places
+        let all = self.weight_of(places);
+        let places = places.iter().map(|(number, end)| {
+            let whole = Self::sequence(sequences, *number);
+            let looked_at = match gaps {
+                Gaps::Early => whole.get(..*end).unwrap_or_default(),
+                Gaps::Any => whole,
+            };
+            (looked_at, self.weight(*number))
+        });
+        let places: Vec<Weighed<'_>> = places.collect();
+        self.work += places
             .iter()
-            .map(|(number, end)| match gaps {
-                Gaps::Early => Self::sequence(sequences, *number)
-                    .get(..*end)
-                    .unwrap_or_default(),
-                Gaps::Any => Self::sequence(sequences, *number),
-            })
-            .collect();
-        self.work += places.iter().map(|place| 2 * place.len()).sum::<usize>();
+            .map(|(place, _)| 2 * place.len())
+            .sum::<usize>();
         let bounds: Vec<Vec<(usize, usize)>> = places
             .iter()
-            .map(|sequence| gaps_between(sequence, prefix))
+            .map(|(sequence, _)| gaps_between(sequence, prefix))
             .collect();
         (0..prefix.len()).any(|gap| {
-            let within = places.iter().zip(&bounds).map(|(sequence, bounds)| {
-                let (from, to) = bounds.get(gap).copied().unwrap_or_default();
-                sequence.get(from..to).unwrap_or_default()
-            });
-            let within: Vec<&[usize]> = within.collect();
-            sequences_with(&within, self.alphabet).contains(&places.len())
+            let within = places
+                .iter()
+                .zip(&bounds)
+                .map(|((sequence, alike), bounds)| {
+                    let (from, to) = bounds.get(gap).copied().unwrap_or_default();
+                    (sequence.get(from..to).unwrap_or_default(), *alike)
+                });
+            let within: Vec<Weighed<'_>> = within.collect();
+            sequences_with(&within, self.alphabet).contains(&all)
         })
     }
 }
@@ -206,16 +232,19 @@ enum Gaps {
     Any,
 }
 
+/// A part of a sequence, and how many sequences are like it.
+type Weighed<'a> = (&'a [usize], usize);
+
 /// How many of the sequences have each tool.
-fn sequences_with(sequences: &[&[usize]], alphabet: usize) -> Vec<usize> {
+fn sequences_with(sequences: &[Weighed<'_>], alphabet: usize) -> Vec<usize> {
     // For each tool, how many have it, and the last one that was counted.
     let mut counts: Vec<(usize, usize)> = vec![(0, usize::MAX); alphabet];
-    for (number, sequence) in sequences.iter().enumerate() {
+    for (number, (sequence, alike)) in sequences.iter().enumerate() {
         for tool in *sequence {
             if let Some((count, last)) = counts.get_mut(*tool)
                 && *last != number
             {
-                *count += 1;
+                *count += alike;
                 *last = number;
             }
         }
@@ -252,22 +281,32 @@ fn gaps_between(sequence: &[usize], prefix: &[usize]) -> Vec<(usize, usize)> {
 /// the answer is always the same.
 #[must_use]
 pub fn chance(sequences: &[Vec<&str>], tools: &[String]) -> f64 {
-    let mut hits = 0;
-    let mut expected = 0.0;
-    let mut random = Random(0x6d6e_656d_6f6e);
+    let hits = sequences
+        .iter()
+        .filter(|sequence| contains(sequence, tools))
+        .count();
+    // In any order, all that counts is which tools there are.
+    let mut alike: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
     for sequence in sequences {
-        hits += usize::from(contains(sequence, tools));
         // A sequence that lacks one of the tools has the pattern in no order.
-        if !tools.iter().all(|tool| sequence.contains(&tool.as_str())) {
-            continue;
+        if tools.iter().all(|tool| sequence.contains(&tool.as_str())) {
+            let mut held = sequence.clone();
+            held.sort_unstable();
+            *alike.entry(held).or_default() += 1;
         }
-        let mut order = sequence.clone();
-        let mut found = 0;
-        for _ in 0..SHUFFLES {
-            random.shuffle(&mut order);
-            found += u64::from(contains(&order, tools));
-        }
-        expected += (found + 1) as f64 / (SHUFFLES + 1) as f64;
+    }
+    let mut random = Random(0x6d6e_656d_6f6e);
+    let mut expected = 0.0;
+    let shuffles = ALL_SHUFFLES / alike.len().max(1);
+    let shuffles = shuffles.clamp(*SHUFFLES.start(), *SHUFFLES.end());
+    for (mut order, count) in alike {
+        let found = (0..shuffles)
+            .filter(|_| {
+                random.shuffle(&mut order);
+                contains(&order, tools)
+            })
+            .count();
+        expected += count as f64 * (found + 1) as f64 / (shuffles + 1) as f64;
     }
     let of = sequences.len();
     if of == 0 {

@@ -6,6 +6,7 @@ mod occasion;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::act::add_words;
 use super::{LearnSettings, Outcome, Pattern, Rate, Run, chance, contains, follows, patterns};
 use crate::{Id, Time, limits};
 
@@ -214,9 +215,18 @@ fn described(tools: &[String], told: &[Told<'_>], ln_chance: f64) -> Procedure {
             || *outcome == Outcome::Success && !contains(&run.done(), tools)
     });
     let others: Vec<&Run> = others.map(|(run, _)| *run).collect();
+    let steps = align::steps(tools, &followers, several);
+    let mut words = occasion::words(&followers, &others, several);
+    if !followers.iter().any(|run| run.is_asked()) {
+        // What a step is always called with is told with the step; it is no occasion.
+        let told = steps.iter().flat_map(|step| step.constant.values());
+        let mut always = Vec::new();
+        told.for_each(|value| add_words(value, &mut always));
+        words.retain(|word| !always.contains(word));
+    }
     Procedure {
-        steps: align::steps(tools, &followers, several),
-        words: occasion::words(&followers, &others, several),
+        steps,
+        words,
         context: occasion::context(&followers, several),
         preferences: occasion::preferences(told, user, several),
         complexity: complexity(tools, told),

@@ -126,23 +126,53 @@ impl Rule {
     }
 }
 
+/// What a condition may ask about; as the run has it, for there are many.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Feature<'a> {
+    Param { name: &'a str, value: &'a str },
+    Context { name: &'a str, value: &'a str },
+    Word { word: &'a str },
+    After { tool: &'a str },
+}
+
+impl Feature<'_> {
+    fn condition(self) -> Condition {
+        let owned = str::to_owned;
+        match self {
+            Self::Param { name, value } => Condition::Param {
+                name: owned(name),
+                value: owned(value),
+            },
+            Self::Context { name, value } => Condition::Context {
+                name: owned(name),
+                value: owned(value),
+            },
+            Self::Word { word } => Condition::Word { word: owned(word) },
+            Self::After { tool } => Condition::After { tool: owned(tool) },
+        }
+    }
+}
+
 /// The first try of a tool in a run.
 struct Try<'a> {
     run: &'a Run,
     act: &'a Act,
     at: usize,
-    features: BTreeSet<Condition>,
+    features: BTreeSet<Feature<'a>>,
 }
 
 impl Try<'_> {
     fn has(&self, condition: &Condition) -> bool {
+        let features = &self.features;
         match condition {
             Condition::Always => true,
-            Condition::NotAfter { tool } => {
-                let after = Condition::After { tool: tool.clone() };
-                !self.features.contains(&after)
+            Condition::Param { name, value } => features.contains(&Feature::Param { name, value }),
+            Condition::Context { name, value } => {
+                features.contains(&Feature::Context { name, value })
             }
-            condition => self.features.contains(condition),
+            Condition::Word { word } => features.contains(&Feature::Word { word }),
+            Condition::After { tool } => features.contains(&Feature::After { tool }),
+            Condition::NotAfter { tool } => !features.contains(&Feature::After { tool }),
         }
     }
 
@@ -264,22 +294,14 @@ fn first_tries(run: &Run) -> Vec<Try<'_>> {
     tries
 }
 
-fn features(run: &Run, act: &Act, before: &BTreeSet<&str>) -> BTreeSet<Condition> {
-    let params = act.params.iter().map(|(name, value)| Condition::Param {
-        name: name.clone(),
-        value: value.clone(),
-    });
-    let context = act.context.iter().map(|(name, value)| Condition::Context {
-        name: name.clone(),
-        value: value.clone(),
-    });
-    let words = run
-        .words()
-        .iter()
-        .map(|word| Condition::Word { word: word.clone() });
-    let after = before.iter().map(|tool| Condition::After {
-        tool: (*tool).to_owned(),
-    });
+fn features<'a>(run: &'a Run, act: &'a Act, before: &BTreeSet<&'a str>) -> BTreeSet<Feature<'a>> {
+    let params = act.params.iter();
+    let params = params.map(|(name, value)| Feature::Param { name, value });
+    let context = act.context.iter();
+    let context = context.map(|(name, value)| Feature::Context { name, value });
+    let words = run.words().iter().map(|word| Feature::Word { word });
+    let after = before.iter().copied();
+    let after = after.map(|tool| Feature::After { tool });
     params.chain(context).chain(words).chain(after).collect()
 }
 
@@ -293,14 +315,14 @@ fn ask<'a>(
     let Some(own) = tries.get(tool) else {
         return;
     };
-    let mut features: BTreeMap<&Condition, usize> = BTreeMap::new();
+    let mut features: BTreeMap<Feature<'a>, usize> = BTreeMap::new();
     for feature in own.iter().flat_map(|one| &one.features) {
-        *features.entry(feature).or_default() += 1;
+        *features.entry(*feature).or_default() += 1;
     }
-    features.retain(|_, tries| *tries >= TRIES.min(own.len()));
+    // What all tries have tells them from none.
+    features.retain(|_, tries| (TRIES.min(own.len())..own.len()).contains(tries));
     for class in classes(own) {
         let mut test = |condition: Condition, with: Rate, without: Rate| {
-            *asked += 1;
             if is_worse(with, without) {
                 let ln_p = fisher(with.good, with.of, without.good, without.of);
                 found.push(Found {
@@ -313,22 +335,29 @@ fn ask<'a>(
                 });
             }
         };
-        let with = rate(own.iter(), class);
+        let all = rate(own.iter(), class);
         let others = tries.iter().filter(|(other, _)| **other != tool);
         let others = rate(others.flat_map(|(_, tries)| tries), class);
+        *asked += usize::from(others.of > 0);
         if others.of > 0 {
-            test(Condition::Always, with, others);
+            test(Condition::Always, all, others);
         }
         for feature in features.keys() {
-            let with = rate(own.iter().filter(|one| one.has(feature)), class);
-            let without = rate(own.iter().filter(|one| !one.has(feature)), class);
-            if without.of == 0 {
+            *asked += 1 + usize::from(matches!(feature, Feature::After { .. }));
+            if all.good < FAILURES {
+                // The question was asked; the answer is no.
                 continue;
             }
-            test((*feature).clone(), with, without);
-            if let Condition::After { tool } = feature {
-                let not = Condition::NotAfter { tool: tool.clone() };
-                test(not, without, with);
+            let having = own.iter().filter(|one| one.features.contains(feature));
+            let with = rate(having, class);
+            let without = Rate {
+                good: all.good - with.good,
+                of: all.of - with.of,
+            };
+            test(feature.condition(), with, without);
+            if let Feature::After { tool } = feature {
+                let tool = (*tool).to_owned();
+                test(Condition::NotAfter { tool }, without, with);
             }
         }
     }

@@ -126,10 +126,19 @@ impl Run {
         acts.filter_map(|act| act.tool.as_deref()).collect()
     }
 
-    /// Words of what was asked for: those of the first step.
+    /// Words of what was asked for: those of the first step that says so, else of what the first
+    /// step was called with.
     #[must_use]
     pub fn words(&self) -> &[String] {
-        self.acts.first().map_or(&[], |act| act.words.as_slice())
+        let said = self.acts.iter().find(|act| act.asked);
+        let first = said.or(self.acts.first());
+        first.map_or(&[], |act| act.words.as_slice())
+    }
+
+    /// Whether somebody said what was asked for.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.acts.iter().any(|act| act.asked)
     }
 
     /// How long its steps took together.

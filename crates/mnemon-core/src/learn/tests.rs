@@ -106,6 +106,67 @@ fn a_procedure_is_followed_to_its_end_or_to_where_it_failed() {
     assert!(!followed(&["a", "b"], Outcome::Failure));
 }
 
+/// A run of a shell in which somebody may have said what was wanted.
+fn asked(number: usize, goal: Option<&str>) -> Run {
+    let mut run = Run::new(id(&format!("asked-{number}")), "task", at(0));
+    let metadata = goal.map(|goal| json!({"goal": goal, "correction": "slowly"}));
+    let metadata = metadata.unwrap_or(json!({"correction": "slowly"}));
+    for (step, cmd) in ["npm install", "npm publish"].into_iter().enumerate() {
+        let tool = if step == 0 { "shell" } else { "ship" };
+        let act = Act::new(
+            id(&format!("asked-{number}-{step}")),
+            Some(tool),
+            Ended::Done,
+        )
+        .called_with(&json!({"cmd": cmd, "place": format!("kitchen {number}")}));
+        let told = if step == 1 {
+            json!({})
+        } else {
+            metadata.clone()
+        };
+        let act = act.known(told.as_object().unwrap());
+        run.add(act, Some(Outcome::Success), at(step as i64));
+    }
+    run
+}
+
+#[test]
+fn the_occasion_is_what_was_asked_for_not_a_command() {
+    let learnt = |goal: Option<&str>| {
+        let told: Vec<(Run, Outcome)> = (0..20)
+            .map(|number| (asked(number, goal), Outcome::Success))
+            .collect();
+        let found = procedures(&told, &LearnSettings::default());
+        found.first().unwrap().use_when("deploy")
+    };
+    let said = learnt(Some("put the npm shop online"));
+    for word in ["shop", "online", "npm"] {
+        assert!(said.contains(word), "{said}");
+    }
+    assert!(
+        !said.contains("install") && !said.contains("kitchen"),
+        "{said}"
+    );
+    let unsaid = learnt(None);
+    assert!(
+        unsaid.contains("kitchen"),
+        "what varies may tell the occasion: {unsaid}"
+    );
+    assert!(
+        !unsaid.contains("npm") && !unsaid.contains("install"),
+        "{unsaid}"
+    );
+}
+
+#[test]
+fn what_was_asked_for_may_be_said_late() {
+    let mut run = run("r", &["a", "b"]);
+    let goal = json!({"request": "Book a flight"});
+    let act = Act::new(id("c"), Some("c"), Ended::Done).known(goal.as_object().unwrap());
+    run.add(act, None, at(3));
+    assert_eq!(run.words(), ["book", "flight"]);
+}
+
 #[test]
 fn what_a_step_was_called_with_is_flattened_and_bounded() {
     let input = json!({"a": {"b": {"c": {"d": {"e": 1}}}}, "list": [1, 2], "text": "Ship the box"});

@@ -8,12 +8,16 @@ use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Scope, Time, limits};
 use super::judge::{Bench, Verdict, evidence_of};
 use super::kept::{self, Versioned};
 use super::review::Lesson;
-use super::{LearnReport, Learning};
+use super::{LearnReport, Learning, Learnt};
 use crate::naming::{fixed_id, tag};
 use crate::{Draft, Error};
 
 impl Learning<'_> {
-    /// Looks at the types of task that are due, at most so many.
+    /// Looks at the types of task that are due, at most so many, those that wait longest first.
+    /// While there are steps to read, only at those of which much is new: a long log is read
+    /// through before it is looked at, and no type of task waits for its end.
+    ///
+    /// Whatever stops it on the way, they are still due, and doing it again yields the same.
     pub(super) async fn distil_due(
         &self,
         ctx: &Ctx,
@@ -22,43 +26,39 @@ impl Learning<'_> {
     ) -> Result<(), Error> {
         let records = self.memory.records_of(Scope::Experience);
         let diary = kept::diary(records, ctx).await?;
-        let due = diary.value.due.iter().filter(|(_, at)| **at <= ctx.now);
-        let due: Vec<String> = due.map(|(task_type, _)| task_type.clone()).collect();
+        let due = diary.value.to_look_at(ctx.now, report.more);
+        let mut drafts: Vec<(Draft, Expect)> = Vec::new();
+        let mut learnt: Vec<Learnt> = Vec::new();
+        let mut looked_at: Vec<(&String, Option<Time>)> = Vec::new();
         for task_type in due.iter().take(tasks) {
-            self.distil(ctx, task_type, report).await?;
+            let runs = kept::newest_runs(records, ctx, task_type).await?;
+            let (verdicts, next) = self.verdicts(ctx, task_type, runs).await?;
+            learnt.extend(verdicts.iter().filter_map(|one| one.told(task_type)));
+            for verdict in verdicts.into_iter().filter(|verdict| verdict.changed) {
+                drafts.push(verdict.draft()?);
+            }
+            looked_at.push((task_type, next));
         }
-        report.more |= due.len() > tasks;
-        Ok(())
-    }
-
-    /// Learns what there is to learn about one type of task. Whatever stops it on the way, it is
-    /// still due, and doing it again yields the same.
-    async fn distil(
-        &self,
-        ctx: &Ctx,
-        task_type: &str,
-        report: &mut LearnReport,
-    ) -> Result<(), Error> {
-        let records = self.memory.records_of(Scope::Experience);
-        let procedural = self.memory.records_of(Scope::Procedural);
-        let runs = kept::newest_runs(records, ctx, task_type).await?;
-        let (verdicts, next) = self.verdicts(ctx, task_type, runs).await?;
-        report.tasks += 1;
-        let told = verdicts
-            .iter()
-            .filter_map(|verdict| verdict.told(task_type));
-        report.learnt.extend(told);
-        let changed = verdicts.into_iter().filter(|verdict| verdict.changed);
-        let drafts: Vec<(Draft, Expect)> = changed.map(Verdict::draft).collect::<Result<_, _>>()?;
+        if looked_at.is_empty() {
+            return Ok(());
+        }
         if !drafts.is_empty() {
+            let procedural = self.memory.records_of(Scope::Procedural);
             procedural.put(ctx, drafts, None).await?;
         }
-        let mut diary = kept::diary(records, ctx).await?;
-        match next {
-            Some(at) => diary.value.due.insert(task_type.to_owned(), at),
-            None => diary.value.due.remove(task_type),
-        };
-        let done = vec![kept::diary_draft(&diary)];
+        report.tasks += looked_at.len() as u64;
+        report.learnt.extend(learnt);
+        report.more |= due.len() > tasks;
+        let mut now = kept::diary(records, ctx).await?;
+        if now.value.read != diary.value.read {
+            // Somebody read on meanwhile, and there may be runs that were not looked at.
+            report.more = true;
+            return Ok(());
+        }
+        for (task_type, next) in looked_at {
+            now.value.looked_at(task_type, next);
+        }
+        let done = vec![kept::diary_draft(&now)];
         records.put(ctx, done, None).await?;
         Ok(())
     }
@@ -72,17 +72,7 @@ impl Learning<'_> {
         runs: Vec<Run>,
     ) -> Result<(Vec<Verdict>, Option<Time>), Error> {
         let settings = self.memory.policies().learning();
-        let mut next: Option<Time> = None;
-        let mut told: Vec<(Run, Outcome)> = Vec::new();
-        for run in runs {
-            match run.outcome(ctx.now, settings.settle_ms) {
-                Some(outcome) => told.push((run, outcome)),
-                None => {
-                    let ends = run.last.plus_millis(settings.settle_ms);
-                    next = Some(next.map_or(ends, |known| known.min(ends)));
-                }
-            }
-        }
+        let (told, next) = ended(runs, ctx.now, settings.settle_ms);
         let bench = Bench {
             task_type,
             told: &told,
@@ -144,6 +134,26 @@ impl Learning<'_> {
         });
         Ok(known.collect())
     }
+}
+
+/// The runs that have ended, and when the next of the others will have.
+pub(super) fn ended(
+    runs: Vec<Run>,
+    now: Time,
+    settle_ms: i64,
+) -> (Vec<(Run, Outcome)>, Option<Time>) {
+    let mut next: Option<Time> = None;
+    let mut told = Vec::new();
+    for run in runs {
+        match run.outcome(now, settle_ms) {
+            Some(outcome) => told.push((run, outcome)),
+            None => {
+                let ends = run.last.plus_millis(settle_ms);
+                next = Some(next.map_or(ends, |known| known.min(ends)));
+            }
+        }
+    }
+    (told, next)
 }
 
 fn skill_id(task_type: &str, tools: &[String]) -> Id {

@@ -227,5 +227,6 @@ impl Diary {
         };
         let known = self.due.entry(step.task_type.clone()).or_insert(due);
         *known = due.min(*known);
+        *self.fresh.entry(step.task_type.clone()).or_default() += 1;
     }
 }

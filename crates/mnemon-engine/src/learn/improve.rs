@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use mnemon_core::learn::Status;
 use mnemon_core::llm::{Account, Llm, LlmError, Prompt};
-use mnemon_core::{Ctx, Id, Invalid, Message, Role};
+use mnemon_core::{Ctx, Id, Invalid, Message, Role, Scope, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Learning;
+use super::distil::ended;
+use super::judge::{Bench, ways};
 use super::review::{Lesson, LessonBody};
+use super::{Learning, kept};
 use crate::Error;
 use crate::scoped::{Sop, ToolSop};
 
@@ -79,7 +81,10 @@ impl Learning<'_> {
             let why = invalid.to_string();
             return Ok(Improved::Refused { id, why });
         }
-        if let Some(into) = same_tools(&wording, &lesson, &others) {
+        if let Some(other) = same_tools(&wording, &lesson, others) {
+            let into = other.id.clone();
+            // First the one gets what the other has; what is cut off in between is done again.
+            self.join(ctx, &lesson, other).await?;
             let why = format!("it says the same as {into}");
             let review = super::Review::Retire { why: Some(why) };
             self.review(ctx, &id, review).await?;
@@ -102,6 +107,38 @@ impl Learning<'_> {
             id,
             use_when: wording.use_when,
         })
+    }
+
+    /// From now on the runs of the one speak for the other, too.
+    async fn join(&self, ctx: &Ctx, one: &Lesson, mut into: Lesson) -> Result<(), Error> {
+        let own = into.tools();
+        for way in ways(one.tools(), &one.evidence) {
+            if way != own && !into.evidence.also.contains(&way) {
+                into.evidence.also.push(way);
+            }
+        }
+        into.evidence.also.truncate(limits::SKILL_WAYS);
+        if let Some(task_type) = into.task_type() {
+            let records = self.memory.records_of(Scope::Experience);
+            let runs = kept::newest_runs(records, ctx, task_type).await?;
+            let settings = self.memory.policies().learning();
+            let (told, _) = ended(runs, ctx.now, settings.settle_ms);
+            let bench = Bench {
+                task_type,
+                told: &told,
+                settings: &settings,
+                now: ctx.now,
+            };
+            let (counted, runs) = bench.counted(&ways(own, &into.evidence));
+            into.evidence.support = counted.support;
+            into.evidence.with = counted.with;
+            into.evidence.without = counted.without;
+            into.evidence.interval = counted.interval;
+            into.evidence.last_confirmed = counted.last_confirmed;
+            into.runs = runs;
+        }
+        self.save(ctx, into).await?;
+        Ok(())
     }
 
     /// Other skills for the same type of task that are not retired.
@@ -165,17 +202,15 @@ fn read(answer: &str) -> Result<Wording, Invalid> {
         .map_err(|error| Invalid::new("answer", format!("of the model does not fit: {error}")))
 }
 
-/// The other skill that the model calls the same, if it has the same tools: a model's word alone
-/// puts nothing away.
-fn same_tools(wording: &Wording, lesson: &Lesson, others: &[Lesson]) -> Option<Id> {
+/// The other skill that the model calls the same, if it is the same user's, has the same tools and
+/// no fewer runs: a model's word alone puts nothing away. Nor does it what a person stands by.
+fn same_tools(wording: &Wording, lesson: &Lesson, others: Vec<Lesson>) -> Option<Lesson> {
     let into = wording.same_as.as_ref()?;
-    let other = others.iter().find(|other| other.id == *into)?;
-    let tools = |lesson: &Lesson| -> BTreeSet<String> {
-        match &lesson.body {
-            LessonBody::Skill(sop) => sop.tool_sops.iter().map(|s| s.tool.clone()).collect(),
-            LessonBody::Rule(_) => BTreeSet::new(),
-        }
-    };
-    let stronger = other.evidence.support >= lesson.evidence.support;
-    (stronger && tools(other) == tools(lesson)).then(|| into.clone())
+    let other = others.into_iter().find(|other| other.id == *into)?;
+    let tools = |lesson: &Lesson| -> BTreeSet<String> { lesson.tools().into_iter().collect() };
+    let evidence = &lesson.evidence;
+    let stronger = other.evidence.support >= evidence.support;
+    let kept = evidence.pinned || evidence.approved;
+    let alike = other.user == lesson.user && tools(&other) == tools(lesson);
+    (stronger && alike && !kept).then_some(other)
 }

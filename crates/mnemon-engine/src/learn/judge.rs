@@ -83,14 +83,26 @@ impl Bench<'_> {
             ));
         };
         let before = known.value.evidence.clone();
+        let ways = ways(tools, &before);
+        let mut runs = procedure.runs;
+        if ways.len() > 1 {
+            let (counted, of_all) = self.counted(&ways);
+            (evidence, runs) = (
+                Evidence {
+                    chance: evidence.chance,
+                    ..counted
+                },
+                of_all,
+            );
+        }
         keep_what_people_said(&mut evidence, &before);
         let mut lesson = known.value.clone();
         if !evidence.edited && evidence.worded_by.is_none() {
             lesson.body = LessonBody::Skill(sop);
             lesson.user = procedure.user;
         }
-        let why = self.retire_or_revive(&mut evidence, &before, &tools);
-        lesson.runs = procedure.runs;
+        let why = self.retire_or_revive(&mut evidence, &before, &ways);
+        lesson.runs = runs;
         Some(judged(known, lesson, evidence, why))
     }
 
@@ -155,10 +167,11 @@ impl Bench<'_> {
             }
             LessonBody::Skill(sop) => {
                 let tools: Vec<String> = sop.tool_sops.iter().map(|s| s.tool.clone()).collect();
-                let (mut evidence, runs) = self.counted(&tools);
+                let ways = ways(tools.clone(), &before);
+                let (mut evidence, runs) = self.counted(&ways);
                 keep_what_people_said(&mut evidence, &before);
                 evidence.chance = before.chance;
-                let mut why = self.retire_or_revive(&mut evidence, &before, &tools);
+                let mut why = self.retire_or_revive(&mut evidence, &before, &ways);
                 let replaced = mined
                     .iter()
                     .any(|other| is_part(&tools, other) || is_part(other, &tools));
@@ -209,8 +222,8 @@ impl Bench<'_> {
         }
     }
 
-    /// What the runs say about these tools now.
-    fn counted(&self, tools: &[String]) -> (Evidence, Vec<Id>) {
+    /// What the runs say about these tools now, done in any of these ways.
+    pub(super) fn counted(&self, ways: &[Vec<String>]) -> (Evidence, Vec<Id>) {
         let (mut with, mut without) = (Rate::default(), Rate::default());
         let mut runs = Vec::new();
         let mut last: Option<Time> = None;
@@ -219,13 +232,14 @@ impl Bench<'_> {
                 continue;
             }
             let good = *outcome == Outcome::Success;
-            let rate = match follows(run, *outcome, tools) {
+            let rate = match ways.iter().any(|tools| follows(run, *outcome, tools)) {
                 true => &mut with,
                 false => &mut without,
             };
             rate.of += 1;
             rate.good += usize::from(good);
-            if good && contains(&run.done(), tools) {
+            let done = run.done();
+            if good && ways.iter().any(|tools| contains(&done, tools)) {
                 runs.push(run.id.clone());
                 last = last.max(Some(run.last));
             }
@@ -261,12 +275,12 @@ impl Bench<'_> {
         &self,
         evidence: &mut Evidence,
         before: &Evidence,
-        tools: &[String],
+        ways: &[Vec<String>],
     ) -> Option<String> {
         if let Some(retired) = &before.retired {
             evidence.status = Status::Retired;
             evidence.retired = Some(retired.clone());
-            let since = self.followed(tools, Some(retired.at));
+            let since = self.followed(ways, Some(retired.at));
             let good = since.iter().filter(|well| **well).count();
             let again =
                 good >= self.settings.candidate_runs && wilson(good, since.len()).0 >= ACTIVE_RATE;
@@ -283,17 +297,17 @@ impl Bench<'_> {
         if evidence.pinned {
             return None;
         }
-        let why = regressed(&self.followed(tools, None))?;
+        let why = regressed(&self.followed(ways, None))?;
         self.retire(evidence, &why);
         Some(why)
     }
 
     /// How the runs went that followed it, the oldest first.
-    fn followed(&self, tools: &[String], since: Option<Time>) -> Vec<bool> {
+    fn followed(&self, ways: &[Vec<String>], since: Option<Time>) -> Vec<bool> {
         let runs = self.told.iter().filter(|(run, outcome)| {
             *outcome != Outcome::Abandoned
                 && since.is_none_or(|since| run.last > since)
-                && follows(run, *outcome, tools)
+                && ways.iter().any(|tools| follows(run, *outcome, tools))
         });
         runs.map(|(_, outcome)| *outcome == Outcome::Success)
             .collect()
@@ -305,6 +319,14 @@ fn keep_what_people_said(evidence: &mut Evidence, before: &Evidence) {
     evidence.edited = before.edited;
     evidence.approved = before.approved;
     evidence.worded_by.clone_from(&before.worded_by);
+    evidence.also.clone_from(&before.also);
+}
+
+/// The tools in their order, and in the others that count as the same.
+pub(super) fn ways(tools: Vec<String>, evidence: &Evidence) -> Vec<Vec<String>> {
+    std::iter::once(tools)
+        .chain(evidence.also.iter().cloned())
+        .collect()
 }
 
 fn judged(

@@ -19,6 +19,33 @@ pub(super) struct Diary {
     /// Steps that were read altogether.
     pub(super) steps: u64,
     pub(super) due: BTreeMap<String, Time>,
+    /// Steps of each type of task that were read since it was last looked at.
+    pub(super) fresh: BTreeMap<String, usize>,
+}
+
+impl Diary {
+    /// The types of task that are due, those that wait longest first; if there are steps to read
+    /// yet, only those of which much is new.
+    pub(super) fn to_look_at(&self, now: Time, reading: bool) -> Vec<String> {
+        let fresh = |task_type: &str| self.fresh.get(task_type).copied().unwrap_or(0);
+        let due = self.due.iter().filter(|(task_type, at)| {
+            **at <= now && (!reading || fresh(task_type) >= limits::LEARN_FRESH)
+        });
+        let mut due: Vec<(Time, &String)> = due.map(|(task_type, at)| (*at, task_type)).collect();
+        due.sort();
+        due.into_iter()
+            .map(|(_, task_type)| task_type.clone())
+            .collect()
+    }
+
+    /// A type of task was looked at, and will have to be looked at again then.
+    pub(super) fn looked_at(&mut self, task_type: &str, next: Option<Time>) {
+        self.fresh.remove(task_type);
+        match next {
+            Some(at) => self.due.insert(task_type.to_owned(), at),
+            None => self.due.remove(task_type),
+        };
+    }
 }
 
 /// What was read, and the version to be expected when it is written.
@@ -99,9 +126,11 @@ pub(super) async fn runs(
 
 /// One that cannot be read is begun anew, over what is there.
 fn run(record: Record) -> Versioned<Run> {
-    let kept = record
-        .body
-        .and_then(|body| serde_json::from_value(body).ok());
+    let kept = record.body.and_then(|body| match body {
+        Value::String(text) => serde_json::from_str(&text).ok(),
+        // As it was kept before.
+        body => serde_json::from_value(body).ok(),
+    });
     let mut run: Run = kept.unwrap_or_else(|| Run::new(record.id.clone(), "", record.created));
     let sources: HashSet<&Id> = record.derived_from.iter().collect();
     run.acts.retain(|act| sources.contains(&act.id));
@@ -135,7 +164,10 @@ pub(super) fn diary_draft(diary: &Versioned<Diary>) -> (Draft, Expect) {
 
 pub(super) fn run_draft(run: &Versioned<Run>) -> (Draft, Expect) {
     let kept = &run.value;
-    let mut draft = silent(kept.id.clone(), kept, run.created);
+    // As a text: two hundred runs are read for each that is new, and a tree of JSON costs more to
+    // build than the run itself.
+    let text = serde_json::to_string(kept).unwrap_or_default();
+    let mut draft = silent(kept.id.clone(), &text, run.created);
     draft.owner.user = kept.user.clone();
     draft.tags = vec![tag("run", &kept.task_type)];
     draft.derived_from = kept.acts.iter().map(|act| act.id.clone()).collect();

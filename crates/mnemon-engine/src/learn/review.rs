@@ -99,6 +99,14 @@ impl Lesson {
         }
     }
 
+    /// The tools of a skill, in order; a rule has none.
+    pub(super) fn tools(&self) -> Vec<String> {
+        match &self.body {
+            LessonBody::Skill(sop) => sop.tool_sops.iter().map(|s| s.tool.clone()).collect(),
+            LessonBody::Rule(_) => Vec::new(),
+        }
+    }
+
     /// What it says, on one line.
     #[must_use]
     pub fn text(&self) -> String {
@@ -252,6 +260,7 @@ impl Learning<'_> {
         record.version = version;
         record.content = draft.content;
         record.body = draft.body;
+        record.derived_from = draft.derived_from;
         record.tags.retain(|tag| !tag.starts_with(STATUS));
         let status = draft.tags.into_iter();
         record

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mnemon_core::learn::Ended;
+use mnemon_core::learn::{Ended, Outcome};
 use mnemon_core::{
     Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Origin, Owner, Receipt, Record, Scope,
     Time, json, limits,
@@ -70,6 +70,20 @@ pub struct Trace {
     pub steps: Vec<LoggedStep>,
 }
 
+impl Trace {
+    /// As somebody said, or else by its last step; unless one of them may still be running.
+    fn ended_well(&self) -> bool {
+        let said = self.steps.iter().rev().find_map(|step| {
+            let said = step.step.metadata.get("outcome")?.as_str()?;
+            Outcome::named(said)
+        });
+        let last = self.steps.last().map(|step| step.ended);
+        let open = self.steps.iter().any(|step| step.ended == Ended::Cancelled);
+        let well = last == Some(Ended::Done) && !open;
+        said.map_or(well, |said| said == Outcome::Success)
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct Body {
     ended: Ended,
@@ -95,12 +109,31 @@ impl Step {
             return Err(Invalid::new("cost", what));
         }
         self.check_size()?;
+        self.check_outcome()?;
         let named = self.task_type.is_some() || self.tool.is_some();
         if !named {
             let what = "is missing; name the tool, or the task_type, of this step";
             return Err(Invalid::new("tool", what));
         }
         Ok(())
+    }
+
+    /// A word that learning does not know would end no run, and nobody would notice.
+    fn check_outcome(&self) -> Result<(), Invalid> {
+        let said = self.metadata.get("outcome");
+        let Some(said) = said.filter(|said| !said.is_null()) else {
+            return Ok(());
+        };
+        let word = said.as_str();
+        if word.and_then(Outcome::named).is_some() {
+            return Ok(());
+        }
+        let said = match word {
+            Some(word) => format!("is `{}`", word.chars().take(60).collect::<String>()),
+            None => "is no text".to_owned(),
+        };
+        let what = format!("{said}; a run ends with success, failure or abandoned");
+        Err(Invalid::new("metadata.outcome", what))
     }
 
     /// Whoever learns reads many steps at once.
@@ -239,7 +272,9 @@ impl Experience<'_> {
             .await
     }
 
-    /// The newest traces that have a step of this type of task and of which every step went well.
+    /// The newest traces that have a step of this type of task and that ended well: somebody said
+    /// so, or else their last step went well and none is still running. What failed on the way was
+    /// overcome.
     pub async fn get_successful_traces(
         &self,
         ctx: &Ctx,
@@ -276,11 +311,7 @@ impl Experience<'_> {
                 trace.steps = whole.remove(id).unwrap_or_default();
             }
         }
-        let went_well = |trace: &Trace| {
-            let mut steps = trace.steps.iter();
-            !trace.steps.is_empty() && steps.all(|step| step.ended == Ended::Done)
-        };
-        wanted.retain(went_well);
+        wanted.retain(Trace::ended_well);
         Ok(wanted)
     }
 

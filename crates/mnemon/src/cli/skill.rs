@@ -178,13 +178,25 @@ async fn list(request: api::skill::list::Request, door: &mut Door) -> Result<(),
             lesson.id.to_string(),
             lesson.evidence.status.as_str().to_owned(),
             lesson.evidence.support.to_string(),
-            share(lesson.evidence.with),
-            text::cut(&lesson.text(), width.saturating_sub(70).max(30)),
+            how_often(lesson),
+            text::cut(&lesson.text(), width.saturating_sub(78).max(30)),
         ]
     });
     let rows = rows.collect();
     door.out
-        .table(&["ID", "STATUS", "RUNS", "RATE", "WHAT"], rows)
+        .table(&["ID", "STATUS", "RUNS", "WENT", "WHAT"], rows)
+}
+
+/// A skill is told with its successes, a rule with its failures.
+fn how_often(lesson: &Lesson) -> String {
+    let word = match lesson.body {
+        LessonBody::Skill(_) => "well",
+        LessonBody::Rule(_) => "failed",
+    };
+    match lesson.evidence.with.of {
+        0 => "-".to_owned(),
+        _ => format!("{} {word}", share(lesson.evidence.with)),
+    }
 }
 
 fn share(rate: Rate) -> String {

@@ -106,10 +106,17 @@ impl Conditions {
 /// The part of a scan that indexes and columns can decide.
 fn conditions(tenant: i64, grant: &Grant, scan: &Scan) -> Conditions {
     let filter = &scan.filter;
-    // With `+` no index on the tenant is used: the few derived records are looked up by their keys.
-    let own = match filter.derived_from.is_empty() {
-        true => "tenant",
-        false => "+tenant",
+    // With `+` no index on the tenant is used: the few derived records are looked up by their keys,
+    // and what is read in the order of writing is read from the table itself, which has this order.
+    // An index would have to be read whole, and sorted, for every page.
+    let narrow = filter.owner.user.is_some()
+        || filter.owner.session.is_some()
+        || filter.since.is_some()
+        || filter.until.is_some();
+    let by_key = scan.order == Order::Written && !narrow;
+    let own = match by_key || !filter.derived_from.is_empty() {
+        true => "+tenant",
+        false => "tenant",
     };
     let mut where_ = Conditions {
         sql: format!("{own} = ? AND (expires IS NULL OR expires >= ?)"),
@@ -442,6 +449,55 @@ mod tests {
 
     use super::*;
     use crate::store::sqlite::schema;
+
+    /// The steps of SQLite's plan for a scan.
+    fn plans(scan: &Scan) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = schema::open(&folder.path().join("m.db")).unwrap();
+        let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
+        let grant = Policy::default().check(&ctx, Right::Read).unwrap();
+        let mut steps = Vec::new();
+        for Conditions { sql, values } in statements(1, &grant, scan) {
+            let mut plan = connection
+                .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+                .unwrap();
+            let rows = plan.query_map(params_from_iter(values), |row| row.get(3));
+            steps.extend(rows.unwrap().map(Result::unwrap));
+        }
+        steps
+    }
+
+    /// Whoever follows the log reads what is new, however much there is before it.
+    #[test]
+    fn what_was_written_since_is_read_from_the_table_itself() {
+        let steps = Filter {
+            scopes: vec![mnemon_core::Scope::Experience],
+            kinds: vec![mnemon_core::Kind::Step],
+            ..Filter::default()
+        };
+        for filter in [steps, Filter::default()] {
+            for after in [None, Some(Cursor { key: 7, seq: 7 })] {
+                let scan = Scan {
+                    order: Order::Written,
+                    after,
+                    ..Scan::new(filter.clone(), 10)
+                };
+                let plan = plans(&scan);
+                assert_eq!(plan.len(), 1, "{plan:?}");
+                assert!(
+                    plan[0].contains("INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
+                    "{plan:?}"
+                );
+            }
+        }
+        let mut session = Filter::default();
+        session.owner.session = Some("s1".to_owned());
+        let scan = Scan {
+            order: Order::Written,
+            ..Scan::new(session, 10)
+        };
+        assert!(plans(&scan)[0].contains("records_session"));
+    }
 
     /// A page goes on at the very record, also when thousands were made in one millisecond.
     #[test]

@@ -354,15 +354,17 @@ impl<'a> Moment<'a> {
         added.map_err(|error| wrong_vector(&error))
     }
 
-    /// The older versions of what was updated or deleted after this change.
+    /// What was there at this change, of all that was updated or deleted since. It is the version of
+    /// that time that an index holds, however often the record was changed since; with one that
+    /// stays behind the numbers would not agree, and all records would be looked through.
     fn replaced_since(&self, seq: u64) -> Result<Vec<u64>, StoreError> {
         let sql = "
             SELECT (SELECT max(p.key) FROM history p
-                WHERE p.tenant = r.tenant AND p.id = r.id AND p.key < r.key)
+                WHERE p.tenant = r.tenant AND p.id = r.id AND p.key <= ?1)
             FROM records r WHERE r.key > ?1 AND r.key < ?2 AND r.version > 1
             UNION ALL
             SELECT (SELECT max(p.key) FROM history p
-                WHERE p.tenant = h.tenant AND p.id = h.id AND p.key < h.key)
+                WHERE p.tenant = h.tenant AND p.id = h.id AND p.key <= ?1)
             FROM history h WHERE h.key > ?1 AND h.key < ?2 AND h.doc IS NULL";
         let range = params![key(self.tenant, seq), key(self.tenant + 1, 0)];
         let keys: Vec<Option<i64>> = self

@@ -1,5 +1,7 @@
 //! One tenant's tables inside a write transaction: the primitive moves that core's rules ask for.
 
+use std::collections::HashSet;
+
 use mnemon_core::commit::{Entry, KeptReceipt, Slot, Tables};
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::{Doc, StoredVector, Terms};
@@ -317,18 +319,32 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         Ok(())
     }
 
+    /// Records what it was derived from. A skill names hundreds of runs and gets a few new ones at
+    /// a time: only what differs is written.
     fn link(&self, record: &Record) -> Result<(), StoreError> {
-        if record.version > 1 {
+        let derived = record.id.as_str();
+        let before = match record.version > 1 {
+            true => self.ids(
+                "SELECT source FROM links WHERE tenant = ?1 AND derived = ?2",
+                params![self.tenant, derived],
+            )?,
+            false => Vec::new(),
+        };
+        let before: HashSet<&Id> = before.iter().collect();
+        let now: HashSet<&Id> = record.derived_from.iter().collect();
+        for gone in before.difference(&now) {
             self.run(
-                "DELETE FROM links WHERE tenant = ?1 AND derived = ?2",
-                params![self.tenant, record.id.as_str()],
+                "DELETE FROM links WHERE tenant = ?1 AND source = ?2 AND derived = ?3",
+                params![self.tenant, gone.as_str(), derived],
             )?;
         }
         for source in &record.derived_from {
-            self.run(
-                "INSERT OR IGNORE INTO links (tenant, source, derived) VALUES (?1, ?2, ?3)",
-                params![self.tenant, source.as_str(), record.id.as_str()],
-            )?;
+            if !before.contains(source) {
+                self.run(
+                    "INSERT OR IGNORE INTO links (tenant, source, derived) VALUES (?1, ?2, ?3)",
+                    params![self.tenant, source.as_str(), derived],
+                )?;
+            }
         }
         Ok(())
     }

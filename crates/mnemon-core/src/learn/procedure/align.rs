@@ -19,8 +19,16 @@ type Usual<'a> = Vec<BTreeMap<&'a str, (&'a str, f64)>>;
 pub(super) fn steps(tools: &[String], runs: &[&Run], several: bool) -> Vec<ProcedureStep> {
     let mut usual: Usual<'_> = vec![BTreeMap::new(); tools.len()];
     let mut aligned: Vec<Vec<&Act>> = Vec::new();
-    for _ in 0..ROUNDS {
+    // Where each tool was called as often as the procedure has it there is only one way to see it.
+    let rounds = match runs.iter().all(|run| is_plain(tools, run)) {
+        true => 1,
+        false => ROUNDS,
+    };
+    for round in 1..=rounds {
         aligned = runs.iter().map(|run| align(tools, run, &usual)).collect();
+        if round == rounds {
+            break;
+        }
         usual = (0..tools.len())
             .map(|step| usual_of(aligned.iter().filter_map(|acts| acts.get(step).copied())))
             .collect();
@@ -33,6 +41,15 @@ pub(super) fn steps(tools: &[String], runs: &[&Run], several: bool) -> Vec<Proce
             generalised(tool, &acts.collect::<Vec<_>>(), several)
         })
         .collect()
+}
+
+/// Whether the run, which went through the procedure, called its tools no more often.
+fn is_plain(tools: &[String], run: &Run) -> bool {
+    let done = run.done();
+    let calls = done
+        .iter()
+        .filter(|called| tools.iter().any(|tool| tool == *called));
+    calls.count() == tools.len()
 }
 
 /// The acts of the run that are the steps of the procedure: of all ways to see it the one in which

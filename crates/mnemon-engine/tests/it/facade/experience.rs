@@ -108,7 +108,7 @@ fn failures_are_those_of_the_task_newest_first() {
 }
 
 #[test]
-fn a_trace_is_successful_if_every_step_of_it_was() {
+fn a_trace_is_successful_if_its_last_step_was() {
     let memory = memory();
     log(&memory, 0, step("build", "plan", Some("good"), None));
     log(&memory, 1, step("ship", "send", Some("good"), None));
@@ -130,6 +130,65 @@ fn a_trace_is_successful_if_every_step_of_it_was() {
     assert_eq!(traces(&memory, Some("build"), 1).len(), 1);
     assert_eq!(traces(&memory, Some("ship"), 9).len(), 1);
     assert_eq!(traces(&memory, None, 9).len(), 3);
+}
+
+#[test]
+fn what_failed_on_the_way_was_overcome_and_what_is_said_counts_most() {
+    let memory = memory();
+    let said = |trace: &str, error: Option<&str>, outcome: &str| {
+        let mut step = step("build", "check", Some(trace), error);
+        step.metadata = map(json!({"outcome": outcome}));
+        step
+    };
+    log(
+        &memory,
+        0,
+        step("build", "make", Some("overcome"), Some("broke")),
+    );
+    log(&memory, 1, step("build", "make", Some("overcome"), None));
+    log(&memory, 2, step("build", "make", Some("praised"), None));
+    log(&memory, 3, said("praised", Some("late"), "success"));
+    log(&memory, 4, step("build", "make", Some("blamed"), None));
+    log(&memory, 5, said("blamed", None, "failure"));
+    log(&memory, 6, step("build", "make", Some("lost"), None));
+    log(
+        &memory,
+        7,
+        step("build", "make", Some("lost"), Some("broke")),
+    );
+    let found = traces(&memory, Some("build"), 50);
+    let shown: Vec<(Option<&str>, usize)> = found
+        .iter()
+        .map(|trace| (trace.trace_id.as_deref(), trace.steps.len()))
+        .collect();
+    assert_eq!(shown, [(Some("praised"), 2), (Some("overcome"), 2)]);
+}
+
+#[test]
+fn an_outcome_that_nobody_knows_is_refused() {
+    let memory = memory();
+    let log = |outcome: serde_json::Value| {
+        let mut step = step("build", "make", Some("t"), None);
+        step.metadata = map(json!({ "outcome": outcome }));
+        wait(memory.experience().log_step(&ctx(), &ann(), step, None))
+    };
+    for wrong in [json!("succeeded"), json!("Success"), json!(true), json!("")] {
+        let refused = log(wrong).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        assert!(
+            refused
+                .to_string()
+                .contains("success, failure or abandoned")
+        );
+    }
+    for right in [
+        json!("success"),
+        json!("failure"),
+        json!("abandoned"),
+        json!(null),
+    ] {
+        log(right).unwrap();
+    }
 }
 
 #[test]

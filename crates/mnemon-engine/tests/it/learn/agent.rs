@@ -1,6 +1,6 @@
 //! Slices, servers, policies, dry runs.
 
-use mnemon_core::{Filter, Kind, Scan};
+use mnemon_core::{Filter, Kind, Scan, limits};
 use mnemon_engine::learn::LearnReport;
 
 use super::*;
@@ -205,4 +205,108 @@ fn what_keeps_the_books_is_found_by_nobody() {
     let books = wait(memory.records().list(&ctx(), &Scan::new(filter, 1000))).unwrap();
     assert!(!books.records.is_empty());
     assert!(books.records.iter().all(|record| record.content.is_empty()));
+}
+
+#[test]
+fn runs_that_were_kept_as_objects_are_still_read() {
+    let (memory, plain, world) = (memory(), crate::memory(), world(9010, 20));
+    let (first, second) = world.runs.split_at(world.runs.len() / 2);
+    for memory in [&memory, &plain] {
+        live(memory, first);
+        learn(memory, &ctx());
+    }
+    let filter = Filter {
+        kinds: vec![Kind::Session],
+        ..Filter::default()
+    };
+    let books = wait(memory.records().list(&ctx(), &Scan::new(filter, 1000))).unwrap();
+    let mut changed = 0;
+    for mut record in books.records {
+        if let Some(Value::String(text)) = &record.body {
+            record.body = Some(serde_json::from_str(text).unwrap());
+            wait(memory.records().update(&ctx(), record)).unwrap();
+            changed += 1;
+        }
+    }
+    assert_eq!(changed, first.len());
+    for memory in [&memory, &plain] {
+        live(memory, second);
+        learn(memory, &ctx());
+    }
+    let (one, other) = (
+        skill(&memory, &world).unwrap(),
+        skill(&plain, &world).unwrap(),
+    );
+    assert_eq!((one.body, one.evidence), (other.body, other.evidence));
+}
+
+/// Many short runs of a type of task, in as few words as possible.
+fn hurry(memory: &Memory, task_type: &str, steps: usize) {
+    for number in 0..steps {
+        let mut step = Step {
+            task_type: Some(task_type.to_owned()),
+            tool: Some("ping".to_owned()),
+            trace_id: Some(format!("{task_type}-{number}")),
+            ..Step::default()
+        };
+        step.metadata.insert("outcome".to_owned(), json!("success"));
+        let owner = owner("ann", "s1");
+        wait(memory.experience().log_step(&ctx(), &owner, step, None)).unwrap();
+    }
+}
+
+#[test]
+fn a_long_log_is_read_through_before_it_is_looked_at() {
+    let memory = memory();
+    hurry(&memory, "long", limits::LEARN_FRESH);
+    hurry(&memory, "short", 30);
+    let slice = |steps: usize| wait(memory.learning().slice(&ctx(), steps)).unwrap();
+    let first = slice(limits::LEARN_FRESH - 1);
+    assert_eq!(
+        (first.tasks, first.more),
+        (0, true),
+        "little is new, and there is more to read"
+    );
+    let second = slice(10);
+    assert_eq!(
+        (second.tasks, second.more),
+        (1, true),
+        "much is new of one, and it does not wait"
+    );
+    let third = slice(10);
+    assert_eq!((third.tasks, third.more), (0, true));
+    let last = slice(100);
+    assert_eq!((last.tasks, last.more), (1, false), "all is read");
+    assert_eq!(slice(100).tasks, 0);
+}
+
+#[test]
+fn those_that_wait_longest_come_first() {
+    let memory = memory();
+    let later = Ctx {
+        now: ctx().now.plus_millis(60_000),
+        ..ctx()
+    };
+    // More types than one slice looks at; the last ones by name have waited longest.
+    for number in (0..30).rev() {
+        let now = if number >= 20 { ctx() } else { later.clone() };
+        let mut step = Step {
+            task_type: Some(format!("task{number:02}")),
+            tool: Some("ping".to_owned()),
+            ..Step::default()
+        };
+        step.metadata.insert("outcome".to_owned(), json!("success"));
+        wait(
+            memory
+                .experience()
+                .log_step(&now, &owner("ann", "s1"), step, None),
+        )
+        .unwrap();
+    }
+    let report = wait(memory.learning().slice(&later, 1000)).unwrap();
+    assert_eq!((report.tasks, report.more), (20, true));
+    let waiting = wait(memory.learning().status(&later)).unwrap().waiting;
+    let waiting: Vec<String> = waiting.into_iter().map(|one| one.task_type).collect();
+    let expected: Vec<String> = (10..20).map(|number| format!("task{number:02}")).collect();
+    assert_eq!(waiting, expected);
 }

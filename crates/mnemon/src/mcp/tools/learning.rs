@@ -1,8 +1,8 @@
 //! Tools for what was tried, and for the skills that were drawn from it.
 
-use mnemon_core::limits;
+use mnemon_core::{Invalid, limits};
 use mnemon_engine::{FoundRule, FoundSkill, Step};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::answer::{Answer, RECALLED, Room, excerpt, quote};
 use super::super::field::Field;
@@ -17,6 +17,12 @@ use crate::api;
 const TEXT: usize = 100_000;
 /// A day, in milliseconds: no step of an agent takes longer.
 const LONGEST: u64 = 86_400_000;
+/// What one step costs at the most, in whatever currency.
+const DEAREST: f64 = 1_000_000.0;
+/// How a run may have ended.
+const OUTCOMES: &[&str] = &["success", "failure", "abandoned"];
+/// Fields that a step keeps in its metadata: learning knows them by these names.
+const TOLD: [&str; 4] = ["goal", "outcome", "correction", "remember"];
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![log_step(), find_skills()]
@@ -47,12 +53,39 @@ fn log_step() -> Tool {
                 "Whether it worked; without it: whether there is no error",
             ),
             Field::whole("latency_ms", 0, LONGEST, "How long it took"),
+            Field::number("cost", 0.0, DEAREST, "What it cost"),
             Field::text(
                 "trace_id",
-                limits::NAME_CHARS,
+                limits::TASK_TYPE_CHARS,
                 "The same for all steps of one run of the task",
             )
             .or(&["trace", "run_id", "run"]),
+            Field::text(
+                "goal",
+                QUERY,
+                "What the user asked for; with the first step of a run",
+            )
+            .or(&["request", "query"]),
+            Field::choice(
+                "outcome",
+                OUTCOMES,
+                "How the whole run ended; with its last step",
+            ),
+            Field::text(
+                "correction",
+                limits::LEARN_VALUE_CHARS,
+                "What the user put right, in a sentence",
+            ),
+            Field::text(
+                "remember",
+                limits::LEARN_VALUE_CHARS,
+                "What the user asked to remember for such tasks, in a sentence",
+            ),
+            Field::object(
+                "metadata",
+                "What was the case, such as {\"os\": \"linux\"}: rules are drawn from it",
+            )
+            .or(&["meta", "context"]),
             user(),
         ],
         touch: Touch::Adds,
@@ -64,7 +97,23 @@ fn log_step() -> Tool {
 async fn run_log(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let user = call.arguments.text("user");
     call.arguments.take("user");
-    let step: Step = call.arguments.read()?;
+    let told = TOLD.map(|name| (name, call.arguments.take(name)));
+    let mut metadata = match call.arguments.take("metadata") {
+        Some(Value::Object(metadata)) => metadata,
+        _ => Map::new(),
+    };
+    for (name, value) in told {
+        let Some(value) = value else {
+            continue;
+        };
+        if metadata.contains_key(name) {
+            let what = format!("is there as well; leave `metadata.{name}` out");
+            return Err(Invalid::new(name, what).into());
+        }
+        metadata.insert(name.to_owned(), value);
+    }
+    let arguments = call.arguments.put("metadata", Some(metadata.into()));
+    let step: Step = arguments.read()?;
     let request = api::experience::log::Request {
         owner: served.owner(user),
         step,

@@ -1,6 +1,7 @@
 //! What the tools answer: short, bounded, marked as data.
 
 use mnemon_core::budget::{Bound, Counter};
+use mnemon_core::limits;
 use serde_json::{Value, json};
 
 use super::client::Client;
@@ -441,6 +442,77 @@ fn steps_are_logged_and_skills_are_found() {
     assert!(text.contains("1. shop: order"), "{text}");
     assert_eq!(answer["structuredContent"]["found"], 1);
     assert!(tokens(&answer) <= 2000);
+}
+
+#[test]
+fn what_a_run_came_to_is_told_with_its_steps() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &["--tools", "agent"]);
+    for run in 0..12 {
+        let (trace, goal) = (
+            format!("run-{run}"),
+            format!("put shop number {run} online"),
+        );
+        let step = |tool: &str| json!({"tool": tool, "task_type": "deploy", "trace_id": trace, "user": "ann"});
+        let mut first = step("build");
+        first["goal"] = json!(goal);
+        first["metadata"] = json!({"os": "linux"});
+        client.call("log_step", first);
+        let mut last = step("publish");
+        last["outcome"] = json!("success");
+        last["cost"] = json!(0.25);
+        if run == 3 {
+            last["correction"] = json!("use the plain mode");
+            last["remember"] = json!("the shop closes at noon");
+        }
+        client.call("log_step", last);
+    }
+    let learnt = sandbox.run(&["learn", "run"]).ok();
+    assert!(learnt.contains("build → publish"), "{learnt}");
+    let found = client.tool("find_skills", json!({"task_type": "deploy", "user": "ann"}));
+    let text = found["content"][0]["text"].as_str().unwrap();
+    for told in [
+        "online",
+        "os = linux",
+        "use the plain mode",
+        "closes at noon",
+    ] {
+        assert!(text.contains(told), "{told} in {text}");
+    }
+}
+
+#[test]
+fn what_a_run_came_to_is_checked() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &["--tools", "agent"]);
+    let long = "x".repeat(limits::LEARN_VALUE_CHARS + 1);
+    for (field, value, said) in [
+        ("outcome", json!("fine"), "success"),
+        ("correction", json!(long), "200"),
+        ("remember", json!(long), "200"),
+        ("trace_id", json!(long), "80"),
+        ("cost", json!(-1), "0"),
+        ("metadata", json!("linux"), "object"),
+        (
+            "metadata",
+            json!({"outcome": "fine"}),
+            "success, failure or abandoned",
+        ),
+        ("goal", json!(""), "goal"),
+    ] {
+        let mut step = json!({"tool": "build", "task_type": "deploy"});
+        step[field] = value;
+        let answer = client.tool("log_step", step);
+        let text = answer["content"][0]["text"].as_str().unwrap();
+        assert_eq!(answer["isError"], true, "{field}: {text}");
+        assert!(
+            text.contains(field) && text.contains(said),
+            "{field}: {text}"
+        );
+    }
+    let twice = json!({"tool": "build", "goal": "a", "metadata": {"goal": "b"}});
+    let answer = client.tool("log_step", twice);
+    assert_eq!(answer["isError"], true);
 }
 
 #[test]
