@@ -181,7 +181,7 @@ pub const STEP_BYTES: usize = 1024 * 1024;
 /// Steps of a run that are learnt from; a run with more is one that never ended.
 pub const RUN_STEPS: usize = 64;
 /// Runs of one type of task that are looked at together, the newest.
-pub const LEARN_RUNS: usize = 200;
+pub const LEARN_RUNS: usize = 128;
 /// Types of task that one tenant learns about.
 pub const LEARN_TASKS: usize = 2000;
 /// Parameters of a step, and values of its metadata, that are learnt from, each.

@@ -222,5 +222,5 @@ fn only_the_newest_runs_count() {
     assert_eq!(skill.evidence.status, Status::Retired);
     assert_eq!(skill.evidence.support, 0);
     let why = skill.evidence.retired.unwrap().why;
-    assert!(why.contains("none of the last 200 runs"), "{why}");
+    assert!(why.contains("none of the last 128 runs"), "{why}");
 }
