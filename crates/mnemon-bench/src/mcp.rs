@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 
 use crate::measure::{Outcome, Table, Times};
 
-/// Calls of each sort; the reference server is asked less often, as it takes so much longer.
-const CALLS: usize = 200;
+/// Rounds, and calls of each sort in a round; the reference server is asked less often, as it takes
+/// so much longer.
+const ROUNDS: usize = 15;
+const CALLS: usize = 20;
 const REFERENCE_CALLS: usize = 20;
 /// How often a start is timed.
 const STARTS: usize = 11;
@@ -26,72 +28,121 @@ pub(crate) fn run(sizes: &[usize], reference: Option<&Path>) -> Outcome<()> {
         return Err(format!("{path} is not there: cargo build --release -p mnemon").into());
     }
     let mut table = Table::new(sizes);
+    let mut ours = Vec::new();
     for size in sizes {
-        let ours = ours(&mnemon, *size, &mut table)?;
+        ours.push(Ours::start(&mnemon, *size, &mut table)?);
+    }
+    // In turn, so that whatever else the machine does is the same for all.
+    for round in 0..ROUNDS {
+        for ours in &mut ours {
+            ours.write(round)?;
+        }
+    }
+    for round in 0..ROUNDS {
+        for ours in &mut ours {
+            ours.search(round)?;
+        }
+    }
+    for ours in ours {
+        let size = ours.size;
+        let (write, search) = ours.end(&mut table);
         if let Some(reference) = reference {
-            let theirs = theirs(reference, *size, &mut table)?;
-            table.add("writes: reference / mnemon", theirs.0 / ours.0);
-            table.add("searches: reference / mnemon", theirs.1 / ours.1);
+            let theirs = theirs(reference, size, &mut table)?;
+            table.add("writes: reference / mnemon", theirs.0 / write);
+            table.add("searches: reference / mnemon", theirs.1 / search);
         }
     }
     table.print();
     Ok(())
 }
 
-/// Medians of a write and a search, in microseconds.
-fn ours(mnemon: &Path, size: usize, table: &mut Table) -> Outcome<(f64, f64)> {
-    let folder = tempfile::tempdir()?;
-    seed(mnemon, folder.path(), size)?;
-    let start = || {
-        let args = ["mcp", "--tools", "notes"];
-        Server::start(&mut program(mnemon, folder.path(), &args))
-    };
-    // The first session finds no saved index, makes one, and is ended in good order.
-    let begun = Instant::now();
-    let mut first = start()?;
-    first.call("memory_search", &json!({"query": query(0)}))?;
-    table.add(
-        "first session: start to first search, µs",
-        micros(begun.elapsed()),
-    );
-    first.end()?;
-    let mut versions = Vec::new();
-    let mut greetings = Vec::new();
-    let mut answers = Vec::new();
-    for number in 0..STARTS {
-        versions.push(timed(|| {
-            let mut version = program(mnemon, folder.path(), &["--version"]);
-            version.stdout(Stdio::null()).status()?;
-            Ok(())
-        })?);
+/// A server of ours that has so many notes.
+struct Ours {
+    size: usize,
+    server: Server,
+    writes: Vec<Duration>,
+    searches: Vec<Duration>,
+    _folder: tempfile::TempDir,
+}
+
+impl Ours {
+    fn start(mnemon: &Path, size: usize, table: &mut Table) -> Outcome<Self> {
+        let folder = tempfile::tempdir()?;
+        seed(mnemon, folder.path(), size)?;
+        let start = || {
+            let args = ["mcp", "--tools", "notes"];
+            Server::start(&mut program(mnemon, folder.path(), &args))
+        };
+        // The first session finds no saved index, makes one, and is ended in good order.
         let begun = Instant::now();
-        let mut server = start()?;
-        greetings.push(begun.elapsed());
-        server.call("memory_search", &json!({"query": query(number)}))?;
-        answers.push(begun.elapsed());
+        let mut first = start()?;
+        first.call("memory_search", &json!({"query": query(0)}))?;
+        table.add(
+            "first session: start to first search, µs",
+            micros(begun.elapsed()),
+        );
+        first.end()?;
+        let mut versions = Vec::new();
+        let mut greetings = Vec::new();
+        let mut answers = Vec::new();
+        for number in 0..STARTS {
+            versions.push(timed(|| {
+                let mut version = program(mnemon, folder.path(), &["--version"]);
+                version.stdout(Stdio::null()).status()?;
+                Ok(())
+            })?);
+            let begun = Instant::now();
+            let mut server = start()?;
+            greetings.push(begun.elapsed());
+            server.call("memory_search", &json!({"query": query(number)}))?;
+            answers.push(begun.elapsed());
+        }
+        let p50 = |times: Vec<Duration>| Times::from(times).percentile(0.5);
+        let (version, greeting, answer) = (p50(versions), p50(greetings), p50(answers));
+        table.add("mnemon --version, µs", version);
+        table.add("later: start to greeting p50, µs", greeting);
+        table.add("later: start to first search p50, µs", answer);
+        table.add("first search / --version", answer / version);
+        Ok(Self {
+            size,
+            server: start()?,
+            writes: Vec::new(),
+            searches: Vec::new(),
+            _folder: folder,
+        })
     }
-    let p50 = |times: Vec<Duration>| Times::from(times).percentile(0.5);
-    let (version, greeting, answer) = (p50(versions), p50(greetings), p50(answers));
-    table.add("mnemon --version, µs", version);
-    table.add("start to greeting p50, µs", greeting);
-    table.add("later: start to first search p50, µs", answer);
-    table.add("first search / --version", answer / version);
-    let mut server = start()?;
-    let writes = Times::of(CALLS, |number| {
-        let content = format!("w{number} {}", note(size + number));
-        let arguments = json!({"content": content, "namespace": "long-term"});
-        server.call("memory_add", &arguments).map(|_| ())
-    })?;
-    let searches = Times::of(CALLS, |number| {
-        let arguments = json!({"query": query(number)});
-        server.call("memory_search", &arguments).map(|_| ())
-    })?;
-    let (write, search) = (writes.percentile(0.5), searches.percentile(0.5));
-    table.add("memory_add p50, µs", write);
-    table.add("memory_add p99, µs", writes.percentile(0.99));
-    table.add("memory_search p50, µs", search);
-    table.add("memory_search p99, µs", searches.percentile(0.99));
-    Ok((write, search))
+
+    fn write(&mut self, round: usize) -> Outcome<()> {
+        for number in round * CALLS..(round + 1) * CALLS {
+            let content = format!("w{number} {}", note(self.size + number));
+            let arguments = json!({"content": content, "namespace": "long-term"});
+            self.writes.push(timed(|| {
+                self.server.call("memory_add", &arguments).map(|_| ())
+            })?);
+        }
+        Ok(())
+    }
+
+    fn search(&mut self, round: usize) -> Outcome<()> {
+        for number in round * CALLS..(round + 1) * CALLS {
+            let arguments = json!({"query": query(number)});
+            self.searches.push(timed(|| {
+                self.server.call("memory_search", &arguments).map(|_| ())
+            })?);
+        }
+        Ok(())
+    }
+
+    /// Medians of a write and a search, in microseconds.
+    fn end(self, table: &mut Table) -> (f64, f64) {
+        let (writes, searches) = (Times::from(self.writes), Times::from(self.searches));
+        let (write, search) = (writes.percentile(0.5), searches.percentile(0.5));
+        table.add("memory_add p50, µs", write);
+        table.add("memory_add p99, µs", writes.percentile(0.99));
+        table.add("memory_search p50, µs", search);
+        table.add("memory_search p99, µs", searches.percentile(0.99));
+        (write, search)
+    }
 }
 
 /// The same of the reference server, whose file is written for it beforehand.
