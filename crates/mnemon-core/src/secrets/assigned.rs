@@ -149,9 +149,28 @@ fn is_secret(value: &str, sort: Sort) -> bool {
             let mixed = has(char::is_ascii_digit) && has(char::is_ascii_alphabetic);
             let call =
                 value.contains(['(', '[', '{']) || value.contains("::") || value.contains("://");
-            (PASSWORD_CHARS..=256).contains(&value.len()) && mixed && !call
+            let other = call || is_path(value) || is_moment(value);
+            (PASSWORD_CHARS..=256).contains(&value.len()) && mixed && !other
         }
     }
+}
+
+/// `pwd` is also where one is.
+fn is_path(value: &str) -> bool {
+    let beginning = ["/", "~/", "./", "../"];
+    let rooted = beginning.iter().any(|start| value.starts_with(start));
+    let drive = value.get(1..3) == Some(":\\");
+    drive || (rooted && value.matches('/').count() > 1)
+}
+
+/// A date, with a time or without: when a password was set, not what it is.
+fn is_moment(value: &str) -> bool {
+    let shape = |(at, c): (usize, char)| match at {
+        4 | 7 => c == '-',
+        0..10 => c.is_ascii_digit(),
+        _ => c.is_ascii_digit() || matches!(c, 'T' | 'Z' | ':' | '.' | '+' | '-'),
+    };
+    value.len() >= 10 && value.char_indices().all(shape)
 }
 
 /// What stands where a secret would be put in.

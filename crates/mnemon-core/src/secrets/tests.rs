@@ -155,6 +155,8 @@ fn prose_and_programs_are_left_alone() {
         "cache_key: 9f86d081884c7d659a2feaa0c55ad015",
         "idempotency-key: 3f2a91c0d7e84b6f9a1c2d3e4f5a6b7c",
         "key = 01920e4a-6f2b-7c3d-8e4f-5a6b7c8d9e0f",
+        "PWD=/srv/app1/data2 and pwd: ~/code/shop2/src",
+        "last_password: 2026-11-15T14:22:10.123Z",
         "commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
         "sk-learn-pipelines-and-transformers-explained",
         "the task-force, desk-to-desk, risk-averse",

@@ -1,6 +1,6 @@
 //! From runs to skills and rules, each held to its record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mnemon_core::learn::{Outcome, Procedure, Rule, Run, procedures, rules};
 use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Scope, Time, limits};
@@ -28,6 +28,7 @@ impl Learning<'_> {
         let diary = kept::diary(records, ctx).await?;
         let due = diary.value.to_look_at(ctx.now, report.more);
         let mut drafts: Vec<(Draft, Expect)> = Vec::new();
+        let mut written: BTreeSet<Id> = BTreeSet::new();
         let mut learnt: Vec<Learnt> = Vec::new();
         let mut looked_at: Vec<(&String, Option<Time>)> = Vec::new();
         for task_type in due.iter().take(tasks) {
@@ -35,7 +36,13 @@ impl Learning<'_> {
             let (verdicts, next) = self.verdicts(ctx, task_type, runs).await?;
             learnt.extend(verdicts.iter().filter_map(|one| one.told(task_type)));
             for verdict in verdicts.into_iter().filter(|verdict| verdict.changed) {
-                drafts.push(verdict.draft()?);
+                let (draft, expect) = verdict.draft()?;
+                // Of a lesson that is tagged with two types of task the first says what becomes of
+                // it: a second version in the same commit would be refused, and all with it.
+                let first = |id: &Id| written.insert(id.clone());
+                if draft.id.as_ref().is_none_or(first) {
+                    drafts.push((draft, expect));
+                }
             }
             looked_at.push((task_type, next));
         }
@@ -59,7 +66,7 @@ impl Learning<'_> {
             now.value.looked_at(task_type, next);
         }
         let done = vec![kept::diary_draft(&now)];
-        records.put(ctx, done, None).await?;
+        records.put_as_is(ctx, done, None).await?;
         Ok(())
     }
 

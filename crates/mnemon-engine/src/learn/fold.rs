@@ -66,7 +66,9 @@ impl Learning<'_> {
                 return Ok(());
             }
             left = left.saturating_sub(usize::try_from(read).unwrap_or(usize::MAX));
-            records.put(ctx, folded.drafts(), None).await?;
+            // Made of steps that were screened when they came. As text, and under names that are
+            // types of task, it would be taken for something else.
+            records.put_as_is(ctx, folded.drafts(), None).await?;
             if !folded.more {
                 return Ok(());
             }

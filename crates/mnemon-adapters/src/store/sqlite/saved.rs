@@ -179,7 +179,7 @@ fn try_to_save(
         return Ok(None);
     };
     for other in files.all_unfinished() {
-        if age(&other).is_none_or(|age| age <= ABANDONED) {
+        if age(&other).is_some_and(|age| age <= ABANDONED) {
             // Somebody else is at it.
             return Ok(None);
         }
@@ -189,8 +189,13 @@ fn try_to_save(
     let Ok(file) = create(&unfinished, database) else {
         return Ok(None);
     };
-    let written = write(file, followed);
-    let kept = written.ok().map(|saved| {
+    // Who has not heard of a purge yet should not even begin: it might die over it.
+    let heard = mark_of(&connection, &place, tenant).is_ok_and(|mark| {
+        let followed = followed.read().unwrap_or_else(PoisonError::into_inner);
+        mark == followed.mark
+    });
+    let written = heard.then(|| write(file, followed).ok()).flatten();
+    let kept = written.map(|saved| {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .at(&place)?;
@@ -211,6 +216,16 @@ fn try_to_save(
         let _ = std::fs::remove_file(&unfinished);
     }
     kept
+}
+
+fn mark_of(connection: &Connection, place: &str, tenant: i64) -> Result<i64, StoreError> {
+    connection
+        .query_row(
+            "SELECT saved FROM tenants WHERE num = ?1",
+            [tenant],
+            |row| row.get(0),
+        )
+        .at(place)
 }
 
 fn write(mut file: File, followed: &RwLock<Followed>) -> io::Result<Saved> {

@@ -284,10 +284,13 @@ impl<'a> Moment<'a> {
             };
         } else if followed.index.is_empty() {
             let saved = saved::load(self.connection, self.tenant, self.mark, self.embedded);
-            *followed = saved.unwrap_or_default();
+            *followed = Followed {
+                saving: followed.saving,
+                saved_at: followed.saved_at,
+                ..saved.unwrap_or_default()
+            };
         }
         followed.embedded = self.embedded;
-        followed.mark = self.mark;
         let before = followed.index.len();
         self.add_new(followed)?;
         followed.unsaved += followed.index.len() - before;
@@ -307,6 +310,8 @@ impl<'a> Moment<'a> {
                 }
             }
         }
+        // Only now it knows of every purge under this mark, and may be saved.
+        followed.mark = self.mark;
         Ok(())
     }
 

@@ -281,6 +281,36 @@ fn a_long_log_is_read_through_before_it_is_looked_at() {
 }
 
 #[test]
+fn a_type_of_task_may_be_called_after_a_secret() {
+    let memory = memory();
+    hurry(&memory, "reset_password", 30);
+    hurry(&memory, "rotate_api_key", 30);
+    let first = wait(memory.learning().slice(&ctx(), 50)).unwrap();
+    assert_eq!((first.steps, first.more), (50, true));
+    // What keeps the books is what it was: nothing is read twice, and both are looked at.
+    let second = wait(memory.learning().slice(&ctx(), 50)).unwrap();
+    assert_eq!((second.steps, second.tasks), (10, 2));
+    assert_eq!(learn(&memory, &ctx()), LearnReport::default());
+}
+
+#[test]
+fn a_lesson_of_two_types_of_task_is_written_once() {
+    let (memory, world) = (memory(), world(9021, 20));
+    live(&memory, &world.runs);
+    learn(&memory, &ctx());
+    let id = skill(&memory, &world).unwrap().id;
+    let get = wait(memory.records().get(&ctx(), std::slice::from_ref(&id))).unwrap();
+    let mut record = get[0].clone().unwrap();
+    record.tags.push("task:other".to_owned());
+    wait(memory.records().update(&ctx(), record)).unwrap();
+    live(&memory, &world.runs);
+    hurry(&memory, "other", 30);
+    // Nobody else writes, so nothing is refused, and nothing is left.
+    learn(&memory, &ctx());
+    assert_eq!(learn(&memory, &ctx()), LearnReport::default());
+}
+
+#[test]
 fn those_that_wait_longest_come_first() {
     let memory = memory();
     let later = Ctx {
