@@ -123,6 +123,11 @@ impl World {
         })?;
         add("get p50, µs", get.percentile(0.5));
         add("get p99, µs", get.percentile(0.99));
+        if let Some(file) = url.strip_prefix("sqlite:") {
+            let bare = bare_get(Path::new(file), &ids)?.percentile(0.5);
+            add("bare get of the same rows p50, µs", bare);
+            add("get / bare get", get.percentile(0.5) / bare);
+        }
         for (what, filter) in lists() {
             let list = Times::of(LOOKUPS / 10, |_| {
                 let scan = Scan::new(filter.clone(), 20);
@@ -210,6 +215,20 @@ fn lists() -> [(&'static str, Filter); 3] {
         ("list 20 of a user", of(user)),
         ("list 20 of a session", of(session)),
     ]
+}
+
+/// The rows by their ids and nothing else: what the file itself costs as it grows.
+fn bare_get(file: &Path, ids: &[Id]) -> Outcome<Times> {
+    let connection = Connection::open(file)?;
+    connection.execute_batch("PRAGMA cache_size = -16384; PRAGMA mmap_size = 1073741824;")?;
+    let mut select = connection.prepare("SELECT doc FROM records WHERE tenant = 1 AND id = ?1")?;
+    Times::of(LOOKUPS, |number| {
+        let id = ids.get(number * 7919 % ids.len()).map(Id::as_str);
+        select
+            .query_row([id], |row| row.get::<_, String>(0))
+            .map(drop)
+    })
+    .map_err(Into::into)
 }
 
 /// Rows per second of a loop that inserts rows made beforehand, durable per batch.

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read, Write};
 
+use crc32fast::Hasher;
+
 /// Bytes that are on their way at once; a multiple of the size of every cell.
 const PIECE: usize = 3 * 16 * 1024;
 
@@ -84,66 +86,18 @@ impl<T: Cell + Default, const N: usize> Cell for [T; N] {
     }
 }
 
-/// A checksum, so that what was damaged is not believed. Four lanes, because one would be slower
-/// than reading.
-struct Sum {
-    lanes: [u64; 4],
-    held: Vec<u8>,
-}
-
-impl Sum {
-    fn new() -> Self {
-        Self {
-            lanes: [1, 2, 3, 4],
-            held: Vec::with_capacity(32),
-        }
-    }
-
-    fn add(&mut self, mut bytes: &[u8]) {
-        if !self.held.is_empty() {
-            let missing = bytes.len().min(32 - self.held.len());
-            let (head, rest) = bytes.split_at(missing);
-            self.held.extend_from_slice(head);
-            bytes = rest;
-            if let Ok(full) = <[u8; 32]>::try_from(self.held.as_slice()) {
-                self.mix(&full);
-                self.held.clear();
-            }
-        }
-        let (blocks, rest) = bytes.as_chunks::<32>();
-        blocks.iter().for_each(|block| self.mix(block));
-        self.held.extend_from_slice(rest);
-    }
-
-    fn mix(&mut self, block: &[u8; 32]) {
-        let (words, _) = block.as_chunks::<8>();
-        for (lane, word) in self.lanes.iter_mut().zip(words) {
-            *lane = (*lane ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            *lane ^= *lane >> 29;
-        }
-    }
-
-    fn value(mut self) -> u64 {
-        self.held.resize(32, 0xff);
-        if let Ok(last) = <[u8; 32]>::try_from(self.held.as_slice()) {
-            self.mix(&last);
-        }
-        let [a, b, c, d] = self.lanes;
-        a ^ b.rotate_left(16) ^ c.rotate_left(32) ^ d.rotate_left(48)
-    }
-}
-
 /// Where columns are written to.
 pub(crate) struct Writing<'a> {
     out: &'a mut dyn Write,
     piece: Vec<u8>,
-    sum: Sum,
+    /// Tells whether what is read is what was written.
+    sum: Hasher,
 }
 
 impl<'a> Writing<'a> {
     pub(crate) fn new(out: &'a mut dyn Write) -> Self {
         let piece = Vec::with_capacity(PIECE + 64);
-        let sum = Sum::new();
+        let sum = Hasher::new();
         Self { out, piece, sum }
     }
 
@@ -156,7 +110,7 @@ impl<'a> Writing<'a> {
     }
 
     fn send(&mut self) -> io::Result<()> {
-        self.sum.add(&self.piece);
+        self.sum.update(&self.piece);
         let sent = self.out.write_all(&self.piece);
         self.piece.clear();
         sent
@@ -182,7 +136,7 @@ impl<'a> Writing<'a> {
     /// Sends what is left, and the checksum.
     pub(crate) fn end(mut self) -> io::Result<()> {
         self.send()?;
-        self.out.write_all(&self.sum.value().to_le_bytes())
+        self.out.write_all(&self.sum.finalize().to_le_bytes())
     }
 }
 
@@ -191,7 +145,7 @@ pub(crate) struct Reading<'a> {
     from: &'a mut dyn Read,
     left: u64,
     piece: Vec<u8>,
-    sum: Sum,
+    sum: Hasher,
 }
 
 impl<'a> Reading<'a> {
@@ -201,7 +155,7 @@ impl<'a> Reading<'a> {
             from,
             left: bytes,
             piece,
-            sum: Sum::new(),
+            sum: Hasher::new(),
         }
     }
 
@@ -217,7 +171,7 @@ impl<'a> Reading<'a> {
         let room = self.piece.get_mut(..count);
         let bytes = room.ok_or_else(|| wrong("a cell is too large"))?;
         self.from.read_exact(bytes)?;
-        self.sum.add(bytes);
+        self.sum.update(bytes);
         Ok(bytes)
     }
 
@@ -247,9 +201,9 @@ impl<'a> Reading<'a> {
 
     /// Whether all that was read is what was written.
     pub(crate) fn end(self) -> io::Result<()> {
-        let mut sum = [0; 8];
+        let mut sum = [0; 4];
         self.from.read_exact(&mut sum)?;
-        if u64::from_le_bytes(sum) == self.sum.value() {
+        if u32::from_le_bytes(sum) == self.sum.finalize() {
             return Ok(());
         }
         Err(wrong("it is damaged"))

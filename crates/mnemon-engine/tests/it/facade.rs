@@ -59,7 +59,8 @@ fn query(scopes: &[Scope]) -> MemoryQuery {
     }
 }
 
-fn event(scope: Scope, data: Value) -> MemoryWriteEvent {
+/// What Ann's planner says of this scope.
+pub(crate) fn event(scope: Scope, data: Value) -> MemoryWriteEvent {
     MemoryWriteEvent {
         user_id: "ann".to_owned(),
         session_id: "s1".to_owned(),

@@ -14,9 +14,7 @@ use mnemon_engine::agentfiles::{
 use mnemon_engine::notes::NewNote;
 use mnemon_engine::session::{FolderSessions, JsonSessions, SessionState, Sessions};
 use mnemon_engine::tiers::{Said, TierConfig, Tiers};
-use mnemon_engine::{
-    Document, Draft, Error, Memory, MemoryWriteEvent, OnConflict, Safety, Sop, Step, Utterance,
-};
+use mnemon_engine::{Document, Draft, Error, Memory, OnConflict, Safety, Sop, Step, Utterance};
 use mnemon_testkit::fakes::FilesInRam;
 use serde_json::{Map, Value, json};
 
@@ -74,16 +72,7 @@ impl Desk {
     }
 
     fn write(&self, scope: Scope, data: Value) -> Result<Vec<String>, Error> {
-        let event = MemoryWriteEvent {
-            user_id: "ann".to_owned(),
-            session_id: "s1".to_owned(),
-            agent_id: "planner".to_owned(),
-            flow_id: Some("buyer".to_owned()),
-            node_id: None,
-            scope,
-            data: map(data),
-            meta: Map::new(),
-        };
+        let event = crate::facade::event(scope, data);
         told(wait(self.memory.write(&ctx(), &event)))
     }
 

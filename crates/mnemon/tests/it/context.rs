@@ -163,18 +163,7 @@ fn a_budget_that_holds_nothing_is_told_with_one_that_does() {
     let sandbox = Sandbox::new();
     let tea = "Ann drinks oolong tea every afternoon at four, with milk and a biscuit";
     sandbox.run(&["add", tea, "--user", "ann"]).ok();
-    let ask = |budget: &str| {
-        let whose = [
-            "context",
-            "--user",
-            "ann",
-            "--session",
-            "s1",
-            "--query",
-            "tea",
-        ];
-        sandbox.run(&[&whose[..], &["--budget", budget]].concat())
-    };
+    let ask = |budget: &str| sandbox.run(&ask(&["--budget", budget]));
     let ran = ask("5");
     assert_eq!((ran.code, ran.out.as_str()), (0, ""));
     let needs = ran.err.trim_end().rsplit(' ').next().unwrap().to_owned();

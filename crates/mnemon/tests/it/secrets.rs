@@ -16,6 +16,9 @@ fn says() -> String {
     format!("deploy with {} today", key())
 }
 
+/// The beginning of a command that tells the memory something.
+const WRITE: &str = "write --user ann --session s1";
+
 /// Every command that takes in what somebody says.
 fn commands(sandbox: &Sandbox) -> Vec<Vec<String>> {
     let (says, json) = (says(), json!({"content": says()}).to_string());
@@ -28,18 +31,8 @@ fn commands(sandbox: &Sandbox) -> Vec<Vec<String>> {
     sandbox.file("skills/deploy/SKILL.md", skill);
     sandbox.file("page.md", format!("# Page\n\n{says}\n"));
     let write = |scope: &str, data: &str| {
-        let whose = [
-            "write",
-            "--user",
-            "ann",
-            "--session",
-            "s1",
-            "--scope",
-            scope,
-        ];
-        let mut words: Vec<String> = whose.iter().map(|word| (*word).to_owned()).collect();
-        words.extend(["--data".to_owned(), data.to_owned()]);
-        words
+        let words = WRITE.split(' ').chain(["--scope", scope, "--data", data]);
+        words.map(str::to_owned).collect()
     };
     let plain: [&[&str]; 12] = [
         &["note", "add", &says],
@@ -130,6 +123,8 @@ fn no_error_repeats_one() {
     let sandbox = Sandbox::new();
     let key = key();
     let pair = format!("token={key}");
+    let badly_written = ["--scope", "dialog", "--data", &pair];
+    let badly_written: Vec<&str> = WRITE.split(' ').chain(badly_written).collect();
     for words in [
         &["note", "add", "x", "--metadata", "hunter2-only-a-value"][..],
         &["note", "add", "x", "--metadata", &pair, "--metadata", &pair],
@@ -138,17 +133,7 @@ fn no_error_repeats_one() {
         &["note", "add", "--file", &format!("../{key}")],
         &["note", "get", &format!("{key} x")],
         &["add", "x", "--kind", &key],
-        &[
-            "write",
-            "--user",
-            "ann",
-            "--session",
-            "s1",
-            "--scope",
-            "dialog",
-            "--data",
-            &pair,
-        ],
+        &badly_written,
         &["agent", "activate", &key],
     ] {
         for as_json in [false, true] {

@@ -286,7 +286,6 @@ pub(super) fn forget_old(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sqlite;
 
     /// The index of a tenant that there is, but of whom nothing is known.
     fn nothing_known(mark: i64) -> RwLock<Followed> {
@@ -294,6 +293,15 @@ mod tests {
             mark,
             ..Followed::default()
         })
+    }
+
+    /// A database with a tenant or two.
+    fn database(folder: &Path) -> (PathBuf, Connection) {
+        let file = folder.join("m.db");
+        let connection = schema::open(&file).unwrap();
+        let tenants = "INSERT INTO tenants (num, name) VALUES (1, 'ours'), (12, 'other')";
+        connection.execute_batch(tenants).unwrap();
+        (file, connection)
     }
 
     fn files(folder: &Path) -> Vec<String> {
@@ -308,11 +316,7 @@ mod tests {
     #[test]
     fn an_index_from_before_a_purge_is_not_saved_after_it() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("m.db");
-        drop(Sqlite::open(&file).unwrap());
-        let connection = schema::open(&file).unwrap();
-        let tenant = "INSERT INTO tenants (num, name) VALUES (1, 'ours'), (12, 'other')";
-        connection.execute_batch(tenant).unwrap();
+        let (file, connection) = database(folder.path());
         let early = nothing_known(0);
         save(&file, 12, &nothing_known(0));
         save(&file, 1, &early);
@@ -333,10 +337,7 @@ mod tests {
     #[test]
     fn two_do_not_save_at_once() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("m.db");
-        drop(Sqlite::open(&file).unwrap());
-        let tenant = "INSERT INTO tenants (num, name) VALUES (1, 'ours')";
-        schema::open(&file).unwrap().execute_batch(tenant).unwrap();
+        let (file, _) = database(folder.path());
         std::fs::write(folder.path().join("m.db-index.1.0002.new"), "half").unwrap();
         save(&file, 1, &nothing_known(0));
         assert_eq!(files(folder.path()), ["m.db-index.1.0002.new"]);
@@ -345,11 +346,7 @@ mod tests {
     #[test]
     fn what_the_dead_left_behind_is_cleared_away() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("m.db");
-        drop(Sqlite::open(&file).unwrap());
-        let connection = schema::open(&file).unwrap();
-        let tenant = "INSERT INTO tenants (num, name) VALUES (1, 'ours')";
-        connection.execute_batch(tenant).unwrap();
+        let (file, connection) = database(folder.path());
         let aged = |name: &str, age: Duration| {
             let file = File::create(folder.path().join(name)).unwrap();
             file.set_modified(std::time::SystemTime::now() - age)
