@@ -82,6 +82,15 @@ pub fn find_under(name: &str, text: &str) -> Vec<Secret> {
     found
 }
 
+/// What a mark in the place of a secret begins with.
+const MARK: &str = "[secret removed: ";
+
+/// Whether something was taken out of the text.
+#[must_use]
+pub fn is_masked(text: &str) -> bool {
+    text.contains(MARK)
+}
+
 /// The text with a mark in the place of each secret.
 #[must_use]
 pub fn mask(text: &str, secrets: &[Secret]) -> String {
@@ -89,7 +98,7 @@ pub fn mask(text: &str, secrets: &[Secret]) -> String {
     let mut from = 0;
     for secret in secrets {
         out.push_str(text.get(from..secret.start).unwrap_or_default());
-        out.push_str("[secret removed: ");
+        out.push_str(MARK);
         out.push_str(secret.what);
         out.push(']');
         from = secret.end;

@@ -189,6 +189,8 @@ impl Records {
         let grant = self.policy.check(ctx, Right::Write)?;
         check_all(&documents)?;
         let (documents, notices) = self.screened(documents)?;
+        // Two names may have differed in nothing but a secret.
+        check_all(&documents)?;
         let mut receipts = Vec::with_capacity(documents.len());
         let mut rest = documents.as_slice();
         while !rest.is_empty() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mnemon_core::{
-    Ctx, ErrorKind, Filter, Id, Invalid, Kind, Origin, Owner, Record, Scan, Scope, limits,
+    Ctx, ErrorKind, Filter, Id, Invalid, Kind, Origin, Owner, Record, Scan, Scope, limits, secrets,
 };
 use mnemon_engine::{
     ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Known, Memory, Records,
@@ -361,6 +361,8 @@ impl Work<'_> {
         record.origin == Origin::File
             && record.owner == self.request.owner
             && folders.iter().any(inside)
+            // A path that lost a secret leads nowhere, and its file may still be there.
+            && !secrets::is_masked(path)
             && wiring::is_gone(path)
     }
 }

@@ -151,6 +151,19 @@ fn documents_whose_files_are_gone_are_pruned_when_asked() {
 }
 
 #[test]
+fn a_file_that_is_named_like_a_secret_is_not_pruned() {
+    let sandbox = folder();
+    let name = format!("docs/gh{}_a8Kd03LmQx7Zt5Rv1Yb9Nc2Ws4Ej6Hu0Pg8Fi3.md", "p");
+    sandbox.file(&name, "words under an odd name");
+    let there =
+        |told: &str| search(&sandbox, "odd name").len() == 1 && told.contains("\"pruned\":0");
+    for _ in 0..2 {
+        let ran = sandbox.run(&["--json", "ingest", "docs", "--prune"]);
+        assert!(ran.code == 0 && there(&ran.out), "{}", ran.out);
+    }
+}
+
+#[test]
 fn pruning_one_folder_leaves_the_others() {
     let sandbox = folder();
     fs::create_dir(sandbox.path("docs-old")).unwrap();
