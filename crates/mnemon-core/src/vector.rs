@@ -26,6 +26,7 @@ mod dense;
 mod scan;
 mod set;
 mod simd;
+mod sketches;
 #[cfg(test)]
 mod tests;
 mod top;

@@ -2,16 +2,18 @@
 
 use super::dense::{VectorError, dot};
 use super::set::{Quantised, VectorSet, quantise, rest};
-use super::simd::{self, PLANES};
+use super::simd;
+use super::sketches::{ABREAST, Group};
 use super::top::TopK;
 use super::turn::turn;
 
 /// Slots that a kernel takes at once: enough to pay for the call, few enough to stay in cache.
 const BLOCK: usize = 512;
-/// Slots that are compared with the bar at once.
-const ABREAST: usize = 16;
 /// Candidates by which the bar for the rest is judged.
-const SAMPLE: usize = 8192;
+const SAMPLE: usize = 4096;
+/// Where only one slot in so many is a candidate, looking at the sketches between them costs more
+/// than it spares.
+const SPARSE: usize = 32;
 
 /// Which slots a search looks at.
 #[derive(Clone, Copy, Debug)]
@@ -68,12 +70,12 @@ impl VectorSet {
         let quantised = quantise(query)?;
         let count = candidates.count(self.len());
         let least = k.saturating_mul(config.rescore_factor.max(1));
-        let passed = if count <= config.exact_up_to {
+        let passed = if count <= config.exact_up_to || count.saturating_mul(SPARSE) <= self.len() {
             self.int8_scan(&quantised, least, candidates)
         } else {
             let share = (count as f64 * f64::from(config.oversample)).ceil() as usize;
             let share = share.max(config.pass_at_least);
-            let chosen = self.choose_by_bits(&quantised, (share.max(least), least), candidates);
+            let chosen = self.choose_by_sketch(&quantised, (share.max(least), least), candidates);
             self.int8_scan(&quantised, least, Candidates::Slots(&chosen))
         };
         Ok(self.score_again(query, &passed, k))
@@ -98,7 +100,7 @@ impl VectorSet {
         let kernel = simd::DotI8::new(&query.codes);
         let mut best = TopK::new(keep);
         let mut products = [0; BLOCK];
-        candidates.blocks(self.len(), 1, |slots| {
+        candidates.blocks(self.len(), |slots| {
             kernel.products(&self.bytes, slots, &mut products);
             for (&slot, &product) in slots.iter().zip(&products) {
                 let scale = self.scales.get(slot as usize).copied().unwrap_or(f32::NAN);
@@ -115,7 +117,11 @@ impl VectorSet {
     fn score_again(&self, query: &[f32], slots: &[u32], k: usize) -> Vec<Scored> {
         let mut best = TopK::new(k);
         let mut values = vec![0.0; self.dimension];
-        for &slot in slots {
+        for (at, &slot) in slots.iter().enumerate() {
+            if let Some(&ahead) = slots.get(at + simd::AHEAD) {
+                simd::fetch_early(&self.bytes, ahead, self.dimension);
+                simd::fetch_early(&self.fine, ahead, self.fine_row());
+            }
             let Some((codes, fine, scale)) = self.row(slot) else {
                 continue;
             };
@@ -135,9 +141,9 @@ impl VectorSet {
             .collect()
     }
 
-    /// About `keep` slots that are nearest by their bits, ascending; never fewer than `least`,
+    /// About `keep` slots that are nearest by their sketches, ascending; never fewer than `least`,
     /// where there are that many.
-    fn choose_by_bits(
+    fn choose_by_sketch(
         &self,
         query: &Quantised,
         (keep, least): (usize, usize),
@@ -145,115 +151,56 @@ impl VectorSet {
     ) -> Vec<u32> {
         let mut turned: Vec<f32> = query.codes.iter().map(|&code| f32::from(code)).collect();
         turn(&mut turned);
-        let kernel = simd::Agreement::new(planes(&turned));
+        let lookup = simd::Lookup::new(&turned, self.sketches.row());
+        let mask = candidates.mask(self.len());
         let every = (candidates.count(self.len()) / SAMPLE).max(1);
-        let bar = self.bar(&kernel, keep, candidates, every);
-        let chosen = self.at_least(&kernel, bar, candidates, keep);
+        let bar = self.bar(&lookup, keep, &mask, every);
+        let chosen = self.at_least(&lookup, bar, &mask, keep);
         if every == 1 || chosen.len() >= least {
             return chosen;
         }
         // The sample misled: ask all of them.
-        let bar = self.bar(&kernel, keep, candidates, 1);
-        self.at_least(&kernel, bar, candidates, keep)
+        let bar = self.bar(&lookup, keep, &mask, 1);
+        self.at_least(&lookup, bar, &mask, keep)
     }
 
-    /// The nearness by bits that `keep` candidates reach, judged by one in `every` of them.
-    fn bar(
-        &self,
-        kernel: &simd::Agreement,
-        keep: usize,
-        candidates: Candidates<'_>,
-        every: usize,
-    ) -> f32 {
-        let mut near = Vec::with_capacity(candidates.count(self.len()) / every + 1);
-        self.by_bits(kernel, candidates, every, |_, these| {
-            near.extend_from_slice(these);
-        });
-        let keep = (keep / every).min(near.len());
-        let Some(last) = keep.checked_sub(1) else {
+    /// The nearness by sketch that `keep` candidates reach, judged by one in `every` groups of
+    /// those that lie together.
+    fn bar(&self, lookup: &simd::Lookup, keep: usize, mask: &[u64], every: usize) -> f32 {
+        let count = Candidates::Mask(mask).count(self.len());
+        let mut sample = Vec::with_capacity(count / every + ABREAST);
+        for (_, word, group) in self.groups(mask).step_by(every) {
+            let near = lookup.near(group);
+            match word {
+                u64::MAX => sample.extend(near),
+                _ => sample.extend(set_bits(0, word).filter_map(|at| near.get(at as usize))),
+            }
+        }
+        let keep = (keep as f64 * sample.len() as f64 / count.max(1) as f64) as usize;
+        let Some(last) = keep.min(sample.len()).checked_sub(1) else {
             return f32::NEG_INFINITY;
         };
-        let (_, bar, _) = near.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
+        let (_, bar, _) = sample.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
         *bar
     }
 
     /// The slots that are at least as near as `bar`.
-    fn at_least(
-        &self,
-        kernel: &simd::Agreement,
-        bar: f32,
-        candidates: Candidates<'_>,
-        expected: usize,
-    ) -> Vec<u32> {
+    fn at_least(&self, lookup: &simd::Lookup, bar: f32, mask: &[u64], expected: usize) -> Vec<u32> {
         let mut chosen = Vec::with_capacity(expected + expected / 4);
-        self.by_bits(kernel, candidates, 1, |slots, near| {
-            for (slots, near) in slots.chunks(ABREAST).zip(near.chunks(ABREAST)) {
-                // Most are too far, and that is told of all of them at once.
-                if !near.iter().fold(false, |any, near| any | (*near >= bar)) {
-                    continue;
-                }
-                let reach = slots.iter().zip(near).filter(|(_, near)| **near >= bar);
-                chosen.extend(reach.map(|(slot, _)| *slot));
-            }
-        });
+        for (number, word, group) in self.groups(mask) {
+            chosen.extend(set_bits(number, lookup.reach(group, bar) & word));
+        }
         chosen
     }
 
-    /// How near one in `every` candidates is, as far as its bits tell, block by block.
-    fn by_bits(
-        &self,
-        kernel: &simd::Agreement,
-        candidates: Candidates<'_>,
-        every: usize,
-        mut visit: impl FnMut(&[u32], &[f32]),
-    ) {
-        // What a code agrees that has nothing to do with the query; bits beyond the dimension
-        // always agree.
-        let most = ((1 << PLANES) - 1) as f32;
-        let unused = (self.words * 64 - self.dimension) as f32;
-        let nothing = most * (self.dimension as f32 / 2.0 + unused);
-        let mut agreement = [0u32; BLOCK];
-        let mut near = [0.0f32; BLOCK];
-        candidates.blocks(self.len(), every, |slots| {
-            kernel.agreements(&self.bits, self.words, slots, &mut agreement);
-            // As signed numbers they are converted several at a time.
-            let agreement = agreement.iter().map(|a| a.cast_signed() as f32 - nothing);
-            let places = near.iter_mut().zip(agreement);
-            match in_a_row(slots).and_then(|range| self.strides.get(range)) {
-                Some(strides) => places
-                    .zip(strides)
-                    .for_each(|((near, agreement), stride)| *near = stride * agreement),
-                None => places.zip(slots).for_each(|((near, agreement), slot)| {
-                    let stride = self.strides.get(*slot as usize);
-                    *near = stride.map_or(f32::NEG_INFINITY, |stride| stride * agreement);
-                }),
-            }
-            visit(slots, near.get(..slots.len()).unwrap_or_default());
-        });
+    /// The groups of sketches that have candidates: their numbers, and which of them are.
+    fn groups(&self, mask: &[u64]) -> impl Iterator<Item = (u32, u64, Group<'_>)> {
+        let words = (0..).zip(mask).filter(|(_, word)| **word != 0);
+        words.filter_map(|(number, word)| {
+            let group = self.sketches.group(number as usize)?;
+            Some((number, *word, group))
+        })
     }
-}
-
-/// The range that ascending slots are, if they leave nothing out.
-fn in_a_row(slots: &[u32]) -> Option<std::ops::Range<usize>> {
-    let (first, last) = (*slots.first()? as usize, *slots.last()? as usize);
-    (last.checked_sub(first)? + 1 == slots.len()).then_some(first..last + 1)
-}
-
-/// The query at four bits per dimension, as bit planes in the layout of the sign codes: bit `d`
-/// of plane `p` is bit `p` of dimension `d`. Two standard deviations to either side become 0..=15.
-fn planes(query: &[f32]) -> [Vec<u64>; PLANES] {
-    let square: f32 = query.iter().map(|x| x * x).sum();
-    let spread = 2.0 * (square / query.len().max(1) as f32).sqrt();
-    let level = |x: f32| ((x / spread + 1.0) * 7.5).round().clamp(0.0, 15.0) as u8;
-    std::array::from_fn(|plane| {
-        let words = query.chunks(64).map(|chunk| {
-            let bits = chunk.iter().enumerate();
-            bits.fold(0, |word, (bit, &x)| {
-                word | u64::from(level(x) >> plane & 1) << bit
-            })
-        });
-        words.collect()
-    })
 }
 
 impl Candidates<'_> {
@@ -271,26 +218,37 @@ impl Candidates<'_> {
         }
     }
 
-    /// Hands out every `stride`th slot below `len` in ascending blocks.
-    fn blocks(&self, len: usize, stride: usize, mut visit: impl FnMut(&[u32])) {
-        let all = 0..u32::try_from(len).unwrap_or(u32::MAX);
+    /// Hands out the slots below `len` in ascending blocks.
+    fn blocks(&self, len: usize, mut visit: impl FnMut(&[u32])) {
         match self {
-            Self::All if stride == 1 => {
-                let mut block: Vec<u32> = Vec::with_capacity(BLOCK);
-                for start in all.clone().step_by(BLOCK) {
-                    block.clear();
-                    block.extend(start..start.saturating_add(BLOCK as u32).min(all.end));
-                    visit(&block);
-                }
-            }
-            Self::All => in_blocks(all.step_by(stride), &mut visit),
-            Self::Slots(slots) if stride == 1 => slots.chunks(BLOCK).for_each(visit),
-            Self::Slots(slots) => in_blocks(slots.iter().step_by(stride).copied(), &mut visit),
+            Self::All => in_blocks(0..u32::try_from(len).unwrap_or(u32::MAX), &mut visit),
+            Self::Slots(slots) => slots.chunks(BLOCK).for_each(visit),
             Self::Mask(words) => {
-                let slots = (0..).zip(*words).flat_map(|(i, &w)| set_bits(i, w));
-                in_blocks(slots.step_by(stride), &mut visit);
+                let slots = (0..).zip(*words).flat_map(|(at, word)| set_bits(at, *word));
+                in_blocks(slots, &mut visit);
             }
         }
+    }
+
+    /// A bit for each slot below `len`, set for the candidates.
+    fn mask(&self, len: usize) -> Vec<u64> {
+        let mut mask = match self {
+            Self::All => vec![u64::MAX; len.div_ceil(ABREAST)],
+            Self::Mask(words) => words.iter().copied().take(len.div_ceil(ABREAST)).collect(),
+            Self::Slots(slots) => {
+                let mut mask = vec![0; len.div_ceil(ABREAST)];
+                for slot in *slots {
+                    if let Some(word) = mask.get_mut(*slot as usize / ABREAST) {
+                        *word |= 1 << (*slot as usize % ABREAST);
+                    }
+                }
+                mask
+            }
+        };
+        if let Some(last) = mask.get_mut(len / ABREAST) {
+            *last &= (1 << (len % ABREAST)) - 1;
+        }
+        mask
     }
 }
 

@@ -1,9 +1,9 @@
-//! Vectors as they are kept: int8 with a scale, and sign bits.
+//! Vectors as they are kept: int8 with a scale, and sketches of them.
 
 use std::io;
 
 use super::dense::VectorError;
-use super::turn::turn;
+use super::sketches::{Sketch, Sketches};
 use crate::columns::{Reading, Writing, wrong};
 
 /// Dimensions a vector may have. Sums of as many int8 products stay far inside 32 bits.
@@ -101,14 +101,10 @@ pub fn quantise(vector: &[f32]) -> Result<Quantised, VectorError> {
 #[derive(Clone, Debug)]
 pub struct VectorSet {
     pub(super) dimension: usize,
-    /// u64 words per sign code.
-    pub(super) words: usize,
     pub(super) bytes: Vec<i8>,
     pub(super) fine: Vec<u8>,
     pub(super) scales: Vec<f32>,
-    pub(super) bits: Vec<u64>,
-    /// What a step along a vector's signs is worth: bits tell directions, not lengths.
-    pub(super) strides: Vec<f32>,
+    pub(super) sketches: Sketches,
     /// Where the vectors are seen from.
     pub(super) centre: Vec<f32>,
 }
@@ -121,15 +117,12 @@ impl VectorSet {
                 max: MAX_DIMENSION,
             });
         }
-        let words = dimension.div_ceil(64);
         Ok(Self {
             dimension,
-            words,
             bytes: Vec::new(),
             fine: Vec::new(),
             scales: Vec::new(),
-            bits: Vec::new(),
-            strides: Vec::new(),
+            sketches: Sketches::new(dimension),
             centre: vec![0.0; dimension],
         })
     }
@@ -152,7 +145,7 @@ impl VectorSet {
     /// Bytes that one vector takes here.
     #[must_use]
     pub fn bytes_per_vector(&self) -> usize {
-        self.dimension + self.fine_row() + 2 * size_of::<f32>() + self.words * size_of::<u64>()
+        self.dimension + self.fine_row() + 2 * size_of::<f32>() + self.sketches.row()
     }
 
     /// Makes room, so that a load of known size does not copy.
@@ -160,8 +153,7 @@ impl VectorSet {
         self.bytes.reserve(vectors * self.dimension);
         self.fine.reserve(vectors * self.fine_row());
         self.scales.reserve(vectors);
-        self.bits.reserve(vectors * self.words);
-        self.strides.reserve(vectors);
+        self.sketches.reserve(vectors);
     }
 
     /// Bytes of the nibbles of one vector.
@@ -184,9 +176,8 @@ impl VectorSet {
         self.bytes.extend_from_slice(&vector.codes);
         self.fine.extend_from_slice(&vector.fine);
         self.scales.push(vector.scale);
-        let (bits, stride) = sketch(&vector.codes, vector.scale, &self.centre);
-        self.bits.extend(bits);
-        self.strides.push(stride);
+        let sketch = Sketch::of(&vector.codes, vector.scale, &self.centre);
+        self.sketches.push(&sketch);
         Ok(slot)
     }
 
@@ -194,7 +185,7 @@ impl VectorSet {
     pub fn replace(&mut self, slot: u32, new: &Quantised) -> Result<bool, VectorError> {
         self.check_quantised(new)?;
         let at = slot as usize;
-        let (dimension, fine, words) = (self.dimension, self.fine_row(), self.words);
+        let (dimension, fine) = (self.dimension, self.fine_row());
         let Some(scale) = self.scales.get_mut(at) else {
             return Ok(false);
         };
@@ -205,13 +196,8 @@ impl VectorSet {
         if let Some(row) = self.fine.get_mut(at * fine..(at + 1) * fine) {
             row.copy_from_slice(&new.fine);
         }
-        let (bits, stride) = sketch(&new.codes, new.scale, &self.centre);
-        if let Some(row) = self.bits.get_mut(at * words..(at + 1) * words) {
-            row.copy_from_slice(&bits);
-        }
-        if let Some(place) = self.strides.get_mut(at) {
-            *place = stride;
-        }
+        let sketch = Sketch::of(&new.codes, new.scale, &self.centre);
+        self.sketches.set(at, &sketch);
         Ok(true)
     }
 
@@ -250,12 +236,9 @@ impl VectorSet {
             self.centre = sums.into_iter().map(|sum| (sum / count) as f32).collect();
         }
         let rows = self.bytes.chunks_exact(self.dimension).zip(&self.scales);
-        let places = self.bits.chunks_exact_mut(self.words);
-        let places = places.zip(&mut self.strides);
-        for ((codes, &scale), (row, place)) in rows.zip(places) {
-            let (bits, stride) = sketch(codes, scale, &self.centre);
-            row.copy_from_slice(&bits);
-            *place = stride;
+        for (slot, (codes, &scale)) in rows.enumerate() {
+            let sketch = Sketch::of(codes, scale, &self.centre);
+            self.sketches.set(slot, &sketch);
         }
     }
 
@@ -279,13 +262,7 @@ impl VectorSet {
             count,
             slots().filter_map(|slot| self.scales.get(slot).copied()),
         )?;
-        let row = |slot: usize| self.bits.get(rows(slot, self.words));
-        let bits = slots().filter_map(row).flatten().copied();
-        out.column(count * self.words, bits)?;
-        out.column(
-            count,
-            slots().filter_map(|slot| self.strides.get(slot).copied()),
-        )
+        self.sketches.save(count, slots, out)
     }
 
     /// Reads so many vectors as [`VectorSet::save`] wrote them.
@@ -295,8 +272,7 @@ impl VectorSet {
         set.bytes = from.column_of(count * dimension)?;
         set.fine = from.column_of(count * set.fine_row())?;
         set.scales = from.column_of(count)?;
-        set.bits = from.column_of(count * set.words)?;
-        set.strides = from.column_of(count)?;
+        set.sketches = Sketches::load(dimension, count, from)?;
         Ok(set)
     }
 
@@ -337,27 +313,4 @@ impl VectorSet {
             got,
         })
     }
-}
-
-/// What is seen of a vector from the centre: one bit per dimension of the turned difference, set
-/// where it is positive, and the factor with which a product with these signs comes nearest to the
-/// product with the vector itself. Taken from the int8 codes, so that bits made on writing and
-/// bits made on loading are the same.
-fn sketch(codes: &[i8], scale: f32, centre: &[f32]) -> (Vec<u64>, f32) {
-    let mut seen: Vec<f32> = codes
-        .iter()
-        .zip(centre)
-        .map(|(&code, c)| f32::from(code) * scale - c)
-        .collect();
-    turn(&mut seen);
-    let sum: f32 = seen.iter().map(|x| x.abs()).sum();
-    let square: f32 = seen.iter().map(|x| x * x).sum();
-    let bits = seen.chunks(64).map(|chunk| {
-        let positive = chunk.iter().map(|x| u64::from(*x > 0.0));
-        positive
-            .enumerate()
-            .fold(0, |word, (bit, set)| word | set << bit)
-    });
-    let stride = if sum > 0.0 { square / sum } else { 0.0 };
-    (bits.collect(), stride)
 }

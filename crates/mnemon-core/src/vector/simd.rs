@@ -3,8 +3,12 @@
 
 #![allow(unsafe_code, reason = "vector instructions; see the SAFETY notes")]
 
-/// Bit planes of a weighed query.
-pub(super) const PLANES: usize = 4;
+use super::sketches::{ABREAST, Bytes, Group};
+
+/// What a table says at the most: four of them are summed in a byte.
+const MOST: u16 = 63;
+/// Values that a table is made for.
+const FOUR: usize = 4;
 
 /// What the machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +92,7 @@ fn each(len: usize, rows: &[i8], slots: &[u32], out: &mut [i32], dot: impl Fn(&[
     for (at, (&slot, out)) in slots.iter().zip(out).enumerate() {
         // Rows that were chosen lie anywhere: ask for one while others are worked on.
         if let Some(&ahead) = slots.get(at + AHEAD) {
-            fetch_early(rows, ahead as usize * len, len);
+            fetch_early(rows, ahead, len);
         }
         let start = slot as usize * len;
         *out = rows.get(start..start + len).map_or(i32::MIN, &dot);
@@ -96,16 +100,18 @@ fn each(len: usize, rows: &[i8], slots: &[u32], out: &mut [i32], dot: impl Fn(&[
 }
 
 /// How many rows ahead memory is asked for.
-const AHEAD: usize = 6;
+pub(super) const AHEAD: usize = 6;
 
+/// Asks for a row of so many bytes.
 #[inline(always)]
-fn fetch_early(rows: &[i8], start: usize, len: usize) {
+pub(super) fn fetch_early<B>(rows: &[B], slot: u32, len: usize) {
+    let start = slot as usize * len;
     #[cfg(target_arch = "x86_64")]
     for line in (start..start + len).step_by(64) {
         if let Some(byte) = rows.get(line) {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             // SAFETY: the address is that of a byte that is there; nothing is read or changed.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte)) };
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -119,112 +125,112 @@ fn dot_scalar(a: &[i8], b: &[i8]) -> i32 {
         .sum()
 }
 
-/// How well sign codes agree with a query: the sum of the query's four-bit values where the code
-/// has its bit set, plus the same of their complements where it has not.
-pub(super) struct Agreement {
+/// How near sketches are to one query: its product with the signs that they hold, looked up four
+/// dimensions at a time in tables that were made for the query.
+pub(super) struct Lookup {
     level: Level,
-    planes: [Vec<u64>; PLANES],
+    /// For each four dimensions what their sixteen combinations of signs are worth, in whole
+    /// steps above the least.
+    tables: Vec<Table>,
+    /// What the tables say in sum where the product is nothing.
+    nothing: f32,
 }
 
-impl Agreement {
-    pub(super) fn new(planes: [Vec<u64>; PLANES]) -> Self {
+type Table = [u8; 1 << FOUR];
+
+impl Lookup {
+    /// For sketches of so many bytes.
+    pub(super) fn new(query: &[f32], row: usize) -> Self {
+        Self::at(Level::detect(), query, row)
+    }
+
+    pub(super) fn at(level: Level, query: &[f32], row: usize) -> Self {
+        let fours = row * 8 / FOUR;
+        let mut query = query.to_vec();
+        query.resize(fours * FOUR, 0.0);
+        let (query, _) = query.as_chunks::<FOUR>();
+        let reach = |four: &[f32; FOUR]| four.iter().map(|x| x.abs()).sum::<f32>();
+        let farthest = query.iter().map(reach).fold(f32::MIN_POSITIVE, f32::max);
+        // All of them together must fit into sixteen bits.
+        let most = MOST.min(u16::try_from(usize::from(u16::MAX) / fours).unwrap_or(MOST));
+        let step = 2.0 * farthest / f32::from(most);
+        let table = |four: &[f32; FOUR]| {
+            let least = -reach(four);
+            std::array::from_fn(|signs| {
+                let signed = |(bit, x): (usize, &f32)| if signs >> bit & 1 == 1 { *x } else { -x };
+                let product: f32 = four.iter().enumerate().map(signed).sum();
+                ((product - least) / step).round() as u8
+            })
+        };
         Self {
-            level: Level::detect(),
-            planes,
+            level,
+            tables: query.iter().map(table).collect(),
+            nothing: query.iter().map(reach).sum::<f32>() / step,
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn with_level(self, level: Level) -> Self {
-        Self { level, ..self }
-    }
-
-    /// Writes the agreement with the code of `slots[i]` (of `words` words) to `out[i]`. A slot
-    /// that does not exist gets `u32::MAX`.
-    pub(super) fn agreements(&self, codes: &[u64], words: usize, slots: &[u32], out: &mut [u32]) {
+    /// How near each of the sketches is.
+    pub(super) fn near(&self, group: Group<'_>) -> [f32; ABREAST] {
         match self.level {
-            Level::Scalar => self.run(codes, words, slots, out),
-            // SAFETY: `Level::all` offers Avx2 only where the machine has avx2 and popcnt.
+            Level::Scalar => self.weigh(&sums_scalar(&self.tables, group.bits), group),
+            // SAFETY: `Level::all` offers Avx2 only where the machine has avx2.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { x86::agreements_popcnt(self, codes, words, slots, out) },
-            // SAFETY: `Level::all` offers Avx512 only where the machine has all that is enabled.
+            Level::Avx2 => unsafe { x86::near_avx2(self, group) },
+            // SAFETY: `Level::all` offers Avx512 only where the machine has avx512f and bw.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => unsafe { x86::agreements_avx512(self, codes, words, slots, out) },
-            // NEON belongs to the base of aarch64: the compiler uses it unasked.
+            Level::Avx512 => unsafe { x86::near_avx512(self, group) },
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => self.run(codes, words, slots, out),
+            Level::Neon => self.weigh(&neon::sums(&self.tables, group.bits), group),
         }
     }
 
-    /// Compiled once per level, with that level's instructions: it and what it calls are always
-    /// inlined, and have no closures that would be compiled apart. Four words (256 dimensions)
-    /// are known to the compiler as such, which unrolls them.
+    /// A bit for each of the sketches that is at least as near as `bar`.
+    pub(super) fn reach(&self, group: Group<'_>, bar: f32) -> u64 {
+        match self.level {
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { x86::reach_avx2(self, group, bar) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { x86::reach_avx512(self, group, bar) },
+            _ => {
+                let near = self.near(group).into_iter().enumerate();
+                near.fold(0, |bits, (at, near)| bits | u64::from(near >= bar) << at)
+            }
+        }
+    }
+
+    /// Compiled once per level, with that level's instructions.
     #[inline(always)]
-    fn run(&self, codes: &[u64], words: usize, slots: &[u32], out: &mut [u32]) {
-        let [a, b, c, d] = &self.planes;
-        run_planes([a, b, c, d], codes, words, slots, out);
+    fn weigh(&self, sums: &[u16; ABREAST], group: Group<'_>) -> [f32; ABREAST] {
+        let mut near = [0.0; ABREAST];
+        for ((near, sum), stride) in near.iter_mut().zip(sums).zip(group.strides) {
+            *near = (f32::from(*sum) - self.nothing) * stride;
+        }
+        near
     }
 }
 
-#[inline(always)]
-fn run_planes<const P: usize>(
-    planes: [&Vec<u64>; P],
-    codes: &[u64],
-    words: usize,
-    slots: &[u32],
-    out: &mut [u32],
-) {
-    let mut four = [[0; 4]; P];
-    for (four, plane) in four.iter_mut().zip(planes) {
-        match plane.as_array() {
-            Some(plane) if words == 4 => *four = *plane,
-            _ => return run_any(planes, codes, words, slots, out),
+/// What the tables say of each sketch, in sum: the lower half of each byte is for the first of two
+/// tables.
+fn sums_scalar(tables: &[Table], bits: &[Bytes]) -> [u16; ABREAST] {
+    let mut sums = [0; ABREAST];
+    for ([low, high], bytes) in tables.as_chunks::<2>().0.iter().zip(bits) {
+        for (sum, byte) in sums.iter_mut().zip(bytes.0) {
+            let said = |table: &Table, four: u8| {
+                u16::from(table.get(usize::from(four)).copied().unwrap_or(0))
+            };
+            *sum += said(low, byte & 15) + said(high, byte >> 4);
         }
     }
-    let (codes, _) = codes.as_chunks::<4>();
-    for (&slot, out) in slots.iter().zip(out) {
-        *out = match codes.get(slot as usize) {
-            Some(code) => weigh(&four, code),
-            None => u32::MAX,
-        };
-    }
-}
-
-#[inline(always)]
-fn run_any<const P: usize>(
-    planes: [&Vec<u64>; P],
-    codes: &[u64],
-    words: usize,
-    slots: &[u32],
-    out: &mut [u32],
-) {
-    for (&slot, out) in slots.iter().zip(out) {
-        let start = slot as usize * words;
-        *out = match codes.get(start..start + words) {
-            Some(code) => weigh(&planes, code),
-            None => u32::MAX,
-        };
-    }
-}
-
-/// Equal bits, those of plane `p` counted 2^p times.
-#[inline(always)]
-fn weigh<Q: AsRef<[u64]>>(planes: &[Q], code: &[u64]) -> u32 {
-    let mut sum = 0;
-    for plane in planes.iter().rev() {
-        sum *= 2;
-        for (q, c) in plane.as_ref().iter().zip(code) {
-            sum += (!(q ^ c)).count_ones();
-        }
-    }
-    sum
+    sums
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Agreement, dot_scalar, each};
+    use super::{ABREAST, Bytes, Group, Lookup, Table, dot_scalar, each};
 
     #[target_feature(enable = "avx2")]
     pub(super) fn dots_avx2(query: &[i8], rows: &[i8], slots: &[u32], out: &mut [i32]) {
@@ -288,105 +294,147 @@ mod x86 {
         });
     }
 
-    #[target_feature(enable = "popcnt,avx2")]
-    pub(super) fn agreements_popcnt(
-        kernel: &Agreement,
-        codes: &[u64],
-        words: usize,
-        slots: &[u32],
-        out: &mut [u32],
-    ) {
-        kernel.run(codes, words, slots, out);
-    }
-
-    #[target_feature(enable = "popcnt,avx512f,avx512bw,avx512vl,avx512vpopcntdq")]
-    pub(super) fn agreements_avx512(
-        kernel: &Agreement,
-        codes: &[u64],
-        words: usize,
-        slots: &[u32],
-        out: &mut [u32],
-    ) {
-        let [a, b, c, d] = &kernel.planes;
-        let planes = [a, b, c, d].map(|plane| plane.as_array::<4>());
-        let (rows, _) = codes.as_chunks::<4>();
-        let ([Some(a), Some(b), Some(c), Some(d)], 4) = (planes, words) else {
-            return kernel.run(codes, words, slots, out);
-        };
-        let planes = [twice(a), twice(b), twice(c), twice(d)];
-        let (eights, tail) = slots.as_chunks::<8>();
-        let (outs, out_tail) = out.split_at_mut(eights.len() * 8);
-        for (slots, out) in eights.iter().zip(outs.as_chunks_mut::<8>().0) {
-            match slots.map(|slot| rows.get(slot as usize)) {
-                [
-                    Some(a),
-                    Some(b),
-                    Some(c),
-                    Some(d),
-                    Some(e),
-                    Some(f),
-                    Some(g),
-                    Some(h),
-                ] => {
-                    *out = eight_agreements(&planes, [[a, b], [c, d], [e, f], [g, h]]);
-                }
-                _ => kernel.run(codes, words, slots, out),
-            }
+    #[target_feature(enable = "avx2")]
+    pub(super) fn near_avx2(lookup: &Lookup, group: Group<'_>) -> [f32; ABREAST] {
+        let mut sums = [0; ABREAST];
+        for (half, sums) in sums.as_chunks_mut().0.iter_mut().enumerate() {
+            *sums = sums_avx2(&lookup.tables, group.bits, half);
         }
-        kernel.run(codes, words, tail, out_tail);
+        lookup.weigh(&sums, group)
     }
 
-    /// Four words, in both halves of a register.
-    #[target_feature(enable = "avx512f")]
-    fn twice(words: &[u64; 4]) -> __m512i {
-        // SAFETY: 32 bytes are there, and the load needs no alignment.
-        let half = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
-        _mm512_broadcast_i64x4(half)
+    #[target_feature(enable = "avx2")]
+    pub(super) fn reach_avx2(lookup: &Lookup, group: Group<'_>, bar: f32) -> u64 {
+        let bar = _mm256_set1_ps(bar);
+        let mut bits = 0;
+        for (at, near) in near_avx2(lookup, group)
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .enumerate()
+        {
+            // SAFETY: eight numbers are there, and the load needs no alignment.
+            let near = unsafe { _mm256_loadu_ps(near.as_ptr()) };
+            let reach = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(near, bar));
+            bits |= u64::from(reach.cast_unsigned()) << (at * 8);
+        }
+        bits
     }
 
-    /// The bits of each word of two codes that differ, those of plane `p` counted 2^p times.
-    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-    fn disagreements(planes: &[__m512i; 4], [low, high]: [&[u64; 4]; 2]) -> __m512i {
-        // SAFETY: 32 bytes are there, and the loads need no alignment.
-        let (low, high) = unsafe {
-            (
-                _mm256_loadu_si256(low.as_ptr().cast()),
-                _mm256_loadu_si256(high.as_ptr().cast()),
+    /// The sums of one half of the sketches. Bytes of four tables are summed as bytes; then those
+    /// at even places are told from those at odd ones, as sixteen bits each.
+    #[target_feature(enable = "avx2")]
+    fn sums_avx2(tables: &[Table], bits: &[Bytes], half: usize) -> [u16; 32] {
+        let low = _mm256_set1_epi8(15);
+        // SAFETY: a table is 16 bytes long, and the load needs no alignment.
+        let table = |table: &Table| unsafe {
+            _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()))
+        };
+        let said = |tables: [&Table; 2], bytes: &Bytes| {
+            let bytes = bytes.0.as_chunks::<32>().0.get(half).unwrap_or(&[0; 32]);
+            // SAFETY: 32 bytes are there, and the load needs no alignment.
+            let bytes = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
+            let [first, second] = tables.map(table);
+            let upper = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), low);
+            let lower = _mm256_and_si256(bytes, low);
+            _mm256_add_epi8(
+                _mm256_shuffle_epi8(first, lower),
+                _mm256_shuffle_epi8(second, upper),
             )
         };
-        let code = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
-        let [a, b, c, d] = *planes;
-        let mut sum = _mm512_popcnt_epi64(_mm512_xor_si512(d, code));
-        for plane in [c, b, a] {
-            let next = _mm512_popcnt_epi64(_mm512_xor_si512(plane, code));
-            sum = _mm512_add_epi64(_mm512_add_epi64(sum, sum), next);
+        let (mut all, mut odd) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+        let (fours, pairs) = (tables.as_chunks::<4>().0, bits.as_chunks::<2>().0);
+        for ([a, b, c, d], [one, other]) in fours.iter().zip(pairs) {
+            let bytes = _mm256_add_epi8(said([a, b], one), said([c, d], other));
+            all = _mm256_add_epi16(all, bytes);
+            odd = _mm256_add_epi16(odd, _mm256_srli_epi16::<8>(bytes));
         }
-        sum
+        let even = _mm256_sub_epi16(all, _mm256_slli_epi16::<8>(odd));
+        let first = _mm256_unpacklo_epi16(even, odd);
+        let second = _mm256_unpackhi_epi16(even, odd);
+        let mut sums = [0; 32];
+        let places = sums.as_mut_ptr().cast::<__m256i>();
+        // SAFETY: there is room for two registers, and the stores need no alignment.
+        unsafe {
+            _mm256_storeu_si256(places, _mm256_permute2x128_si256::<0x20>(first, second));
+            _mm256_storeu_si256(
+                places.add(1),
+                _mm256_permute2x128_si256::<0x31>(first, second),
+            );
+        }
+        sums
     }
 
-    /// Eight codes of 256 bits, two to a register. What disagrees is counted per word, at most
-    /// 64 × 15 of it, so that the counts of four registers fit side by side into one and are
-    /// summed together.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq")]
-    fn eight_agreements(planes: &[__m512i; 4], pairs: [[&[u64; 4]; 2]; 4]) -> [u32; 8] {
-        const MOST: u32 = 15 * 256;
-        let [w, x, y, z] = pairs;
-        let (w, x) = (disagreements(planes, w), disagreements(planes, x));
-        let (y, z) = (disagreements(planes, y), disagreements(planes, z));
-        let wx = _mm512_or_si512(w, _mm512_slli_epi64::<16>(x));
-        let yz = _mm512_or_si512(y, _mm512_slli_epi64::<16>(z));
-        let all = _mm512_or_si512(wx, _mm512_slli_epi64::<32>(yz));
-        let all = _mm512_add_epi16(all, _mm512_permutex_epi64::<0b10_11_00_01>(all));
-        let all = _mm512_add_epi16(all, _mm512_permutex_epi64::<0b01_00_11_10>(all));
-        let low = _mm512_castsi512_si128(all);
-        let high = _mm256_castsi256_si128(_mm512_extracti64x4_epi64::<1>(all));
-        // Word for word: the first, second, third and fourth code's low halves, then the high ones.
-        let counts = _mm256_cvtepu16_epi32(_mm_unpacklo_epi16(low, high));
-        let agree = _mm256_sub_epi32(_mm256_set1_epi32(MOST.cast_signed()), counts);
-        let mut out = [0; 8];
-        // SAFETY: 32 bytes are there, and the store needs no alignment.
-        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), agree) };
-        out
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) fn near_avx512(lookup: &Lookup, group: Group<'_>) -> [f32; ABREAST] {
+        let sums = sums_avx512(&lookup.tables, group.bits);
+        lookup.weigh(&sums, group)
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) fn reach_avx512(lookup: &Lookup, group: Group<'_>, bar: f32) -> u64 {
+        let bar = _mm512_set1_ps(bar);
+        let mut bits = 0;
+        for (at, near) in near_avx512(lookup, group)
+            .as_chunks::<16>()
+            .0
+            .iter()
+            .enumerate()
+        {
+            // SAFETY: sixteen numbers are there, and the load needs no alignment.
+            let near = unsafe { _mm512_loadu_ps(near.as_ptr()) };
+            let reach = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(near, bar);
+            bits |= u64::from(reach) << (at * 16);
+        }
+        bits
+    }
+
+    /// As with avx2, all the sketches at once.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn sums_avx512(tables: &[Table], bits: &[Bytes]) -> [u16; ABREAST] {
+        let low = _mm512_set1_epi8(15);
+        // SAFETY: a table is 16 bytes long, and the load needs no alignment.
+        let table = |table: &Table| unsafe {
+            _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()))
+        };
+        let said = |tables: [&Table; 2], bytes: &Bytes| {
+            // SAFETY: 64 bytes are there, and the load needs no alignment.
+            let bytes = unsafe { _mm512_loadu_si512(bytes.0.as_ptr().cast()) };
+            let [first, second] = tables.map(table);
+            let upper = _mm512_and_si512(_mm512_srli_epi16::<4>(bytes), low);
+            let lower = _mm512_and_si512(bytes, low);
+            _mm512_add_epi8(
+                _mm512_shuffle_epi8(first, lower),
+                _mm512_shuffle_epi8(second, upper),
+            )
+        };
+        let (mut all, mut odd) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+        let (fours, pairs) = (tables.as_chunks::<4>().0, bits.as_chunks::<2>().0);
+        for ([a, b, c, d], [one, other]) in fours.iter().zip(pairs) {
+            let bytes = _mm512_add_epi8(said([a, b], one), said([c, d], other));
+            all = _mm512_add_epi16(all, bytes);
+            odd = _mm512_add_epi16(odd, _mm512_srli_epi16::<8>(bytes));
+        }
+        let even = _mm512_sub_epi16(all, _mm512_slli_epi16::<8>(odd));
+        let first = _mm512_unpacklo_epi16(even, odd);
+        let second = _mm512_unpackhi_epi16(even, odd);
+        // Eight of the first, eight of the second, and so on.
+        let order = |from: i64| {
+            let pair = |at: i64| [from + at, from + at + 1, from + at + 8, from + at + 9];
+            let ([a, b, c, d], [e, f, g, h]) = (pair(0), pair(2));
+            _mm512_setr_epi64(a, b, c, d, e, f, g, h)
+        };
+        let mut sums = [0; ABREAST];
+        let places = sums.as_mut_ptr().cast::<__m512i>();
+        // SAFETY: there is room for two registers, and the stores need no alignment.
+        unsafe {
+            _mm512_storeu_si512(places, _mm512_permutex2var_epi64(first, order(0), second));
+            _mm512_storeu_si512(
+                places.add(1),
+                _mm512_permutex2var_epi64(first, order(4), second),
+            );
+        }
+        sums
     }
 }
 
@@ -394,7 +442,31 @@ mod x86 {
 mod neon {
     use std::arch::aarch64::*;
 
-    use super::dot_scalar;
+    use super::{ABREAST, Bytes, Table, dot_scalar};
+
+    /// What the tables say of each sketch, in sum, sixteen sketches at a time.
+    pub(super) fn sums(tables: &[Table], bits: &[Bytes]) -> [u16; ABREAST] {
+        let mut sums = [0; ABREAST];
+        for (quarter, sums) in sums.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            // SAFETY: NEON belongs to the base of aarch64; a table and a quarter of a row are 16
+            // bytes long, and there is room for two registers of sums.
+            unsafe {
+                let (mut first, mut second) = (vdupq_n_u16(0), vdupq_n_u16(0));
+                for ([low, high], bytes) in tables.as_chunks::<2>().0.iter().zip(bits) {
+                    let bytes = bytes.0.as_chunks::<16>().0.get(quarter).unwrap_or(&[0; 16]);
+                    let bytes = vld1q_u8(bytes.as_ptr());
+                    let low = vqtbl1q_u8(vld1q_u8(low.as_ptr()), vandq_u8(bytes, vdupq_n_u8(15)));
+                    let high = vqtbl1q_u8(vld1q_u8(high.as_ptr()), vshrq_n_u8::<4>(bytes));
+                    let said = vaddq_u8(low, high);
+                    first = vaddw_u8(first, vget_low_u8(said));
+                    second = vaddw_high_u8(second, said);
+                }
+                vst1q_u16(sums.as_mut_ptr(), first);
+                vst1q_u16(sums.as_mut_ptr().add(8), second);
+            }
+        }
+        sums
+    }
 
     pub(super) fn dot(query: &[i8], row: &[i8]) -> i32 {
         let (q, q_tail) = query.as_chunks::<16>();

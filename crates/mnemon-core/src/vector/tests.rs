@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
-use super::simd::{Agreement, DotI8, Level, PLANES};
+use super::simd::{DotI8, Level, Lookup};
+use super::sketches::{ABREAST, Bytes, Group};
 use super::turn::turn;
 use super::*;
 
@@ -310,6 +311,55 @@ fn what_is_kept_is_finer_than_int8() {
 }
 
 #[test]
+fn the_longest_vectors_do_not_overflow() {
+    let row = MAX_DIMENSION / 8;
+    let query = vec![1.0; MAX_DIMENSION];
+    let bits = vec![Bytes([0xff; ABREAST]); row];
+    let group = Group {
+        bits: &bits,
+        strides: &[1.0; ABREAST],
+    };
+    for level in Level::all() {
+        let near = Lookup::at(level, &query, row).near(group);
+        // Every sign agrees: half of the way from the least to the most.
+        let most = 31.0 * (MAX_DIMENSION / 4) as f32;
+        assert_eq!(near, [most / 2.0; ABREAST], "{level:?}");
+    }
+}
+
+#[test]
+fn of_many_the_nearest_are_found_wherever_they_stand() {
+    let set = filled(9000, 64);
+    let config = ScanConfig {
+        exact_up_to: 0,
+        oversample: 0.1,
+        ..ScanConfig::default()
+    };
+    // All, a quarter that lies together, every fifth, and so few that their codes are compared.
+    let kept: [fn(u32) -> bool; 4] = [
+        |_| true,
+        |slot| (4000..6300).contains(&slot),
+        |slot| slot % 5 == 0,
+        |slot| slot % 70 == 3,
+    ];
+    for kept in kept {
+        let picked: Vec<u32> = (0..9000).filter(|slot| kept(*slot)).collect();
+        let mut mask = vec![0u64; 9000 / 64 + 2];
+        picked
+            .iter()
+            .for_each(|slot| mask[*slot as usize / 64] |= 1 << (slot % 64));
+        for seed in 0..10 {
+            let query = unit(70_000 + seed, 64);
+            let expected = oracle(&set, &query, 5, picked.iter().copied());
+            for candidates in [Candidates::Slots(&picked), Candidates::Mask(&mask)] {
+                let hits = set.search(&query, 5, candidates, &config).unwrap();
+                assert_eq!(slots(&hits), expected);
+            }
+        }
+    }
+}
+
+#[test]
 fn this_machine_is_tested_beyond_scalar() {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
@@ -338,20 +388,39 @@ proptest! {
     }
 
     #[test]
-    fn every_level_gives_the_scalar_agreement(
-        words in 1usize..8,
-        codes in proptest::collection::vec(any::<u64>(), 8 * 9),
-        picked in proptest::collection::vec(0u32..12, 0..20),
+    fn every_level_finds_sketches_as_near_as_their_signs_say(
+        words in 1usize..10,
+        bits in proptest::collection::vec(any::<[u8; 32]>(), 2 * 8 * 10),
+        query in proptest::collection::vec(-1.0f32..1.0, 10 * 64),
+        strides in proptest::collection::vec(0.0f32..2.0, ABREAST),
     ) {
-        let planes: [Vec<u64>; PLANES] = std::array::from_fn(|p| codes[p..p + words].to_vec());
-        let weighed = |code: &[u64]| (0..PLANES).map(|p| equal(&planes[p], code) << p).sum::<u32>();
+        let row = words * 8;
+        let query = &query[..row * 8 - 3];
+        let bits: Vec<Bytes> = bits.as_chunks::<2>().0.iter().map(|both| {
+            let mut bytes = Bytes([0; ABREAST]);
+            bytes.0.copy_from_slice(both.as_flattened());
+            bytes
+        }).collect();
+        let group = Group { bits: &bits[..row], strides: strides.as_array().unwrap() };
+        let scalar = Lookup::at(Level::Scalar, query, row).near(group);
+        let bar = scalar[9];
         for level in Level::all() {
-            let mut out = vec![0; picked.len()];
-            Agreement::new(planes.clone()).with_level(level).agreements(&codes, words, &picked, &mut out);
-            for (&slot, &got) in picked.iter().zip(&out) {
-                let code = codes.chunks_exact(words).nth(slot as usize);
-                prop_assert_eq!(got, code.map_or(u32::MAX, weighed));
-            }
+            let lookup = Lookup::at(level, query, row);
+            prop_assert_eq!(lookup.near(group), scalar, "{:?}", level);
+            let reach = lookup.reach(group, bar);
+            let reached = (0..ABREAST).filter(|at| reach >> at & 1 == 1).collect::<Vec<_>>();
+            let expected = (0..ABREAST).filter(|at| scalar[*at] >= bar).collect::<Vec<_>>();
+            prop_assert_eq!(reached, expected, "{:?}", level);
+        }
+        // They are in steps, and each of the tables is off by half a step at the most.
+        let four = |four: &[f32]| four.iter().map(|x| x.abs()).sum::<f32>();
+        let step = 2.0 * query.chunks(4).map(four).fold(0.0, f32::max) / 63.0;
+        for (slot, stride) in strides.iter().enumerate() {
+            let sign = |at: usize| bits[at / 8].0[slot] >> (at % 8) & 1 == 1;
+            let signed = query.iter().enumerate().map(|(at, x)| if sign(at) { *x } else { -x });
+            let product = signed.sum::<f32>() * stride;
+            let off = step * stride * row as f32 + 1e-3;
+            prop_assert!((scalar[slot] * step - product).abs() <= off, "{slot}");
         }
     }
 
@@ -389,11 +458,4 @@ proptest! {
         prop_assert!(hits.windows(2).all(|w| (-w[0].score, w[0].slot) < (-w[1].score, w[1].slot)));
         prop_assert!(hits.iter().all(|h| picked.binary_search(&h.slot).is_ok()));
     }
-}
-
-fn equal(a: &[u64], b: &[u64]) -> u32 {
-    a.iter()
-        .zip(b)
-        .map(|(x, y)| 64 - (x ^ y).count_ones())
-        .sum()
 }
