@@ -50,6 +50,10 @@ pub struct Probe {
     pub vectors: Vec<Embedding>,
     /// How many of the best each arm contributes.
     pub depth: usize,
+    /// Whether whoever asks waits for this and for nothing else. A store may then answer on the
+    /// caller's thread, which is sooner than waking another one; several probes that are asked
+    /// together are sooner on threads of their own.
+    pub alone: bool,
 }
 
 /// A record that an arm found, with what ranking needs to know of it.

@@ -35,6 +35,8 @@ pub struct Query {
     pub limit: usize,
     /// Whether to say which words of the query each hit has.
     pub explain: bool,
+    /// Whether nothing else is asked at the same time ([`Probe::alone`]).
+    pub alone: bool,
 }
 
 impl Query {
@@ -46,6 +48,7 @@ impl Query {
             recipe: Recipe::Hybrid,
             limit: 10,
             explain: false,
+            alone: false,
         }
     }
 }
@@ -76,10 +79,9 @@ impl Records {
     pub async fn warm(&self, ctx: &Ctx) -> Result<(), Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
         let probe = Probe {
-            filter: Filter::default(),
             terms: vec![(hash("warm"), 1.0)],
-            vectors: Vec::new(),
             depth: 1,
+            ..Probe::default()
         };
         self.store.find(&grant, &probe).await?;
         Ok(())
@@ -214,6 +216,7 @@ impl Records {
             terms,
             vectors,
             depth: DEPTH.max(query.limit * 2),
+            alone: query.alone,
         }
     }
 

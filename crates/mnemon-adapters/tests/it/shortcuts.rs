@@ -144,15 +144,16 @@ fn few_and_many_are_found_alike() {
             (&Filter::default(), &terms),
             (&few, &Vec::new()),
         ] {
-            let probe = Probe {
+            let mut probe = Probe {
                 filter: filter.clone(),
                 terms: terms.clone(),
                 depth: 3000,
                 ..Probe::default()
             };
             let expected = wait(ram.find(&grant(), &probe)).unwrap();
-            // Twice: the first time the index may have to be loaded, elsewhere.
-            for _ in 0..2 {
+            // Each twice: the first time the index may have to be loaded, elsewhere.
+            for alone in [false, false, true, true] {
+                probe.alone = alone;
                 let found = runtime.block_on(sqlite.find(&grant(), &probe)).unwrap();
                 assert_eq!(seen(found), seen(expected.clone()), "{filter:?}");
             }

@@ -48,6 +48,7 @@ impl Notes {
             terms: terms.take(WORDS).collect(),
             vectors: Vec::new(),
             depth: COMPARED,
+            alone: true,
         };
         if probe.terms.is_empty() {
             return Ok(None);

@@ -97,6 +97,7 @@ impl Notes {
             filter: query.filter.of_records(),
             recipe: query.recipe.unwrap_or(self.config.recipe),
             limit,
+            alone: true,
             ..Query::new(query.text.trim())
         };
         let mut hits = self.records.search(ctx, &asked).await?;

@@ -101,6 +101,7 @@ fn probes(random: &mut Random) -> Vec<Probe> {
             }],
             filter,
             depth: 40,
+            alone: false,
         }
     };
     let mine = Filter {
