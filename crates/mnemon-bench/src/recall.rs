@@ -127,6 +127,7 @@ async fn one(size: usize, place: &Path, table: &mut Table) -> Outcome<()> {
         for text in &queries {
             let query = Query {
                 recipe,
+                alone: true,
                 ..Query::new(text.as_str())
             };
             let start = Instant::now();
