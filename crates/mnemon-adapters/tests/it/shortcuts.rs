@@ -175,6 +175,57 @@ fn few_and_many_are_found_alike() {
     check();
 }
 
+/// The only thread that the runtime has for reads is busy: what is asked alone is answered all the
+/// same, what is not waits.
+#[test]
+fn what_is_asked_alone_is_answered_where_it_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&on_disk(folder.path())[0]);
+    let records = (0..2000).map(|n| Op::append(record(&format!("{n:04}"))));
+    let batch = Batch::from(records.collect::<Vec<Op>>());
+    wait(store.apply(&grant(), batch)).unwrap();
+    let terms = query_terms("a note 0300");
+    let probe = |alone: bool, copies: usize| Probe {
+        terms: terms
+            .iter()
+            .cycle()
+            .take(terms.len() * copies)
+            .map(|term| (hash(&term.text), term.weight))
+            .collect(),
+        depth: 10,
+        alone,
+        ..Probe::default()
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(1)
+        .enable_time()
+        .build()
+        .unwrap();
+    // The index is there from now on.
+    let expected = runtime.block_on(store.find(&grant(), &probe(true, 1)));
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let busy = runtime.spawn_blocking(move || held.recv());
+    let ask = |probe: Probe| {
+        let store = &store;
+        runtime.block_on(async move {
+            let found = store.find(&grant(), &probe).await;
+            found.map(seen)
+        })
+    };
+    assert_eq!(ask(probe(true, 1)).unwrap(), seen(expected.unwrap()));
+    let waits = |probe: Probe| {
+        let wait = std::time::Duration::from_millis(200);
+        let find = async { tokio::time::timeout(wait, store.find(&grant(), &probe)).await };
+        runtime.block_on(find).is_err()
+    };
+    assert!(waits(probe(false, 1)));
+    // Nor does a question of many words hold up whoever asks it.
+    assert!(waits(probe(true, 20)));
+    release.send(()).unwrap();
+    runtime.block_on(busy).unwrap().unwrap();
+    assert!(!waits(probe(false, 1)));
+}
+
 #[test]
 fn what_the_counts_deny_is_not_there() {
     let folder = tempfile::tempdir().unwrap();

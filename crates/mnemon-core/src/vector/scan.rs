@@ -11,6 +11,11 @@ use super::turn::turn;
 const BLOCK: usize = 512;
 /// Candidates by which the bar for the rest is judged.
 const SAMPLE: usize = 4096;
+/// About how many of them are taken of those that lie together, which often are about the same:
+/// few of many groups tell more than all of a few.
+const OF_EACH: usize = 16;
+/// How many times as many are judged by where the sample misled.
+const MORE: usize = 8;
 /// Where only one slot in so many is a candidate, looking at the sketches between them costs more
 /// than it spares.
 const SPARSE: usize = 32;
@@ -74,8 +79,8 @@ impl VectorSet {
             self.int8_scan(&quantised, least, candidates)
         } else {
             let share = (count as f64 * f64::from(config.oversample)).ceil() as usize;
-            let share = share.max(config.pass_at_least);
-            let chosen = self.choose_by_sketch(&quantised, (share.max(least), least), candidates);
+            let keep = share.max(config.pass_at_least).max(least).min(count);
+            let chosen = self.choose_by_sketch(&quantised, (keep, least.min(count)), candidates);
             self.int8_scan(&quantised, least, Candidates::Slots(&chosen))
         };
         Ok(self.score_again(query, &passed, k))
@@ -153,35 +158,47 @@ impl VectorSet {
         turn(&mut turned);
         let lookup = simd::Lookup::new(&turned, self.sketches.row());
         let mask = candidates.mask(self.len());
-        let every = (candidates.count(self.len()) / SAMPLE).max(1);
-        let bar = self.bar(&lookup, keep, &mask, every);
-        let chosen = self.at_least(&lookup, bar, &mask, keep);
-        if every == 1 || chosen.len() >= least {
-            return chosen;
+        let (groups, count) = (
+            self.groups(&mask).count(),
+            Candidates::Mask(&mask).count(self.len()),
+        );
+        let mut thin = (count / groups.max(1) / OF_EACH).max(1);
+        let mut every = (count / (SAMPLE * thin)).max(1);
+        loop {
+            let sample = self.sample(&lookup, &mask, (every, thin));
+            let bar = bar(sample, keep as f64 / count as f64);
+            let chosen = self.at_least(&lookup, bar, &mask, keep);
+            // Where the sample held too much of what is near, the bar was too high.
+            if (every, thin) == (1, 1) || chosen.len() >= least.max(keep / 2) {
+                return chosen;
+            }
+            (every, thin) = ((every / MORE).max(1), 1);
         }
-        // The sample misled: ask all of them.
-        let bar = self.bar(&lookup, keep, &mask, 1);
-        self.at_least(&lookup, bar, &mask, keep)
     }
 
-    /// The nearness by sketch that `keep` candidates reach, judged by one in `every` groups of
-    /// those that lie together.
-    fn bar(&self, lookup: &simd::Lookup, keep: usize, mask: &[u64], every: usize) -> f32 {
-        let count = Candidates::Mask(mask).count(self.len());
-        let mut sample = Vec::with_capacity(count / every + ABREAST);
-        for (_, word, group) in self.groups(mask).step_by(every) {
+    /// How near by their sketches one in `thin` candidates is of one in `every` groups of those
+    /// that lie together.
+    fn sample(
+        &self,
+        lookup: &simd::Lookup,
+        mask: &[u64],
+        (every, thin): (usize, usize),
+    ) -> Vec<f32> {
+        let some = (0..ABREAST)
+            .step_by(thin)
+            .fold(0, |some, bit| some | 1 << bit);
+        let mut sample = Vec::new();
+        // Others each time: candidates may stand in a pattern, too.
+        for ((_, word, group), turn) in self
+            .groups(mask)
+            .step_by(every)
+            .zip((0..thin as u32).cycle())
+        {
             let near = lookup.near(group);
-            match word {
-                u64::MAX => sample.extend(near),
-                _ => sample.extend(set_bits(0, word).filter_map(|at| near.get(at as usize))),
-            }
+            let taken = set_bits(0, word & u64::rotate_left(some, turn));
+            sample.extend(taken.filter_map(|at| near.get(at as usize)));
         }
-        let keep = (keep as f64 * sample.len() as f64 / count.max(1) as f64) as usize;
-        let Some(last) = keep.min(sample.len()).checked_sub(1) else {
-            return f32::NEG_INFINITY;
-        };
-        let (_, bar, _) = sample.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
-        *bar
+        sample
     }
 
     /// The slots that are at least as near as `bar`.
@@ -203,6 +220,16 @@ impl VectorSet {
     }
 }
 
+/// What this share of a sample reaches.
+fn bar(mut sample: Vec<f32>, share: f64) -> f32 {
+    let keep = (share * sample.len() as f64) as usize;
+    let Some(last) = keep.min(sample.len()).checked_sub(1) else {
+        return f32::NEG_INFINITY;
+    };
+    let (_, bar, _) = sample.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
+    *bar
+}
+
 impl Candidates<'_> {
     /// How many slots there are, in a set of `len`.
     #[must_use]
@@ -218,7 +245,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// Hands out the slots below `len` in ascending blocks.
+    /// Hands out the slots in ascending blocks; those of all end before `len`.
     fn blocks(&self, len: usize, mut visit: impl FnMut(&[u32])) {
         match self {
             Self::All => in_blocks(0..u32::try_from(len).unwrap_or(u32::MAX), &mut visit),

@@ -33,14 +33,13 @@ impl Level {
         let mut levels = vec![Self::Scalar];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+            if is_x86_feature_detected!("avx2") {
                 levels.push(Self::Avx2);
             }
             if is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512vnni")
-                && is_x86_feature_detected!("avx512vpopcntdq")
             {
                 levels.push(Self::Avx512);
             }
@@ -102,9 +101,10 @@ fn each(len: usize, rows: &[i8], slots: &[u32], out: &mut [i32], dot: impl Fn(&[
 /// How many rows ahead memory is asked for.
 pub(super) const AHEAD: usize = 6;
 
-/// Asks for a row of so many bytes.
+/// Asks for the row of a slot, of so many bytes.
 #[inline(always)]
-pub(super) fn fetch_early<B>(rows: &[B], slot: u32, len: usize) {
+pub(super) fn fetch_early<Byte>(rows: &[Byte], slot: u32, len: usize) {
+    const { assert!(size_of::<Byte>() == 1) };
     let start = slot as usize * len;
     #[cfg(target_arch = "x86_64")]
     for line in (start..start + len).step_by(64) {
@@ -149,13 +149,13 @@ impl Lookup {
         let mut query = query.to_vec();
         query.resize(fours * FOUR, 0.0);
         let (query, _) = query.as_chunks::<FOUR>();
-        let reach = |four: &[f32; FOUR]| four.iter().map(|x| x.abs()).sum::<f32>();
-        let farthest = query.iter().map(reach).fold(f32::MIN_POSITIVE, f32::max);
+        let most_of = |four: &[f32; FOUR]| four.iter().map(|x| x.abs()).sum::<f32>();
+        let farthest = query.iter().map(most_of).fold(f32::MIN_POSITIVE, f32::max);
         // All of them together must fit into sixteen bits.
         let most = MOST.min(u16::try_from(usize::from(u16::MAX) / fours).unwrap_or(MOST));
         let step = 2.0 * farthest / f32::from(most);
         let table = |four: &[f32; FOUR]| {
-            let least = -reach(four);
+            let least = -most_of(four);
             std::array::from_fn(|signs| {
                 let signed = |(bit, x): (usize, &f32)| if signs >> bit & 1 == 1 { *x } else { -x };
                 let product: f32 = four.iter().enumerate().map(signed).sum();
@@ -165,7 +165,7 @@ impl Lookup {
         Self {
             level,
             tables: query.iter().map(table).collect(),
-            nothing: query.iter().map(reach).sum::<f32>() / step,
+            nothing: query.iter().map(most_of).sum::<f32>() / step,
         }
     }
 

@@ -4,6 +4,7 @@ use super::simd::{DotI8, Level, Lookup};
 use super::sketches::{ABREAST, Bytes, Group};
 use super::turn::turn;
 use super::*;
+use crate::columns::{Reading, Writing};
 
 /// A fixed sequence of numbers in −1..1, so that a failure can be repeated.
 fn numbers(seed: u64, len: usize) -> Vec<f32> {
@@ -356,6 +357,90 @@ fn of_many_the_nearest_are_found_wherever_they_stand() {
                 assert_eq!(slots(&hits), expected);
             }
         }
+    }
+}
+
+/// Sessions of sixty-four in a row, each about one of a few subjects.
+fn about_subjects(sessions: u64, dimension: usize) -> VectorSet {
+    let mut set = VectorSet::new(dimension).unwrap();
+    for seed in 0..sessions * 64 {
+        let subject = unit(subject_of(seed / 64), dimension);
+        let noise = unit(1_000_000 + seed, dimension).into_iter();
+        let vector: Vec<f32> = noise.zip(&subject).map(|(x, s)| x + 2.0 * s).collect();
+        set.push(&vector).unwrap();
+    }
+    set.recentre();
+    set
+}
+
+fn subject_of(session: u64) -> u64 {
+    5_000_000 + session * 7919 % 40
+}
+
+#[test]
+fn what_lies_together_does_not_mislead_the_sample() {
+    let set = about_subjects(400, 64);
+    let exact = ScanConfig {
+        exact_up_to: usize::MAX,
+        ..ScanConfig::default()
+    };
+    for seed in 0..20 {
+        let noise = unit(9_000_000 + seed, 64).into_iter();
+        let subject = unit(subject_of(seed), 64);
+        let query: Vec<f32> = noise.zip(subject).map(|(x, s)| x + 1.5 * s).collect();
+        let find = |config: &ScanConfig| {
+            let hits = set.search(&query, 100, Candidates::All, config).unwrap();
+            slots(&hits)
+        };
+        let (found, all) = (find(&ScanConfig::default()), find(&exact));
+        let right = all.iter().filter(|slot| found.contains(slot)).count();
+        assert!(right >= 99, "{right} of the nearest 100 of subject {seed}");
+    }
+}
+
+#[test]
+fn whoever_asks_for_everything_gets_everything() {
+    let set = filled(300, 8);
+    for exact_up_to in [0, 1000] {
+        let config = ScanConfig {
+            exact_up_to,
+            ..ScanConfig::default()
+        };
+        let hits = set.search(&unit(9, 8), usize::MAX, Candidates::All, &config);
+        assert_eq!(hits.unwrap().len(), 300);
+    }
+}
+
+#[test]
+fn sketches_are_read_as_they_were_written() {
+    let set = filled(500, 100);
+    let kept: Vec<u32> = (0..500).filter(|slot| slot % 3 != 1).collect();
+    let mut bytes = Vec::new();
+    let mut out = Writing::new(&mut bytes);
+    set.save(kept.len(), || kept.iter().copied(), &mut out)
+        .unwrap();
+    out.end().unwrap();
+    let mut bytes = bytes.as_slice();
+    let left = bytes.len() as u64;
+    let mut from = Reading::new(&mut bytes, left);
+    let loaded = VectorSet::load(100, kept.len(), &mut from).unwrap();
+    let mut made = VectorSet::new(100).unwrap();
+    for slot in &kept {
+        made.push_quantised(&set.get(*slot).unwrap()).unwrap();
+    }
+    // So few pass that it is the sketches that choose.
+    let config = ScanConfig {
+        exact_up_to: 0,
+        oversample: 0.01,
+        pass_at_least: 0,
+        rescore_factor: 1,
+    };
+    for seed in 0..50 {
+        let find = |set: &VectorSet| {
+            let query = unit(80_000 + seed, 100);
+            set.search(&query, 3, Candidates::All, &config).unwrap()
+        };
+        assert_eq!(find(&loaded), find(&made));
     }
 }
 

@@ -24,9 +24,13 @@ use super::tables::{key, seq, time, word};
 
 /// Records among which a search takes no longer than waking a thread for it.
 const AT_HAND: usize = 1000;
-/// The same where nothing else waits for an answer: about half a millisecond. Two switches of
-/// threads cost as much as a look at 50,000 vectors, and what comes after finds its memory cold.
-const ALONE: usize = 200_000;
+/// What a search that nothing else waits for may have to look at to be answered where it is asked:
+/// two switches of threads cost 0.2 ms, and what comes after them finds its memory cold. Values of
+/// vectors (of 150,000 of the built-in model's, which is below a millisecond), and words.
+const VALUES_ALONE: usize = 150_000 * WIDTH;
+const WORDS_ALONE: usize = 32;
+/// Values of a vector of the built-in model; a record without one is no less work.
+const WIDTH: usize = 256;
 
 /// The indexes of the tenants that were searched.
 pub(super) struct Indexes {
@@ -156,10 +160,11 @@ impl Indexes {
         if probe.filter.needs_records() {
             return Ok(None);
         }
-        let most = if probe.alone { ALONE } else { AT_HAND };
-        let among_few = |index: &Index| index.is_among(&probe.filter, most);
+        let is_short = |index: &Index| {
+            (probe.alone && is_short(probe, index)) || index.is_among(&probe.filter, AT_HAND)
+        };
         let find = |index: &Index| index.find(probe, grant.now(), None);
-        let found = self.at_hand(connection, place, grant, among_few, find)?;
+        let found = self.at_hand(connection, place, grant, is_short, find)?;
         let found = found.transpose();
         found.map_err(|error| wrong_vector(&error))
     }
@@ -222,6 +227,14 @@ impl Indexes {
         })?;
         Ok(speakers.unwrap_or_default())
     }
+}
+
+/// Whether the whole index is looked through for this in about the time that it takes to have
+/// another thread do it.
+fn is_short(probe: &Probe, index: &Index) -> bool {
+    let values: usize = probe.vectors.iter().map(|query| query.vector.len()).sum();
+    let values = values.max(WIDTH).saturating_mul(index.len());
+    values <= VALUES_ALONE && probe.terms.len() <= WORDS_ALONE
 }
 
 /// The records that a filter means which only whole records can answer.
