@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::lock::Mutex;
 use mnemon_core::longterm::LongTerm;
-use mnemon_core::{Ctx, Id, Message, Owner, Role};
+use mnemon_core::{Ctx, Id, Message, Owner, Role, recalled};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -46,16 +46,12 @@ pub const QUEUE: usize = 3;
 pub const RECORD: &str = "record_to_memory";
 pub const RETRIEVE: &str = "retrieve_from_memory";
 
-const INTRODUCTION: &str = "Below is content retrieved from the long-term memory associated with \
-    the current user, Please extract useful information from it in the context of the current \
-    conversation.";
-
 /// What is known, as the model is told it.
 #[must_use]
 pub fn wrap(text: &str) -> String {
     // What was remembered must not end the mark around it.
     let text = text.replace(&format!("</{NAME}"), &format!("&lt;/{NAME}"));
-    format!("{INTRODUCTION}\n<{NAME}>\n{text}\n</{NAME}>")
+    format!("{}\n<{NAME}>\n{text}\n</{NAME}>", recalled::INTRODUCTION)
 }
 
 /// An agent's long-term memory.

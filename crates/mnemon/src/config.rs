@@ -460,10 +460,12 @@ fn parse_limit<T: std::str::FromStr + PartialOrd + From<u8>>(
     if text == NONE {
         return Ok(None);
     }
-    match text.parse::<T>() {
+    // Other programs write whole numbers with a fraction of nothing.
+    let whole = text.strip_suffix(".0").unwrap_or(text);
+    match whole.parse::<T>() {
         Ok(number) if number >= T::from(1) => Ok(Some(number)),
         _ => Err(format!(
-            "`{}` is not a number of {unit}; write 1 or more, or \"{NONE}\" for no limit",
+            "`{}` is not a whole number of {unit}; write 1 or more, or \"{NONE}\" for no limit",
             text.escape_debug()
         )),
     }

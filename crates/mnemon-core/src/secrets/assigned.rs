@@ -15,6 +15,22 @@ const NAMES: &[(&str, Sort)] = &[
     ("pwd", Sort::Password),
 ];
 
+/// Passwords in other languages, in lower case.
+const FOREIGN: &[&str] = &[
+    "passwort",
+    "kennwort",
+    "mot de passe",
+    "contraseña",
+    "senha",
+    "parola",
+    "пароль",
+    "mật khẩu",
+    "パスワード",
+    "密码",
+    "密碼",
+    "비밀번호",
+];
+
 /// Keys that are no secret.
 const OPEN: &[&str] = &[
     "public",
@@ -49,25 +65,61 @@ pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
     let mut from = 0;
     for (at, byte) in text.bytes().enumerate() {
         if at >= from
-            && matches!(byte, b'=' | b':')
-            && let Some((secret, end)) = after_sign(text, at)
+            && let length @ 1.. = sign(text, at, byte)
+            && let Some((secret, end)) = after_sign(text, at, length)
         {
             found.extend(secret);
             from = end;
         }
     }
     bearer(text, found);
+    logins(text, found);
+}
+
+/// How long the sign at this place is that a secret may follow: `=`, `:`, and the word in `the
+/// password is …`.
+fn sign(text: &str, at: usize, byte: u8) -> usize {
+    match byte {
+        b'=' | b':' => 1,
+        b' ' if text.get(at..at + IS.len()) == Some(IS) => IS.len(),
+        _ => 0,
+    }
+}
+
+const IS: &str = " is ";
+
+/// `-u name:password`, as commands take it.
+fn logins(text: &str, found: &mut Vec<Secret>) {
+    for flag in ["-u ", "--user "] {
+        for (at, _) in text.match_indices(flag) {
+            let start = at + flag.len();
+            let rest = text.as_bytes().get(start..).unwrap_or_default();
+            let quotes = run(rest, |byte| matches!(byte, b'"' | b'\'')).min(1);
+            let (start, rest) = (start + quotes, rest.get(quotes..).unwrap_or_default());
+            let length = run(rest, |byte| in_value(byte, Sort::Password));
+            let login = text.get(start..start + length).unwrap_or_default();
+            if let Some((name, password)) = login.split_once(':')
+                && is_secret(password, Sort::Password)
+            {
+                found.push(Secret {
+                    what: "password",
+                    start: start + name.len() + 1,
+                    end: start + length,
+                });
+            }
+        }
+    }
 }
 
 /// The secret on the right of a sign at this place, and where to look on. Nothing if the sign is
 /// none that a secret would follow.
-fn after_sign(text: &str, at: usize) -> Option<(Option<Secret>, usize)> {
+fn after_sign(text: &str, at: usize, length: usize) -> Option<(Option<Secret>, usize)> {
     let (name, sort) = named(text.get(..at)?)?;
     if OPEN.iter().any(|open| name.contains(open)) {
         return None;
     }
     let bytes = text.as_bytes();
-    let mut start = at + 1;
+    let mut start = at + length;
     // `:=`, `==` and `=>`.
     start += run(bytes.get(start..)?, |byte| matches!(byte, b'=' | b'>')).min(2);
     start += run(bytes.get(start..)?, |byte| matches!(byte, b' ' | b'\t')).min(SPACES);
@@ -119,6 +171,11 @@ fn named(before: &str) -> Option<(String, Sort)> {
     let before = before.trim_end_matches([' ', '\t']);
     let before = before.strip_suffix(['"', '\'', '`', ']']).unwrap_or(before);
     let before = before.strip_suffix(['"', '\'']).unwrap_or(before);
+    let from = before.ceil_char_boundary(before.len().saturating_sub(NAME_BYTES));
+    let end = before.get(from..)?.to_lowercase();
+    if let Some(name) = FOREIGN.iter().find(|name| end.ends_with(**name)) {
+        return Some(((*name).to_owned(), Sort::Password));
+    }
     let length = before.bytes().rev().take(NAME_BYTES);
     let length =
         length.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
@@ -142,17 +199,37 @@ fn is_secret(value: &str, sort: Sort) -> bool {
         return false;
     }
     match sort {
-        Sort::Key => value.len() >= KEY_CHARS && is_random(value) && !is_uuid(value),
+        Sort::Key => {
+            let random = is_random(value) || is_digest(value);
+            value.len() >= KEY_CHARS && random && !is_uuid(value)
+        }
         Sort::Password => {
             let has = |wanted: fn(&char) -> bool| value.chars().any(|c| wanted(&c));
             // What has neither a digit nor a sign is a word of prose or of a program.
             let mixed = has(char::is_ascii_digit) && has(char::is_ascii_alphabetic);
+            let odd = |c: &char| {
+                matches!(
+                    c,
+                    '!' | '@' | '#' | '$' | '%' | '^' | '&' | '*' | '+' | '?' | '~' | '|'
+                )
+            };
+            let mixed = mixed
+                || (has(odd) && has(char::is_ascii_lowercase) && has(char::is_ascii_uppercase));
             let call =
                 value.contains(['(', '[', '{']) || value.contains("::") || value.contains("://");
             let other = call || is_path(value) || is_moment(value);
             (PASSWORD_CHARS..=256).contains(&value.len()) && mixed && !other
         }
     }
+}
+
+/// Thirty-two or more hexadecimal digits, some of them letters.
+fn is_digest(value: &str) -> bool {
+    let has = |wanted: fn(&u8) -> bool| value.as_bytes().iter().any(wanted);
+    value.len() >= 32
+        && value.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
 }
 
 /// `pwd` is also where one is.

@@ -133,6 +133,13 @@ fn what_is_said_to_be_a_key() {
         "password = \"hunter2!x\"",
         "DB_PASSWORD=s3cr3tpw9",
         "pwd: Tr0ub4dor&3",
+        "the password is Xk9mQ2vL7pTz",
+        "password: j-N&NdLvN$ax",
+        "Passwort: Xk9mQ2vL7pTz",
+        "mật khẩu: Xk9mQ2vL7pTz",
+        "next page, パスワード: Xk9mQ2vL7pTz",
+        "curl -u admin:Xk9mQ2vL7pTz https://example.org",
+        "curl --user 'admin:Xk9mQ2vL7pTz' https://example.org",
     ] {
         assert_eq!(kinds(text), ["password"], "{text}");
     }
@@ -142,6 +149,9 @@ fn what_is_said_to_be_a_key() {
 fn prose_and_programs_are_left_alone() {
     let fine = [
         "The key is to ask early; the token of gratitude was a cake.",
+        "The password is required; the API key is stored in the vault, the token is 32 characters.",
+        "docker run -u 1000:1000 and ps -u root; sort -u a:b",
+        "The password is Don't-Tell, says the joke.",
         "Mật khẩu: hãy hỏi quản trị viên. Khóa API nằm trong kho bí mật.",
         "パスワード: 管理者に聞いてください。トークンの設定は環境変数にある。",
         "password: see the vault, entry 12",

@@ -270,6 +270,10 @@ fn find(document: &Document, section: &Section, field: &str, words: &str) -> Res
     let words = words.escape_debug();
     match near.as_slice() {
         [one] => Ok((**one).clone()),
+        // Which of those that say the same makes no difference.
+        [first, others @ ..] if others.iter().all(|other| text(other) == text(first)) => {
+            Ok((**first).clone())
+        }
         [] if items.is_empty() => Err(Invalid::new(
             field,
             format!(

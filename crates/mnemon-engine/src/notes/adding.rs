@@ -203,6 +203,11 @@ impl Notes {
             return Err(Invalid::new("content_path", what).into());
         };
         let below = files.below(path);
+        if let (true, Some(root)) = (below.starts_with('/'), files.roots.first()) {
+            let path = path.escape_debug();
+            let what = format!("`{path}` is not a path below the root, {root}");
+            return Err(Invalid::new("content_path", what).into());
+        }
         let Some(file) = files.files.read(below).await? else {
             let shown = path.escape_debug();
             if !files.files.list(below).await?.is_empty() {

@@ -60,7 +60,7 @@ impl Notes {
         let ids = ids.get(..COMPARED * 4).unwrap_or(&ids);
         let there = records.store.get(&grant, ids).await?.into_iter().flatten();
         let same =
-            |record: &Record| record.content == draft.content && probe.filter.matches(record);
+            |record: &Record| says(&record.content, &draft.content) && probe.filter.matches(record);
         Ok(there.into_iter().find(same))
     }
 
@@ -131,4 +131,9 @@ fn improve(record: &mut Record, draft: &Draft, records: &Records, ctx: &Ctx) {
         // Together they would be too much; what is there stays.
         record.metadata = before;
     }
+}
+
+/// Whether a note says this already. Answers tell a note on one line, and as such it may come back.
+fn says(known: &str, new: &str) -> bool {
+    known == new || (!new.contains('\n') && known.split_whitespace().eq(new.split_whitespace()))
 }

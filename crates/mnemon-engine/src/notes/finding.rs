@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use mnemon_core::rank::{self, Recipe};
+use mnemon_core::text::query_terms;
 use mnemon_core::{Ctx, Cursor, Filter, Id, Invalid, Namespace, Owner, Record, Scan, limits, note};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,8 @@ pub struct NoteFilter {
     /// At least one of these, whatever its case.
     pub tags: Vec<String>,
     pub owner: Owner,
+    /// This user's notes, and those that belong to no user.
+    pub seen_by: Option<String>,
 }
 
 /// A search among notes.
@@ -69,7 +72,8 @@ impl Notes {
     /// The note with this id, or those that answer best.
     pub async fn search(&self, ctx: &Ctx, query: &NoteQuery) -> Result<FoundNotes, Error> {
         check_query(query)?;
-        if let Some(record) = self.by_id(ctx, &query.text).await? {
+        let found = self.by_id(ctx, &query.text).await?;
+        if let Some(record) = found.filter(|record| query.filter.whose().matches(record)) {
             let view = self.view(&record, query.include_content);
             return Ok(FoundNotes::of(vec![view], query));
         }
@@ -93,9 +97,14 @@ impl Notes {
         let limit = limit.unwrap_or(self.config.top_k).min(limits::NOTE_HITS);
         let said = query.min_score.filter(|score| *score > 0.0);
         let least = said.unwrap_or(self.config.min_score);
+        let recipe = match query.recipe.unwrap_or(self.config.recipe) {
+            // Nothing is near in meaning to a note that has gone.
+            Recipe::Hybrid if is_id(query.text.trim()) => Recipe::Words,
+            recipe => recipe,
+        };
         let asked = Query {
             filter: query.filter.of_records(),
-            recipe: query.recipe.unwrap_or(self.config.recipe),
+            recipe,
             limit,
             alone: true,
             ..Query::new(query.text.trim())
@@ -118,7 +127,10 @@ impl Notes {
         least: f64,
         hits: &mut Vec<Hit>,
     ) -> Result<(), Error> {
-        let tokens = rank::formula_tokens(&asked.text);
+        let mut tokens = rank::formula_tokens(&asked.text);
+        if !tokens.iter().all(|token| is_small(token)) {
+            tokens.retain(|token| !is_small(token));
+        }
         if tokens.is_empty() {
             return Ok(());
         }
@@ -199,6 +211,21 @@ impl Notes {
     }
 }
 
+/// Whether this is one of the small words, which are pieces of every other word.
+fn is_small(token: &str) -> bool {
+    let terms = query_terms(token);
+    !terms.is_empty() && terms.iter().all(|term| term.stop)
+}
+
+/// Whether this is no word, but what a note or a record is called.
+fn is_id(text: &str) -> bool {
+    let digits = text.bytes().filter(|byte| *byte != b'-');
+    let (digits, all_hex) = digits.fold((0, true), |(count, all), byte| {
+        (count + 1, all && byte.is_ascii_hexdigit())
+    });
+    all_hex && ((digits == 16 && text.len() == 16) || (digits == 32 && text.len() == 36))
+}
+
 /// Whether the index found fewer than were asked for, or nothing that shares a word.
 fn is_lean(hits: &[Hit], limit: usize) -> bool {
     let by_words = |hit: &Hit| hit.parts.is_some_and(|parts| parts.words > 0.0);
@@ -230,7 +257,17 @@ impl NoteFilter {
     pub(super) fn of_records(&self) -> Filter {
         Filter {
             tags: self.tags.clone(),
+            seen_by: self.seen_by.clone(),
             ..notes_of(&self.owner, self.namespace)
+        }
+    }
+
+    /// Whose notes are meant, whatever they are.
+    fn whose(&self) -> Filter {
+        Filter {
+            owner: self.owner.clone(),
+            seen_by: self.seen_by.clone(),
+            ..Filter::default()
         }
     }
 }

@@ -350,6 +350,7 @@ impl From<WhichArgs> for NoteFilter {
             namespace: args.namespace,
             tags: args.tag,
             owner: args.owner.into(),
+            ..Self::default()
         }
     }
 }

@@ -14,12 +14,14 @@ use crate::{Error, api};
 #[command(after_help = "Examples:\n  \
     mnemon undo             the newest commit\n  \
     mnemon undo 12          this commit; `mnemon history` shows the numbers\n  \
+    mnemon undo 12 13       these commits, one after the other\n  \
     mnemon undo --record ID the newest commit that touched this record")]
 pub(super) struct Args {
-    /// The commit [default: the newest]
-    commit: Option<u64>,
+    /// The commits, one or more [default: the newest]
+    #[arg(value_name = "COMMIT")]
+    commits: Vec<u64>,
     /// The newest commit that touched this record
-    #[arg(long, value_name = "ID", conflicts_with = "commit")]
+    #[arg(long, value_name = "ID", conflicts_with = "commits")]
     record: Option<Id>,
 }
 
@@ -27,10 +29,17 @@ pub(super) struct Args {
 const SHOWN: usize = 20;
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let request = api::undo::Request {
-        commit: args.commit,
-        record: args.record,
-    };
+    if args.commits.is_empty() {
+        return undo(None, args.record, door).await;
+    }
+    for commit in args.commits {
+        undo(Some(commit), None, door).await?;
+    }
+    Ok(())
+}
+
+async fn undo(commit: Option<u64>, record: Option<Id>, door: &mut Door) -> Result<(), Error> {
+    let request = api::undo::Request { commit, record };
     let done = api::undo::run(&door.memory()?, &door.ctx()?, request).await?;
     if door.out.json {
         return door.out.json(&done);

@@ -95,11 +95,20 @@ impl Answer {
                 false => too_many = middle,
             }
         }
-        let answer = write(Room {
-            items: fits,
-            chars: least,
-        })?;
-        Ok(answer.within(tokens))
+        let write = |items: usize| {
+            write(Room {
+                items,
+                chars: least,
+            })
+        };
+        if fits == 0 && items > 0 {
+            // There may be room for one of them if it is told once.
+            let alone = Self::text(write(1)?.text);
+            if alone.tokens() <= tokens {
+                return Ok(alone);
+            }
+        }
+        Ok(write(fits)?.within(tokens))
     }
 
     /// The answer if it is short enough; otherwise its text alone, cut.

@@ -139,10 +139,15 @@ fn value_of(shape: &Shape, value: Value, place: &str) -> Result<Value, Invalid> 
                     let what = format!("is {number}; from {min} to {max} is allowed");
                     Err(Invalid::new(place, what))
                 }
-                None => Err(wrong(
-                    &value,
-                    &format!("a whole number from {min} to {max}"),
-                )),
+                None => {
+                    let wanted = format!("a whole number from {min} to {max}");
+                    Err(match &value {
+                        Value::Number(number) => {
+                            Invalid::new(place, format!("is {number}, and {wanted} is expected"))
+                        }
+                        other => wrong(other, &wanted),
+                    })
+                }
             }
         }
         (Shape::Number { min, max }, value) => match number_in(&value) {

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::sync::Arc;
 
 use mnemon_core::files::FilesError;
-use mnemon_core::{ErrorKind, secrets};
+use mnemon_core::{ErrorKind, StoreError, secrets};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -208,7 +208,11 @@ fn hint(error: &Error) -> &'static str {
     use mnemon_engine::Error::{Files, NotThere};
     match error {
         Error::Engine(NotThere(_)) => {
-            return "Check the name; a relative path begins in the project's folder.";
+            return "Check the name. Paths begin in the project's folder; other names are those of \
+                earlier answers.";
+        }
+        Error::Engine(mnemon_engine::Error::Store(StoreError::KeyReused { .. })) => {
+            return "Send it again with another key, or without one.";
         }
         Error::Engine(Files(FilesError::TooLarge { .. })) => {
             return "Read the part that matters and send it as content.";

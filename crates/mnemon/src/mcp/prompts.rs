@@ -1,6 +1,6 @@
 //! Prompts that a person picks from a menu: recall what is known, and end a session.
 
-use mnemon_core::Invalid;
+use mnemon_core::{Filter, Invalid};
 use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Map, Value};
 
@@ -73,6 +73,10 @@ async fn recall(served: &Served, topic: &str) -> Result<String, Error> {
     served.index_files().await?;
     let request = api::search::Request {
         query: topic.to_owned(),
+        filter: Filter {
+            seen_by: served.seer(None),
+            ..Filter::default()
+        },
         limit: SHOWN,
         ..api::search::Request::default()
     };

@@ -21,6 +21,8 @@ pub(super) enum Touch {
     Adds,
     /// Changes what is there; doing it again changes nothing more.
     Changes,
+    /// Changes what is there and adds to it.
+    Edits,
     /// Takes something away.
     Removes,
 }
@@ -47,7 +49,7 @@ impl Tool {
         let hints = ToolAnnotations::with_title(self.title)
             .read_only(self.touch == Touch::Reads)
             .destructive(self.touch == Touch::Removes)
-            .idempotent(self.touch != Touch::Adds)
+            .idempotent(!matches!(self.touch, Touch::Adds | Touch::Edits))
             // Nothing outside this memory is asked or changed.
             .open_world(false);
         let schema = Arc::new(field::schema(&self.fields));

@@ -184,6 +184,39 @@ fn pieces_of_words_are_found() {
 }
 
 #[test]
+fn small_words_are_no_pieces() {
+    let notes = notes();
+    let login = "The login endpoint throws a timeout error under heavy load";
+    let others = [
+        "This list is finished",
+        "Mai plays the violin",
+        "The kitchen is painted blue",
+        "Paris in spring",
+        "Also bring some soap",
+    ];
+    add(&notes, login);
+    others.iter().for_each(|other| drop(add(&notes, other)));
+    for query in ["login is slow in so many ways", "why is the login in error"] {
+        let found = found(&notes, &NoteQuery::new(query));
+        assert_eq!(found.first().map(String::as_str), Some(login), "{query}");
+    }
+    // Where there is nothing else they are what is asked for.
+    assert!(!found(&notes, &by(Recipe::Hybrid, "is")).is_empty());
+}
+
+#[test]
+fn an_id_that_has_gone_finds_nothing_else() {
+    let notes = notes();
+    let id = add(&notes, "API response data").id;
+    add(&notes, "something else");
+    wait(notes.delete(&now(), &id)).unwrap();
+    assert!(found(&notes, &NoteQuery::new(id.as_str())).is_empty());
+    let hash = "9f86d081884c7d65";
+    add(&notes, &format!("the fix is in {hash}"));
+    assert_eq!(found(&notes, &NoteQuery::new(hash)).len(), 1);
+}
+
+#[test]
 fn a_list_is_paged_newest_first() {
     let notes = notes();
     for n in 0..7 {

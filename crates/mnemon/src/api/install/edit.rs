@@ -1,7 +1,7 @@
 //! Puts an entry into a configuration and leaves every other byte of it alone.
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
@@ -31,21 +31,37 @@ pub(super) fn json(
         }
     };
     match section.get(name) {
-        Some(there) => {
-            let is_same = there.value().is_some_and(|node| {
-                let now: Option<Value> = serde_json::from_str(&node.to_string()).ok();
-                now.as_ref().and_then(Value::as_object) == Some(entry)
-            });
-            if !is_same {
-                there.set_value(input(&Value::Object(entry.clone())));
-            }
-        }
+        Some(there) => match there.object_value() {
+            Some(own) => entry
+                .iter()
+                .for_each(|(key, wanted)| put(&own, key, wanted)),
+            None => there.set_value(input(&Value::Object(entry.clone()))),
+        },
         None => {
             section.ensure_multiline();
             section.append(name, input(&Value::Object(entry.clone())));
         }
     }
     Ok(root.to_string())
+}
+
+/// Sets a member of an entry that is there already. What somebody has added to it stays, and so
+/// does what we only want to be there.
+fn put(own: &CstObject, key: &str, wanted: &Value) {
+    let only_there = wanted.as_object().is_some_and(Map::is_empty);
+    match own.get(key) {
+        Some(_) if only_there => {}
+        Some(there) => {
+            let now = there.value().map(|node| node.to_string());
+            let now = now.and_then(|now| serde_json::from_str::<Value>(&now).ok());
+            if now.as_ref() != Some(wanted) {
+                there.set_value(input(wanted));
+            }
+        }
+        None => {
+            own.append(key, input(wanted));
+        }
+    }
 }
 
 fn input(value: &Value) -> CstInputValue {

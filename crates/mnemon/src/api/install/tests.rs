@@ -60,6 +60,22 @@ fn an_empty_file_becomes_one_with_the_entry() {
 }
 
 #[test]
+fn what_somebody_added_to_our_entry_stays() {
+    let before = r#"{"context_servers": {"mnemon": {
+        "command": "old", "args": ["mcp", "--tools", "all"], // mine
+        "env": {"A": "1"},
+    }}}"#;
+    let after = edit::json(before, "context_servers", "mnemon", &entry(Client::Zed)).unwrap();
+    for kept in [r#""env": {"A": "1"}"#, "// mine", r#""command": "mnemon""#] {
+        assert!(after.contains(kept), "{after}");
+    }
+    assert!(
+        !after.contains("--tools") && after.contains("custom"),
+        "{after}"
+    );
+}
+
+#[test]
 fn an_old_entry_is_replaced_and_the_rest_kept() {
     let before = "{\"mcpServers\": {\"mnemon\": {\"command\": \"old\"}, \"b\": {}}, \"x\": 1}";
     let after = edit::json(before, "mcpServers", "mnemon", &entry(Client::Cursor)).unwrap();

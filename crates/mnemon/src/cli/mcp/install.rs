@@ -4,9 +4,10 @@ use similar::{Algorithm, ChangeTag, capture_diff_slices, group_diff_ops};
 
 use super::super::confirm::confirm;
 use super::super::door::Door;
+use crate::Error;
 use crate::api::install::{self, Client, Level, NAME, Request, Response};
+use crate::config::{Config, Origin, PROJECT};
 use crate::mcp::Profile;
-use crate::{Error, config::PROJECT};
 
 /// Enter this server into the configuration of a client
 ///
@@ -35,9 +36,13 @@ pub(in crate::cli) struct Args {
     /// What the entry is called
     #[arg(long, value_name = "NAME", default_value = NAME)]
     name: String,
-    /// The program that the client starts; this one unless it is said
+    /// The program that the client starts [default: this one; in a project's configuration, which
+    /// others share, `mnemon`]
     #[arg(long, value_name = "PATH")]
     command: Option<String>,
+    /// Whose memory a call means that does not say
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
     /// The tools that the client is shown
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     tools: Vec<Profile>,
@@ -81,7 +86,10 @@ fn request(args: &Args, door: &Door) -> Request {
         .filter(|_| level == Level::User);
     let own = own.map(|path| path.display().to_string());
     let command = args.command.clone().or(own);
-    let mut extra = Vec::new();
+    let mut extra = said(config);
+    if let Some(user) = &args.user {
+        extra.extend(["--user".to_owned(), user.clone()]);
+    }
     if !args.tools.is_empty() {
         use clap::ValueEnum;
         let words = args.tools.iter().filter_map(ValueEnum::to_possible_value);
@@ -98,6 +106,19 @@ fn request(args: &Args, door: &Door) -> Request {
         home: config.home.clone(),
         config_home: config.config_home.clone(),
     }
+}
+
+/// The memory that was named for this call: the client is to get no other.
+fn said(config: &Config) -> Vec<String> {
+    let is_said = |origin: &Origin| matches!(origin, Origin::Flag(_) | Origin::Env(_));
+    let mut said = Vec::new();
+    if is_said(&config.store.origin) {
+        said.extend(["--store".to_owned(), config.store.value.clone()]);
+    }
+    if is_said(&config.tenant.origin) {
+        said.extend(["--tenant".to_owned(), config.tenant.value.to_string()]);
+    }
+    said
 }
 
 /// Lines that are shown before and after a change.

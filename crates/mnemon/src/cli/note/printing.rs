@@ -144,9 +144,11 @@ pub(super) fn cleared(cleared: &Cleared, door: &mut Door) -> Result<(), Error> {
     let forgotten = text::count(cleared.cleared, "note");
     let left = cleared.remaining;
     door.out.line(format!("forgot {forgotten}, {left} left"))?;
-    for commit in cleared.commits.iter().rev() {
-        door.out
-            .line(format!("mnemon undo {commit} brings them back"))?;
+    if cleared.commits.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let commits: Vec<String> = cleared.commits.iter().map(u64::to_string).collect();
+    let commits = commits.join(" ");
+    door.out
+        .line(format!("mnemon undo {commits} brings them back"))
 }

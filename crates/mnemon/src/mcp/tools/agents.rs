@@ -194,7 +194,7 @@ fn context() -> Tool {
         about: "Show an agent's context (tasks, blockers, state, next steps), or change lines of \
             it: only what you name changes. Use it whenever a task is done, begun or blocked.",
         fields,
-        touch: Touch::Changes,
+        touch: Touch::Edits,
         profiles: AGENT,
         run: |served, call| Box::pin(run_context(served, call)),
     }

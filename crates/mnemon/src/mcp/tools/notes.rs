@@ -103,6 +103,9 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let mut request: api::note_add::Request = call.arguments.nest("note").put("key", key).read()?;
     request.note.owner = served.owner(named);
     let added = api::note_add::run(&served.memory, &served.ctx()?, request).await?;
+    if added.not_stored {
+        return Err(Invalid::new("importance", format!("is too low. {}", added.message)).into());
+    }
     let notices = added.notices.iter().take(5).map(|one| excerpt(one, 300));
     let notices: Vec<String> = notices.collect();
     let message = match added.known {
@@ -121,12 +124,13 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         .maybe("truncated", added.truncated.then_some(true))
         .maybe("evicted", Some(added.evicted).filter(|count| *count > 0))
         .maybe("notices", Some(&notices).filter(|list| !list.is_empty()));
-    let data = json!({"success": !added.not_stored, "referenceId": added.id, "data": data.0});
+    let data = json!({"success": true, "referenceId": added.id, "data": data.0});
     Answer::with(text, &data)
 }
 
 fn search() -> Tool {
     let query = "What to look for, in words; or an id";
+    let whose = "Only this user's notes, and those that belong to nobody";
     Tool {
         name: "memory_search",
         title: "Find notes",
@@ -149,7 +153,7 @@ fn search() -> Tool {
             .or(&["max_results", "top_k", "k", "n", "count"]),
             Field::number("min_score", 0.0, 1.0, "Leave out what scores less").or(&["threshold"]),
             Field::flag("include_content", "Show the beginning of each content, too"),
-            Field::text("user", limits::NAME_CHARS, "Only this user's notes").or(&["user_id"]),
+            Field::text("user", limits::NAME_CHARS, whose).or(&["user_id"]),
             max_tokens(),
         ],
         touch: Touch::Reads,
@@ -161,10 +165,7 @@ fn search() -> Tool {
 async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let tokens = call.tokens();
     call.arguments.take("max_tokens");
-    let owner = mnemon_core::Owner {
-        user: call.arguments.text("user"),
-        ..mnemon_core::Owner::default()
-    };
+    let seen_by = served.seer(call.arguments.text("user"));
     call.arguments.take("user");
     let filter = NoteFilter {
         namespace: call
@@ -173,7 +174,8 @@ async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
             .map(|word| word.parse())
             .transpose()?,
         tags: call.arguments.texts("tags"),
-        owner,
+        seen_by,
+        ..NoteFilter::default()
     };
     call.arguments.take("namespace");
     call.arguments.take("tags");
@@ -291,6 +293,7 @@ fn get() -> Tool {
 async fn run_get(served: &Served, call: Call) -> Result<Answer, Error> {
     let tokens = call.tokens();
     let id: Id = call.arguments.needed("id").trim().parse()?;
+    served.check_seen(&id).await?;
     let request = api::note_get::Request {
         content: true,
         offset: call.arguments.whole("offset").unwrap_or(0),
@@ -307,14 +310,24 @@ async fn run_get(served: &Served, call: Call) -> Result<Answer, Error> {
     };
     let content = note.content.clone().unwrap_or_default();
     let mut room = tokens;
-    loop {
+    while room >= 320 {
         // The content stands in the text and in the data.
         let (head, _) = cut(&content, room.saturating_sub(300) / 2);
         let answer = page(&note, head, &content, offset)?;
-        if answer.tokens() <= tokens || room < 320 {
-            return Ok(answer.within(tokens));
+        if answer.tokens() <= tokens && (content.is_empty() || !head.is_empty()) {
+            return Ok(answer);
         }
         room = room * 9 / 10;
+    }
+    // There is room for it once.
+    let mut room = tokens;
+    loop {
+        let (head, _) = cut(&content, room);
+        let answer = Answer::text(page(&note, head, &content, offset)?.text);
+        if answer.tokens() <= tokens || room == 0 {
+            return Ok(answer.within(tokens));
+        }
+        room = room * 4 / 5;
     }
 }
 
@@ -362,6 +375,7 @@ fn delete() -> Tool {
 
 async fn run_delete(served: &Served, call: Call) -> Result<Answer, Error> {
     let id: Id = call.arguments.needed("id").trim().parse()?;
+    served.check_seen(&id).await?;
     let request = api::note_delete::Request { id };
     let done = api::note_delete::run(&served.memory, &served.ctx()?, request).await?;
     let text = match done.deleted {
@@ -388,7 +402,7 @@ async fn run_stats(served: &Served, _call: Call) -> Result<Answer, Error> {
     let request = api::note_stats::Request {};
     let counts = api::note_stats::run(&served.memory, &served.ctx()?, request).await?;
     let text = format!(
-        "{} notes: {} short-term, {} long-term.",
+        "{} notes of all users: {} short-term, {} long-term.",
         counts.total, counts.short_term, counts.long_term
     );
     Answer::with(text, &json!({"success": true, "data": counts}))
@@ -398,7 +412,8 @@ fn clear_short_term() -> Tool {
     Tool {
         name: "memory_clear_short_term",
         title: "Forget all short-term notes",
-        about: "Forget every short-term note. Use it only when the user asks for it.",
+        about: "Forget every short-term note (the user's own, if the server has a user). Use it \
+            only when the user asks for it.",
         fields: vec![],
         touch: Touch::Removes,
         profiles: NOTES,
@@ -410,8 +425,8 @@ fn clear_all() -> Tool {
     Tool {
         name: "memory_clear_all",
         title: "Forget all notes",
-        about: "Forget every note, short-term and long-term. Use it only when the user asks for \
-            it in so many words.",
+        about: "Forget every note, short-term and long-term (the user's own, if the server has a \
+            user). Use it only when the user asks for it in so many words.",
         fields: vec![],
         touch: Touch::Removes,
         profiles: NOTES,
@@ -423,16 +438,41 @@ async fn run_clear(served: &Served, call: Call, short_only: bool) -> Result<Answ
     call.progress.tell(0, 1, "forgetting").await;
     let request = api::note_clear::Request {
         namespace: short_only.then_some(mnemon_core::Namespace::ShortTerm),
-        ..api::note_clear::Request::default()
+        owner: served.owner(None),
     };
+    let whose = request.owner.user.clone();
+    let whose = whose.map_or(String::new(), |user| format!(" of {user}"));
     let done = api::note_clear::run(&served.memory, &served.ctx()?, request).await?;
     call.progress.tell(1, 1, "done").await;
     let text = format!(
-        "Forgot {} notes; {} are left. `mnemon undo` brings them back.",
-        done.cleared, done.remaining
+        "Forgot {} notes{whose}; {} are left in all.{}",
+        done.cleared,
+        done.remaining,
+        way_back(&done.commits)
     );
-    let data = json!({"cleared": done.cleared, "remaining": done.remaining});
-    Answer::with(text, &json!({"success": true, "data": data}))
+    let commits = done.commits.get(..COMMITS).unwrap_or(&done.commits);
+    let data = Told::default()
+        .with("cleared", done.cleared)
+        .with("remaining", done.remaining)
+        .maybe("commits", Some(commits).filter(|list| !list.is_empty()));
+    Answer::with(text, &json!({"success": true, "data": data.0}))
+}
+
+/// Commits that an answer names.
+const COMMITS: usize = 50;
+
+/// How all that was forgotten comes back.
+fn way_back(commits: &[u64]) -> String {
+    let told = commits.get(..COMMITS).unwrap_or(commits);
+    let told: Vec<String> = told.iter().map(u64::to_string).collect();
+    let more = match commits.len() - told.len() {
+        0 => String::new(),
+        more => format!(" So do {more} later commits; `mnemon history` shows them."),
+    };
+    match told.is_empty() {
+        true => String::new(),
+        false => format!(" `mnemon undo {}` brings them back.{more}", told.join(" ")),
+    }
 }
 
 fn cleanup() -> Tool {

@@ -258,7 +258,7 @@ async fn run_retrieve(served: &Served, call: Call) -> Result<Answer, Error> {
     let end = match rest {
         0 => String::new(),
         _ => format!(
-            "\n</long_term_memory>\n[cut: {rest} more characters; ask for a larger max_tokens]"
+            "\n[cut: {rest} more characters; ask for a larger max_tokens]\n</long_term_memory>"
         ),
     };
     Ok(Answer::text(format!("{RECALLED}\n{text}{end}")))

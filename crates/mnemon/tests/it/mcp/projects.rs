@@ -124,6 +124,20 @@ fn a_client_is_told_after_the_change_was_shown() {
 }
 
 #[test]
+fn a_client_gets_the_memory_that_was_named() {
+    let sandbox = Sandbox::new();
+    let args = ["--store", "jsonl:elsewhere", "--tenant", "t1"];
+    let install = ["mcp", "install", "claude", "--user", "ann", "--print"];
+    let shown = sandbox.run(&[&args[..], &install].concat()).ok();
+    for said in ["--store", "elsewhere", "--tenant", "t1", "--user", "ann"] {
+        assert!(
+            shown.contains(&format!("\"{said}")) || shown.contains(said),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
 fn every_client_gets_a_file_it_can_read() {
     let sandbox = Sandbox::new();
     let places = [
