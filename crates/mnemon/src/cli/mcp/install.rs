@@ -1,5 +1,7 @@
 //! `mnemon mcp install`
 
+use std::path::Path;
+
 use similar::{Algorithm, ChangeTag, capture_diff_slices, group_diff_ops};
 
 use super::super::confirm::confirm;
@@ -86,7 +88,7 @@ fn request(args: &Args, door: &Door) -> Request {
         .filter(|_| level == Level::User);
     let own = own.map(|path| path.display().to_string());
     let command = args.command.clone().or(own);
-    let mut extra = said(config);
+    let mut extra = said(config, level);
     if let Some(user) = &args.user {
         extra.extend(["--user".to_owned(), user.clone()]);
     }
@@ -109,16 +111,31 @@ fn request(args: &Args, door: &Door) -> Request {
 }
 
 /// The memory that was named for this call: the client is to get no other.
-fn said(config: &Config) -> Vec<String> {
+fn said(config: &Config, level: Level) -> Vec<String> {
     let is_said = |origin: &Origin| matches!(origin, Origin::Flag(_) | Origin::Env(_));
     let mut said = Vec::new();
     if is_said(&config.store.origin) {
-        said.extend(["--store".to_owned(), config.store.value.clone()]);
+        let store = match level {
+            // Whoever shares the project's file begins in the project, too.
+            Level::Project => config.store.value.clone(),
+            Level::User => from_anywhere(&config.store.value, &config.cwd),
+        };
+        said.extend(["--store".to_owned(), store]);
     }
     if is_said(&config.tenant.origin) {
         said.extend(["--tenant".to_owned(), config.tenant.value.to_string()]);
     }
     said
+}
+
+/// The same store for a program that begins in another folder.
+fn from_anywhere(store: &str, cwd: &Path) -> String {
+    match store.split_once(':') {
+        Some((scheme @ ("sqlite" | "jsonl"), path)) if Path::new(path).is_relative() => {
+            format!("{scheme}:{}", cwd.join(path).display())
+        }
+        _ => store.to_owned(),
+    }
 }
 
 /// Lines that are shown before and after a change.

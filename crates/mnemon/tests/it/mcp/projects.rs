@@ -129,11 +129,9 @@ fn a_client_gets_the_memory_that_was_named() {
     let args = ["--store", "jsonl:elsewhere", "--tenant", "t1"];
     let install = ["mcp", "install", "claude", "--user", "ann", "--print"];
     let shown = sandbox.run(&[&args[..], &install].concat()).ok();
-    for said in ["--store", "elsewhere", "--tenant", "t1", "--user", "ann"] {
-        assert!(
-            shown.contains(&format!("\"{said}")) || shown.contains(said),
-            "{shown}"
-        );
+    let elsewhere = sandbox.path("elsewhere").display().to_string();
+    for said in ["--store", &elsewhere, "--tenant", "t1", "--user", "ann"] {
+        assert!(shown.contains(said), "{said}: {shown}");
     }
 }
 
