@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::config::{Config, PROJECT};
+use crate::config::{Config, Origin, PROJECT};
 use crate::wiring;
 
 /// What keeps the memory out of a repository: it holds what people said.
@@ -31,6 +31,9 @@ pub struct Response {
     /// The store that was used here before and is out of sight now, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
+    /// The variable or flag that names another store, and goes before the project's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overruled_by: Option<&'static str>,
 }
 
 /// Makes what is not there yet and leaves alone what is.
@@ -56,6 +59,10 @@ pub fn run(config: &Config, request: Request) -> Result<Response, Error> {
     let store = format!("sqlite:{}", store.display());
     let before = Some(&config.store.value).filter(|before| **before != store && is_there(before));
     let before = before.cloned();
+    let overruled_by = match config.store.origin {
+        Origin::Env(name) | Origin::Flag(name) if config.store.value != store => Some(name),
+        _ => None,
+    };
     let mut project = config.clone();
     project.store.value.clone_from(&store);
     wiring::open(&project)?;
@@ -64,6 +71,7 @@ pub fn run(config: &Config, request: Request) -> Result<Response, Error> {
         store,
         created: is_new || made || !has_store,
         before,
+        overruled_by,
     })
 }
 

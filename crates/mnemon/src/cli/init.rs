@@ -31,6 +31,12 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         true => format!("made {folder}; it is used here and in all folders below"),
         false => format!("{folder} is there already; nothing was changed"),
     })?;
+    if let Some(name) = made.overruled_by {
+        let store = &door.config.store.value;
+        return door.out.line(format!(
+            "but not where {name} names another store, as it does now: {store}"
+        ));
+    }
     match made.before {
         // A URL with a space in it is one word to a shell only in quotes.
         Some(before) if made.created => door.out.line(format!(

@@ -155,7 +155,13 @@ impl Environment {
         let project = self.project().filter(|_| named.is_none());
         let (folder, origin) = match project {
             Some(folder) => (folder.clone(), Origin::Project(folder)),
-            None => (self.data().ok_or(ConfigError::NoHome)?, Origin::Default),
+            None => {
+                let origin = match named {
+                    Some(_) => Origin::Env(env_vars::MNEMON_HOME.name),
+                    None => Origin::Default,
+                };
+                (self.data().ok_or(ConfigError::NoHome)?, origin)
+            }
         };
         match folder.join(STORE).to_str() {
             Some(path) => Ok(Sourced {

@@ -77,11 +77,11 @@ fn what_is_wrong_is_said() {
         ),
         (
             json!({"query": "x", "limit": -1}),
-            "max_results: is a number, and a whole number",
+            "max_results: is -1, and a whole number",
         ),
         (
             json!({"query": "x", "limit": 1.5}),
-            "max_results: is a number, and a whole number",
+            "max_results: is 1.5, and a whole number",
         ),
         (
             json!({"query": "x", "score": 2}),

@@ -124,6 +124,19 @@ fn a_client_is_told_after_the_change_was_shown() {
 }
 
 #[test]
+fn init_says_what_goes_before_it() {
+    let sandbox = Sandbox::new();
+    let said = sandbox.run(&["--store", "jsonl:elsewhere", "init"]).ok();
+    assert!(
+        said.contains("--store") && said.contains("jsonl:elsewhere"),
+        "{said}"
+    );
+    let sandbox = Sandbox::new();
+    let said = sandbox.run(&["init"]).ok();
+    assert!(!said.contains("but not where"), "{said}");
+}
+
+#[test]
 fn a_client_gets_the_memory_that_was_named() {
     let sandbox = Sandbox::new();
     let args = ["--store", "jsonl:elsewhere", "--tenant", "t1"];
