@@ -96,6 +96,16 @@ fn namespaces_can_be_set_and_unset() {
 }
 
 #[test]
+fn days_are_whole_however_they_are_written() {
+    let days = |text: &str| with_file(&format!("[namespaces.short-term]\nttl_days = {text}\n"));
+    assert_eq!(days("14.0").unwrap().short_term.ttl_days.value, Some(14));
+    for wrong in ["0.5", "0.0", "-1.0"] {
+        let said = days(wrong).unwrap_err().to_string();
+        assert!(said.contains("whole number of days"), "{wrong}: {said}");
+    }
+}
+
+#[test]
 fn the_store_lies_in_the_users_data_folder_unless_told_otherwise() {
     let folder = Path::new("/nowhere");
     let store = |vars: &[(&str, &str)]| {

@@ -598,6 +598,25 @@ fn a_server_that_has_a_user_shows_no_other_users_notes() {
 }
 
 #[test]
+fn of_equal_tasks_one_is_ticked() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &["--tools", "agent"]);
+    let tasks = json!({"agent": "coder", "tasks": ["write tests", "write tests", "write docs"]});
+    client.tool("agent_context", tasks);
+    let said = client.fails(
+        "agent_context",
+        json!({"agent": "coder", "done": ["write"]}),
+    );
+    assert!(said.contains("may mean several"), "{said}");
+    let done = json!({"agent": "coder", "done": ["tests"]});
+    let answer = client.tool("agent_context", done);
+    assert_eq!(answer["isError"], false, "{answer}");
+    let text = client.text("agent_context", json!({"agent": "coder"}));
+    assert_eq!(text.matches("[x] write tests").count(), 1, "{text}");
+    assert_eq!(text.matches("[ ] write tests").count(), 1, "{text}");
+}
+
+#[test]
 fn all_that_was_cleared_comes_back() {
     let sandbox = Sandbox::new();
     let notes: String = (0..1500)
