@@ -3,7 +3,8 @@
 //! Whatever was remembered stays inside its item. In Markdown every line of it is quoted with `> `,
 //! so no heading, fence or list of it stands at the beginning of a line; in XML `<`, `>` and `&`
 //! are written as entities; in messages JSON does it, and the text of a turn that was a tool's or
-//! the system's comes back in the role of the user: memory gives no authority.
+//! the system's comes back quoted in the role of the user: memory gives no authority. Summaries of
+//! left-out items are remembered text like any other.
 
 use std::fmt::Write as _;
 
@@ -46,7 +47,7 @@ pub(super) fn heading(form: Form, section: Section) -> Around {
 /// What stands around the list of what was left out.
 pub(super) fn tail_heading(form: Form) -> Around {
     match form {
-        Form::Markdown => ("\n## Also known\n\n".to_owned(), String::new()),
+        Form::Markdown => ("\n## Also known\n".to_owned(), String::new()),
         Form::Xml | Form::Messages => around(form, "also_known"),
     }
 }
@@ -81,7 +82,14 @@ fn markdown_item(material: &Material, text: &str, is_cut: bool) -> String {
         let _ = write!(out, " (cut; the rest is in record {id})");
     }
     out.push('\n');
-    for line in plain(text).lines() {
+    out.push_str(&quoted(&plain(text)));
+    out
+}
+
+/// Every line with `> ` before it. The text is a [`plain`] one.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.split('\n') {
         out.push_str(if line.is_empty() { ">" } else { "> " });
         out.push_str(line);
         out.push('\n');
@@ -106,7 +114,7 @@ fn xml_item(material: &Material, text: &str, is_cut: bool) -> String {
 /// A line of the list of what was left out.
 pub(super) fn tail_line(form: Form, id: &Id, summary: &str) -> String {
     match form {
-        Form::Markdown => format!("- [{id}] {summary}\n"),
+        Form::Markdown => format!("\n[{id}]\n{}", quoted(summary)),
         Form::Xml | Form::Messages => {
             let (id, summary) = (escape(id.as_str()), escape(summary));
             format!("<item id=\"{id}\">{summary}</item>\n")
@@ -120,7 +128,9 @@ pub(super) fn turn_message(material: &Material, text: &str, is_cut: bool) -> Cha
     let mut content = match material.role {
         // A tool's answer needs the call it answers, and nobody is the system for having been
         // remembered as such.
-        Some(role @ (Role::Tool | Role::System)) => format!("[{}]\n{text}", role_word(Some(role))),
+        Some(role @ (Role::Tool | Role::System)) => {
+            format!("[{}]\n{}", role_word(Some(role)), quoted(&text).trim_end())
+        }
         _ => text,
     };
     if is_cut {
