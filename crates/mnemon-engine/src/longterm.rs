@@ -46,11 +46,12 @@ pub const QUEUE: usize = 3;
 pub const RECORD: &str = "record_to_memory";
 pub const RETRIEVE: &str = "retrieve_from_memory";
 
-/// What is known, as the model is told it.
+/// What is known, as the model is told it. The remembered text holds no character that begins a
+/// tag, nor one that Unicode normalises to it, so that it cannot end the mark around it in any
+/// spelling.
 #[must_use]
 pub fn wrap(text: &str) -> String {
-    // What was remembered must not end the mark around it.
-    let text = text.replace(&format!("</{NAME}"), &format!("&lt;/{NAME}"));
+    let text = text.replace(['<', '\u{ff1c}', '\u{fe64}'], "&lt;");
     format!("{}\n<{NAME}>\n{text}\n</{NAME}>", recalled::INTRODUCTION)
 }
 

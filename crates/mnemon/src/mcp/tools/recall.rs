@@ -1,6 +1,7 @@
 //! Tools for what an agent remembers of its sessions and its user.
 
 use mnemon_core::{Invalid, limits};
+use mnemon_engine::longterm::NAME as MARK;
 use mnemon_engine::tiers::Excerpt;
 use serde_json::{Value, json};
 
@@ -250,18 +251,25 @@ async fn run_retrieve(served: &Served, call: Call) -> Result<Answer, Error> {
     };
     let response = api::retrieve_from_memory::run(&served.memory, &served.ctx()?, request).await;
     let said = check(response.said)?;
-    if !said.contains('<') {
+    // The text in the mark holds no `<`: the first and the last mark are the ones around it.
+    let (open, close) = (format!("<{MARK}>\n"), format!("\n</{MARK}>"));
+    let inside = said.split_once(&open).and_then(|(head, rest)| {
+        let (known, _) = rest.rsplit_once(&close)?;
+        Some((head, known))
+    });
+    let Some((head, known)) = inside else {
         return Ok(Answer::text(said));
-    }
-    let tokens = call.tokens();
-    let (text, rest) = cut(&said, tokens.saturating_sub(TAIL_TOKENS * 2));
+    };
+    let quoted = quote(known);
+    let (text, rest) = cut(&quoted, call.tokens().saturating_sub(TAIL_TOKENS * 3));
     let end = match rest {
         0 => String::new(),
-        _ => format!(
-            "\n[cut: {rest} more characters; ask for a larger max_tokens]\n</long_term_memory>"
-        ),
+        _ => format!("\n[cut: {rest} more characters; ask for a larger max_tokens]"),
     };
-    Ok(Answer::text(format!("{RECALLED}\n{text}{end}")))
+    let text = text.trim_end();
+    Ok(Answer::text(format!(
+        "{RECALLED}\n{head}{open}{text}{end}{close}"
+    )))
 }
 
 fn context_reload() -> Tool {
