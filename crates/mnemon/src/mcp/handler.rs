@@ -50,6 +50,7 @@ impl Handler {
             return Err(mnemon_core::Invalid::new("tool", what).into());
         };
         let arguments = Arguments::check(&tool.fields, request.arguments.unwrap_or_default())?;
+        self.0.check_user(arguments.text("user").as_deref())?;
         let asked = ["max_tokens", "budget"];
         let asked = asked.iter().find_map(|name| arguments.whole(name));
         let call = Call {

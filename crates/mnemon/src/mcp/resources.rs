@@ -274,6 +274,7 @@ async fn window(
     session: &str,
     address: &Address,
 ) -> Result<String, Error> {
+    served.check_user(Some(user))?;
     let request = api::chat_show::Request {
         chat: Chat {
             user: user.to_owned(),

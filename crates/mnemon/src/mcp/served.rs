@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mnemon_core::{Ctx, Id, Owner};
+use mnemon_core::{Ctx, Id, Invalid, Owner};
 use mnemon_engine::Memory;
 use mnemon_engine::agentfiles::AgentFiles;
 
+use super::answer::excerpt;
 use super::profile::Profile;
 use super::tool::Tool;
 use super::tools;
@@ -30,7 +31,8 @@ pub struct Served {
 pub struct Options {
     /// The tools to show.
     pub tools: Vec<Profile>,
-    /// Whose memory a call means when it does not say.
+    /// The only user whose memory is served, beside records without a user; `None` serves every
+    /// user of the tenant.
     pub user: Option<String>,
 }
 
@@ -49,6 +51,22 @@ impl Served {
     /// A call that is made now.
     pub(super) fn ctx(&self) -> Result<Ctx, Error> {
         wiring::stamp(&self.config)
+    }
+
+    /// That a call means the user of this server, if it has one: `--user` gives the server to one
+    /// user, and no caller becomes another by naming them.
+    pub(super) fn check_user(&self, named: Option<&str>) -> Result<(), Invalid> {
+        match (&self.user, named) {
+            (Some(own), Some(named)) if own != named => {
+                let what = format!(
+                    "is `{}`, and this server serves only `{}`; leave the user out",
+                    excerpt(named, 60),
+                    excerpt(own, 60)
+                );
+                Err(Invalid::new("user", what))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn user(&self, named: Option<String>) -> String {

@@ -7,4 +7,5 @@ mod life;
 mod many;
 mod projects;
 mod screened;
+mod users;
 mod wrong;
