@@ -18,7 +18,7 @@ mod stdio;
 mod tool;
 mod tools;
 
-pub use http::{Access, serve as serve_http};
+pub use http::{Access, HttpLimits, serve as serve_http, stop_signal};
 pub use profile::Profile;
 pub use served::{Options, Served};
 pub use stdio::serve as serve_stdio;

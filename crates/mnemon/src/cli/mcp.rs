@@ -10,7 +10,7 @@ use super::door::Door;
 use super::{input, text};
 use crate::Error;
 use crate::config::Secret;
-use crate::mcp::{self, Access, Options, Profile, Served};
+use crate::mcp::{self, Access, HttpLimits, Options, Profile, Served};
 
 /// Serve this memory to an MCP client, over standard input and output or over HTTP
 ///
@@ -36,7 +36,10 @@ pub(super) struct Args {
         default_value = "small"
     )]
     tools: Vec<Profile>,
-    /// Whose memory a call means when it does not say
+    /// Serve this user only: their own records and those without a user
+    ///
+    /// A call that names another user is refused. Without it, a call may name any user of the
+    /// tenant, new notes are shared by the whole tenant, and every user's notes are visible.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Where to look for the project's memory, instead of the working directory
@@ -92,9 +95,17 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         origins: args.allow_origin,
     };
     let out = &door.out;
-    mcp::serve_http(served, address, access, |address| {
-        out.note(&format!("serving at http://{address}/mcp"));
-    })
+    let limits = HttpLimits::default();
+    mcp::serve_http(
+        served,
+        address,
+        access,
+        limits,
+        mcp::stop_signal(),
+        |address| {
+            out.note(&format!("serving at http://{address}/mcp"));
+        },
+    )
     .await
 }
 

@@ -121,6 +121,75 @@ fn with_a_key_everybody_must_show_it() {
 }
 
 #[test]
+fn a_host_is_a_name_and_a_port_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    for (host, status) in [
+        ("localhost", 200),
+        ("[::1]:8750", 200),
+        ("evil.example", 403),
+        ("evil.com@127.0.0.1", 400),
+        ("127.0.0.1, evil.com", 400),
+        ("127.0.0.1:port", 400),
+    ] {
+        let (told, body) = server.greet(&[("Host", host)]);
+        assert_eq!(told, status, "{host}: {body}");
+    }
+    let (code, said) = sandbox
+        .run(&["mcp", "--http", "127.0.0.1:0", "--allow-host", "a@b"])
+        .failed();
+    assert!(code == 2 && said.contains("HOST:PORT"), "{said}");
+}
+
+#[test]
+fn no_session_is_kept() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    for _ in 0..200 {
+        let (status, answer) = server.greet(&[]);
+        assert_eq!(status, 200, "{answer}");
+        assert!(
+            !answer.to_lowercase().contains("mcp-session-id"),
+            "{answer}"
+        );
+    }
+    // A call needs no greeting before it, and an id of an older server does no harm.
+    let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
+        "name": "memory_add", "arguments": {"content": "Ann prefers tea"},
+    }});
+    for headers in [
+        &[][..],
+        &[
+            ("Mcp-Session-Id", "1"),
+            ("MCP-Protocol-Version", "2025-11-25"),
+        ],
+    ] {
+        let (status, answer) = server.post("/mcp", &call.to_string(), headers);
+        assert_eq!(status, 200, "{answer}");
+        assert!(answer.contains("\"success\":true"), "{answer}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_is_asked_to_end_ends_well() {
+    for signal in ["-TERM", "-INT"] {
+        let sandbox = Sandbox::new();
+        let mut server = Server::start(&sandbox, &[]);
+        assert_eq!(server.greet(&[]).0, 200);
+        // Somebody who is connected and says nothing does not hold it up.
+        let silent = TcpStream::connect(&server.address).unwrap();
+        let pid = server.child.id().to_string();
+        let sent = std::process::Command::new("kill")
+            .args([signal, &pid])
+            .status();
+        assert!(sent.unwrap().success());
+        assert_eq!(server.child.wait().unwrap().code(), Some(0), "{signal}");
+        drop(silent);
+    }
+}
+
+#[test]
 fn an_address_that_is_taken_is_told() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox, &[]);

@@ -1,0 +1,206 @@
+//! What a request must pass before the protocol sees it: the host, the key, the limits. Nothing is
+//! read or kept for a request that has not shown the key.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Frame, SizeHint};
+use subtle::ConstantTimeEq;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use super::connections::Connection;
+use super::hosts::Hosts;
+use super::limits::HttpLimits;
+use crate::config::Secret;
+
+/// Bodies are counted in units of so many bytes, as semaphores count no further than `u32`.
+const UNIT: usize = 1024;
+
+pub(super) struct Gate {
+    hosts: Hosts,
+    key: Option<Secret>,
+    limits: HttpLimits,
+    requests: Arc<Semaphore>,
+    bodies: Arc<Semaphore>,
+}
+
+impl Gate {
+    pub(super) fn new(hosts: Hosts, key: Option<Secret>, limits: HttpLimits) -> Self {
+        Self {
+            hosts,
+            key,
+            requests: Arc::new(Semaphore::new(limits.requests)),
+            bodies: Arc::new(Semaphore::new(limits.bodies_bytes / UNIT)),
+            limits,
+        }
+    }
+
+    /// Room for the body of a request. One that does not say how long it is may be of any length
+    /// that is allowed.
+    fn room(&self, headers: &HeaderMap) -> Result<OwnedSemaphorePermit, Response> {
+        let said = headers.get(header::CONTENT_LENGTH);
+        let said = said.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        let bytes = said.unwrap_or(self.limits.body_bytes);
+        if bytes > self.limits.body_bytes {
+            return Err(self.too_large());
+        }
+        let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
+        let room = self.bodies.clone().try_acquire_many_owned(units);
+        room.map_err(|_| crowded("the requests being worked on are too large together"))
+    }
+
+    async fn read(&self, body: Body) -> Result<Bytes, Response> {
+        let body = Limited::new(body, self.limits.body_bytes).collect();
+        match timeout(self.limits.body_timeout, body).await {
+            Ok(Ok(read)) => Ok(read.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(self.too_large()),
+            Ok(Err(_)) => Err(refusal(
+                StatusCode::BAD_REQUEST,
+                "the request ends before its body does",
+            )),
+            Err(_) => Err(refusal(
+                StatusCode::REQUEST_TIMEOUT,
+                "the request body took too long to arrive",
+            )),
+        }
+    }
+
+    fn too_large(&self) -> Response {
+        let most = self.limits.body_bytes;
+        let said = format!("the request body has more than {most} bytes");
+        refusal(StatusCode::PAYLOAD_TOO_LARGE, &said)
+    }
+}
+
+/// Lets a request through, or says why not.
+pub(super) async fn admit(
+    State(gate): State<Arc<Gate>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let connection = request.extensions_mut().remove::<Arc<Connection>>();
+    if let Err(refused) = gate.hosts.check(request.headers(), request.uri()) {
+        return refused.into_response();
+    }
+    let is_known = |key| shows(request.headers(), key);
+    if !gate.key.as_ref().is_none_or(is_known) {
+        let headers = [(header::WWW_AUTHENTICATE, "Bearer")];
+        let said = "an API key is needed: send Authorization: Bearer KEY\n";
+        return (StatusCode::UNAUTHORIZED, headers, said).into_response();
+    }
+    let Ok(permit) = gate.requests.clone().try_acquire_owned() else {
+        return crowded("too many requests are being worked on");
+    };
+    let room = match gate.room(request.headers()) {
+        Ok(room) => room,
+        Err(refused) => return refused,
+    };
+    let work = Work::begin(connection, (permit, room), &gate.limits);
+    let (head, body) = request.into_parts();
+    let body = match gate.read(body).await {
+        Ok(body) => body,
+        Err(refused) => return refused,
+    };
+    let answer = next.run(Request::from_parts(head, body.into())).await;
+    answer.map(|body| Body::new(Answer { body, _work: work }))
+}
+
+/// Takes as long for a wrong key as for the right one.
+pub(super) fn shows(headers: &HeaderMap, key: &Secret) -> bool {
+    let shown = headers.get(header::AUTHORIZATION);
+    let shown = shown.and_then(|value| value.as_bytes().split_first_chunk::<7>());
+    let Some((scheme, shown)) = shown else {
+        return false;
+    };
+    scheme.eq_ignore_ascii_case(b"bearer ") && bool::from(shown.ct_eq(key.reveal().as_bytes()))
+}
+
+/// Ends the connection, as the rest of the request may still be on its way.
+fn refusal(status: StatusCode, said: &str) -> Response {
+    let headers = [(header::CONNECTION, "close")];
+    (status, headers, format!("{said}\n")).into_response()
+}
+
+fn crowded(said: &str) -> Response {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    let mut response = refusal(status, &format!("{said}; try again in a second"));
+    let second = header::HeaderValue::from_static("1");
+    response.headers_mut().insert(header::RETRY_AFTER, second);
+    response
+}
+
+/// A request that is worked on, until its answer was sent or given up.
+struct Work {
+    connection: Option<Arc<Connection>>,
+    deadline: Option<AbortHandle>,
+    _permits: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+}
+
+impl Work {
+    fn begin(
+        connection: Option<Arc<Connection>>,
+        permits: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+        limits: &HttpLimits,
+    ) -> Self {
+        let deadline = connection.as_ref().map(|connection| {
+            connection.begin();
+            let (connection, most) = (connection.clone(), limits.request_timeout);
+            let ending = async move {
+                sleep(most).await;
+                connection.close();
+            };
+            tokio::spawn(ending).abort_handle()
+        });
+        Self {
+            connection,
+            deadline,
+            _permits: permits,
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if let Some(deadline) = &self.deadline {
+            deadline.abort();
+        }
+        if let Some(connection) = &self.connection {
+            connection.end();
+        }
+    }
+}
+
+/// The body of an answer, whose request is worked on until all of it was sent.
+struct Answer {
+    body: Body,
+    _work: Work,
+}
+
+impl hyper::body::Body for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,48 @@
+//! Every limit of the HTTP server, in one place. `docs/mcp.md` repeats them.
+
+use std::time::Duration;
+
+/// How much clients may ask of the server; tests shrink it.
+///
+/// One address may open fewer connections than there are requests at a time, and there are fewer
+/// requests than connections: so no single address keeps the others out.
+#[derive(Debug, Clone)]
+pub struct HttpLimits {
+    /// Open connections. Common limits on open files begin at 256.
+    pub connections: usize,
+    /// Open connections of one IPv4 address or one IPv6 /64 network.
+    pub address_connections: usize,
+    /// Requests that are worked on at the same time.
+    pub requests: usize,
+    /// The request line and all headers, in bytes.
+    pub head_bytes: usize,
+    /// One request body, in bytes: a content at its limit, and several times as much for escapes.
+    pub body_bytes: usize,
+    /// The bodies of all requests that are worked on, in bytes.
+    pub bodies_bytes: usize,
+    /// From the opening of a connection, or the end of an answer, to the end of the next headers.
+    pub head_timeout: Duration,
+    /// From the end of the headers to the end of the body.
+    pub body_timeout: Duration,
+    /// From the end of the headers to the end of the answer.
+    pub request_timeout: Duration,
+    /// How long a server that was told to stop waits for the requests it is working on.
+    pub stop_timeout: Duration,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            connections: 128,
+            address_connections: 48,
+            requests: 64,
+            head_bytes: 64 * 1024,
+            body_bytes: 64 * 1024 * 1024,
+            bodies_bytes: 256 * 1024 * 1024,
+            head_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
+            request_timeout: Duration::from_secs(300),
+            stop_timeout: Duration::from_secs(10),
+        }
+    }
+}

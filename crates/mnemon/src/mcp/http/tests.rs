@@ -1,0 +1,449 @@
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, header};
+use axum::routing::post;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::gate::shows;
+use super::*;
+
+const KEY: &str = "0123456789abcdef";
+/// Long enough for the slowest machine: waiting ends as soon as something happens.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// A limit that no test reaches.
+const NEVER: Duration = Duration::from_secs(3600);
+/// A limit that a test waits for.
+const SOON: Duration = Duration::from_millis(100);
+
+/// Limits that nothing reaches but what a test shrinks.
+fn wide() -> HttpLimits {
+    HttpLimits {
+        head_timeout: NEVER,
+        body_timeout: NEVER,
+        request_timeout: NEVER,
+        ..HttpLimits::default()
+    }
+}
+
+/// A server with a key. `/echo` answers at once, `/wait` when it is let go.
+struct Server {
+    address: SocketAddr,
+    /// Has a permit for each request that has begun to wait.
+    begun: Arc<Semaphore>,
+    release: Arc<Notify>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    async fn start(limits: HttpLimits) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (begun, release) = (Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
+        let (begin, go) = (begun.clone(), release.clone());
+        let wait = move || async move {
+            begin.add_permits(1);
+            go.notified().await;
+            "done"
+        };
+        let router = Router::new()
+            .route("/echo", post(|body: String| async move { body }))
+            .route("/wait", post(wait));
+        let hosts = Hosts::new(address.ip(), &[]).unwrap();
+        let gate = Gate::new(hosts, Some(Secret::new(KEY)), limits.clone());
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        let task = tokio::spawn(server::serve(
+            listener,
+            gated(router, gate),
+            limits,
+            stopped,
+        ));
+        Self {
+            address,
+            begun,
+            release,
+            stop: Some(stop),
+            task,
+        }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// A connection with this much sent.
+    async fn send(&self, text: &str) -> TcpStream {
+        let mut stream = self.connect().await;
+        stream.write_all(text.as_bytes()).await.unwrap();
+        stream
+    }
+
+    /// The answer to a request of somebody who has the key.
+    async fn ask(&self, path: &str, body: &str) -> String {
+        let text = request(path, body.len(), true) + body;
+        answer(&mut self.send(&text).await).await
+    }
+
+    /// That somebody who has the key is served, though a limit of the test may end a connection of
+    /// theirs when the machine is slow.
+    async fn serves(&self) {
+        let mut said = String::new();
+        while !said.starts_with("HTTP/1.1 200 ") {
+            said = self.ask("/echo", "tea").await;
+            assert!(["", "HTTP/1.1 503", "HTTP/1.1 200"].contains(&said.get(..12).unwrap_or("")));
+        }
+    }
+
+    /// A request that waits to be let go.
+    async fn waiting(&self) -> TcpStream {
+        let stream = self.send(&request("/wait", 0, true)).await;
+        let begun = timeout(PATIENCE, self.begun.acquire()).await;
+        begun.unwrap().unwrap().forget();
+        stream
+    }
+}
+
+fn request(path: &str, length: usize, has_key: bool) -> String {
+    let key = match has_key {
+        true => format!("Authorization: Bearer {KEY}\r\n"),
+        false => String::new(),
+    };
+    format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n{key}Content-Length: {length}\r\n\r\n")
+}
+
+/// All that comes, until the headers and the length that they say are there or nothing more comes.
+async fn answer(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    let mut part = [0; 4096];
+    loop {
+        let read = timeout(PATIENCE, stream.read(&mut part)).await.unwrap();
+        let Ok(count @ 1..) = read else {
+            return text;
+        };
+        text.push_str(std::str::from_utf8(&part[..count]).unwrap());
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            continue;
+        };
+        let head = head.to_lowercase();
+        let length = head.split("content-length: ").nth(1);
+        let length = length.and_then(|rest| rest.lines().next()?.parse().ok());
+        if length.is_some_and(|length: usize| body.len() >= length) {
+            return text;
+        }
+    }
+}
+
+/// That the server closes the connection without a further word.
+async fn closes(mut stream: TcpStream) {
+    let mut rest = Vec::new();
+    let read = timeout(PATIENCE, stream.read_to_end(&mut rest))
+        .await
+        .unwrap();
+    let is_reset = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionReset;
+    assert!(read.as_ref().err().is_none_or(is_reset), "{read:?}");
+    assert_eq!(String::from_utf8_lossy(&rest), "");
+}
+
+#[track_caller]
+fn check(answer: &str, status: u16) {
+    assert!(
+        answer.starts_with(&format!("HTTP/1.1 {status} ")),
+        "{answer}"
+    );
+    let is_crowded = matches!(status, 429 | 503);
+    let has_retry = answer.to_lowercase().contains("retry-after: 1\r\n");
+    assert_eq!(has_retry, is_crowded, "{answer}");
+}
+
+#[tokio::test]
+async fn headers_that_do_not_end_end_the_connection() {
+    let server = Server::start(HttpLimits {
+        head_timeout: SOON,
+        ..wide()
+    })
+    .await;
+    closes(server.connect().await).await;
+    closes(server.send("POST /echo HTTP/1.1\r\nHost: local").await).await;
+    // One that dribbles is not better off.
+    let mut slow = server.send("POST /echo HTTP/1.1\r\n").await;
+    let dribble = async {
+        while slow.write_all(b"X-A: b\r\n").await.is_ok() {
+            tokio::time::sleep(SOON / 10).await;
+        }
+    };
+    timeout(PATIENCE, dribble).await.unwrap();
+    // Nor is one that sent a request and then nothing more.
+    let mut idle = server.send(&(request("/echo", 3, true) + "tea")).await;
+    answer(&mut idle).await;
+    closes(idle).await;
+    server.serves().await;
+}
+
+#[tokio::test]
+async fn headers_that_are_too_long_are_refused() {
+    let server = Server::start(HttpLimits {
+        head_bytes: 500,
+        ..wide()
+    })
+    .await;
+    let long = "x".repeat(600);
+    let text = format!("POST /echo HTTP/1.1\r\nHost: localhost\r\nX-A: {long}\r\n\r\n");
+    check(&answer(&mut server.send(&text).await).await, 431);
+    check(&server.ask("/echo", "tea").await, 200);
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_end_is_refused() {
+    let server = Server::start(HttpLimits {
+        body_timeout: SOON,
+        requests: 1,
+        ..wide()
+    })
+    .await;
+    let mut slow = server.send(&(request("/echo", 10, true) + "tea")).await;
+    check(&answer(&mut slow).await, 408);
+    closes(slow).await;
+    server.serves().await;
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused() {
+    let server = Server::start(HttpLimits {
+        body_bytes: 100,
+        ..wide()
+    })
+    .await;
+    check(&server.ask("/echo", &"x".repeat(100)).await, 200);
+    check(&server.ask("/echo", &"x".repeat(101)).await, 413);
+    let head = request("/echo", 0, true).replace("Content-Length: 0", "Transfer-Encoding: chunked");
+    let long = format!("{head}65\r\n{}\r\n0\r\n\r\n", "x".repeat(101));
+    check(&answer(&mut server.send(&long).await).await, 413);
+    let broken = head + "nonsense\r\n";
+    check(&answer(&mut server.send(&broken).await).await, 400);
+}
+
+#[tokio::test]
+async fn without_the_key_nothing_is_read_or_kept() {
+    let server = Server::start(HttpLimits {
+        requests: 1,
+        ..wide()
+    })
+    .await;
+    // The only place for a request is taken.
+    let busy = server.waiting().await;
+    // The body never comes, and is not waited for.
+    for length in [1000, 1 << 40] {
+        let mut stream = server.send(&request("/echo", length, false)).await;
+        check(&answer(&mut stream).await, 401);
+    }
+    check(&server.ask("/echo", "tea").await, 503);
+    server.release.notify_one();
+    drop(busy);
+}
+
+#[tokio::test]
+async fn connections_without_a_key_keep_nobody_out() {
+    let limits = HttpLimits {
+        connections: 8,
+        address_connections: 4,
+        ..wide()
+    };
+    let server = Server::start(limits).await;
+    let mut silent = Vec::new();
+    for round in 0..40 {
+        silent.push(match round % 3 {
+            0 => server.connect().await,
+            1 => server.send("POST /echo HTTP/1.1\r\n").await,
+            _ => server.send(&request("/echo", 1000, false)).await,
+        });
+        check(&server.ask("/echo", "tea").await, 200);
+    }
+    // The first ones had to go, although no time limit ends them.
+    for mut stream in silent.into_iter().take(20) {
+        let mut rest = Vec::new();
+        let _ = timeout(PATIENCE, stream.read_to_end(&mut rest))
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_busy_connection_stays_and_the_next_is_told_to_come_again() {
+    let limits = HttpLimits {
+        connections: 8,
+        address_connections: 3,
+        ..wide()
+    };
+    let server = Server::start(limits).await;
+    let mut busy = Vec::new();
+    for _ in 0..3 {
+        busy.push(server.waiting().await);
+    }
+    for _ in 0..5 {
+        check(&server.ask("/echo", "tea").await, 429);
+    }
+    for stream in &mut busy {
+        server.release.notify_one();
+        check(&answer(stream).await, 200);
+    }
+    check(&server.ask("/echo", "tea").await, 200);
+}
+
+/// Other systems have no second address on the loopback interface.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_crowd_of_one_address_leaves_room_for_others() {
+    let limits = HttpLimits {
+        connections: 4,
+        address_connections: 2,
+        ..wide()
+    };
+    let server = Server::start(limits).await;
+    let from = async |last: u8| {
+        let socket = TcpSocket::new_v4().unwrap();
+        let own: IpAddr = [127, 0, 0, last].into();
+        socket.bind((own, 0).into()).unwrap();
+        let mut stream = socket.connect(server.address).await.unwrap();
+        let text = request("/echo", 3, true) + "tea";
+        stream.write_all(text.as_bytes()).await.unwrap();
+        answer(&mut stream).await
+    };
+    let busy = [server.waiting().await, server.waiting().await];
+    check(&from(1).await, 429);
+    check(&from(2).await, 200);
+    check(&from(3).await, 200);
+    drop(busy);
+}
+
+#[tokio::test]
+async fn no_more_requests_are_worked_on_than_the_limit_says() {
+    let server = Server::start(HttpLimits {
+        requests: 2,
+        ..wide()
+    })
+    .await;
+    let (mut one, mut two) = (server.waiting().await, server.waiting().await);
+    for _ in 0..3 {
+        check(&server.ask("/echo", "tea").await, 503);
+    }
+    server.release.notify_waiters();
+    check(&answer(&mut one).await, 200);
+    check(&answer(&mut two).await, 200);
+    check(&server.ask("/echo", "tea").await, 200);
+}
+
+#[tokio::test]
+async fn all_bodies_together_are_bounded() {
+    let limits = HttpLimits {
+        body_bytes: 4096,
+        bodies_bytes: 6144,
+        ..wide()
+    };
+    let server = Server::start(limits).await;
+    let body = "x".repeat(4096);
+    let mut slow = server.send(&(request("/echo", 4096, true) + "x")).await;
+    // It is being read once the others are refused.
+    loop {
+        let said = server.ask("/echo", &body).await;
+        if said.starts_with("HTTP/1.1 503 ") {
+            check(&said, 503);
+            break;
+        }
+    }
+    check(&server.ask("/echo", &"x".repeat(1024)).await, 200);
+    slow.write_all(&body.as_bytes()[1..]).await.unwrap();
+    check(&answer(&mut slow).await, 200);
+    check(&server.ask("/echo", &body).await, 200);
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_ends_with_its_connection() {
+    let server = Server::start(HttpLimits {
+        request_timeout: SOON,
+        requests: 1,
+        ..wide()
+    })
+    .await;
+    closes(server.waiting().await).await;
+    // Its place is free again.
+    server.serves().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_stopped_ends_what_it_works_on() {
+    let mut server = Server::start(HttpLimits {
+        stop_timeout: NEVER,
+        ..wide()
+    })
+    .await;
+    let silent = server.connect().await;
+    let mut busy = server.waiting().await;
+    server.stop.take().unwrap().send(()).unwrap();
+    closes(silent).await;
+    while let Ok(more) = TcpStream::connect(server.address).await {
+        closes(more).await;
+    }
+    server.release.notify_one();
+    check(&answer(&mut busy).await, 200);
+    timeout(PATIENCE, server.task).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_stopped_does_not_wait_for_ever() {
+    let mut server = Server::start(HttpLimits {
+        stop_timeout: SOON,
+        ..wide()
+    })
+    .await;
+    let busy = server.waiting().await;
+    server.stop.take().unwrap().send(()).unwrap();
+    timeout(PATIENCE, server.task).await.unwrap().unwrap();
+    closes(busy).await;
+}
+
+#[test]
+fn other_machines_need_a_key() {
+    let open: SocketAddr = "0.0.0.0:0".parse().unwrap();
+    let local: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let none = Access::default();
+    assert!(none.check(local).is_ok());
+    let said = none.check(open).unwrap_err().to_string();
+    assert!(said.contains("MNEMON_API_KEY"), "{said}");
+    let with = |key: &str| Access {
+        key: Some(Secret::new(key)),
+        ..Access::default()
+    };
+    assert!(with("0123456789abcdef").check(open).is_ok());
+    assert!(with("short").check(local).is_err());
+}
+
+#[test]
+fn only_the_key_opens() {
+    let key = Secret::new("0123456789abcdef");
+    let shown = |value: &str| {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, value.parse().unwrap());
+        shows(&headers, &key)
+    };
+    assert!(shown("Bearer 0123456789abcdef"));
+    assert!(shown("bearer 0123456789abcdef"));
+    for wrong in [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer 0123456789abcdeg",
+        "Basic 0123456789abcdef",
+    ] {
+        assert!(!shown(wrong), "{wrong}");
+    }
+    assert!(!shows(&HeaderMap::new(), &key));
+}
