@@ -65,6 +65,19 @@ pub(crate) fn check_name(field: &str, name: &str, most: usize) -> Result<(), Inv
     Ok(())
 }
 
+/// Whether Windows takes the name for a device instead of a file, whatever its ending.
+pub(crate) fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default();
+    let stem = stem.trim_end().to_lowercase();
+    let port = stem.strip_prefix("com").or(stem.strip_prefix("lpt"));
+    let mut number = port.unwrap_or_default().chars();
+    let is_port = match (number.next(), number.next()) {
+        (Some(digit), None) => digit.is_ascii_digit() || "¹²³".contains(digit),
+        _ => false,
+    };
+    is_port || ["con", "prn", "aux", "nul", "conin$", "conout$"].contains(&stem.as_str())
+}
+
 /// A type of task, if there is one: short enough to be part of a tag.
 pub(crate) fn check_task_type(task_type: Option<&str>) -> Result<(), Invalid> {
     task_type.map_or(Ok(()), |name| {

@@ -8,7 +8,7 @@ pub(super) enum Sort {
     Team,
 }
 
-/// Folders that mean something else, and names that some systems keep for themselves.
+/// Folders that mean something else.
 const RESERVED: &[&str] = &[
     "agents",
     "archive",
@@ -17,10 +17,6 @@ const RESERVED: &[&str] = &[
     "sessions",
     "team-memory",
     "teams",
-    "con",
-    "prn",
-    "aux",
-    "nul",
 ];
 
 /// A name of letters, digits, `-` and `_`.
@@ -40,12 +36,7 @@ pub(super) fn check(sort: Sort, name: &str) -> Result<(), Invalid> {
         return Err(Invalid::new(field, what));
     }
     let lower = name.to_ascii_lowercase();
-    let port = lower
-        .strip_prefix("com")
-        .or_else(|| lower.strip_prefix("lpt"));
-    let is_port =
-        port.is_some_and(|rest| rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_digit()));
-    if RESERVED.contains(&lower.as_str()) || is_port {
+    if RESERVED.contains(&lower.as_str()) || crate::naming::is_device(name) {
         let what = format!("`{shown}` is reserved; choose another name");
         return Err(Invalid::new(field, what));
     }

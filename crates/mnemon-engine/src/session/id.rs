@@ -6,7 +6,7 @@ use std::str::FromStr;
 use mnemon_core::{Invalid, limits};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::naming::check_name;
+use crate::naming::{check_name, is_device};
 
 /// A session's name: safe as the name of a file, whatever somebody types.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -55,6 +55,10 @@ pub(super) fn check(field: &str, text: &str) -> Result<(), Invalid> {
         let what = format!("`{shown}` may not be `.` or hold `..`; leave the dots out");
         return Err(Invalid::new(field, what));
     }
+    if is_device(text) {
+        let what = format!("`{shown}` is the name of a device on Windows; choose another");
+        return Err(Invalid::new(field, what));
+    }
     Ok(())
 }
 
@@ -76,6 +80,12 @@ mod tests {
             ("a..b", "`..`"),
             ("a\nb", "control"),
             ("a\0b", "control"),
+            ("con", "device"),
+            ("NUL", "device"),
+            ("Aux.old", "device"),
+            ("prn .x", "device"),
+            ("com1", "device"),
+            ("LPT²", "device"),
         ] {
             let error = bad.parse::<SessionId>().unwrap_err().to_string();
             assert!(error.contains(why), "{bad:?}: {error}");
@@ -86,6 +96,10 @@ mod tests {
             "Nguyễn",
             ".hidden",
             "a b",
+            "console",
+            "com10",
+            "com",
+            "my-con",
             &"x".repeat(255),
         ] {
             assert!(good.parse::<SessionId>().is_ok(), "{good}");
