@@ -164,6 +164,33 @@ fn check(answer: &str, status: u16) {
     assert_eq!(has_retry, is_crowded, "{answer}");
 }
 
+#[test]
+fn the_limits_are_documented() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let limits = HttpLimits::default();
+    let mib = 1024 * 1024;
+    for row in [
+        format!("| open connections | {} |", limits.connections),
+        format!("network) | {} |", limits.address_connections),
+        format!("| requests at the same time | {} |", limits.requests),
+        format!("headers | {} KiB |", limits.head_bytes / 1024),
+        format!("| one request body | {} MiB |", limits.body_bytes / mib),
+        format!("| {} MiB | 503 |", limits.bodies_bytes / mib),
+        format!("idle connection | {} s |", limits.head_timeout.as_secs()),
+        format!("body is complete | {} s |", limits.body_timeout.as_secs()),
+        format!(
+            "answer is complete | {} s |",
+            limits.request_timeout.as_secs()
+        ),
+        format!("server stops | {} s |", limits.stop_timeout.as_secs()),
+    ] {
+        assert!(docs.contains(&row), "docs/mcp.md lacks: {row}");
+    }
+    assert!(limits.address_connections < limits.requests);
+    assert!(limits.requests < limits.connections);
+}
+
 #[tokio::test]
 async fn headers_that_do_not_end_end_the_connection() {
     let server = Server::start(HttpLimits {
