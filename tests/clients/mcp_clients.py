@@ -145,6 +145,7 @@ async def python_clients():
     with project.http() as url:
         async with old_session(streamable_http_client(url)) as session:
             print("python, http, 2025-11-25:", await use(project, session))
+            await progress(session)
     project = Project()
     with project.http() as url:
         async with Client(url) as client:

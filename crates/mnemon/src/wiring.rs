@@ -1,7 +1,7 @@
 //! From a [`Config`] to a memory: the only place that names both the engine and the adapters, and
 //! the only one that asks the clock and the operating system's dice.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
@@ -11,7 +11,7 @@ use mnemon_core::llm::Llm;
 use mnemon_core::log::Log;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::window::{Measure, Refined};
-use mnemon_core::{Ctx, Ids, StoreError, Time};
+use mnemon_core::{Ctx, Ids, StoreError, Tenant, Time};
 use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::notes::NoteFiles;
 use mnemon_engine::session::JsonSessions;
@@ -195,8 +195,31 @@ pub async fn pull_minilm(to: &Path, from: Option<&str>) -> Result<(), EmbedError
     embed::pull(to, embed::MINILM_FILES, &from).await
 }
 
-/// Agents and teams whose memory is the Markdown in this folder.
-pub fn agents(folder: &Path) -> Result<AgentFiles, Error> {
+/// Where a tenant has its files below a folder: the default tenant in the folder itself, every other
+/// tenant in `tenants/NAME`. So no tenant reads or writes a file of another.
+fn tenant_folder(tenant: &Tenant, folder: &Path) -> PathBuf {
+    match *tenant == Tenant::default() {
+        true => folder.to_owned(),
+        false => folder.join(TENANTS).join(tenant.as_str()),
+    }
+}
+
+/// The folder that holds the folders of the tenants other than the default one.
+const TENANTS: &str = "tenants";
+
+/// Where this tenant's agents and teams have their Markdown.
+#[must_use]
+pub fn agents_folder(config: &Config) -> PathBuf {
+    let folder = &config.agents.value;
+    let above = folder.parent().unwrap_or(Path::new(""));
+    let above = tenant_folder(&config.tenant.value, above);
+    folder
+        .file_name()
+        .map_or(above.clone(), |name| above.join(name))
+}
+
+/// The tenant's agents and teams whose memory is the Markdown in this folder.
+pub fn agents(tenant: &Tenant, folder: &Path) -> Result<AgentFiles, Error> {
     let name = folder.file_name().and_then(|name| name.to_str());
     let Some(name) = name else {
         let what = format!("{} is not a folder with a name", folder.display());
@@ -206,7 +229,12 @@ pub fn agents(folder: &Path) -> Result<AgentFiles, Error> {
         .parent()
         .filter(|above| !above.as_os_str().is_empty());
     let disk = mnemon_adapters::Disk::new(above.unwrap_or(Path::new(".")));
-    Ok(AgentFiles::new(Arc::new(disk), name)?)
+    let name = match *tenant == Tenant::default() {
+        true => name.to_owned(),
+        // Answers name files by this path, below the project.
+        false => format!("{TENANTS}/{tenant}/{name}"),
+    };
+    Ok(AgentFiles::new(Arc::new(disk), &name)?)
 }
 
 /// The circumstances of a call that is made now.
@@ -216,9 +244,10 @@ pub fn stamp(config: &Config) -> Result<Ctx, Error> {
     Ok(Ctx::new(tenant, config.actor.value.clone(), now))
 }
 
-/// Saved sessions as files in this folder.
-pub fn session_files(folder: &Path) -> JsonSessions {
-    JsonSessions::new(Arc::new(mnemon_adapters::Disk::new(folder)), "")
+/// The tenant's saved sessions as files in this folder.
+pub fn session_files(tenant: &Tenant, folder: &Path) -> JsonSessions {
+    let disk = mnemon_adapters::Disk::new(tenant_folder(tenant, folder));
+    JsonSessions::new(Arc::new(disk), "")
 }
 
 /// The tiers of a project: in the files below this root, or in the memory itself. What
@@ -232,14 +261,16 @@ pub async fn tiers(
     let Some(root) = root else {
         return Ok(Tiers::on_store(memory, config.tiers.value, count)?);
     };
+    // The settings are the project's, the files the tenant's.
+    let settings = Tiers::read_config(&files(root), config.tiers.value).await?;
+    let root = tenant_folder(&config.tenant.value, root);
     let disk = Arc::new(mnemon_adapters::Disk::new(root));
-    let settings = Tiers::read_config(&*disk, config.tiers.value).await?;
     Ok(Tiers::new(disk.clone(), disk, memory, settings, count)?)
 }
 
-/// The frozen logs of a project.
-pub fn frozen(root: &Path) -> Arc<dyn Log> {
-    Arc::new(mnemon_adapters::Disk::new(root))
+/// The tenant's frozen logs in a project.
+pub fn frozen(tenant: &Tenant, root: &Path) -> Arc<dyn Log> {
+    Arc::new(mnemon_adapters::Disk::new(tenant_folder(tenant, root)))
 }
 
 /// The files below this folder.

@@ -44,7 +44,8 @@ impl Root {
     pub(super) fn open(&self, door: &Door) -> Result<AgentFiles, Error> {
         let folder = self.root.as_deref();
         let folder = folder.unwrap_or(&door.config.agents.value);
-        Ok(wiring::agents(folder)?.safety(door.config.safety()))
+        let agents = wiring::agents(&door.config.tenant.value, folder)?;
+        Ok(agents.safety(door.config.safety()))
     }
 }
 
@@ -241,7 +242,7 @@ async fn lint(agent: String, agents: &AgentFiles, door: &mut Door) -> Result<(),
 }
 
 async fn compliance(path: &Path, door: &mut Door) -> Result<(), Error> {
-    let agents = wiring::agents(path)?;
+    let agents = wiring::agents(&door.config.tenant.value, path)?;
     let request = api::agent::compliance::Request {};
     let report = api::agent::compliance::run(&agents, &door.ctx()?, request).await?;
     let failed = report.requirements.iter().filter(|row| !row.pass).count();

@@ -34,9 +34,10 @@ impl Door {
     /// time. A file that cannot be read is said on stderr and holds nobody up.
     pub(super) async fn memory_with_files(&self) -> Result<Memory, Error> {
         let memory = self.memory()?;
-        let folder = &self.config.agents.value;
+        let folder = wiring::agents_folder(&self.config);
         if folder.is_dir() {
-            match wiring::agents(folder)?.index(&self.ctx()?, &memory).await {
+            let agents = wiring::agents(&self.config.tenant.value, &self.config.agents.value)?;
+            match agents.index(&self.ctx()?, &memory).await {
                 Ok(done) => done.notices.iter().for_each(|notice| self.out.note(notice)),
                 Err(error) => self
                     .out

@@ -41,7 +41,8 @@ impl Served {
     pub fn new(config: Config, memory: Memory, options: Options) -> Result<Self, Error> {
         Ok(Self {
             memory: Arc::new(memory),
-            agents: wiring::agents(&config.agents.value)?.safety(config.safety()),
+            agents: wiring::agents(&config.tenant.value, &config.agents.value)?
+                .safety(config.safety()),
             tools: tools::of(&options.tools),
             user: options.user,
             config,
@@ -112,7 +113,7 @@ impl Served {
     /// What agents wrote into their files since the last time is found, too. A file that cannot be
     /// read holds nobody up.
     pub(super) async fn index_files(&self) -> Result<(), Error> {
-        if self.config.agents.value.is_dir() {
+        if wiring::agents_folder(&self.config).is_dir() {
             let _ = self.agents.index(&self.ctx()?, &self.memory).await;
         }
         Ok(())

@@ -35,4 +35,5 @@ mod secrets;
 mod sessions;
 mod stores;
 mod streams;
+mod tenants;
 mod tiers;

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use mnemon_core::Invalid;
+use mnemon_engine::Memory;
 use mnemon_engine::session::{SessionId, SessionInfo, Sessions};
-use mnemon_engine::{Memory, Safety};
 
 use super::super::door::Door;
 use super::super::{input, text};
 use crate::api::session_copy::{Copied, Places};
+use crate::config::Config;
 use crate::{Error, api, wiring};
 
 /// Where the saved sessions lie.
@@ -78,12 +79,12 @@ fn memory(place: &Place, door: &Door) -> Result<Option<Memory>, Error> {
 fn sessions<'a>(
     place: &Place,
     memory: Option<&'a Memory>,
-    safety: Safety,
+    config: &Config,
 ) -> Result<Box<dyn Sessions + 'a>, Error> {
     match (&place.folder, memory) {
         (Some(folder), _) => {
-            let files = wiring::session_files(folder).safety(safety);
-            Ok(Box::new(files))
+            let files = wiring::session_files(&config.tenant.value, folder);
+            Ok(Box::new(files.safety(config.safety())))
         }
         (None, Some(memory)) => Ok(Box::new(memory.sessions(place.user.as_deref())?)),
         (None, None) => Err(Error::Internal("no place for sessions".to_owned())),
@@ -113,7 +114,7 @@ pub(super) async fn save(args: SaveArgs, door: &mut Door) -> Result<(), Error> {
     let state = serde_json::from_str(&json)
         .map_err(|error| Invalid::new("state", format!("is not JSON: {error}")))?;
     let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref(), door.config.safety())?;
+    let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
     let request = api::session_save::Request {
         session: args.one.session,
         state,
@@ -124,7 +125,7 @@ pub(super) async fn save(args: SaveArgs, door: &mut Door) -> Result<(), Error> {
 
 pub(super) async fn load(args: OneArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.place, door)?;
-    let place = sessions(&args.place, memory.as_ref(), door.config.safety())?;
+    let place = sessions(&args.place, memory.as_ref(), &door.config)?;
     let request = api::session_load::Request {
         session: args.session,
     };
@@ -140,7 +141,7 @@ pub(super) async fn load(args: OneArgs, door: &mut Door) -> Result<(), Error> {
 
 pub(super) async fn list(args: Place, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args, door)?;
-    let place = sessions(&args, memory.as_ref(), door.config.safety())?;
+    let place = sessions(&args, memory.as_ref(), &door.config)?;
     let found = api::session_list::run(&*place, &door.ctx()?).await?;
     if door.out.json {
         return door.out.json(&found);
@@ -165,7 +166,7 @@ pub(super) async fn list(args: Place, door: &mut Door) -> Result<(), Error> {
 
 pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref(), door.config.safety())?;
+    let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
     let places = places(&args.one.place, &*place, memory.as_ref());
     let request = api::session_fork::Request {
         session: args.one.session,
@@ -177,7 +178,7 @@ pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
 
 pub(super) async fn snapshot(args: LabelArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref(), door.config.safety())?;
+    let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
     let places = places(&args.one.place, &*place, memory.as_ref());
     let request = api::session_snapshot::Request {
         session: args.one.session,
@@ -189,7 +190,7 @@ pub(super) async fn snapshot(args: LabelArgs, door: &mut Door) -> Result<(), Err
 
 pub(super) async fn restore(args: LabelArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref(), door.config.safety())?;
+    let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
     let places = places(&args.one.place, &*place, memory.as_ref());
     let request = api::session_restore::Request {
         session: args.one.session,
@@ -207,7 +208,7 @@ pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Erro
     };
     super::agreed(&question, args.yes)?;
     let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref(), door.config.safety())?;
+    let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
     let request = api::session_delete::Request { session };
     let gone = api::session_delete::run(&*place, &door.ctx()?, request).await?;
     if door.out.json {

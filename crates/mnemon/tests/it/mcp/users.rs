@@ -1,10 +1,11 @@
-//! A server that was started for one user: no tool, resource or prompt shows another user's
-//! memory, whatever the caller asks for.
+//! A server that was started for one user or one tenant: no tool, resource or prompt shows
+//! another's memory, whatever the caller asks for.
 
 use serde_json::{Map, Value, json};
 
 use super::client::Client;
 use crate::sandbox::Sandbox;
+use crate::tenants::{self, SECRET};
 
 /// A word that only Bob's memory holds, and words of the same texts to find it by.
 const BOBS: &str = "zanzibar";
@@ -157,4 +158,29 @@ fn no_resource_or_prompt_of_one_users_server_shows_another_user() {
     let mut all = Client::start(&sandbox, &["--tools", "all"]);
     let read = all.ask("resources/read", window);
     assert!(read.to_string().contains("What did it say?"), "{read}");
+}
+
+#[test]
+fn an_mcp_server_shows_the_files_of_its_tenant_only() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["init"]).ok();
+    tenants::write(&sandbox, "aa");
+    let mut client = Client::start(&sandbox, &["--tools", "all", "--tenant", "bb"]);
+    for (tool, arguments) in [
+        ("agent_list", json!({})),
+        ("agent_activate", json!({"agent": "coder"})),
+        ("agent_context", json!({"agent": "coder"})),
+        ("query_memory", json!({"query": SECRET})),
+        ("memory_search", json!({"query": SECRET})),
+        ("memory_context", json!({"query": SECRET, "session": "t1"})),
+    ] {
+        let answer = client.tool(tool, arguments);
+        let text = answer["content"][0]["text"].as_str().unwrap();
+        assert!(!text.contains(SECRET), "{tool}: {text}");
+    }
+    let listed = client.ask("resources/list", json!({})).to_string();
+    assert!(!listed.contains("coder"), "{listed}");
+    let decided = json!({"agent": "coder", "title": "Row", "context": "c", "decision": "d"});
+    let text = client.text("agent_decide", decided);
+    assert!(text.contains("tenants/bb/.microai/agents/coder"), "{text}");
 }
