@@ -46,38 +46,73 @@ impl Gate {
 
     /// Room for the body of a request. One that does not say how long it is may be of any length
     /// that is allowed.
-    fn room(&self, headers: &HeaderMap) -> Result<OwnedSemaphorePermit, Response> {
+    fn room(&self, headers: &HeaderMap) -> Result<OwnedSemaphorePermit, Refusal> {
         let said = headers.get(header::CONTENT_LENGTH);
         let said = said.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
         let bytes = said.unwrap_or(self.limits.body_bytes);
         if bytes > self.limits.body_bytes {
-            return Err(self.too_large());
+            return Err(Refusal::TooLarge(self.limits.body_bytes));
         }
         let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
         let room = self.bodies.clone().try_acquire_many_owned(units);
-        room.map_err(|_| crowded("the requests being worked on are too large together"))
+        room.map_err(|_| Refusal::TooLargeTogether)
     }
 
-    async fn read(&self, body: Body) -> Result<Bytes, Response> {
+    async fn read(&self, body: Body) -> Result<Bytes, Refusal> {
         let body = Limited::new(body, self.limits.body_bytes).collect();
         match timeout(self.limits.body_timeout, body).await {
             Ok(Ok(read)) => Ok(read.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(self.too_large()),
-            Ok(Err(_)) => Err(refusal(
-                StatusCode::BAD_REQUEST,
-                "the request ends before its body does",
-            )),
-            Err(_) => Err(refusal(
-                StatusCode::REQUEST_TIMEOUT,
-                "the request body took too long to arrive",
-            )),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                Err(Refusal::TooLarge(self.limits.body_bytes))
+            }
+            Ok(Err(_)) => Err(Refusal::Incomplete),
+            Err(_) => Err(Refusal::TooSlow),
         }
     }
+}
 
-    fn too_large(&self) -> Response {
-        let most = self.limits.body_bytes;
-        let said = format!("the request body has more than {most} bytes");
-        refusal(StatusCode::PAYLOAD_TOO_LARGE, &said)
+/// Why a request is not let through although it showed the key.
+enum Refusal {
+    TooMany,
+    /// The body has more than so many bytes.
+    TooLarge(usize),
+    TooLargeTogether,
+    Incomplete,
+    TooSlow,
+}
+
+impl IntoResponse for Refusal {
+    /// The connection ends, as the rest of the request may still be on its way.
+    fn into_response(self) -> Response {
+        let (status, said) = match self {
+            Self::TooMany => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many requests are being worked on; try again in a second\n".to_owned(),
+            ),
+            Self::TooLarge(most) => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("the request body has more than {most} bytes\n"),
+            ),
+            Self::TooLargeTogether => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the requests being worked on are too large together; try again in a second\n"
+                    .to_owned(),
+            ),
+            Self::Incomplete => (
+                StatusCode::BAD_REQUEST,
+                "the request ends before its body does\n".to_owned(),
+            ),
+            Self::TooSlow => (
+                StatusCode::REQUEST_TIMEOUT,
+                "the request body took too long to arrive\n".to_owned(),
+            ),
+        };
+        let mut response = (status, [(header::CONNECTION, "close")], said).into_response();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            let second = header::HeaderValue::from_static("1");
+            response.headers_mut().insert(header::RETRY_AFTER, second);
+        }
+        response
     }
 }
 
@@ -98,17 +133,17 @@ pub(super) async fn admit(
         return (StatusCode::UNAUTHORIZED, headers, said).into_response();
     }
     let Ok(permit) = gate.requests.clone().try_acquire_owned() else {
-        return crowded("too many requests are being worked on");
+        return Refusal::TooMany.into_response();
     };
     let room = match gate.room(request.headers()) {
         Ok(room) => room,
-        Err(refused) => return refused,
+        Err(refused) => return refused.into_response(),
     };
     let work = Work::begin(connection, (permit, room), &gate.limits);
     let (head, body) = request.into_parts();
     let body = match gate.read(body).await {
         Ok(body) => body,
-        Err(refused) => return refused,
+        Err(refused) => return refused.into_response(),
     };
     let answer = next.run(Request::from_parts(head, body.into())).await;
     answer.map(|body| Body::new(Answer { body, _work: work }))
@@ -122,20 +157,6 @@ pub(super) fn shows(headers: &HeaderMap, key: &Secret) -> bool {
         return false;
     };
     scheme.eq_ignore_ascii_case(b"bearer ") && bool::from(shown.ct_eq(key.reveal().as_bytes()))
-}
-
-/// Ends the connection, as the rest of the request may still be on its way.
-fn refusal(status: StatusCode, said: &str) -> Response {
-    let headers = [(header::CONNECTION, "close")];
-    (status, headers, format!("{said}\n")).into_response()
-}
-
-fn crowded(said: &str) -> Response {
-    let status = StatusCode::SERVICE_UNAVAILABLE;
-    let mut response = refusal(status, &format!("{said}; try again in a second"));
-    let second = header::HeaderValue::from_static("1");
-    response.headers_mut().insert(header::RETRY_AFTER, second);
-    response
 }
 
 /// A request that is worked on, until its answer was sent or given up.
