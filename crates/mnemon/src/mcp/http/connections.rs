@@ -32,9 +32,9 @@ struct Slot {
 /// What a connection is worth: the first are closed first, and busy ones never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
-    /// It has not sent a request that was let in.
+    /// It has not sent a whole request that was let in.
     Unproven,
-    /// It is between two requests.
+    /// It is between two whole requests.
     Idle,
     Busy,
 }

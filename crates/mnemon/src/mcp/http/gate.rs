@@ -1,5 +1,5 @@
-//! What a request must pass before the protocol sees it: the host, the key, the limits. Nothing is
-//! read or kept for a request that has not shown the key.
+//! What a request must pass before the protocol sees it: the host, the key, the limits. No body is
+//! read of a request that has not shown the key.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Body as _, Frame, SizeHint};
 use subtle::ConstantTimeEq;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
@@ -44,30 +44,52 @@ impl Gate {
         }
     }
 
-    /// Room for the body of a request. One that does not say how long it is may be of any length
-    /// that is allowed.
-    fn room(&self, headers: &HeaderMap) -> Result<OwnedSemaphorePermit, Refusal> {
-        let said = headers.get(header::CONTENT_LENGTH);
-        let said = said.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-        let bytes = said.unwrap_or(self.limits.body_bytes);
-        if bytes > self.limits.body_bytes {
-            return Err(Refusal::TooLarge(self.limits.body_bytes));
+    /// The whole body, and the room it takes among all bodies. Bytes count when they arrive, so that
+    /// a client that only announces a large body takes no room from others.
+    async fn read(&self, body: Body) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Refusal> {
+        let most = self.limits.body_bytes;
+        let said = body.size_hint().lower();
+        if usize::try_from(said).is_ok_and(|said| said > most) {
+            return Err(Refusal::TooLarge(most));
         }
-        let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
-        let room = self.bodies.clone().try_acquire_many_owned(units);
-        room.map_err(|_| Refusal::TooLargeTogether)
+        let reading = async {
+            let (mut read, mut room) = (Vec::new(), None);
+            let mut body = Limited::new(body, most);
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
+                    true => Refusal::TooLarge(most),
+                    false => Refusal::Incomplete,
+                })?;
+                if let Some(data) = frame.data_ref() {
+                    read.extend_from_slice(data);
+                    self.make_room(read.len(), &mut room)?;
+                }
+            }
+            Ok((read, room))
+        };
+        let read = timeout(self.limits.body_timeout, reading).await;
+        read.unwrap_or(Err(Refusal::TooSlow))
     }
 
-    async fn read(&self, body: Body) -> Result<Bytes, Refusal> {
-        let body = Limited::new(body, self.limits.body_bytes).collect();
-        match timeout(self.limits.body_timeout, body).await {
-            Ok(Ok(read)) => Ok(read.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                Err(Refusal::TooLarge(self.limits.body_bytes))
-            }
-            Ok(Err(_)) => Err(Refusal::Incomplete),
-            Err(_) => Err(Refusal::TooSlow),
+    /// Enough room for so many bytes in all.
+    fn make_room(
+        &self,
+        bytes: usize,
+        room: &mut Option<OwnedSemaphorePermit>,
+    ) -> Result<(), Refusal> {
+        let has = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let lacking = bytes.div_ceil(UNIT).saturating_sub(has);
+        if lacking == 0 {
+            return Ok(());
         }
+        let lacking = u32::try_from(lacking).unwrap_or(u32::MAX);
+        let more = self.bodies.clone().try_acquire_many_owned(lacking);
+        let more = more.map_err(|_| Refusal::TooLargeTogether)?;
+        match room {
+            Some(room) => room.merge(more),
+            None => *room = Some(more),
+        }
+        Ok(())
     }
 }
 
@@ -132,19 +154,19 @@ pub(super) async fn admit(
         let said = "an API key is needed: send Authorization: Bearer KEY\n";
         return (StatusCode::UNAUTHORIZED, headers, said).into_response();
     }
+    if gate.requests.available_permits() == 0 {
+        return Refusal::TooMany.into_response();
+    }
+    let (head, body) = request.into_parts();
+    let (body, room) = match gate.read(body).await {
+        Ok(read) => read,
+        Err(refused) => return refused.into_response(),
+    };
+    // Until here the connection may be closed to make room: a body that never ends keeps nobody out.
     let Ok(permit) = gate.requests.clone().try_acquire_owned() else {
         return Refusal::TooMany.into_response();
     };
-    let room = match gate.room(request.headers()) {
-        Ok(room) => room,
-        Err(refused) => return refused.into_response(),
-    };
     let work = Work::begin(connection, (permit, room), &gate.limits);
-    let (head, body) = request.into_parts();
-    let body = match gate.read(body).await {
-        Ok(body) => body,
-        Err(refused) => return refused.into_response(),
-    };
     let answer = next.run(Request::from_parts(head, body.into())).await;
     answer.map(|body| Body::new(Answer { body, _work: work }))
 }
@@ -163,13 +185,13 @@ pub(super) fn shows(headers: &HeaderMap, key: &Secret) -> bool {
 struct Work {
     connection: Option<Arc<Connection>>,
     deadline: Option<AbortHandle>,
-    _permits: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+    _permits: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
 }
 
 impl Work {
     fn begin(
         connection: Option<Arc<Connection>>,
-        permits: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+        permits: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
         limits: &HttpLimits,
     ) -> Self {
         let deadline = connection.as_ref().map(|connection| {

@@ -18,13 +18,13 @@ pub struct HttpLimits {
     pub head_bytes: usize,
     /// One request body, in bytes: a content at its limit, and several times as much for escapes.
     pub body_bytes: usize,
-    /// The bodies of all requests that are worked on, in bytes.
+    /// The bodies of all requests that are read or worked on, in bytes.
     pub bodies_bytes: usize,
     /// From the opening of a connection, or the end of an answer, to the end of the next headers.
     pub head_timeout: Duration,
     /// From the end of the headers to the end of the body.
     pub body_timeout: Duration,
-    /// From the end of the headers to the end of the answer.
+    /// From the end of the body to the end of the answer.
     pub request_timeout: Duration,
     /// How long a server that was told to stop waits for the requests it is working on.
     pub stop_timeout: Duration,
