@@ -1,8 +1,8 @@
 //! The door for MCP clients. Tools, resources and prompts decode into the requests of
 //! [`api`](crate::api) and encode the responses, within a bound of tokens.
 //!
-//! Nothing is kept between two requests, so that old clients with sessions and new ones without
-//! are served alike, and any number of servers may work on one store.
+//! Nothing is kept between two requests, so that clients of old and new protocols are served alike,
+//! and any number of servers may work on one store.
 
 mod answer;
 mod arguments;

@@ -473,7 +473,7 @@ fn is_ours(line: &str) -> bool {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(128))]
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
 
     /// Items, summaries of what was left out, and cut texts alike: the only lines of a Markdown
     /// context that are not quoted are ours, and in XML and messages no tag is opened or closed
