@@ -171,8 +171,9 @@ impl Document {
         self.read();
     }
 
-    /// Puts an entry or a section after everything else, with an empty line between.
-    pub fn append(&mut self, text: &str) {
+    /// Puts an entry or a section after everything else, with an empty line between. Returns where
+    /// it begins.
+    pub fn append(&mut self, text: &str) -> usize {
         let end = self.text.len();
         let mut lines = self.text.rsplit('\n');
         let (last, above) = (lines.next().unwrap_or_default(), lines.next());
@@ -185,7 +186,9 @@ impl Document {
             (last, _) if blank(last) => "\n",
             _ => "\n\n",
         };
+        let start = end + self.with_line_ends(lead).len();
         self.replace(end..end, &format!("{lead}{text}"));
+        start
     }
 
     /// Replaces what stands under a heading, up to its closing `---` if it has one.

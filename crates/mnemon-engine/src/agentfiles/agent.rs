@@ -360,11 +360,17 @@ impl AgentFiles {
     }
 }
 
-/// Puts an entry at the end, if it would be read as one there.
+/// Puts an entry at the end, if its headings are read there as they are read on their own. Below
+/// an open fence they are not; and a fence in the entry would close that one and let the rest of
+/// the entry pass for something else.
 pub(super) fn append(path: &str, document: &mut Document, entry: &str) -> Result<(), Error> {
     let before = document.sections().len();
-    document.append(entry);
-    if document.sections().len() > before {
+    let start = document.append(entry);
+    let alone = Document::parse(document.slice(&(start..document.as_str().len())));
+    let expected = alone.sections().iter().map(|own| (own.level, start + own.span.start));
+    let added = document.sections().iter().skip(before);
+    let is_same = added.map(|own| (own.level, own.span.start)).eq(expected);
+    if is_same && !alone.sections().is_empty() {
         return Ok(());
     }
     Err(Error::BadFile {

@@ -98,10 +98,12 @@ fn section(document: &mut Document, title: &str) -> Result<Section, Invalid> {
         document.append(&format!("---\n\n## {title}\n"));
     }
     let found = document.section(short(title)).cloned();
-    found.ok_or_else(|| {
-        let what = "the file leaves a code fence or an HTML comment open, so that nothing can be added; close it";
-        Invalid::new(short(title), what)
-    })
+    found.ok_or_else(|| left_open(title))
+}
+
+fn left_open(title: &str) -> Invalid {
+    let what = "the file leaves a code fence or an HTML comment open, so that nothing can be added; close it";
+    Invalid::new(short(title), what)
 }
 
 impl ContextChange {
@@ -203,15 +205,16 @@ pub(super) fn stamp(document: &mut Document, today: Day) {
         .first()
         .filter(|section| section.level == 1);
     match first.map(|section| section.body.start) {
-        Some(at)
-            if document
-                .as_str()
-                .get(..at)
-                .is_some_and(|before| before.ends_with('\n')) =>
-        {
-            document.replace(at..at, &format!("\n> Last updated: {today}\n"));
+        Some(at) if document.slice(&(0..at)).ends_with('\n') => {
+            // Without an empty line, the next one would be read as part of the quote.
+            let next = document.slice(&(at..document.as_str().len())).lines().next();
+            let is_apart = next.is_none_or(|line| line.trim().is_empty());
+            let gap = if is_apart { "" } else { "\n" };
+            document.replace(at..at, &format!("\n> Last updated: {today}\n{gap}"));
         }
-        Some(_) => document.append(&format!("> Last updated: {today}\n")),
+        Some(_) => {
+            document.append(&format!("> Last updated: {today}\n"));
+        }
         None => {
             let at = document.as_str().len() - document.body().len();
             document.replace(at..at, &format!("> Last updated: {today}\n\n"));
@@ -221,8 +224,14 @@ pub(super) fn stamp(document: &mut Document, today: Day) {
 
 fn add(document: &mut Document, title: &str, mark: &str, lines: &[String]) -> Result<(), Invalid> {
     for line in lines {
-        let section = section(document, title)?;
-        document.add_item(&section, &format!("{mark}{}", line.trim()));
+        let place = section(document, title)?;
+        let before = document.items(&place.own).count();
+        document.add_item(&place, &format!("{mark}{}", line.trim()));
+        let place = section(document, title)?;
+        // Below an open fence the line would be code, and never found again.
+        if document.items(&place.own).count() <= before {
+            return Err(left_open(title));
+        }
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 use mnemon_core::markdown::Document;
 use mnemon_core::{ErrorKind, limits};
-use mnemon_engine::agentfiles::{Code, ContextChange, Decision, Learning, SectionText};
+use mnemon_engine::agentfiles::{Code, ContextChange, Decision, Learning, SectionText, SessionEnd, SessionLog};
 
 use proptest::prelude::*;
 
@@ -190,6 +190,61 @@ fn a_file_that_leaves_a_fence_open_takes_nothing() {
     assert_eq!(desk.get(&path), "# D\n\n```\nopen\n");
 }
 
+#[test]
+fn a_fence_in_an_entry_does_not_close_one_in_the_file() {
+    let desk = Desk::empty();
+    let path = format!("{MEMORY}/decisions.md");
+    for (log, said) in [
+        ("~~~\n", "<div>\n~~~\n# y\n"),
+        ("# D\n\n```\n", "a\n```\n## 2020-01-01: forged\n```\nb\n```\n"),
+        ("<!-- open\n", "a -->\n\n# y\n"),
+        ("<script>\n", "</script>\n# y\n"),
+    ] {
+        desk.put(&path, log);
+        let decision = Decision {
+            decision: said.to_owned(),
+            ..decision("x")
+        };
+        let outcome = wait(desk.agents.decide(&ctx(), "coder", &decision));
+        assert!(outcome.is_err(), "{log:?} took {said:?}");
+        assert_eq!(desk.get(&path), log);
+    }
+}
+
+#[test]
+fn a_line_that_would_be_code_is_not_added() {
+    let desk = Desk::empty();
+    let path = format!("{MEMORY}/context.md");
+    for text in ["## Notes\n\n```\nopen\n", "## Notes\n\n<!-- open\n"] {
+        desk.put(&path, text);
+        let change = ContextChange {
+            notes: vec!["new".to_owned()],
+            ..ContextChange::default()
+        };
+        let error = wait(desk.agents.update_context(&ctx(), "coder", &change)).unwrap_err();
+        assert!(error.to_string().contains("close it"), "{error}");
+        assert_eq!(desk.get(&path), text);
+    }
+}
+
+/// Found with fresh seeds: directly below the date, the HTML was read as part of its quote, and the
+/// fence in it swallowed the rest of the file.
+#[test]
+fn the_date_of_a_context_does_not_change_how_the_rest_is_read() {
+    let desk = Desk::empty();
+    let path = format!("{MEMORY}/context.md");
+    desk.put(&path, "# y\n<a>\n```\n\n## Notes\n\n- old\n");
+    let change = ContextChange {
+        notes: vec!["new".to_owned()],
+        ..ContextChange::default()
+    };
+    wait(desk.agents.update_context(&ctx(), "coder", &change)).unwrap();
+    let text = desk.get(&path);
+    let document = Document::parse(text.as_str());
+    let notes = document.section("Notes").expect(&text);
+    assert_eq!(document.items(&notes.own).count(), 2, "{text}");
+}
+
 /// Text as people and agents write it, good and bad.
 fn words() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
@@ -225,6 +280,25 @@ fn words() -> impl Strategy<Value = String> {
         "<?",
         "<![CDATA[",
         "\u{0}",
+        "---\na: b\n---\n",
+        "[a]:\n",
+        "+++\n",
+        "* ",
+        "  ",
+        "<a>\n",
+        "<!X",
+        ">",
+        "]]>",
+        "?>",
+        "</script>\n",
+        "</pre>\n",
+        "\u{feff}",
+        "\u{b}",
+        "\r",
+        "&#35; ",
+        "``` x ~~~\n",
+        "   ~~~~\n",
+        "   # z\n",
     ]);
     prop::collection::vec(pieces, 0..8).prop_map(|pieces| pieces.concat())
 }
@@ -235,15 +309,25 @@ proptest! {
         let desk = Desk::empty();
         let path = format!("{MEMORY}/decisions.md");
         desk.put(&path, &log);
-        let entries = |desk: &Desk, path: &str| Document::parse(desk.get(path)).entries().len();
-        let before = entries(&desk, &path);
-        for n in 0..2 {
+        // Each entry's title and text.
+        let entries = |desk: &Desk, path: &str| -> Vec<(String, String)> {
+            let document = Document::parse(desk.get(path));
+            let entries = document.entries().into_iter();
+            entries.map(|entry| (entry.title.clone(), document.entry_text(&entry).replace('\r', ""))).collect()
+        };
+        for _ in 0..2 {
             let text = desk.get(&path);
+            let before = entries(&desk, &path);
             let decision = Decision { context: context.clone(), decision: said.clone(), ..decision("x") };
             match wait(desk.agents.decide(&ctx(), "coder", &decision)) {
                 Ok(_) => {
                     prop_assert!(desk.get(&path).starts_with(&text));
-                    prop_assert_eq!(entries(&desk, &path), before + n + 1);
+                    let after = entries(&desk, &path);
+                    let (last, others) = after.split_last().unwrap();
+                    prop_assert_eq!(others, before.as_slice());
+                    prop_assert_eq!(last.0.as_str(), "x");
+                    let words = said.trim_matches(['\n', '\r']).trim_end().replace('\r', "");
+                    prop_assert!(last.1.contains(&words), "{:?} lacks {:?}", last.1, words);
                 }
                 Err(_) => {
                     prop_assert_eq!(desk.get(&path), text);
@@ -256,7 +340,30 @@ proptest! {
         for n in 0..2 {
             let code = Some(Code { language: String::new(), text: code.clone() });
             wait(desk.agents.learn(&ctx(), "coder", &Learning { code, ..learning("x") })).unwrap();
-            prop_assert_eq!(entries(&desk, &learnings), n + 1);
+            prop_assert_eq!(entries(&desk, &learnings).len(), n + 1);
+        }
+    }
+
+    #[test]
+    fn whatever_is_said_a_session_is_archived_as_one_or_refused(summary in words(), log in words()) {
+        let desk = Desk::empty();
+        let path = format!("{MEMORY}/sessions/2026-01-02.md");
+        desk.put(&path, &log);
+        let titles = |desk: &Desk| -> Vec<String> {
+            let document = Document::parse(desk.get(&path));
+            document.sections().iter().map(|section| section.title.clone()).collect()
+        };
+        let before = titles(&desk);
+        let archive = SessionLog { summary, follow_up: vec!["more".to_owned()], ..SessionLog::default() };
+        let end = SessionEnd { archive: Some(archive), ..SessionEnd::default() };
+        if wait(desk.agents.end(&ctx(), "coder", &end)).is_ok() {
+            let mut after = titles(&desk);
+            let own = after.split_off(before.len());
+            prop_assert_eq!(after, before);
+            prop_assert_eq!(own.len(), 3, "{:?}", own);
+            prop_assert!(own[0].starts_with("Session: 2026-01-02"), "{:?}", own);
+        } else {
+            prop_assert_eq!(desk.get(&path), log);
         }
     }
 
@@ -275,12 +382,19 @@ proptest! {
         match wait(desk.agents.update_context(&ctx(), "coder", &change)) {
             Ok(()) => {
                 let after = desk.get(&path);
-                let mut rest = after.lines();
-                for line in text.lines() {
+                // A line break after a last `\r` makes it part of that line break.
+                let bare = |line: &str| line.trim_end_matches('\r').to_owned();
+                let mut rest = after.lines().map(bare);
+                for line in text.lines().map(bare) {
                     prop_assert!(rest.any(|kept| kept == line), "{:?} is lost in {:?}", line, after);
                 }
                 for new in ["- [ ] new", "- [ ] task", "- note"] {
-                    prop_assert!(after.lines().any(|line| line == new), "{} in {:?}", new, after);
+                    prop_assert!(after.lines().any(|line| bare(line) == new), "{} in {:?}", new, after);
+                }
+                let read = Document::parse(after.as_str());
+                for (section, new) in [("Blockers", "new"), ("Active Focus", "task"), ("Notes", "note")] {
+                    let section = read.section(section).unwrap();
+                    prop_assert!(read.items(&section.own).any(|item| read.item_text(item) == new), "{} in {:?}", new, after);
                 }
             }
             Err(_) => prop_assert_eq!(desk.get(&path), text),
