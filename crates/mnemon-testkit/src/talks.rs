@@ -1,18 +1,20 @@
 //! Conversations that a seed makes up: questions, calls (some at the same time), results (some very
 //! large), answers in several languages, and now and then a call that is never answered.
 
+use std::ops::Range;
+
 use mnemon_core::{Block, Message, Role};
 use serde_json::{Map, json};
 
-/// How often a long test runs: as `PROPTEST_CASES` says, else in full with `MNEMON_TEST_FULL=1`.
+/// The seeds of a long test: as many as `PROPTEST_CASES` says, else in full with
+/// `MNEMON_TEST_FULL=1`. They begin with `PROPTEST_RNG_SEED`, as those of properties do:
+/// `./scripts/test soak` sets it to fresh ones.
 #[must_use]
-pub fn cases(quick: u64, full: u64) -> u64 {
-    let said = std::env::var("PROPTEST_CASES").ok();
-    let said = said.and_then(|said| said.parse().ok());
-    said.unwrap_or(match is_full() {
-        true => full,
-        false => quick,
-    })
+pub fn seeds(quick: u64, full: u64) -> Range<u64> {
+    let number = |name| std::env::var(name).ok().and_then(|said| said.parse().ok());
+    let first: u64 = number("PROPTEST_RNG_SEED").unwrap_or(0);
+    let usual = if is_full() { full } else { quick };
+    first..first + number("PROPTEST_CASES").unwrap_or(usual)
 }
 
 /// Whether long tests run in full.

@@ -15,7 +15,7 @@ fn config(endpoint: &Endpoint) -> ModelConfig {
         key: Some(Secret::new(KEY)),
         backoff_ms: 1,
         // A loaded machine is slow; what must time out says so itself.
-        timeout_ms: 60_000,
+        timeout_ms: 300_000,
         ..ModelConfig::new(Provider::OpenAi, format!("{}/v1", endpoint.url()), "m")
     }
 }

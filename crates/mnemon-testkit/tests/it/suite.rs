@@ -26,3 +26,10 @@ fn every_case_is_in_the_macro() {
     }
     assert!(cases > 100, "only {cases} cases were found");
 }
+
+/// `.cargo/config.toml` sets the seed of every property, so that two runs test the same.
+#[test]
+fn properties_have_a_fixed_seed() {
+    use proptest::test_runner::{Config, RngSeed};
+    assert_ne!(Config::default().rng_seed, RngSeed::Random);
+}

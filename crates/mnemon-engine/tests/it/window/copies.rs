@@ -8,7 +8,7 @@ use mnemon_engine::session::{JsonSessions, Session, StateModule};
 use mnemon_engine::tiers::{TierConfig, Tiers};
 use mnemon_engine::{InMemory, Memory, Window, WindowState};
 use mnemon_testkit::fakes::FilesInRam;
-use mnemon_testkit::talks::{Talk, cases};
+use mnemon_testkit::talks::{Talk, seeds};
 use serde_json::{Map, json};
 
 use super::{expanded, memory, say, small};
@@ -54,7 +54,7 @@ fn texts(window: &Window<'_>) -> Vec<String> {
 
 #[test]
 fn a_fork_looks_the_same_and_goes_its_own_way() {
-    for seed in 0..cases(20, 200) {
+    for seed in seeds(20, 200) {
         let memory = memory();
         let said = talked(&memory, seed);
         let (one, two) = (window(&memory, "s1"), window(&memory, "s2"));

@@ -3,7 +3,7 @@ use mnemon_core::window::{
     CompressionEvent, Refined, Settings, Strategy, is_paired, is_user, tokens,
 };
 use mnemon_engine::Window;
-use mnemon_testkit::talks::{Dice, Talk, cases};
+use mnemon_testkit::talks::{Dice, Talk, seeds};
 
 use super::{expanded, memory};
 use crate::{ctx, wait};
@@ -110,12 +110,12 @@ fn check(seed: u64) -> Vec<String> {
 #[test]
 fn every_compression_keeps_the_invariants() {
     let mut used = std::collections::BTreeSet::new();
-    let cases = cases(100, 1000);
-    for seed in 0..cases {
+    let seeds = seeds(100, 1000);
+    for seed in seeds.clone() {
         used.extend(check(seed));
     }
     // A few conversations need not have everything.
-    for strategy in Strategy::ALL.iter().filter(|_| cases >= 100) {
+    for strategy in Strategy::ALL.iter().filter(|_| seeds.end - seeds.start >= 100) {
         assert!(
             used.contains(strategy.as_str()),
             "{strategy} was never used"
