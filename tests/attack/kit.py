@@ -113,13 +113,13 @@ class Home:
             env={**self.env, **(env or {})}, cwd=self.folder,
             preexec_fn=lower if limits else None, **more)
 
-    def run(self, *args, stdin="", patience=PATIENCE, **more):
+    def run(self, *args, stdin="", patience=PATIENCE, may_abort=False, **more):
         """Runs a command to its end; a panic, an abort or a hang goes into the row."""
         process = self.start(*args, stdin=subprocess.PIPE, **more)
         data = stdin if isinstance(stdin, bytes) else stdin.encode("utf-8", "surrogatepass")
-        return self.end(process, args, data, patience)
+        return self.end(process, args, data, patience, may_abort)
 
-    def end(self, process, args, data=None, patience=PATIENCE, killed=False):
+    def end(self, process, args, data=None, patience=PATIENCE, may_abort=False):
         try:
             out, err = process.communicate(data, timeout=patience)
         except subprocess.TimeoutExpired:
@@ -128,7 +128,8 @@ class Home:
             self.row.broke(f"hung: {shown(args)}")
         ran = Ran(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
         crashed = {-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL}
-        if ran.code == 101 or "panicked at" in ran.err or ran.code in crashed:
+        is_crash = ran.code in crashed and not may_abort
+        if ran.code == 101 or "panicked at" in ran.err or is_crash:
             self.row.broke(f"{shown(args)} ended with {ran.code}: {ran.err.strip()[-200:]}")
         return ran
 
