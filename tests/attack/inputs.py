@@ -51,7 +51,7 @@ def paths(row):
 
 
 def bombs(row):
-    """nesting, huge numbers and filters, 10 MiB repeats, long lines, HTML and Markdown"""
+    """nesting, huge numbers and filters, 2 MiB repeats, long lines, HTML and Markdown"""
     mib = 1 << 20
     repeats = ("a", " ", "\n", "(", "[", "<div>", "> ", "- ", "#", "`", "*_", "<!--", "|", "password: ", "\\n", "\u0301", "\U0001f469\u200d", "AKIA",
                "Bearer ", "../", "1", "=", "![](", "&amp;", "</")
