@@ -102,16 +102,23 @@ class Home:
             "USER": "attack",
         }
         (folder / "home").mkdir(exist_ok=True)
+        # Seconds that a small command takes on this machine, once that is known.
+        self.usual = None
+        # Every server that was started, dead or alive.
+        self.servers = []
 
     def start(self, *args, stdin=subprocess.DEVNULL, env=None, limits=None, **more):
         def lower():
             for name, value in (limits or {}).items():
                 resource.setrlimit(name, (value, value))
 
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [self.row.program, *args], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**self.env, **(env or {})}, cwd=self.folder,
             preexec_fn=lower if limits else None, **more)
+        if "mcp" in args:
+            self.servers.append(process)
+        return process
 
     def run(self, *args, stdin="", patience=PATIENCE, may_abort=False, **more):
         """Runs a command to its end; a panic, an abort or a hang goes into the row."""
@@ -133,10 +140,15 @@ class Home:
             self.row.broke(f"{shown(args)} ended with {ran.code}: {ran.err.strip()[-200:]}")
         return ran
 
-    def run_and_kill(self, *args, stdin="", after=0.05, **more):
-        """Kills the command at a random moment; says whether it was done before."""
+    def run_and_kill(self, *args, stdin="", after=2, **more):
+        """Kills the command at a random moment, up to so many times what a small one takes here;
+        says whether it was done before."""
+        if self.usual is None:
+            began = time.monotonic()
+            self.run("stats")
+            self.usual = time.monotonic() - began
         process = self.start(*args, stdin=subprocess.PIPE, **more)
-        timer = threading.Timer(self.row.random.uniform(0, after), process.kill)
+        timer = threading.Timer(self.row.random.uniform(0, after * self.usual), process.kill)
         timer.start()
         try:
             ran = self.end(process, args, stdin.encode())
