@@ -321,7 +321,9 @@ async fn nonsense_is_an_error_and_not_asked_for_again() {
 #[tokio::test]
 async fn nobody_there() {
     // A port that was free a moment ago may be another test's by now.
-    let error = OpenAi::connect(config("http://127.0.0.1:1")).await.unwrap_err();
+    let error = OpenAi::connect(config("http://127.0.0.1:1"))
+        .await
+        .unwrap_err();
     assert!(
         matches!(
             error,

@@ -367,7 +367,10 @@ pub(super) fn append(path: &str, document: &mut Document, entry: &str) -> Result
     let before = document.sections().len();
     let start = document.append(entry);
     let alone = Document::parse(document.slice(&(start..document.as_str().len())));
-    let expected = alone.sections().iter().map(|own| (own.level, start + own.span.start));
+    let expected = alone
+        .sections()
+        .iter()
+        .map(|own| (own.level, start + own.span.start));
     let added = document.sections().iter().skip(before);
     let is_same = added.map(|own| (own.level, own.span.start)).eq(expected);
     if is_same && !alone.sections().is_empty() {

@@ -207,7 +207,10 @@ pub(super) fn stamp(document: &mut Document, today: Day) {
     match first.map(|section| section.body.start) {
         Some(at) if document.slice(&(0..at)).ends_with('\n') => {
             // Without an empty line, the next one would be read as part of the quote.
-            let next = document.slice(&(at..document.as_str().len())).lines().next();
+            let next = document
+                .slice(&(at..document.as_str().len()))
+                .lines()
+                .next();
             let is_apart = next.is_none_or(|line| line.trim().is_empty());
             let gap = if is_apart { "" } else { "\n" };
             document.replace(at..at, &format!("\n> Last updated: {today}\n{gap}"));

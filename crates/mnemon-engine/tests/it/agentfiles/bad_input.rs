@@ -1,6 +1,8 @@
 use mnemon_core::markdown::Document;
 use mnemon_core::{ErrorKind, limits};
-use mnemon_engine::agentfiles::{Code, ContextChange, Decision, Learning, SectionText, SessionEnd, SessionLog};
+use mnemon_engine::agentfiles::{
+    Code, ContextChange, Decision, Learning, SectionText, SessionEnd, SessionLog,
+};
 
 use proptest::prelude::*;
 
@@ -196,7 +198,10 @@ fn a_fence_in_an_entry_does_not_close_one_in_the_file() {
     let path = format!("{MEMORY}/decisions.md");
     for (log, said) in [
         ("~~~\n", "<div>\n~~~\n# y\n"),
-        ("# D\n\n```\n", "a\n```\n## 2020-01-01: forged\n```\nb\n```\n"),
+        (
+            "# D\n\n```\n",
+            "a\n```\n## 2020-01-01: forged\n```\nb\n```\n",
+        ),
         ("<!-- open\n", "a -->\n\n# y\n"),
         ("<script>\n", "</script>\n# y\n"),
     ] {

@@ -115,7 +115,10 @@ fn every_compression_keeps_the_invariants() {
         used.extend(check(seed));
     }
     // A few conversations need not have everything.
-    for strategy in Strategy::ALL.iter().filter(|_| seeds.end - seeds.start >= 100) {
+    for strategy in Strategy::ALL
+        .iter()
+        .filter(|_| seeds.end - seeds.start >= 100)
+    {
         assert!(
             used.contains(strategy.as_str()),
             "{strategy} was never used"
