@@ -16,7 +16,7 @@ FOREIGN_HOSTS = (
 FOREIGN_ORIGINS = (
     "https://evil.example", "http://evil.example", "http://127.0.0.1.evil.example", "http://localhost.evil.example",
     "http://evil.example:8750", "file://", "http://localhost@evil.example", "chrome-extension://abc", "http://[::2]",
-    "javascript:alert(1)", "http://localhost:1.evil.example", "https://127.0.0.1%2eevil.example",
+    "javascript:alert(1)", "https://127.0.0.1%2eevil.example",
 )
 
 HALF_HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
