@@ -4,11 +4,13 @@
 use std::time::Instant;
 
 use mnemon_core::learn::{
-    Condition, LearnSettings, Outcome as Ended, follows, procedures, regressed, rules,
+    Act, Condition, Ended as StepEnded, LearnSettings, Outcome as Ended, Run, Status, follows,
+    procedures, regressed, rules,
 };
 use mnemon_core::{Ctx, Ids, Kind, Scope, Tenant, Time};
-use mnemon_engine::{Draft, Memory};
-use mnemon_testkit::worlds::{Maker, Plan, World};
+use mnemon_engine::learn::LessonBody;
+use mnemon_engine::{Draft, Memory, Step};
+use mnemon_testkit::worlds::{HardWorld, Maker, Plan, Trap, Verdict, World};
 use serde_json::json;
 
 use crate::measure::{Outcome, Table, median, rate};
@@ -22,17 +24,20 @@ const NEW: usize = 1000;
 /// How often that is measured; the median counts.
 const ROUNDS: usize = 7;
 const BATCH: usize = 5000;
+/// Worlds of each sort that are lived through step by step.
+const TRAP_WORLDS: u64 = 100;
 
 pub(crate) fn run(sizes: &[usize], worlds: u64) -> Outcome<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()?;
     if worlds > 0 {
         quality(worlds);
+        runtime.block_on(traps(worlds.min(TRAP_WORLDS)))?;
     }
     if sizes.is_empty() {
         return Ok(());
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .build()?;
     let mut table = Table::new(sizes);
     runtime.block_on(measure(sizes, &mut table))?;
     table.print();
@@ -136,6 +141,120 @@ fn quality(worlds: u64) {
         worlds,
         |seed| noticed(seed).is_some_and(|runs| runs <= 8),
     );
+}
+
+/// Worlds in which it is easy to learn something misleading.
+const TRAPS: [(&str, Trap); 16] = [
+    (
+        "30 % of runs die at a mandatory step",
+        Trap::DiesAtAStep(30),
+    ),
+    (
+        "40 % of runs die at a mandatory step",
+        Trap::DiesAtAStep(40),
+    ),
+    (
+        "50 % of runs die at a mandatory step",
+        Trap::DiesAtAStep(50),
+    ),
+    (
+        "a step fails first in 25 %, works on retry",
+        Trap::WorksOnRetry(25),
+    ),
+    (
+        "a step fails first in 50 %, works on retry",
+        Trap::WorksOnRetry(50),
+    ),
+    ("two steps in either order, 50/50", Trap::EitherOrder(50)),
+    ("two steps in either order, 65/35", Trap::EitherOrder(65)),
+    ("a tool replaced 5 runs ago", Trap::Replaced(5)),
+    ("a tool replaced 10 runs ago", Trap::Replaced(10)),
+    ("a tool replaced 20 runs ago", Trap::Replaced(20)),
+    ("a tool replaced 85 runs ago", Trap::Replaced(85)),
+    (
+        "a tool broke 30 runs ago, another took over",
+        Trap::Broken(30),
+    ),
+    ("8 to 15 calls of 3 helper tools", Trap::Chatty),
+    ("20 to 50 calls of 7 helper tools", Trap::VeryChatty),
+    ("a step fails above a limit", Trap::AboveALimit),
+    (
+        "a tool that never works is tried in 40 %",
+        Trap::WrongWay(40),
+    ),
+];
+
+/// What is active in worlds with a trap: the truth, nothing, or something misleading.
+async fn traps(worlds: u64) -> Outcome<()> {
+    println!("\n| worlds | how many | exact | silent | misleading |\n|---|---:|---:|---:|---:|");
+    for (n, (name, trap)) in TRAPS.into_iter().enumerate() {
+        let from = 10_000_000 + 100_000 * n as u64;
+        let (mut exact, mut silent, mut misleading) = (0, 0, 0);
+        for seed in from..from + worlds {
+            match trapped(&Maker::new(seed).with_trap(trap)).await? {
+                Verdict::Exact => exact += 1,
+                Verdict::Silent => silent += 1,
+                Verdict::Misleading(found) => {
+                    eprintln!("{name}, seed {seed}: {found}");
+                    misleading += 1;
+                }
+            }
+        }
+        println!("| {name} | {worlds} | {exact} | {silent} | {misleading} |");
+    }
+    Ok(())
+}
+
+/// Lives through a world, learns, and judges what is told to agents.
+async fn trapped(world: &HardWorld) -> Outcome<Verdict> {
+    let now = Time::from_millis(1_700_000_000_000)?;
+    let ctx = Ctx::new(Tenant::default(), "bench", now);
+    let store = std::sync::Arc::new(mnemon_core::ram::Ram::new());
+    let memory = Memory::builder(store, Ids::new(3)).build();
+    for (run, outcome) in &world.runs {
+        for (n, act) in run.acts.iter().enumerate() {
+            let step = logged(run, act, (n + 1 == run.acts.len()).then_some(*outcome));
+            let owner = mnemon_core::Owner::default();
+            memory
+                .experience()
+                .log_step(&ctx, &owner, step, None)
+                .await?;
+        }
+    }
+    learn(&memory, &ctx).await?;
+    let (mut skills, mut rules) = (Vec::new(), Vec::new());
+    let active = Some(Status::Active);
+    for lesson in memory.learning().lessons(&ctx, None, active, 1000).await? {
+        match lesson.body {
+            LessonBody::Skill(sop) => {
+                skills.push(sop.tool_sops.into_iter().map(|step| step.tool).collect());
+            }
+            LessonBody::Rule(rule) => rules.push((rule.tool, rule.text)),
+        }
+    }
+    Ok(world.judge(&skills, &rules))
+}
+
+fn logged(run: &Run, act: &Act, outcome: Option<Ended>) -> Step {
+    let input = act.params.iter();
+    let input = input.map(|(name, value)| (name.clone(), json!(value)));
+    let mut metadata = serde_json::Map::new();
+    if let Some(said) = &act.correction {
+        metadata.insert("correction".to_owned(), json!(said));
+    }
+    if let Some(outcome) = outcome {
+        metadata.insert("outcome".to_owned(), json!(outcome.as_str()));
+    }
+    let failed = act.ended == StepEnded::Failed;
+    Step {
+        task_type: Some(run.task_type.clone()),
+        tool: act.tool.clone(),
+        input: serde_json::Value::Object(input.collect()),
+        error: failed.then(|| act.error.clone().unwrap_or_default()),
+        trace_id: run.trace.clone(),
+        metadata,
+        ..Step::default()
+    }
 }
 
 /// A log of some length that was learnt from.

@@ -17,9 +17,12 @@ mod statistics;
 mod tests;
 
 pub use act::{Act, Ended, error_class};
-pub use evidence::{Evidence, Rate, Retired, Status, regressed};
-pub use pattern::{Mined, Pattern, chance, contains, follows, patterns};
-pub use procedure::{Complexity, Procedure, ProcedureStep, complexity, procedures};
+pub use evidence::{Evidence, Rate, Retired, Status, disused, regressed};
+pub use pattern::{Mined, Pattern, chance, contains, died_at, follows, patterns};
+pub use procedure::{
+    Complexity, Findings, Missing, NotKept, Obstacle, Procedure, ProcedureStep, complexity,
+    findings, missing, procedures, uses, usual_beside,
+};
 pub use rule::{Advice, Condition, Rule, rules};
 pub use run::{Outcome, Run};
 pub use settings::LearnSettings;

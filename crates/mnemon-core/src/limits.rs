@@ -198,6 +198,10 @@ pub const PATTERN_STEPS: usize = 32;
 pub const PATTERN_WORK: usize = 20_000_000;
 /// Procedures that are learnt for one type of task.
 pub const TASK_PROCEDURES: usize = 3;
+/// Patterns of one type of task that are listed as found and not kept.
+pub const TASK_NOT_KEPT: usize = 4;
+/// Findings that were not kept in one report or status of learning.
+pub const NOT_KEPT_LISTED: usize = 100;
 /// Other orders of its tools that count as doing a skill, because skills were merged into it.
 pub const SKILL_WAYS: usize = 10;
 /// Rules that are learnt for one type of task.

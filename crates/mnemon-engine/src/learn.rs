@@ -12,6 +12,7 @@
 //! trace, derived from its steps. Skills and rules are derived from runs. Every write expects the version that was read: of several servers at work one
 //! gets through, and the others go on from there.
 
+mod contest;
 mod distil;
 mod dry;
 mod files;
@@ -21,8 +22,8 @@ mod judge;
 mod kept;
 mod review;
 
-use mnemon_core::{Ctx, ErrorKind, Id};
-use serde::Serialize;
+use mnemon_core::{Ctx, ErrorKind, Id, Scope, limits};
+use serde::{Deserialize, Serialize};
 
 pub use files::{SkillFile, read_skill_file, skill_file, skill_folder};
 pub use improve::Improved;
@@ -47,6 +48,8 @@ pub enum Turn {
     Activated,
     /// There is more evidence, for or against.
     Confirmed,
+    /// There is enough evidence, but something speaks against telling it.
+    Held,
     Retired,
 }
 
@@ -62,6 +65,24 @@ pub struct Learnt {
     pub why: Option<String>,
 }
 
+/// A procedure or a rule that was found and is not told to agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotKept {
+    pub task_type: String,
+    /// The procedure or the rule, on one line.
+    pub found: String,
+    /// Why it is not told, with the numbers.
+    pub why: String,
+}
+
+impl NotKept {
+    /// A procedure on one line.
+    fn procedure(tools: &[String]) -> String {
+        let steps = tools.len();
+        format!("a procedure of {steps} steps ({})", tools.join(" → "))
+    }
+}
+
 /// What a slice of learning did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LearnReport {
@@ -75,6 +96,9 @@ pub struct LearnReport {
     /// Types of task that were looked at.
     pub tasks: u64,
     pub learnt: Vec<Learnt>,
+    /// What was found and is not told to agents, at most [`limits::NOT_KEPT_LISTED`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_kept: Vec<NotKept>,
     /// Whether there is more to do now.
     pub more: bool,
     /// Somebody else was at work; nothing is lost, the next slice goes on.
@@ -89,8 +113,17 @@ impl LearnReport {
         self.runs += other.runs;
         self.tasks += other.tasks;
         self.learnt.extend(other.learnt);
+        self.list_not_kept(other.not_kept);
         self.more = other.more;
         self.contended |= other.contended;
+    }
+
+    /// Lists these, too. A type of task that was looked at again is listed as it is now.
+    fn list_not_kept(&mut self, more: Vec<NotKept>) {
+        let known = |one: &NotKept| more.iter().any(|other| other.task_type == one.task_type);
+        self.not_kept.retain(|one| !known(one));
+        self.not_kept.extend(more);
+        self.not_kept.truncate(limits::NOT_KEPT_LISTED);
     }
 }
 
@@ -109,6 +142,10 @@ impl Learning<'_> {
     /// Reads at most `steps` new steps, and looks at the types of task that are due.
     pub async fn slice(&self, ctx: &Ctx, steps: usize) -> Result<LearnReport, Error> {
         let mut report = LearnReport::default();
+        let outdated = self.renew_diary(ctx).await;
+        if contended(outdated, &mut report)?.is_none() {
+            return Ok(report);
+        }
         let folded = self.fold(ctx, steps, &mut report).await;
         if contended(folded, &mut report)?.is_none() {
             return Ok(report);
@@ -116,6 +153,17 @@ impl Learning<'_> {
         let distilled = self.distil_due(ctx, TASKS, &mut report).await;
         contended(distilled, &mut report)?;
         Ok(report)
+    }
+
+    /// What an earlier version learnt is judged again as it is done now.
+    async fn renew_diary(&self, ctx: &Ctx) -> Result<(), Error> {
+        let records = self.memory.records_of(Scope::Experience);
+        let mut diary = kept::diary(records, ctx).await?;
+        if self.judge_again(ctx, &mut diary.value).await? {
+            let diary = vec![kept::diary_draft(&diary)];
+            records.put_as_is(ctx, diary, None).await?;
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,8 @@
 //! Worlds to learn from, made up by a seed: tools, a true procedure or none, noise, flaky steps,
 //! mistakes, decoys. What is true in them is known, so that what was learnt can be held against it.
 
+mod hard;
+
 use std::collections::BTreeMap;
 
 use mnemon_core::learn::{Act, Condition, Ended, Outcome, Run, error_class};
@@ -9,6 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::make::at;
 use crate::talks::Dice;
+
+pub use hard::{HardWorld, Trap, Verdict};
 
 /// The type of task of every world.
 pub const TASK: &str = "ship_parcel";

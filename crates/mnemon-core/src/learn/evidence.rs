@@ -76,6 +76,9 @@ pub struct Evidence {
     pub chance: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired: Option<Retired>,
+    /// Why it is a candidate, however much evidence there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
     /// It is not retired by itself.
     #[serde(default)]
     pub pinned: bool,
@@ -107,6 +110,7 @@ impl Evidence {
             last_confirmed: None,
             chance: 0.0,
             retired: None,
+            held: None,
             pinned: false,
             edited: false,
             approved: false,
@@ -126,18 +130,55 @@ const BAD_LUCK: f64 = 0.001;
 /// Says so in words.
 #[must_use]
 pub fn regressed(went_well: &[bool]) -> Option<String> {
+    let Decline {
+        now,
+        of,
+        then,
+        before,
+    } = declined(went_well)?;
+    Some(format!(
+        "it failed in {now} of the last {of} runs, in {then} of the {before} before"
+    ))
+}
+
+/// Whether runs stopped doing all of it: of the newest 5, 10 or 20 successes that did it, or all
+/// but one step of it, more than half left a step out, and it is not chance compared with those
+/// before. Says so in words.
+#[must_use]
+pub fn disused(did_all: &[bool]) -> Option<String> {
+    let Decline {
+        now,
+        of,
+        then,
+        before,
+    } = declined(did_all)?;
+    Some(format!(
+        "{now} of the last {of} successful runs left out one of its steps, {then} of the {before} \
+         before"
+    ))
+}
+
+/// Bad ones among the newest and among those before.
+struct Decline {
+    now: usize,
+    of: usize,
+    then: usize,
+    before: usize,
+}
+
+fn declined(good: &[bool]) -> Option<Decline> {
     RECENT.iter().find_map(|recent| {
-        let at = went_well.len().checked_sub(*recent)?;
-        let (before, newest) = went_well.split_at_checked(at)?;
-        let failed = |runs: &[bool]| runs.iter().filter(|well| !**well).count();
-        let (now, then) = (failed(newest), failed(before));
+        let at = good.len().checked_sub(*recent)?;
+        let (before, newest) = good.split_at_checked(at)?;
+        let bad = |runs: &[bool]| runs.iter().filter(|good| !**good).count();
+        let (now, then) = (bad(newest), bad(before));
         let worse = fisher(now, newest.len(), then, before.len());
-        let regressed = now * 2 > newest.len() && worse <= BAD_LUCK.ln();
-        regressed.then(|| {
-            let (recent, before) = (newest.len(), before.len());
-            format!(
-                "it failed in {now} of the last {recent} runs, in {then} of the {before} before"
-            )
+        let declined = now * 2 > newest.len() && worse <= BAD_LUCK.ln();
+        declined.then_some(Decline {
+            now,
+            of: newest.len(),
+            then,
+            before: before.len(),
         })
     })
 }

@@ -75,6 +75,15 @@ pub fn follows(run: &Run, outcome: Outcome, tools: &[String]) -> bool {
     next.map(String::as_str) == last.tool.as_deref()
 }
 
+/// Whether the run failed because one of these tools did: it was the last that was called.
+#[must_use]
+pub fn died_at(run: &Run, outcome: Outcome, tools: &[String]) -> bool {
+    let last = run.acts.iter().rev().find(|act| act.tool.is_some());
+    let failed = last.filter(|act| outcome == Outcome::Failure && act.ended == Ended::Failed);
+    let tool = failed.and_then(|act| act.tool.as_ref());
+    tool.is_some_and(|tool| tools.contains(tool))
+}
+
 /// Every closed pattern that at least `least` of the sequences have.
 #[must_use]
 pub fn patterns(sequences: &[Vec<&str>], least: usize) -> Mined {

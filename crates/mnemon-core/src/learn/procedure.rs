@@ -1,15 +1,21 @@
 //! From runs to procedures: which patterns are worth keeping, and what there is to say about them.
 
 mod align;
+mod complete;
 mod complexity;
 mod occasion;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::act::add_words;
-use super::{LearnSettings, Outcome, Pattern, Rate, Run, chance, contains, follows, patterns};
+use super::{
+    LearnSettings, Outcome, Pattern, Rate, Run, chance, contains, died_at, follows, patterns,
+};
 use crate::{Id, Time, limits};
 
+pub use complete::{Missing, missing, usual_beside};
 pub use complexity::{Complexity, complexity};
 
 /// How unlikely it must be that chance alone made the best of all patterns that were looked at.
@@ -101,25 +107,83 @@ impl Procedure {
     }
 }
 
+/// Why a pattern that recurs is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Obstacle {
+    /// It lacks a step that most of its successful runs have.
+    Incomplete,
+    /// Too few of the runs that followed it succeeded.
+    Unreliable,
+    /// Chance may have made it.
+    Chance,
+    /// The task goes right by itself.
+    TooEasy,
+}
+
+/// A pattern that recurs and is not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotKept {
+    pub tools: Vec<String>,
+    pub obstacle: Obstacle,
+    /// The reason in words, with its numbers.
+    pub why: String,
+    /// The successful runs that have it, the oldest first.
+    pub runs: Vec<Id>,
+}
+
+/// What the runs of one type of task show.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Findings {
+    /// The best supported first.
+    pub kept: Vec<Procedure>,
+    /// At most [`limits::TASK_NOT_KEPT`].
+    pub not_kept: Vec<NotKept>,
+}
+
+impl Findings {
+    /// Takes down the first pattern that met this obstacle; the others are variations of it.
+    fn reject(&mut self, tools: &[String], obstacle: Obstacle, why: String, told: &[Told<'_>]) {
+        let known = self.not_kept.iter().any(|one| one.obstacle == obstacle);
+        if known || self.not_kept.len() == limits::TASK_NOT_KEPT {
+            return;
+        }
+        let having = succeeded(told).filter(|run| contains(&run.done(), tools));
+        self.not_kept.push(NotKept {
+            tools: tools.to_vec(),
+            obstacle,
+            why,
+            runs: having.map(|run| run.id.clone()).collect(),
+        });
+    }
+}
+
 /// A run and how it ended.
 pub(super) type Told<'a> = (&'a Run, Outcome);
 
-/// The procedures that the runs of one type of task show, the best supported first. The runs come
-/// with how they ended, the oldest first.
-///
-/// Of all closed patterns the best is held against the thresholds and against chance: a step more
-/// is better if seven of ten runs that do the rest do it, too. If it stands, the runs that have it are set aside and the rest
-/// is searched again, for another way of doing the same.
+/// The procedures that the runs of one type of task show; see [`findings`].
 #[must_use]
 pub fn procedures(told: &[(Run, Outcome)], settings: &LearnSettings) -> Vec<Procedure> {
+    findings(told, settings).kept
+}
+
+/// The procedures that the runs of one type of task show, the best supported first, and the
+/// patterns that are not kept. The runs come with how they ended, the oldest first.
+///
+/// Of all closed patterns the best is held against the thresholds and against chance: a step more
+/// is better if seven of ten runs that do the rest do it, too. If it stands, the runs that have it
+/// are set aside and the rest is searched again, for another way of doing the same.
+#[must_use]
+pub fn findings(told: &[(Run, Outcome)], settings: &LearnSettings) -> Findings {
     let told: Vec<Told<'_>> = told.iter().map(|(run, outcome)| (run, *outcome)).collect();
     let mut left: Vec<&Run> = succeeded(&told).collect();
-    let mut found: Vec<Procedure> = Vec::new();
-    while found.len() < limits::TASK_PROCEDURES {
-        let Some((tools, ln_chance)) = best(&left, &told, settings) else {
+    let mut findings = Findings::default();
+    for _ in 0..limits::TASK_PROCEDURES {
+        let Some((tools, ln_chance)) = best(&left, &told, settings, &mut findings) else {
             break;
         };
-        let known = found
+        let known = findings
+            .kept
             .iter()
             .any(|one| is_part(&tools, &one.tools()) || is_part(&one.tools(), &tools));
         if known {
@@ -128,13 +192,35 @@ pub fn procedures(told: &[(Run, Outcome)], settings: &LearnSettings) -> Vec<Proc
         let procedure = described(&tools, &told, ln_chance);
         left.retain(|run| !contains(&run.done(), &tools));
         // Too easy to be worth keeping; the next one may not be.
-        if procedure.complexity.points() >= settings.complexity {
-            found.push(procedure);
-        } else {
-            break;
+        match procedure.complexity.points() >= settings.complexity {
+            true => findings.kept.push(procedure),
+            false => {
+                let why = too_easy(&procedure.complexity, settings.complexity);
+                findings.reject(&tools, Obstacle::TooEasy, why, &told);
+            }
         }
     }
-    found
+    let Findings { kept, not_kept } = &mut findings;
+    // Parts of a procedure that is kept, and chance beside one, are variations of it.
+    not_kept.retain(|one| {
+        let part = kept.iter().any(|kept| is_part(&one.tools, &kept.tools()));
+        !part && (kept.is_empty() || one.obstacle != Obstacle::Chance)
+    });
+    findings
+}
+
+fn too_easy(complexity: &Complexity, needed: u32) -> String {
+    let Complexity {
+        parameter_errors,
+        wrong_ways,
+        of,
+        ..
+    } = complexity;
+    format!(
+        "too easy: {} of {needed} complexity points (wrong parameters in {parameter_errors} and \
+         wrong ways in {wrong_ways} of {of} runs, no correction by a user)",
+        complexity.points()
+    )
 }
 
 fn succeeded<'a>(told: &[Told<'a>]) -> impl Iterator<Item = &'a Run> {
@@ -144,15 +230,10 @@ fn succeeded<'a>(told: &[Told<'a>]) -> impl Iterator<Item = &'a Run> {
     good.map(|(run, _)| *run)
 }
 
-/// The best pattern of these runs that is neither rare, nor of no use, nor chance.
-fn best(runs: &[&Run], told: &[Told<'_>], settings: &LearnSettings) -> Option<(Vec<String>, f64)> {
-    let least = (runs.len() as f64 * settings.support).ceil() as usize;
-    let least = least.max(settings.candidate_runs).max(2);
-    if runs.len() < least {
-        return None;
-    }
-    let sequences: Vec<Vec<&str>> = runs.iter().map(|run| run.done()).collect();
-    let mut mined = patterns(&sequences, least);
+/// The closed patterns of these sequences, those first that are worth most, and how many patterns
+/// were looked at.
+fn candidates(sequences: &[Vec<&str>], least: usize) -> (Vec<Pattern>, usize) {
+    let mut mined = patterns(sequences, least);
     let worth = |pattern: &Pattern| {
         let steps = i32::try_from(pattern.tools.len()).unwrap_or(i32::MAX);
         pattern.support as f64 * (1.0 / BELONGS).powi(steps)
@@ -164,15 +245,87 @@ fn best(runs: &[&Run], told: &[Told<'_>], settings: &LearnSettings) -> Option<(V
         let order = worth(other).total_cmp(&worth(one));
         order.then_with(|| one.tools.cmp(&other.tools))
     });
-    let bar = CHANCE.ln() - (mined.looked_at.max(1) as f64).ln();
-    mined.patterns.into_iter().take(TRIED).find_map(|pattern| {
-        let (with, _) = rates(&pattern.tools, told);
-        if with.of == 0 || with.rate() < settings.confidence {
+    (mined.patterns, mined.looked_at)
+}
+
+/// The best pattern of these runs that is neither rare, nor incomplete, nor of no use, nor chance.
+fn best(
+    runs: &[&Run],
+    told: &[Told<'_>],
+    settings: &LearnSettings,
+    findings: &mut Findings,
+) -> Option<(Vec<String>, f64)> {
+    let least = (runs.len() as f64 * settings.support).ceil() as usize;
+    let least = least.max(settings.candidate_runs).max(2);
+    if runs.len() < least {
+        return None;
+    }
+    let sequences: Vec<Vec<&str>> = runs.iter().map(|run| run.done()).collect();
+    let successes: Vec<Vec<&str>> = succeeded(told).map(Run::done).collect();
+    let (patterns, looked_at) = candidates(&sequences, least);
+    let bar = CHANCE.ln() - (looked_at.max(1) as f64).ln();
+    let mut tried: BTreeSet<Vec<String>> = BTreeSet::new();
+    patterns.into_iter().take(TRIED).find_map(|pattern| {
+        let tools = complete::without_helpers(&pattern.tools, &sequences);
+        if tools.len() < SHORTEST || !tried.insert(tools.clone()) {
             return None;
         }
-        let ln_chance = chance(&sequences, &pattern.tools);
-        (ln_chance <= bar).then_some((pattern.tools, ln_chance))
+        let lacks = missing(&tools, &successes);
+        if !lacks.is_empty() {
+            let lacks: Vec<String> = lacks.iter().map(Missing::text).collect();
+            let why = format!("incomplete: {}", lacks.join("; "));
+            findings.reject(&tools, Obstacle::Incomplete, why, told);
+            return None;
+        }
+        let (with, _) = rates(&tools, told);
+        if with.of == 0 || with.rate() < settings.confidence {
+            let needed = settings.confidence * 100.0;
+            let why = format!(
+                "unreliable: {} of {} runs that followed it succeeded, {needed:.0} % are needed",
+                with.good, with.of
+            );
+            findings.reject(&tools, Obstacle::Unreliable, why, told);
+            return None;
+        }
+        let ln_chance = chance(&sequences, &tools);
+        if ln_chance > bar {
+            let why = "its order may be chance: more runs are needed".to_owned();
+            findings.reject(&tools, Obstacle::Chance, why, told);
+            return None;
+        }
+        Some((tools, ln_chance))
     })
+}
+
+/// For each success that did these tools in one of these ways, or all but one tool of the first,
+/// whether it did all; the oldest first. Successes in which one of these things was not the case
+/// are another situation.
+#[must_use]
+pub fn uses(
+    ways: &[Vec<String>],
+    context: &[(String, String)],
+    told: &[(Run, Outcome)],
+) -> Vec<bool> {
+    let good = told
+        .iter()
+        .filter(|(_, outcome)| *outcome == Outcome::Success);
+    let fits = |run: &Run| {
+        let known = |name: &str, value: &str| {
+            let mut acts = run.acts.iter();
+            acts.any(|act| act.context.get(name).is_some_and(|known| known == value))
+        };
+        context.iter().all(|(name, value)| known(name, value))
+    };
+    let uses = good.filter(|(run, _)| fits(run)).filter_map(|(run, _)| {
+        let done = run.done();
+        let all = ways.iter().any(|tools| contains(&done, tools));
+        let nearly = || {
+            ways.first()
+                .is_some_and(|tools| complete::lacks_one(&done, tools))
+        };
+        (all || nearly()).then_some(all)
+    });
+    uses.collect()
 }
 
 /// Whether one has all of the other's tools in the same order.
@@ -185,11 +338,14 @@ fn is_part(part: &[String], whole: &[String]) -> bool {
 /// tell nothing.
 pub(super) fn rates(tools: &[String], told: &[Told<'_>]) -> (Rate, Rate) {
     let (mut with, mut without) = (Rate::default(), Rate::default());
+    let successes: Vec<Vec<&str>> = succeeded(told).map(Run::done).collect();
+    let beside = usual_beside(tools, &successes);
     for (run, outcome) in told {
         if *outcome == Outcome::Abandoned {
             continue;
         }
-        let rate = match follows(run, *outcome, tools) {
+        let followed = follows(run, *outcome, tools) || died_at(run, *outcome, &beside);
+        let rate = match followed {
             true => &mut with,
             false => &mut without,
         };
@@ -205,18 +361,17 @@ fn described(tools: &[String], told: &[Told<'_>], ln_chance: f64) -> Procedure {
     let followers = succeeded(told).filter(|run| contains(&run.done(), tools));
     let followers: Vec<&Run> = followers.collect();
     let users: BTreeSet<Option<&str>> = followers.iter().map(|run| run.user.as_deref()).collect();
-    let several = users.len() > 1;
-    let user = match several {
-        true => None,
-        false => users.first().copied().flatten(),
+    let user = match users.len() {
+        1 => users.first().copied().flatten(),
+        _ => None,
     };
     let others = told.iter().filter(|(run, outcome)| {
         *outcome == Outcome::Failure
             || *outcome == Outcome::Success && !contains(&run.done(), tools)
     });
     let others: Vec<&Run> = others.map(|(run, _)| *run).collect();
-    let steps = align::steps(tools, &followers, several);
-    let mut words = occasion::words(&followers, &others, several);
+    let steps = align::steps(tools, &followers, user);
+    let mut words = occasion::words(&followers, &others, user);
     if !followers.iter().any(|run| run.is_asked()) {
         // What a step is always called with is told with the step; it is no occasion.
         let told = steps.iter().flat_map(|step| step.constant.values());
@@ -227,8 +382,8 @@ fn described(tools: &[String], told: &[Told<'_>], ln_chance: f64) -> Procedure {
     Procedure {
         steps,
         words,
-        context: occasion::context(&followers, several),
-        preferences: occasion::preferences(told, user, several),
+        context: occasion::context(&followers, user),
+        preferences: occasion::preferences(told, user),
         complexity: complexity(tools, told),
         with,
         without,
@@ -239,7 +394,7 @@ fn described(tools: &[String], told: &[Told<'_>], ln_chance: f64) -> Procedure {
     }
 }
 
-/// How often each value was seen, and by how many users.
+/// How often each value was seen, and by which users.
 #[derive(Default)]
 pub(super) struct Seen<'a> {
     pub(super) times: usize,
@@ -252,9 +407,14 @@ impl<'a> Seen<'a> {
         self.users.insert(user);
     }
 
-    /// What goes to several users must have come from several: one's values are not the others'
-    /// business.
-    pub(super) fn may_be_told(&self, several: bool) -> bool {
-        !several || self.users.len() > 1
+    /// Whether a lesson of this owner, or of everybody, may tell it.
+    pub(super) fn may_be_told(&self, owner: Option<&str>) -> bool {
+        may_be_told(&self.users, owner)
     }
+}
+
+/// A value may be told to its user, and to everybody if several used it. Runs that belong to no
+/// user keep no secrets.
+pub(in crate::learn) fn may_be_told(users: &BTreeSet<Option<&str>>, owner: Option<&str>) -> bool {
+    users.len() > 1 || users.contains(&None) || owner.is_some() && users.contains(&owner)
 }

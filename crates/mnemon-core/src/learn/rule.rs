@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::procedure::may_be_told;
 use super::statistics::fisher;
 use super::{Act, Ended, Outcome, Rate, Run};
 use crate::{Id, Time, limits};
@@ -27,6 +28,8 @@ const CLASSES: usize = 3;
 const TRIES: usize = 5;
 /// The part of the ways out that must agree for it to be advised.
 const AGREED: f64 = 0.6;
+/// The newest successful runs that say whether a tool is needed: an old one may be replaced.
+const NEWEST_SUCCESSES: usize = 20;
 
 /// When a rule applies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -64,6 +67,27 @@ pub enum Advice {
     Instead {
         tool: String,
     },
+    /// The same tool did the work when it was tried again: so often of those that tried.
+    Retry {
+        worked: usize,
+        of: usize,
+    },
+    /// Most successful runs use it all the same: so many of the newest.
+    Needed {
+        used: usize,
+        of: usize,
+    },
+}
+
+impl Advice {
+    /// Whether it turns agents away from the tool as it was called.
+    #[must_use]
+    pub fn turns_away(&self) -> bool {
+        match self {
+            Self::Avoid | Self::Use { .. } | Self::Instead { .. } => true,
+            Self::First { .. } | Self::Retry { .. } | Self::Needed { .. } => false,
+        }
+    }
 }
 
 /// A rule: when this, avoid or do that.
@@ -112,14 +136,24 @@ impl Rule {
             Advice::Use { name, value } => format!("use {name} = {value} instead"),
             Advice::First { tool } => format!("do {tool} first"),
             Advice::Instead { tool } => format!("use {tool} instead"),
+            Advice::Retry { worked, of } => {
+                format!("try it again, which worked in {worked} of {of}")
+            }
+            Advice::Needed { used, of } => {
+                format!("it is needed all the same, {used} of the last {of} successful runs use it")
+            }
         };
         let error = self.error.as_ref().map(|error| format!(" ({error})"));
         let (with, without) = (self.with, self.without);
+        let otherwise = match self.condition {
+            Condition::Always => "Other tools",
+            _ => "Otherwise it",
+        };
         format!(
-            "{when}, it fails{}: {advice}. It failed in {} of {} tries, otherwise in {} of {}.",
-            error.unwrap_or_default(),
+            "{when}, it failed in {} of {} tries{}: {advice}. {otherwise} failed in {} of {}.",
             with.good,
             with.of,
+            error.unwrap_or_default(),
             without.good,
             without.of
         )
@@ -253,7 +287,8 @@ pub fn rules(told: &[(Run, Outcome)]) -> Vec<Rule> {
             let failures = own
                 .iter()
                 .filter(|t| t.failed(one.class) && t.has(&one.condition));
-            rules.extend(rule(own, &failures.collect::<Vec<_>>(), &one, correction));
+            let failures: Vec<&Try<'_>> = failures.collect();
+            rules.extend(rule(told, own, &failures, &one, correction));
         }
     }
     rules
@@ -382,6 +417,7 @@ fn classes<'a>(own: &[Try<'a>]) -> Vec<Option<&'a str>> {
 }
 
 fn rule(
+    told: &[(Run, Outcome)],
     own: &[Try<'_>],
     failures: &[&Try<'_>],
     found: &Found<'_>,
@@ -391,24 +427,27 @@ fn rule(
         failures.iter().map(|one| one.run.user.as_deref()).collect();
     let mut errors: BTreeSet<Option<&str>> = BTreeSet::new();
     errors.extend(failures.iter().map(|one| one.act.error.as_deref()));
+    // A rule that rests on one user's failures is that user's: its words, values and counts.
     let user = match users.len() {
         1 => users.first().copied().flatten(),
         _ => None,
     };
-    // The words and values of one user are not the others' business.
-    let tells = matches!(
-        found.condition,
-        Condition::Param { .. } | Condition::Context { .. } | Condition::Word { .. }
-    );
-    let owner_known = user.is_some() || users.len() > 1 || !tells || users.contains(&None);
-    owner_known.then(|| Rule {
+    if let Condition::NotAfter { .. } = &found.condition {
+        // The failures lack this tool: whose it is, the others say.
+        let having = own.iter().filter(|one| !one.has(&found.condition));
+        let users = having.map(|one| one.run.user.as_deref()).collect();
+        if !may_be_told(&users, user) {
+            return None;
+        }
+    }
+    Some(Rule {
         tool: found.tool.to_owned(),
         condition: found.condition.clone(),
         error: match errors.len() {
             1 => errors.first().copied().flatten().map(str::to_owned),
             _ => found.class.map(str::to_owned),
         },
-        advice: advice(own, failures, &found.condition, user),
+        advice: advice(told, own, failures, found, user),
         with: found.with,
         without: found.without,
         ln_chance: (found.ln_p + correction).min(0.0),
@@ -420,63 +459,146 @@ fn rule(
 
 /// What went well instead.
 fn advice(
+    told: &[(Run, Outcome)],
     own: &[Try<'_>],
     failures: &[&Try<'_>],
-    condition: &Condition,
-    user: Option<&str>,
+    found: &Found<'_>,
+    owner: Option<&str>,
 ) -> Advice {
-    if let Condition::NotAfter { tool } = condition {
+    if let Condition::NotAfter { tool } = &found.condition {
         return Advice::First { tool: tool.clone() };
     }
-    if let Condition::Param { name, value } = condition {
+    if let Condition::Param { name, value } = &found.condition {
         let way_out = failures.iter().filter_map(|one| later_value(one, name));
         let went_well = own.iter().filter(|one| one.act.ended == Ended::Done);
         let usual = went_well.filter_map(|one| one.act.params.get(name).map(String::as_str));
-        let other = agreed(&way_out.collect::<Vec<_>>());
-        let other = other.or_else(|| agreed(&usual.collect::<Vec<_>>()));
-        // What goes to several users must have come from several.
-        let told = |other: &&str| user.is_some() || users_with(own, name, other) != 1;
-        if let Some(other) = other.filter(|other| other != value).filter(told) {
+        let may_be_told = |other: &&str| may_be_told(&users_with(own, name, other), owner);
+        let mut others = [
+            agreed(&way_out.collect::<Vec<_>>()),
+            agreed(&usual.collect::<Vec<_>>()),
+        ]
+        .into_iter()
+        .flatten();
+        if let Some(other) = others.find(|other| other != value && may_be_told(other)) {
             return Advice::Use {
                 name: name.clone(),
                 value: other.to_owned(),
             };
         }
     }
-    let instead = failures.iter().filter_map(|one| {
+    let retried = retried(failures);
+    if retried.of * 2 >= failures.len() && retried.rate() >= AGREED {
+        let Rate { good: worked, of } = retried;
+        return Advice::Retry { worked, of };
+    }
+    if let Some(tool) = instead(told, own, failures, owner) {
+        return Advice::Instead { tool };
+    }
+    let needed = needed(told, found);
+    match needed.good * 2 > needed.of {
+        true => Advice::Needed {
+            used: needed.good,
+            of: needed.of,
+        },
+        false => Advice::Avoid,
+    }
+}
+
+/// How often the same tool did its work when it was tried again in the same run.
+fn retried(failures: &[&Try<'_>]) -> Rate {
+    let mut rate = Rate::default();
+    for one in failures {
+        let later = one.run.acts.iter().skip(one.at + 1);
+        let again: Vec<Ended> = later
+            .filter(|act| act.tool == one.act.tool)
+            .map(|act| act.ended)
+            .collect();
+        rate.of += usize::from(!again.is_empty());
+        rate.good += usize::from(again.contains(&Ended::Done));
+    }
+    rate
+}
+
+/// How many of the newest successful runs did the work with the tool where the condition holds.
+fn needed(told: &[(Run, Outcome)], found: &Found<'_>) -> Rate {
+    let mut rate = Rate::default();
+    let good = told.iter().rev();
+    let good = good.filter(|(_, outcome)| *outcome == Outcome::Success);
+    for (run, _) in good {
+        if rate.of == NEWEST_SUCCESSES {
+            break;
+        }
+        let mut done = run
+            .acts
+            .iter()
+            .filter(|act| act.ended == Ended::Done && act.tool.as_deref() == Some(found.tool));
+        let holds = || {
+            let tries = first_tries(run);
+            let own = tries
+                .iter()
+                .find(|one| one.act.tool.as_deref() == Some(found.tool));
+            own.is_some_and(|one| one.has(&found.condition))
+        };
+        let (counts, used) = match &found.condition {
+            Condition::Always => (true, done.next().is_some()),
+            Condition::Param { name, value } => {
+                let done: Vec<&Act> = done.collect();
+                let so = |act: &&Act| act.params.get(name) == Some(value);
+                (!done.is_empty(), done.iter().any(so))
+            }
+            _ => (holds(), done.next().is_some()),
+        };
+        rate.of += usize::from(counts);
+        rate.good += usize::from(counts && used);
+    }
+    rate
+}
+
+/// The tool that did the work after this one failed, if this one never did it. A tool that most
+/// runs call without trying this one first is merely the next step.
+fn instead(
+    told: &[(Run, Outcome)],
+    own: &[Try<'_>],
+    failures: &[&Try<'_>],
+    owner: Option<&str>,
+) -> Option<String> {
+    if own.iter().any(|one| one.act.ended == Ended::Done) {
+        return None;
+    }
+    let tool = own.first()?.act.tool.as_deref();
+    let next = failures.iter().filter_map(|one| {
         let next = one.run.acts.get(one.at + 1)?;
         let other = next
             .tool
             .as_deref()
-            .filter(|tool| Some(*tool) != one.act.tool.as_deref());
+            .filter(|_| next.tool.as_deref() != tool);
         other.filter(|_| next.ended == Ended::Done)
     });
-    let instead: Vec<&str> = instead.collect();
-    // Without the tool ever doing its work another one may do it; otherwise the next step is just
-    // the next step.
-    let never = !own.iter().any(|one| one.act.ended == Ended::Done);
-    match agreed(&instead) {
-        Some(tool) if never => Advice::Instead {
-            tool: tool.to_owned(),
-        },
-        _ => Advice::Avoid,
-    }
-}
-
-/// How many users called a tool with this value of the parameter, whatever came of it. Calls of
-/// nobody in particular are nobody's secret and count as many.
-fn users_with(own: &[Try<'_>], name: &str, value: &str) -> usize {
+    let other = agreed(&next.collect::<Vec<_>>())?;
+    let mut elsewhere = Rate::default();
     let mut users: BTreeSet<Option<&str>> = BTreeSet::new();
-    for one in own {
-        let mut acts = one.run.acts.iter();
-        if acts.any(|act| act.params.get(name).is_some_and(|known| known == value)) {
-            users.insert(one.run.user.as_deref());
+    for (run, outcome) in told {
+        let done = run.done().contains(&other);
+        let tried = run.acts.iter().any(|act| act.tool.as_deref() == tool);
+        if done {
+            users.insert(run.user.as_deref());
+        }
+        if *outcome == Outcome::Success && !tried {
+            elsewhere.of += 1;
+            elsewhere.good += usize::from(done);
         }
     }
-    match users.contains(&None) {
-        true => usize::MAX,
-        false => users.len(),
-    }
+    let replaces = elsewhere.of > 0 && elsewhere.good * 2 < elsewhere.of;
+    (replaces && may_be_told(&users, owner)).then(|| other.to_owned())
+}
+
+/// The users who called a tool with this value of the parameter, whatever came of it.
+fn users_with<'a>(own: &[Try<'a>], name: &str, value: &str) -> BTreeSet<Option<&'a str>> {
+    let having = own.iter().filter(|one| {
+        let mut acts = one.run.acts.iter();
+        acts.any(|act| act.params.get(name).is_some_and(|known| known == value))
+    });
+    having.map(|one| one.run.user.as_deref()).collect()
 }
 
 /// The value of the parameter with which the same tool went well later in the same run.

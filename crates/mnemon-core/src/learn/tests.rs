@@ -203,6 +203,118 @@ fn what_goes_right_by_itself_is_not_worth_a_skill() {
     assert_eq!(found[0].tools(), ["a", "b", "c"]);
 }
 
+/// Runs of these tools, with a correction so that they are worth keeping.
+fn runs_of(sorts: &[(usize, &[&str], Outcome)]) -> Vec<(Run, Outcome)> {
+    let mut told = Vec::new();
+    for (sort, (count, tools, outcome)) in sorts.iter().enumerate() {
+        for n in 0..*count {
+            let mut run = run(&format!("r{sort}-{n}"), tools);
+            run.acts[0].correction = Some("slowly".to_owned());
+            told.push((run, *outcome));
+        }
+    }
+    told
+}
+
+#[test]
+fn a_pattern_that_lacks_a_step_of_most_runs_is_not_kept() {
+    let told = runs_of(&[
+        (40, &["clone", "tests", "build", "push"], Outcome::Success),
+        (4, &["clone", "build", "push"], Outcome::Success),
+        (36, &["clone", "tests!"], Outcome::Failure),
+    ]);
+    let found = findings(&told, &LearnSettings::default());
+    assert_eq!(found.kept, []);
+    let obstacles: Vec<Obstacle> = found.not_kept.iter().map(|one| one.obstacle).collect();
+    assert_eq!(obstacles, [Obstacle::Unreliable, Obstacle::Incomplete]);
+    assert_eq!(
+        found.not_kept[1].why,
+        "incomplete: lacks tests, which 40 of 44 successful runs contain"
+    );
+    assert!(died_at(
+        &told[50].0,
+        Outcome::Failure,
+        &["tests".to_owned()]
+    ));
+}
+
+#[test]
+fn a_step_that_two_tools_do_in_turn_is_not_left_out() {
+    let told = runs_of(&[
+        (20, &["a", "old", "c", "d"], Outcome::Success),
+        (20, &["a", "new", "c", "d"], Outcome::Success),
+    ]);
+    let found = findings(&told, &LearnSettings::default());
+    let tools: Vec<Vec<String>> = found.kept.iter().map(Procedure::tools).collect();
+    assert!(!tools.is_empty());
+    assert!(tools.iter().all(|tools| tools.len() == 4), "{tools:?}");
+    let done: Vec<Vec<&str>> = told.iter().map(|(run, _)| run.done()).collect();
+    let short = ["a", "c", "d"].map(str::to_owned);
+    let lacks = missing(&short, &done);
+    assert_eq!(lacks.len(), 1);
+    assert_eq!(lacks[0].tools, ["new", "old"]);
+    assert_eq!((lacks[0].runs, lacks[0].of), (40, 40));
+}
+
+/// The rules of these runs about this tool.
+fn rules_about(tool: &str, told: &[(Run, Outcome)]) -> Vec<Rule> {
+    let mut found = rules(told);
+    found.retain(|rule| rule.tool == tool);
+    found
+}
+
+#[test]
+fn a_tool_that_works_on_retry_is_tried_again() {
+    let told = runs_of(&[
+        (28, &["a", "b", "c"], Outcome::Success),
+        (9, &["a", "b!", "b", "c"], Outcome::Success),
+        (3, &["a", "b!", "b!"], Outcome::Failure),
+    ]);
+    let [rule] = &rules_about("b", &told)[..] else {
+        panic!("one rule");
+    };
+    assert_eq!(rule.advice, Advice::Retry { worked: 9, of: 12 });
+    assert_eq!(
+        rule.text(),
+        "When you use b, it failed in 12 of 40 tries: try it again, which worked in 9 of 12. \
+         Other tools failed in 0 of 77."
+    );
+}
+
+#[test]
+fn a_tool_that_most_successes_use_is_not_avoided() {
+    let told = runs_of(&[
+        (20, &["a", "b", "c"], Outcome::Success),
+        (12, &["a", "b!"], Outcome::Failure),
+    ]);
+    let [rule] = &rules_about("b", &told)[..] else {
+        panic!("one rule");
+    };
+    assert_eq!(rule.advice, Advice::Needed { used: 20, of: 20 });
+    assert!(!rule.text().contains("avoid"), "{}", rule.text());
+}
+
+#[test]
+fn the_next_step_is_no_replacement() {
+    let told = runs_of(&[
+        (20, &["a", "deploy", "c"], Outcome::Success),
+        (12, &["a", "guess!", "deploy", "c"], Outcome::Success),
+    ]);
+    let [rule] = &rules_about("guess", &told)[..] else {
+        panic!("one rule");
+    };
+    assert_eq!(rule.advice, Advice::Avoid);
+    let told = runs_of(&[
+        (20, &["a", "b", "c"], Outcome::Success),
+        (12, &["a", "fax!", "mail", "c"], Outcome::Success),
+    ]);
+    let [rule] = &rules_about("fax", &told)[..] else {
+        panic!("one rule");
+    };
+    let mail = "mail".to_owned();
+    assert_eq!(rule.advice, Advice::Instead { tool: mail });
+}
+
 #[test]
 fn two_ways_of_doing_it_are_two_procedures() {
     let told: Vec<(Run, Outcome)> = (0..40)

@@ -2,17 +2,52 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mnemon_core::learn::{Outcome, Procedure, Rule, Run, procedures, rules};
-use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Scope, Time, limits};
+use mnemon_core::learn::{Findings, Outcome, Procedure, Rule, Run, Status, findings, rules};
+use mnemon_core::{Ctx, Expect, Filter, Id, Invalid, Kind, Scope, Time, limits};
 
-use super::judge::{Bench, Verdict, evidence_of};
-use super::kept::{self, Versioned};
-use super::review::Lesson;
-use super::{LearnReport, Learning, Learnt};
+use super::contest;
+use super::judge::{Bench, Mined, Verdict, evidence_of};
+use super::kept::{self, Diary, Unkept, Versioned};
+use super::review::{Lesson, LessonBody};
+use super::{LearnReport, Learning};
 use crate::naming::{fixed_id, tag};
 use crate::{Draft, Error};
 
+/// What a look at one type of task came to.
+pub(super) struct Look {
+    pub(super) verdicts: Vec<Verdict>,
+    unkept: Unkept,
+    /// When there will be more to say.
+    next: Option<Time>,
+}
+
+impl Look {
+    /// Adds what is worth telling to the report.
+    pub(super) fn tell(&self, report: &mut LearnReport) {
+        let task_type = &self.unkept.task_type;
+        let told = self.verdicts.iter().filter_map(|one| one.told(task_type));
+        report.learnt.extend(told);
+        let held = self.verdicts.iter().filter_map(|one| one.lesson.held());
+        let not_kept = self.unkept.list.iter().cloned().chain(held);
+        report.list_not_kept(not_kept.collect());
+    }
+}
+
 impl Learning<'_> {
+    /// Makes everything due that an earlier version learnt and tells agents; says whether the diary
+    /// changed.
+    pub(super) async fn judge_again(&self, ctx: &Ctx, diary: &mut Diary) -> Result<bool, Error> {
+        if !diary.is_outdated() {
+            return Ok(false);
+        }
+        let most = limits::LEARN_TASKS * 10;
+        let lessons = self.lessons(ctx, None, Some(Status::Active), most).await?;
+        let learnt = lessons.iter().filter(|one| one.evidence.with.of > 0);
+        let task_types = learnt.filter_map(Lesson::task_type).map(str::to_owned);
+        diary.judge_again(task_types, ctx.now);
+        Ok(true)
+    }
+
     /// Looks at the types of task that are due, at most so many, those that wait longest first.
     /// While there are steps to read, only at those of which much is new: a long log is read
     /// through before it is looked at, and no type of task waits for its end.
@@ -27,34 +62,25 @@ impl Learning<'_> {
         let records = self.memory.records_of(Scope::Experience);
         let diary = kept::diary(records, ctx).await?;
         let due = diary.value.to_look_at(ctx.now, report.more);
-        let mut drafts: Vec<(Draft, Expect)> = Vec::new();
-        let mut written: BTreeSet<Id> = BTreeSet::new();
-        let mut learnt: Vec<Learnt> = Vec::new();
-        let mut looked_at: Vec<(&String, Option<Time>)> = Vec::new();
+        let mut looks: Vec<Look> = Vec::new();
         for task_type in due.iter().take(tasks) {
             let runs = kept::newest_runs(records, ctx, task_type).await?;
-            let (verdicts, next) = self.verdicts(ctx, task_type, runs).await?;
-            learnt.extend(verdicts.iter().filter_map(|one| one.told(task_type)));
-            for verdict in verdicts.into_iter().filter(|verdict| verdict.changed) {
-                let (draft, expect) = verdict.draft()?;
-                // Of a lesson that is tagged with two types of task the first says what becomes of
-                // it: a second version in the same commit would be refused, and all with it.
-                let first = |id: &Id| written.insert(id.clone());
-                if draft.id.as_ref().is_none_or(first) {
-                    drafts.push((draft, expect));
-                }
-            }
-            looked_at.push((task_type, next));
+            looks.push(self.look(ctx, task_type, runs).await?);
         }
-        if looked_at.is_empty() {
+        if looks.is_empty() {
             return Ok(());
         }
+        let mut done = LearnReport::default();
+        looks.iter().for_each(|look| look.tell(&mut done));
+        let next: Vec<Option<Time>> = looks.iter().map(|look| look.next).collect();
+        let (drafts, unkept) = drafts(looks)?;
         if !drafts.is_empty() {
             let procedural = self.memory.records_of(Scope::Procedural);
             procedural.put(ctx, drafts, None).await?;
         }
-        report.tasks += looked_at.len() as u64;
-        report.learnt.extend(learnt);
+        report.tasks += next.len() as u64;
+        report.learnt.extend(done.learnt);
+        report.list_not_kept(done.not_kept);
         report.more |= due.len() > tasks;
         let mut now = kept::diary(records, ctx).await?;
         if now.value.read != diary.value.read {
@@ -62,22 +88,22 @@ impl Learning<'_> {
             report.more = true;
             return Ok(());
         }
-        for (task_type, next) in looked_at {
+        for (task_type, next) in due.iter().zip(next) {
             now.value.looked_at(task_type, next);
         }
-        let done = vec![kept::diary_draft(&now)];
-        records.put_as_is(ctx, done, None).await?;
+        let mut books = kept::unkept_drafts(records, ctx, unkept).await?;
+        books.push(kept::diary_draft(&now));
+        records.put_as_is(ctx, books, None).await?;
         Ok(())
     }
 
-    /// What these runs say about each skill and rule, and when there will be more to say. Nothing
-    /// is written.
-    pub(super) async fn verdicts(
+    /// What these runs say about each skill and rule. Nothing is written.
+    pub(super) async fn look(
         &self,
         ctx: &Ctx,
         task_type: &str,
         runs: Vec<Run>,
-    ) -> Result<(Vec<Verdict>, Option<Time>), Error> {
+    ) -> Result<Look, Error> {
         let settings = self.memory.policies().learning();
         let (told, next) = ended(runs, ctx.now, settings.settle_ms);
         let bench = Bench {
@@ -85,27 +111,63 @@ impl Learning<'_> {
             told: &told,
             settings: &settings,
             now: ctx.now,
+            older: &BTreeMap::new(),
         };
-        let procedures = procedures(&told, &settings);
+        let Findings { kept, not_kept } = findings(&told, &settings);
         let rules = rules(&told);
-        let skills = procedures
-            .iter()
-            .map(|one| skill_id(task_type, &one.tools()));
-        let found = skills.chain(rules.iter().map(|one| rule_id(task_type, one)));
-        let found: Vec<Id> = found.collect();
-        let mut there = self.known_lessons(ctx, task_type, &found).await?;
+        let mut ids: Vec<Id> = kept.iter().map(|one| skill_id(task_type, one)).collect();
+        for rule in &rules {
+            ids.push(rule_id(task_type, rule)?);
+        }
+        let mut there = self.known_lessons(ctx, task_type, &ids).await?;
+        let mined = Mined {
+            procedures: &kept,
+            rules: &rules,
+        };
         let mut verdicts = Vec::new();
-        let tools: Vec<Vec<String>> = procedures.iter().map(Procedure::tools).collect();
-        for procedure in procedures {
-            let id = skill_id(task_type, &procedure.tools());
-            verdicts.extend(bench.skill(procedure, id.clone(), there.remove(&id)));
+        for procedure in &kept {
+            let known = take(&mut there, |lesson| is_same_skill(lesson, procedure));
+            let id = skill_id(task_type, procedure);
+            verdicts.extend(bench.skill(procedure.clone(), id, known));
         }
-        for rule in rules {
-            let id = rule_id(task_type, &rule);
-            verdicts.extend(bench.rule(rule, id.clone(), there.remove(&id)));
+        for rule in &rules {
+            let known = take(&mut there, |lesson| is_same_rule(lesson, rule));
+            let id = rule_id(task_type, rule)?;
+            verdicts.extend(bench.rule(rule.clone(), id, known));
         }
-        verdicts.extend(there.into_values().filter_map(|old| bench.old(old, &tools)));
-        Ok((verdicts, next))
+        let older = self.owners_of_older_runs(ctx, &there, &told).await?;
+        let bench = Bench {
+            older: &older,
+            ..bench
+        };
+        let old = there.into_values();
+        verdicts.extend(old.filter_map(|old| bench.old(old, &mined)));
+        contest::settle(&mut verdicts, &told);
+        let unkept = Unkept::new(task_type, not_kept);
+        Ok(Look {
+            verdicts,
+            unkept,
+            next,
+        })
+    }
+
+    /// Whose the runs are that shared lessons rest on and that are not among the newest.
+    async fn owners_of_older_runs(
+        &self,
+        ctx: &Ctx,
+        lessons: &BTreeMap<Id, Versioned<Lesson>>,
+        newest: &[(Run, Outcome)],
+    ) -> Result<BTreeMap<Id, Option<String>>, Error> {
+        let newest: BTreeSet<&Id> = newest.iter().map(|(run, _)| &run.id).collect();
+        let shared = lessons.values().map(|known| &known.value);
+        let shared = shared
+            .filter(|lesson| lesson.user.is_none() && lesson.evidence.status != Status::Retired);
+        let older = shared.flat_map(|lesson| &lesson.runs);
+        let older: BTreeSet<&Id> = older.filter(|id| !newest.contains(id)).collect();
+        let older: Vec<Id> = older.into_iter().cloned().collect();
+        let records = self.memory.records_of(Scope::Experience);
+        let runs = kept::runs(records, ctx, &older).await?.into_iter();
+        Ok(runs.map(|run| (run.value.id, run.value.user)).collect())
     }
 
     /// What was learnt about this type of task before, and what is there under these ids.
@@ -163,18 +225,74 @@ pub(super) fn ended(
     (told, next)
 }
 
-fn skill_id(task_type: &str, tools: &[String]) -> Id {
-    let names = std::iter::once(task_type).chain(tools.iter().map(String::as_str));
-    let names: Vec<Option<&str>> = names.map(Some).collect();
+/// What is to be written: the skills and rules that changed, and what was not kept.
+#[expect(
+    clippy::type_complexity,
+    reason = "two lists that are made in one pass"
+)]
+fn drafts(looks: Vec<Look>) -> Result<(Vec<(Draft, Expect)>, Vec<Unkept>), Error> {
+    let (mut drafts, mut unkept) = (Vec::new(), Vec::new());
+    let mut written: BTreeSet<Id> = BTreeSet::new();
+    for look in looks {
+        for verdict in look.verdicts.into_iter().filter(Verdict::changed) {
+            let (draft, expect) = verdict.draft()?;
+            // Of a lesson that is tagged with two types of task the first says what becomes of
+            // it: a second version in the same commit would be refused, and all with it.
+            let first = |id: &Id| written.insert(id.clone());
+            if draft.id.as_ref().is_none_or(first) {
+                drafts.push((draft, expect));
+            }
+        }
+        unkept.push(look.unkept);
+    }
+    Ok((drafts, unkept))
+}
+
+/// Takes the lesson that is meant out of those that are known.
+fn take(
+    there: &mut BTreeMap<Id, Versioned<Lesson>>,
+    is_meant: impl Fn(&Lesson) -> bool,
+) -> Option<Versioned<Lesson>> {
+    let mut known = there.iter();
+    let (id, _) = known.find(|(_, known)| is_meant(&known.value))?;
+    let id = id.clone();
+    there.remove(&id)
+}
+
+/// The same steps for the same user. Ids of earlier versions did not tell users apart.
+fn is_same_skill(lesson: &Lesson, procedure: &Procedure) -> bool {
+    lesson.user == procedure.user && lesson.tools() == procedure.tools()
+}
+
+/// The same tool and condition for the same user.
+fn is_same_rule(lesson: &Lesson, rule: &Rule) -> bool {
+    match &lesson.body {
+        LessonBody::Rule(known) => {
+            let same = known.tool == rule.tool && known.condition == rule.condition;
+            same && lesson.user == rule.user
+        }
+        LessonBody::Skill(_) => false,
+    }
+}
+
+/// A user's own procedure and the one for everybody are two.
+fn skill_id(task_type: &str, procedure: &Procedure) -> Id {
+    let tools = procedure.tools();
+    let names = [Some(task_type), procedure.user.as_deref()].into_iter();
+    let names = names.chain(tools.iter().map(|tool| Some(tool.as_str())));
+    let names: Vec<Option<&str>> = names.collect();
     fixed_id("learnt-skill", &names)
 }
 
-fn rule_id(task_type: &str, rule: &Rule) -> Id {
-    let condition = serde_json::to_string(&rule.condition).unwrap_or_default();
+/// A user's own rule and the one for everybody are two.
+fn rule_id(task_type: &str, rule: &Rule) -> Result<Id, Invalid> {
+    let condition = serde_json::to_string(&rule.condition)
+        .map_err(|error| Invalid::new("condition", error.to_string()))?;
     let names = [
         Some(task_type),
+        rule.user.as_deref(),
         Some(rule.tool.as_str()),
         Some(condition.as_str()),
     ];
-    fixed_id("learnt-rule", &names)
+    Ok(fixed_id("learnt-rule", &names))
 }

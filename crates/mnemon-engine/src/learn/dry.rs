@@ -17,6 +17,7 @@ impl Learning<'_> {
         let mut report = LearnReport::default();
         let mut runs: BTreeMap<Id, Run> = BTreeMap::new();
         let mut diary = kept::diary(records, ctx).await?;
+        self.judge_again(ctx, &mut diary.value).await?;
         let mut left = steps;
         while left > 0 {
             let before = diary.value.steps;
@@ -49,12 +50,9 @@ impl Learning<'_> {
             all.sort_by_key(|run| run.order);
             let over = all.len().saturating_sub(limits::LEARN_RUNS);
             all.drain(..over);
-            let (verdicts, _) = self.verdicts(&later, &task_type, all).await?;
+            let look = self.look(&later, &task_type, all).await?;
             report.tasks += 1;
-            let told = verdicts
-                .iter()
-                .filter_map(|verdict| verdict.told(&task_type));
-            report.learnt.extend(told);
+            look.tell(&mut report);
         }
         Ok(report)
     }

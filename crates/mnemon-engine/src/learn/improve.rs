@@ -1,6 +1,6 @@
 //! Better words by a model. What the runs showed stays as it is: which tools, in which order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mnemon_core::learn::Status;
 use mnemon_core::llm::{Account, Llm, LlmError, Prompt};
@@ -118,6 +118,11 @@ impl Learning<'_> {
             }
         }
         into.evidence.also.truncate(limits::SKILL_WAYS);
+        if one.evidence.status == Status::Active && into.evidence.status == Status::Candidate {
+            // They were rivals; now the one that stays is told for both.
+            into.evidence.status = Status::Active;
+            into.evidence.held = None;
+        }
         if let Some(task_type) = into.task_type() {
             let records = self.memory.records_of(Scope::Experience);
             let runs = kept::newest_runs(records, ctx, task_type).await?;
@@ -128,8 +133,9 @@ impl Learning<'_> {
                 told: &told,
                 settings: &settings,
                 now: ctx.now,
+                older: &BTreeMap::new(),
             };
-            let (counted, runs) = bench.counted(&ways(own, &into.evidence));
+            let (counted, runs) = bench.counted(&ways(own, &into.evidence), &[]);
             into.evidence.support = counted.support;
             into.evidence.with = counted.with;
             into.evidence.without = counted.without;

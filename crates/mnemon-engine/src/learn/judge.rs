@@ -1,8 +1,10 @@
 //! What the runs say about a skill or a rule: it comes, it stays, it goes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use mnemon_core::learn::{
-    Evidence, LearnSettings, Outcome, Procedure, Rate, Retired, Rule, Run, Status, contains,
-    follows, regressed, wilson,
+    Evidence, LearnSettings, Missing, Outcome, Procedure, Rate, Retired, Rule, Run, Status,
+    contains, died_at, disused, follows, missing, regressed, uses, usual_beside, wilson,
 };
 use mnemon_core::{Expect, Id, Record, Time};
 
@@ -14,20 +16,47 @@ use crate::{Draft, Error};
 
 /// Half of the runs must succeed with it, as sure as 95 %, before a skill is active by itself.
 const ACTIVE_RATE: f64 = 0.5;
+/// Why something that everybody was told is put away.
+const ONE_USER: &str = "it rests on the runs of one user only";
 
 /// A skill or a rule as it will be.
 pub(super) struct Verdict {
     pub(super) lesson: Lesson,
-    pub(super) expect: Expect,
+    expect: Expect,
     created: Option<Time>,
-    /// What happened to it; `None`: nothing worth telling, but it may have to be written.
-    pub(super) turn: Option<(Turn, Option<String>)>,
-    pub(super) changed: bool,
+    /// As it was; `None` for one that is new.
+    before: Option<Lesson>,
+    /// Why it goes, if it goes now.
+    why: Option<String>,
 }
 
 impl Verdict {
+    /// What happened to it; `None`: nothing worth telling, but it may have to be written.
+    fn turn(&self) -> Option<Turn> {
+        let evidence = &self.lesson.evidence;
+        let before = self.before.as_ref().map(|lesson| &lesson.evidence);
+        let was = before.map(|before| before.status);
+        match (was, evidence.status) {
+            (None, Status::Candidate) if evidence.held.is_some() => Some(Turn::Held),
+            (None, Status::Candidate) => Some(Turn::Proposed),
+            (Some(Status::Active), Status::Candidate) => Some(Turn::Held),
+            (Some(Status::Retired), Status::Candidate) => Some(Turn::Proposed),
+            (was, Status::Retired) if was != Some(Status::Retired) => Some(Turn::Retired),
+            (was, Status::Active) if was != Some(Status::Active) => Some(Turn::Activated),
+            (_, Status::Retired) => None,
+            _ if before.map(|before| before.support) != Some(evidence.support) => {
+                Some(Turn::Confirmed)
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn told(&self, task_type: &str) -> Option<Learnt> {
-        let (turn, why) = self.turn.clone()?;
+        let turn = self.turn()?;
+        let why = match turn {
+            Turn::Held => self.lesson.evidence.held.clone(),
+            _ => self.why.clone(),
+        };
         Some(Learnt {
             id: self.lesson.id.clone(),
             task_type: task_type.to_owned(),
@@ -37,19 +66,46 @@ impl Verdict {
         })
     }
 
+    /// Whether it has to be written.
+    pub(super) fn changed(&self) -> bool {
+        self.before.as_ref() != Some(&self.lesson)
+    }
+
+    /// Keeps it from being told, unless a person stands by it.
+    pub(super) fn hold(&mut self, why: &str) {
+        hold(&mut self.lesson.evidence, why);
+    }
+
     pub(super) fn draft(self) -> Result<(Draft, Expect), Error> {
         let draft = self.lesson.into_draft(self.created)?;
         Ok((draft, self.expect))
     }
 }
 
+fn hold(evidence: &mut Evidence, why: &str) {
+    let people = evidence.pinned || evidence.approved;
+    if !people && evidence.status != Status::Retired && evidence.held.is_none() {
+        evidence.status = Status::Candidate;
+        evidence.held = Some(why.to_owned());
+    }
+}
+
+/// A procedure or a rule that the runs show now.
+pub(super) struct Mined<'a> {
+    pub(super) procedures: &'a [Procedure],
+    pub(super) rules: &'a [Rule],
+}
+
 /// Where skills and rules of one type of task are judged.
+#[derive(Clone, Copy)]
 pub(super) struct Bench<'a> {
     pub(super) task_type: &'a str,
     /// The oldest first.
     pub(super) told: &'a [(Run, Outcome)],
     pub(super) settings: &'a LearnSettings,
     pub(super) now: Time,
+    /// Whose older runs are, as far as what was learnt before rests on them.
+    pub(super) older: &'a BTreeMap<Id, Option<String>>,
 }
 
 impl Bench<'_> {
@@ -74,7 +130,8 @@ impl Bench<'_> {
         };
         let Some(known) = known else {
             evidence.status = self.grown(&evidence);
-            return Some(self.fresh(
+            self.hold_disused(&mut evidence, &[tools], &procedure.context);
+            return Some(fresh(
                 id,
                 LessonBody::Skill(sop),
                 evidence,
@@ -86,7 +143,7 @@ impl Bench<'_> {
         let ways = ways(tools, &before);
         let mut runs = procedure.runs;
         if ways.len() > 1 {
-            let (counted, of_all) = self.counted(&ways);
+            let (counted, of_all) = self.counted(&ways, &[]);
             (evidence, runs) = (
                 Evidence {
                     chance: evidence.chance,
@@ -99,9 +156,9 @@ impl Bench<'_> {
         let mut lesson = known.value.clone();
         if !evidence.edited && evidence.worded_by.is_none() {
             lesson.body = LessonBody::Skill(sop);
-            lesson.user = procedure.user;
         }
         let why = self.retire_or_revive(&mut evidence, &before, &ways);
+        self.hold_disused(&mut evidence, &ways, &procedure.context);
         lesson.runs = runs;
         Some(judged(known, lesson, evidence, why))
     }
@@ -125,7 +182,7 @@ impl Bench<'_> {
         let (runs, user) = (rule.runs.clone(), rule.user.clone());
         let body = LessonBody::Rule(RuleBody::new(self.task_type, rule));
         let Some(known) = known else {
-            return Some(self.fresh(id, body, evidence, runs, user));
+            return Some(fresh(id, body, evidence, runs, user));
         };
         let before = known.value.evidence.clone();
         keep_what_people_said(&mut evidence, &before);
@@ -139,91 +196,159 @@ impl Bench<'_> {
         } else if evidence.approved {
             evidence.status = Status::Active;
         }
+        // Its user is part of what it is known by: it is the same as before.
         let mut lesson = known.value.clone();
-        if !evidence.edited && evidence.worded_by.is_none() {
-            lesson.body = body;
-        }
+        lesson.body = body;
         lesson.runs = runs;
         Some(judged(known, lesson, evidence, None))
     }
 
     /// One that was learnt before and that these runs do not show by themselves.
-    pub(super) fn old(&self, known: Versioned<Lesson>, mined: &[Vec<String>]) -> Option<Verdict> {
-        let before = known.value.evidence.clone();
+    pub(super) fn old(&self, known: Versioned<Lesson>, mined: &Mined<'_>) -> Option<Verdict> {
+        let before = &known.value.evidence;
         if before.status == Status::Retired && before.retired.as_ref().is_some_and(|r| r.by_person)
         {
             return None;
         }
-        let mut lesson = known.value.clone();
-        match &lesson.body {
-            LessonBody::Rule(_) => {
-                if before.pinned || before.status == Status::Retired {
-                    return None;
-                }
-                let mut evidence = before;
-                let why = format!("the last {} runs do not show it any more", self.told.len());
-                self.retire(&mut evidence, &why);
-                Some(judged(known, lesson, evidence, Some(why)))
-            }
-            LessonBody::Skill(sop) => {
-                let tools: Vec<String> = sop.tool_sops.iter().map(|s| s.tool.clone()).collect();
-                let ways = ways(tools.clone(), &before);
-                let (mut evidence, runs) = self.counted(&ways);
-                keep_what_people_said(&mut evidence, &before);
-                evidence.chance = before.chance;
-                let mut why = self.retire_or_revive(&mut evidence, &before, &ways);
-                let replaced = mined
-                    .iter()
-                    .any(|other| is_part(&tools, other) || is_part(other, &tools));
-                let live =
-                    evidence.status != Status::Retired && !evidence.pinned && !evidence.approved;
-                if live && (replaced || runs.is_empty()) {
-                    let reason = match replaced {
-                        true => "another procedure took its place".to_owned(),
-                        false => format!("none of the last {} runs did it", self.told.len()),
-                    };
-                    self.retire(&mut evidence, &reason);
-                    why = Some(reason);
-                }
-                lesson.runs = match runs.is_empty() {
-                    true => lesson.runs,
-                    false => runs,
-                };
-                Some(judged(known, lesson, evidence, why))
-            }
+        match &known.value.body {
+            LessonBody::Rule(_) => self.old_rule(known, mined),
+            LessonBody::Skill(_) => Some(self.old_skill(known, mined)),
         }
     }
 
-    fn fresh(
-        &self,
-        id: Id,
-        body: LessonBody,
-        evidence: Evidence,
-        runs: Vec<Id>,
-        user: Option<String>,
-    ) -> Verdict {
-        let turn = match evidence.status {
-            Status::Active => Turn::Activated,
-            _ => Turn::Proposed,
+    fn old_rule(&self, known: Versioned<Lesson>, mined: &Mined<'_>) -> Option<Verdict> {
+        let mut evidence = known.value.evidence.clone();
+        let LessonBody::Rule(rule) = &known.value.body else {
+            return None;
         };
-        Verdict {
-            lesson: Lesson {
-                id,
-                body,
-                evidence,
-                runs,
-                user,
-                version: 0,
-            },
-            expect: Expect::Absent,
-            created: None,
-            turn: Some((turn, None)),
-            changed: true,
+        if evidence.status == Status::Retired {
+            return None;
+        }
+        let shared = known.value.user.is_none();
+        let mut twins = mined.rules.iter();
+        let has_twin = twins.any(|other| {
+            let same = other.tool == rule.tool && other.condition == rule.condition;
+            same && other.user.is_none() != shared
+        });
+        let why = match (shared, has_twin) {
+            _ if self.is_of_one_user(&known.value) => Some(ONE_USER.to_owned()),
+            // The runs show it for one user only. That user has a rule with the new evidence; what
+            // everybody is told stays as several users' runs made it.
+            (true, true) => None,
+            (false, true) => Some("it became a rule for everybody".to_owned()),
+            (_, false) => Some(format!(
+                "the last {} runs do not show it any more",
+                self.told.len()
+            )),
+        };
+        if let Some(why) = why.as_ref().filter(|_| !evidence.pinned) {
+            self.retire(&mut evidence, why);
+        }
+        let lesson = self.given_back(&known.value);
+        Some(judged(known, lesson, evidence, why))
+    }
+
+    fn old_skill(&self, known: Versioned<Lesson>, mined: &Mined<'_>) -> Verdict {
+        let (before, mut lesson) = (known.value.evidence.clone(), known.value.clone());
+        lesson.user = self.given_back(&known.value).user;
+        let tools = lesson.tools();
+        let ways = ways(tools.clone(), &before);
+        let successes = self.successes();
+        let lacks = missing(&tools, &successes);
+        let beside = usual_beside(&tools, &successes);
+        let (mut evidence, runs) = self.counted(&ways, &beside);
+        if known.value.user.is_none() && self.owner_of(&runs).is_some() {
+            // One user's runs are not counted for what everybody is told.
+            evidence = before.clone();
+            evidence.held = None;
+        } else if !runs.is_empty() {
+            lesson.runs = runs.clone();
+        }
+        keep_what_people_said(&mut evidence, &before);
+        evidence.chance = before.chance;
+        let mut why = self.retire_or_revive(&mut evidence, &before, &ways);
+        let live = evidence.status != Status::Retired && !evidence.pinned && !evidence.approved;
+        let reason = self.out_of_place(&known.value, &runs, mined);
+        if let Some(reason) = reason.filter(|_| live) {
+            self.retire(&mut evidence, &reason);
+            why = Some(reason);
+        }
+        if !lacks.is_empty() {
+            let lacks: Vec<String> = lacks.iter().map(Missing::text).collect();
+            hold(&mut evidence, &format!("incomplete: {}", lacks.join("; ")));
+        }
+        self.hold_disused(&mut evidence, &ways, &[]);
+        judged(known, lesson, evidence, why)
+    }
+
+    /// Why a procedure that the runs do not show by themselves must go, if it must.
+    fn out_of_place(&self, lesson: &Lesson, runs: &[Id], mined: &Mined<'_>) -> Option<String> {
+        if self.is_of_one_user(lesson) {
+            return Some(ONE_USER.to_owned());
+        }
+        let replaced = mined.procedures.iter().any(|other| {
+            let (own, others) = (lesson.tools(), other.tools());
+            let same_users = other.user.is_none() || other.user == lesson.user;
+            same_users && (is_part(&own, &others) || is_part(&others, &own))
+        });
+        if replaced {
+            return Some("another procedure took its place".to_owned());
+        }
+        runs.is_empty()
+            .then(|| format!("none of the last {} runs did it", self.told.len()))
+    }
+
+    /// The tools of each successful run.
+    fn successes(&self) -> Vec<Vec<&str>> {
+        let good = self.told.iter();
+        let good = good.filter(|(_, outcome)| *outcome == Outcome::Success);
+        good.map(|(run, _)| run.done()).collect()
+    }
+
+    /// The user whose runs these are, as far as they are still there, if all are one user's.
+    fn owner_of(&self, runs: &[Id]) -> Option<&str> {
+        let users = runs.iter().filter_map(|id| {
+            let newest = self.told.iter().find(|(run, _)| run.id == *id);
+            let newest = newest.map(|(run, _)| run.user.as_deref());
+            newest.or_else(|| Some(self.older.get(id)?.as_deref()))
+        });
+        let users: BTreeSet<Option<&str>> = users.collect();
+        match users.len() {
+            1 => users.first().copied().flatten(),
+            _ => None,
         }
     }
 
-    /// What the runs say about these tools now, done in any of these ways.
-    pub(super) fn counted(&self, ways: &[Vec<String>]) -> (Evidence, Vec<Id>) {
+    /// Whether everybody is told something that one user's runs show, and nobody else's.
+    fn is_of_one_user(&self, lesson: &Lesson) -> bool {
+        lesson.user.is_none() && self.owner_of(&lesson.runs).is_some()
+    }
+
+    /// The lesson as that user's, if everybody is told what one user's runs show.
+    fn given_back(&self, lesson: &Lesson) -> Lesson {
+        let owner = self.owner_of(&lesson.runs).map(str::to_owned);
+        Lesson {
+            user: lesson.user.clone().or(owner),
+            ..lesson.clone()
+        }
+    }
+
+    /// Holds back a procedure of which the newest successes leave a step out.
+    fn hold_disused(
+        &self,
+        evidence: &mut Evidence,
+        ways: &[Vec<String>],
+        context: &[(String, String)],
+    ) {
+        let active = evidence.status == Status::Active;
+        if let Some(why) = disused(&uses(ways, context, self.told)).filter(|_| active) {
+            hold(evidence, &why);
+        }
+    }
+
+    /// What the runs say about these tools now, done in any of these ways. A run that died at a tool
+    /// that is usual beside them was on its way, too.
+    pub(super) fn counted(&self, ways: &[Vec<String>], beside: &[String]) -> (Evidence, Vec<Id>) {
         let (mut with, mut without) = (Rate::default(), Rate::default());
         let mut runs = Vec::new();
         let mut last: Option<Time> = None;
@@ -232,7 +357,9 @@ impl Bench<'_> {
                 continue;
             }
             let good = *outcome == Outcome::Success;
-            let rate = match ways.iter().any(|tools| follows(run, *outcome, tools)) {
+            let followed = ways.iter().any(|tools| follows(run, *outcome, tools))
+                || died_at(run, *outcome, beside);
+            let rate = match followed {
                 true => &mut with,
                 false => &mut without,
             };
@@ -329,29 +456,42 @@ pub(super) fn ways(tools: Vec<String>, evidence: &Evidence) -> Vec<Vec<String>> 
         .collect()
 }
 
+fn fresh(
+    id: Id,
+    body: LessonBody,
+    evidence: Evidence,
+    runs: Vec<Id>,
+    user: Option<String>,
+) -> Verdict {
+    Verdict {
+        lesson: Lesson {
+            id,
+            body,
+            evidence,
+            runs,
+            user,
+            version: 0,
+        },
+        expect: Expect::Absent,
+        created: None,
+        before: None,
+        why: None,
+    }
+}
+
 fn judged(
     known: Versioned<Lesson>,
     mut lesson: Lesson,
     evidence: Evidence,
     why: Option<String>,
 ) -> Verdict {
-    let before = &known.value.evidence;
-    let turn = match (before.status, evidence.status) {
-        (was, Status::Retired) if was != Status::Retired => Some((Turn::Retired, why)),
-        (was, Status::Active) if was != Status::Active => Some((Turn::Activated, None)),
-        (Status::Retired, Status::Candidate) => Some((Turn::Proposed, None)),
-        _ if before.support != evidence.support && evidence.status != Status::Retired => {
-            Some((Turn::Confirmed, None))
-        }
-        _ => None,
-    };
     lesson.evidence = evidence;
     Verdict {
-        changed: lesson != known.value,
         lesson,
         expect: known.expect,
         created: known.created,
-        turn,
+        before: Some(known.value),
+        why,
     }
 }
 

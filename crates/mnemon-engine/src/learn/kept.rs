@@ -1,19 +1,27 @@
 //! The records that keep how far learning has come.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use mnemon_core::learn::Run;
+use mnemon_core::learn::{NotKept as Pattern, Run};
 use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Origin, Record, Scope, Time, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::NotKept;
 use crate::naming::{fixed_id, tag};
 use crate::{Draft, Error, Records};
 
+/// How skills and rules are judged. With a higher number all that an earlier version learnt is
+/// judged again.
+const METHOD: u32 = 1;
+
 /// How far the log has been read, and what is to be looked at when.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Diary {
+    /// By which [`METHOD`] everything was last looked at.
+    #[serde(default)]
+    pub(super) method: u32,
     /// The `seq` of the last step that was read.
     pub(super) read: u64,
     /// Steps that were read altogether.
@@ -21,6 +29,18 @@ pub(super) struct Diary {
     pub(super) due: BTreeMap<String, Time>,
     /// Steps of each type of task that were read since it was last looked at.
     pub(super) fresh: BTreeMap<String, usize>,
+}
+
+impl Default for Diary {
+    fn default() -> Self {
+        Self {
+            method: METHOD,
+            read: 0,
+            steps: 0,
+            due: BTreeMap::new(),
+            fresh: BTreeMap::new(),
+        }
+    }
 }
 
 impl Diary {
@@ -36,6 +56,18 @@ impl Diary {
         due.into_iter()
             .map(|(_, task_type)| task_type.clone())
             .collect()
+    }
+
+    /// Whether lessons were judged in another way than now.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.method != METHOD
+    }
+
+    /// Everything is judged as it is now once these types of task were looked at.
+    pub(super) fn judge_again(&mut self, task_types: impl Iterator<Item = String>, now: Time) {
+        self.due
+            .extend(task_types.map(|task_type| (task_type, now)));
+        self.method = METHOD;
     }
 
     /// A type of task was looked at, and will have to be looked at again then.
@@ -160,6 +192,82 @@ fn silent(id: Id, body: &impl Serialize, created: Option<Time>) -> Draft {
 pub(super) fn diary_draft(diary: &Versioned<Diary>) -> (Draft, Expect) {
     let draft = silent(diary_id(), &diary.value, diary.created);
     (draft, diary.expect)
+}
+
+/// How the record is found that lists what was found and not kept.
+const UNKEPT: &str = "learn:not-kept";
+
+/// What was found for a type of task and not kept.
+pub(super) struct Unkept {
+    pub(super) task_type: String,
+    pub(super) list: Vec<NotKept>,
+    /// The runs that show it: who forgets them forgets the list.
+    runs: Vec<Id>,
+}
+
+impl Unkept {
+    pub(super) fn new(task_type: &str, patterns: Vec<Pattern>) -> Self {
+        let list = patterns.iter().map(|pattern| NotKept {
+            task_type: task_type.to_owned(),
+            found: NotKept::procedure(&pattern.tools),
+            why: pattern.why.clone(),
+        });
+        let list = list.collect();
+        let runs: BTreeSet<Id> = patterns.into_iter().flat_map(|one| one.runs).collect();
+        Self {
+            task_type: task_type.to_owned(),
+            list,
+            runs: runs.into_iter().collect(),
+        }
+    }
+}
+
+fn unkept_id(task_type: &str) -> Id {
+    fixed_id("learn-not-kept", &[Some(task_type)])
+}
+
+/// The lists that differ from what is stored.
+pub(super) async fn unkept_drafts(
+    records: &Records,
+    ctx: &Ctx,
+    lists: Vec<Unkept>,
+) -> Result<Vec<(Draft, Expect)>, Error> {
+    let ids: Vec<Id> = lists.iter().map(|one| unkept_id(&one.task_type)).collect();
+    let there = records.get(ctx, &ids).await?;
+    let mut drafts = Vec::new();
+    for ((id, list), there) in ids.into_iter().zip(lists).zip(there) {
+        let known = there.as_ref().map(unkept_of).unwrap_or_default();
+        if known == list.list {
+            continue;
+        }
+        let expect = there
+            .as_ref()
+            .map_or(Expect::Absent, |record| Expect::Version(record.version));
+        let mut draft = silent(id, &list.list, there.map(|record| record.created));
+        // An empty list is not listed.
+        let listed = !list.list.is_empty();
+        draft.tags.extend(listed.then(|| UNKEPT.to_owned()));
+        draft.derived_from = list.runs;
+        drafts.push((draft, expect));
+    }
+    Ok(drafts)
+}
+
+/// What was found and not kept, of the types of task that were looked at last.
+pub(super) async fn unkept(records: &Records, ctx: &Ctx) -> Result<Vec<NotKept>, Error> {
+    let filter = Filter {
+        scopes: vec![Scope::Experience],
+        kinds: vec![Kind::Session],
+        tags: vec![UNKEPT.to_owned()],
+        ..Filter::default()
+    };
+    let found = records.latest(ctx, filter, limits::NOT_KEPT_LISTED).await?;
+    Ok(found.iter().flat_map(unkept_of).collect())
+}
+
+fn unkept_of(record: &Record) -> Vec<NotKept> {
+    let body = record.body.clone().unwrap_or_default();
+    serde_json::from_value(body).unwrap_or_default()
 }
 
 pub(super) fn run_draft(run: &Versioned<Run>) -> (Draft, Expect) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::judge::evidence_of;
-use super::{Learning, kept};
+use super::{Learning, NotKept, kept};
 use crate::naming::{check_task_type, tag};
 use crate::scoped::{Sop, ToolSop, sop_of};
 use crate::{Draft, Error};
@@ -40,6 +40,11 @@ impl RuleBody {
             error: rule.error,
         }
     }
+}
+
+/// A rule without its body could not be read again, so one that has none is not written.
+fn to_json(rule: &impl Serialize) -> Result<Value, Invalid> {
+    serde_json::to_value(rule).map_err(|error| Invalid::new("rule", error.to_string()))
 }
 
 /// What a lesson says.
@@ -107,6 +112,19 @@ impl Lesson {
         }
     }
 
+    /// Why it is not told although there is enough evidence, if that is so.
+    pub(super) fn held(&self) -> Option<NotKept> {
+        let why = self.evidence.held.clone()?;
+        Some(NotKept {
+            task_type: self.task_type().unwrap_or_default().to_owned(),
+            found: match &self.body {
+                LessonBody::Skill(_) => NotKept::procedure(&self.tools()),
+                LessonBody::Rule(rule) => format!("a rule ({})", rule.text.trim_end_matches('.')),
+            },
+            why,
+        })
+    }
+
     /// What it says, on one line.
     #[must_use]
     pub fn text(&self) -> String {
@@ -135,7 +153,7 @@ impl Lesson {
                 content: rule.text.clone(),
                 kind: Some(Kind::Rule),
                 tags: vec![tag("task", &rule.task_type)],
-                body: serde_json::to_value(&rule).ok(),
+                body: Some(to_json(&rule)?),
                 ..Draft::default()
             },
         };
@@ -184,6 +202,9 @@ pub struct LearnStatus {
     pub active: usize,
     pub candidates: usize,
     pub retired: usize,
+    /// What was found and is not told to agents, at most [`limits::NOT_KEPT_LISTED`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_kept: Vec<NotKept>,
 }
 
 /// When a type of task is looked at next.
@@ -194,7 +215,8 @@ pub struct TaskStatus {
 }
 
 impl Learning<'_> {
-    /// Skills and rules, the newest first; of this type of task and in this state, if named.
+    /// Skills and rules, whoever they belong to, the newest first; of this type of task and in this
+    /// state, if named.
     pub async fn lessons(
         &self,
         ctx: &Ctx,
@@ -202,8 +224,21 @@ impl Learning<'_> {
         status: Option<Status>,
         limit: usize,
     ) -> Result<Vec<Lesson>, Error> {
+        self.lessons_for(ctx, None, task_type, status, limit).await
+    }
+
+    /// The same, of what this user may see: their own, and what is shared.
+    pub async fn lessons_for(
+        &self,
+        ctx: &Ctx,
+        user: Option<&str>,
+        task_type: Option<&str>,
+        status: Option<Status>,
+        limit: usize,
+    ) -> Result<Vec<Lesson>, Error> {
         check_task_type(task_type)?;
         let filter = Filter {
+            seen_by: user.map(str::to_owned),
             scopes: vec![Scope::Procedural],
             kinds: vec![Kind::Skill, Kind::Rule],
             tags: task_type
@@ -306,12 +341,16 @@ impl Learning<'_> {
                 .filter(|lesson| lesson.evidence.status == status);
             these.count()
         };
+        let mut not_kept = kept::unkept(records, ctx).await?;
+        not_kept.extend(lessons.iter().filter_map(Lesson::held));
+        not_kept.truncate(limits::NOT_KEPT_LISTED);
         Ok(LearnStatus {
             steps: diary.steps,
             waiting,
             active: count(Status::Active),
             candidates: count(Status::Candidate),
             retired: count(Status::Retired),
+            not_kept,
         })
     }
 }
@@ -333,6 +372,7 @@ impl Lesson {
                 evidence.status = Status::Active;
                 evidence.approved = true;
                 evidence.retired = None;
+                evidence.held = None;
             }
             Review::Reject { why } => put_away("somebody rejected it", why),
             Review::Retire { why } => put_away("somebody retired it", why),
@@ -389,4 +429,16 @@ pub(crate) fn is_told(record: &Record) -> bool {
         .and_then(|kept| kept.get("status"))
         .and_then(Value::as_str);
     status.is_none_or(|status| status == Status::Active.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_cannot_be_written_is_an_error() {
+        let no_json = std::collections::BTreeMap::from([((1, 2), 3)]);
+        let refused = to_json(&no_json).unwrap_err();
+        assert_eq!(refused.field, "rule");
+    }
 }

@@ -4,6 +4,8 @@ mod agent;
 mod bad_input;
 mod evidence;
 mod files;
+mod misleading;
+mod users;
 mod wording;
 
 use std::sync::Arc;
@@ -42,14 +44,18 @@ fn step_of(run: &Run, act: &Act) -> Step {
         .iter()
         .map(|(name, value)| (name.clone(), json!(value)))
         .collect();
-    let metadata = act.context.iter();
+    let context = act.context.iter();
+    let mut metadata: Map<String, Value> = context.map(|(k, v)| (k.clone(), json!(v))).collect();
+    if let Some(said) = &act.correction {
+        metadata.insert("correction".to_owned(), json!(said));
+    }
     Step {
         task_type: Some(run.task_type.clone()),
         tool: act.tool.clone(),
         input: Value::Object(input),
         error: (act.ended == Ended::Failed).then(|| act.error.clone().unwrap_or_default()),
         trace_id: run.trace.clone(),
-        metadata: metadata.map(|(k, v)| (k.clone(), json!(v))).collect(),
+        metadata,
         ..Step::default()
     }
 }

@@ -1,6 +1,6 @@
 //! `mnemon learn`
 
-use mnemon_engine::learn::{Improved, LearnReport, Turn};
+use mnemon_engine::learn::{Improved, LearnReport, NotKept, Turn};
 
 use super::door::Door;
 use super::text;
@@ -30,7 +30,7 @@ enum What {
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
     },
-    /// How much was read, what waits, what was learnt
+    /// Show how much was read, what waits, what was learnt, and what was found but not kept
     Status,
     /// Show what would be learnt, as if every trace had ended; nothing is written
     DryRun {
@@ -48,6 +48,8 @@ enum What {
 
 /// How often others may be faster before the rest is left to them.
 const TRIES: usize = 16;
+/// Findings that were not kept and are listed as text.
+const NOT_KEPT: usize = 20;
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
@@ -102,6 +104,7 @@ fn show(report: &LearnReport, door: &mut Door) -> Result<(), Error> {
             Turn::Proposed => "proposed",
             Turn::Activated => "active",
             Turn::Confirmed => "confirmed",
+            Turn::Held => "held back",
             Turn::Retired => "retired",
         };
         let why = one
@@ -112,8 +115,28 @@ fn show(report: &LearnReport, door: &mut Door) -> Result<(), Error> {
         let line = format!("{turn} {}: {}{why}", one.id, one.text);
         door.out.line(text::one_line(&line))?;
     }
+    show_not_kept(&report.not_kept, door)?;
     if report.more {
         door.out.line("there is more to do")?;
+    }
+    Ok(())
+}
+
+/// What was found and is not told to agents, with the reason.
+fn show_not_kept(not_kept: &[NotKept], door: &mut Door) -> Result<(), Error> {
+    for one in not_kept.iter().take(NOT_KEPT) {
+        let NotKept {
+            task_type,
+            found,
+            why,
+        } = one;
+        let line = format!("{task_type}: {found} was found, not kept: {why}");
+        door.out.line(text::one_line(&line))?;
+    }
+    let left = not_kept.len().saturating_sub(NOT_KEPT);
+    if left > 0 {
+        let line = format!("{left} more were found and not kept; --json lists them");
+        door.out.line(line)?;
     }
     Ok(())
 }
@@ -133,7 +156,7 @@ async fn status(door: &mut Door) -> Result<(), Error> {
         let line = format!("{} waits until {}", task.task_type, text::local(task.due));
         door.out.line(text::one_line(&line))?;
     }
-    Ok(())
+    show_not_kept(&status.not_kept, door)
 }
 
 async fn improve(limit: usize, door: &mut Door) -> Result<(), Error> {

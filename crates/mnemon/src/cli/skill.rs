@@ -36,6 +36,9 @@ enum What {
         /// Those that are: candidate, active, retired
         #[arg(long, value_name = "STATUS", value_parser = status)]
         status: Option<Status>,
+        /// Only skills and rules that this user may see [default: those of all users]
+        #[arg(long, value_name = "NAME")]
+        user: Option<String>,
         /// At most this many
         #[arg(long, value_name = "N", default_value_t = api::skill::list::LIMIT)]
         limit: usize,
@@ -95,6 +98,9 @@ enum What {
         /// Those for this type of task
         #[arg(long, value_name = "TYPE")]
         task_type: Option<String>,
+        /// Only skills that this user may see [default: those of all users]
+        #[arg(long, value_name = "NAME")]
+        user: Option<String>,
     },
     /// Take in skills: a folder of SKILL.md folders, or a JSON file (- for stdin)
     Import {
@@ -118,9 +124,11 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::List {
             task_type,
             status,
+            user,
             limit,
         } => {
             let request = api::skill::list::Request {
+                user,
                 task_type,
                 status,
                 limit,
@@ -162,7 +170,14 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             };
             review(id, edit, door).await
         }
-        What::Export { folder, task_type } => export(folder.as_deref(), task_type, door).await,
+        What::Export {
+            folder,
+            task_type,
+            user,
+        } => {
+            let request = api::skill::export::Request { user, task_type };
+            export(folder.as_deref(), request, door).await
+        }
         What::Import { from, user } => import(&from, user, door).await,
     }
 }
@@ -248,6 +263,9 @@ fn evidence_lines(lesson: &Lesson) -> Vec<String> {
     if let Some(retired) = &lesson.evidence.retired {
         lines.push(format!("because    {}", retired.why));
     }
+    if let Some(held) = &lesson.evidence.held {
+        lines.push(format!("because    {held}"));
+    }
     lines.push(format!(
         "support    {}",
         text::count(*support as u64, "run")
@@ -314,10 +332,9 @@ async fn review(id: Id, review: Review, door: &mut Door) -> Result<(), Error> {
 
 async fn export(
     folder: Option<&Path>,
-    task_type: Option<String>,
+    request: api::skill::export::Request,
     door: &mut Door,
 ) -> Result<(), Error> {
-    let request = api::skill::export::Request { task_type };
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     let Some(folder) = folder else {
         let skills = api::skill::export::skills(&memory, &ctx, &request).await?;

@@ -45,8 +45,8 @@ fn steps() -> Vec<Value> {
     steps
 }
 
-async fn fill(memory: &Memory, config: &Config) {
-    for step in steps() {
+async fn fill(memory: &Memory, config: &Config, steps: Vec<Value>) {
+    for step in steps {
         let request =
             serde_json::from_value(json!({"owner": {"user": "ann"}, "step": step})).unwrap();
         let ctx = wiring::stamp(config).unwrap();
@@ -56,19 +56,24 @@ async fn fill(memory: &Memory, config: &Config) {
     }
 }
 
-/// A sandbox whose store has lived through all that.
-fn lived(scheme: &str) -> Sandbox {
-    let sandbox = Sandbox::new();
-    let store = format!("{scheme}:{}", sandbox.path("store").display());
-    let config = Config::for_store(&store);
+/// Logs these steps as Ann's.
+fn fill_store(store: &str, steps: Vec<Value>) {
+    let config = Config::for_store(store);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
         let memory = wiring::open(&config).unwrap().memory;
-        fill(&memory, &config).await;
+        fill(&memory, &config, steps).await;
     });
+}
+
+/// A sandbox whose store has lived through all that.
+fn lived(scheme: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let store = format!("{scheme}:{}", sandbox.path("store").display());
+    fill_store(&store, steps());
     sandbox.with(STORE, &store)
 }
 
@@ -133,6 +138,58 @@ fn from_steps_to_a_skill_that_agents_are_told() {
         let again = sandbox.run(&["learn", "run"]).ok();
         assert!(again.starts_with("0 steps read"), "{again}");
     }
+}
+
+/// Twelve runs in which nothing goes wrong.
+fn easy_steps() -> Vec<Value> {
+    let steps = (0..12).flat_map(|run| {
+        ["make_repo", "run_cmd", "publish"].map(|tool| {
+            let outcome = (tool == "publish").then_some("success");
+            let metadata = outcome.map_or(json!({}), |said| json!({ "outcome": said }));
+            json!({
+                "task_type": "deploy_app", "tool": tool, "trace_id": format!("t{run}"),
+                "metadata": metadata,
+            })
+        })
+    });
+    steps.collect()
+}
+
+#[test]
+fn learning_says_what_it_found_and_did_not_keep() {
+    let sandbox = Sandbox::new();
+    let store = format!("sqlite:{}", sandbox.path("store").display());
+    fill_store(&store, easy_steps());
+    let sandbox = sandbox.with(STORE, &store);
+    let said = "deploy_app: a procedure of 3 steps (make_repo → run_cmd → publish) was found, not \
+                kept: too easy: 0 of 2 complexity points";
+    for verb in ["dry-run", "run", "status"] {
+        let text = sandbox.run(&["learn", verb]).ok();
+        assert!(text.contains(said), "{verb}: {text}");
+    }
+    let status = sandbox.run(&["learn", "status", "--json"]).json();
+    assert_eq!(status["not_kept"][0]["task_type"], "deploy_app");
+    let why = status["not_kept"][0]["why"].as_str().unwrap();
+    assert!(why.starts_with("too easy"), "{why}");
+}
+
+#[test]
+fn a_users_own_skills_are_listed_and_exported_for_that_user_only() {
+    let sandbox = lived("sqlite");
+    sandbox.run(&["learn", "run"]).ok();
+    let listed = |user: &str| {
+        let args = ["skill", "list", "--user", user, "--json"];
+        let skills = sandbox.run(&args).json()["skills"].clone();
+        skills.as_array().unwrap().len()
+    };
+    assert!(listed("ann") > 0);
+    assert_eq!(listed("bob"), 0);
+    let exported = |user: &str| {
+        let args = ["skill", "export", &format!("for-{user}"), "--user", user];
+        sandbox.run(&args).ok()
+    };
+    assert_eq!(exported("ann"), "deploy-app/SKILL.md\n");
+    assert_eq!(exported("bob"), "");
 }
 
 #[test]

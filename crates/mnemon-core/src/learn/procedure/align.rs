@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ProcedureStep, Seen};
+use super::{ProcedureStep, Seen, may_be_told};
 use crate::learn::{Act, Ended, Run};
 
 /// A parameter is constant if so much of the runs agree on its value.
@@ -16,7 +16,7 @@ const ROUNDS: usize = 3;
 type Usual<'a> = Vec<BTreeMap<&'a str, (&'a str, f64)>>;
 
 /// The steps with what was constant and what varied.
-pub(super) fn steps(tools: &[String], runs: &[&Run], several: bool) -> Vec<ProcedureStep> {
+pub(super) fn steps(tools: &[String], runs: &[&Run], owner: Option<&str>) -> Vec<ProcedureStep> {
     let mut usual: Usual<'_> = vec![BTreeMap::new(); tools.len()];
     let mut aligned: Vec<Vec<&Act>> = Vec::new();
     // Where each tool was called as often as the procedure has it there is only one way to see it.
@@ -38,7 +38,7 @@ pub(super) fn steps(tools: &[String], runs: &[&Run], several: bool) -> Vec<Proce
         .map(|(step, tool)| {
             let acts = aligned.iter().zip(runs);
             let acts = acts.filter_map(|(acts, run)| Some((*acts.get(step)?, run.user.as_deref())));
-            generalised(tool, &acts.collect::<Vec<_>>(), several)
+            generalised(tool, &acts.collect::<Vec<_>>(), owner)
         })
         .collect()
 }
@@ -110,7 +110,7 @@ fn usual_of<'a>(acts: impl Iterator<Item = &'a Act>) -> BTreeMap<&'a str, (&'a s
     usual.collect()
 }
 
-fn generalised(tool: &str, acts: &[(&Act, Option<&str>)], several: bool) -> ProcedureStep {
+fn generalised(tool: &str, acts: &[(&Act, Option<&str>)], owner: Option<&str>) -> ProcedureStep {
     let mut values: BTreeMap<&str, BTreeMap<&str, Seen<'_>>> = BTreeMap::new();
     for (act, user) in acts {
         for (name, value) in &act.params {
@@ -127,10 +127,14 @@ fn generalised(tool: &str, acts: &[(&Act, Option<&str>)], several: bool) -> Proc
         if (times as f64) < USUAL * acts.len() as f64 {
             continue;
         }
+        let users = values.values().flat_map(|seen| seen.users.iter().copied());
+        if !may_be_told(&users.collect(), owner) {
+            continue;
+        }
         let most = values.iter().max_by_key(|(_, seen)| seen.times);
         match most {
             Some((value, seen))
-                if seen.times as f64 >= CONSTANT * times as f64 && seen.may_be_told(several) =>
+                if seen.times as f64 >= CONSTANT * times as f64 && seen.may_be_told(owner) =>
             {
                 step.constant.insert(name.to_owned(), (*value).to_owned());
             }

@@ -17,7 +17,7 @@ const PREFERENCES: usize = 5;
 const OTHERS: usize = 3;
 
 /// Words that these runs' requests share and the others' lack. The most telling first.
-pub(super) fn words(runs: &[&Run], others: &[&Run], several: bool) -> Vec<String> {
+pub(super) fn words(runs: &[&Run], others: &[&Run], owner: Option<&str>) -> Vec<String> {
     let mut seen: BTreeMap<&str, Seen<'_>> = BTreeMap::new();
     for run in runs {
         let once: BTreeSet<&str> = run.words().iter().map(String::as_str).collect();
@@ -35,7 +35,7 @@ pub(super) fn words(runs: &[&Run], others: &[&Run], several: bool) -> Vec<String
         let elsewhere = part(have.count(), others.len());
         let compared = others.len() >= OTHERS;
         let differs = !compared || share - elsewhere >= LACKED;
-        if share >= SHARED && differs && seen.may_be_told(several) {
+        if share >= SHARED && differs && seen.may_be_told(owner) {
             telling.push((share - if compared { elsewhere } else { 0.0 }, word));
         }
     }
@@ -45,7 +45,7 @@ pub(super) fn words(runs: &[&Run], others: &[&Run], several: bool) -> Vec<String
 }
 
 /// What was the case in every one of these runs.
-pub(super) fn context(runs: &[&Run], several: bool) -> Vec<(String, String)> {
+pub(super) fn context(runs: &[&Run], owner: Option<&str>) -> Vec<(String, String)> {
     let mut seen: BTreeMap<(&str, &str), Seen<'_>> = BTreeMap::new();
     for run in runs {
         let known = run.acts.iter().flat_map(|act| &act.context);
@@ -56,17 +56,17 @@ pub(super) fn context(runs: &[&Run], several: bool) -> Vec<(String, String)> {
     }
     let all = seen
         .into_iter()
-        .filter(|(_, seen)| seen.times == runs.len() && seen.may_be_told(several));
+        .filter(|(_, seen)| seen.times == runs.len() && seen.may_be_told(owner));
     let all = all.map(|((name, value), _)| (name.to_owned(), value.to_owned()));
     all.take(WORDS).collect()
 }
 
 /// What users put right or asked to remember, what was said most often first.
-pub(super) fn preferences(told: &[Told<'_>], user: Option<&str>, several: bool) -> Vec<String> {
+pub(super) fn preferences(told: &[Told<'_>], owner: Option<&str>) -> Vec<String> {
     // By what it says, whatever the spelling: how often, where first, and in which words.
     let mut said: BTreeMap<String, (Seen<'_>, usize, &str)> = BTreeMap::new();
     for (at, (run, _)) in told.iter().enumerate() {
-        if user.is_some() && run.user.as_deref() != user {
+        if owner.is_some() && run.user.as_deref() != owner {
             continue;
         }
         let acts = run.acts.iter();
@@ -85,7 +85,7 @@ pub(super) fn preferences(told: &[Told<'_>], user: Option<&str>, several: bool) 
         }
     }
     let mut said: Vec<(Seen<'_>, usize, &str)> = said.into_values().collect();
-    said.retain(|(seen, ..)| seen.may_be_told(several));
+    said.retain(|(seen, ..)| seen.may_be_told(owner));
     said.sort_by_key(|(seen, at, _)| (usize::MAX - seen.times, *at));
     let said = said.into_iter().take(PREFERENCES);
     said.map(|(.., text)| text.to_owned()).collect()

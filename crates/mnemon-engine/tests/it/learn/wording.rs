@@ -225,5 +225,8 @@ fn a_merge_invents_no_tools_and_puts_nothing_stronger_away() {
     let same = answer(&names(&BACK), Some(&strong.id));
     let done = improve(&memory, &weak.id, &[&same]);
     assert!(matches!(done, Improved::Reworded { .. }), "{done:?}");
-    assert_eq!(told(&memory, "ann").0, 2);
+    // Of two for one situation the one in use is told.
+    assert_eq!(told(&memory, "ann").0, 1);
+    assert_eq!(way(&memory, &BACK).evidence.status, Status::Active);
+    assert_eq!(way(&memory, &THERE).evidence.status, Status::Candidate);
 }

@@ -17,6 +17,8 @@ pub const LIMIT: usize = 1000;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
+    /// Only what this user may see: their own, and what is shared.
+    pub user: Option<String>,
     pub task_type: Option<String>,
 }
 
@@ -29,8 +31,9 @@ pub struct Response {
 /// The active skills.
 pub async fn skills(memory: &Memory, ctx: &Ctx, request: &Request) -> Result<Vec<Sop>, Error> {
     let task_type = request.task_type.as_deref();
+    let user = request.user.as_deref();
     let learning = memory.learning();
-    let found = learning.lessons(ctx, task_type, Some(Status::Active), LIMIT);
+    let found = learning.lessons_for(ctx, user, task_type, Some(Status::Active), LIMIT);
     let found = found
         .await?
         .into_iter()

@@ -14,6 +14,8 @@ pub const LIMIT: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
+    /// Only what this user may see: their own, and what is shared.
+    pub user: Option<String>,
     pub task_type: Option<String>,
     pub status: Option<Status>,
     pub limit: usize,
@@ -22,6 +24,7 @@ pub struct Request {
 impl Default for Request {
     fn default() -> Self {
         Self {
+            user: None,
             task_type: None,
             status: None,
             limit: LIMIT,
@@ -37,8 +40,9 @@ pub struct Response {
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let task_type = request.task_type.as_deref();
+    let user = request.user.as_deref();
     let found = memory.learning();
-    let skills = found.lessons(ctx, task_type, request.status, request.limit);
+    let skills = found.lessons_for(ctx, user, task_type, request.status, request.limit);
     let skills = skills.await?;
     Ok(Response { skills })
 }
