@@ -1,14 +1,19 @@
 //! Files and logs below a folder of the disk.
 
+mod sweep;
+
 use std::fs::{self, File as Handle, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use mnemon_core::files::{File, Files, FilesError, Listed, Stamp, check_path};
+use mnemon_core::files::{File, Files, FilesError, Listed, Stamp, Sweep, check_path};
 use mnemon_core::log::{Log, Piece};
 use mnemon_core::{Time, limits};
 use sha2::{Digest, Sha256};
+
+pub use sweep::sweep_stale;
+use sweep::{sweep_at, sweep_locked};
 
 /// What a file that is being written is called until it is whole. Listings leave such names out.
 const UNFINISHED: &str = ".mnemon-unfinished";
@@ -89,6 +94,8 @@ impl Disk {
         let place = self.place_to_write(path)?;
         let lock = turn(parent(&place)).map_err(|error| failed(path, error))?;
         expect(path, &place, unchanged_since)?;
+        // A folder that cannot be swept can still be written.
+        let _ = sweep_locked(parent(&place), false);
         let unfinished = unfinished(&place);
         let replaced = write_synced(&unfinished, bytes)
             .map_err(|error| failed(path, error))
@@ -202,6 +209,31 @@ impl Disk {
         Ok(())
     }
 
+    fn sweep_now(&self, folder: &str, sweep: Sweep) -> Result<Vec<String>, FilesError> {
+        if !folder.is_empty() {
+            check_path(folder)?;
+        }
+        let mut swept = Vec::new();
+        if let Some(place) = self.place(folder)? {
+            let swept_below = sweep_at(&place, folder, sweep, 0, &mut swept);
+            swept_below.map_err(|error| failed(folder, error))?;
+        }
+        swept.sort();
+        Ok(swept)
+    }
+
+    fn erase_now(&self, path: &str) -> Result<bool, FilesError> {
+        check_path(path)?;
+        let Some(place) = self.place(path)? else {
+            return Ok(false);
+        };
+        let erased = erase_at(&place).map_err(|error| failed(path, error))?;
+        if erased {
+            self.drop_empty_folders(parent(&place));
+        }
+        Ok(erased)
+    }
+
     fn append_now(&self, path: &str, bytes: &[u8]) -> Result<u64, FilesError> {
         check_path(path)?;
         check_size(path, bytes.len() as u64)?;
@@ -291,6 +323,12 @@ impl Files for Disk {
         paths.dedup();
         Ok(paths)
     }
+
+    async fn sweep(&self, folder: &str, sweep: Sweep) -> Result<Vec<String>, FilesError> {
+        let folder = folder.to_owned();
+        self.blocking(move |disk| disk.sweep_now(&folder, sweep))
+            .await
+    }
 }
 
 #[async_trait]
@@ -310,6 +348,11 @@ impl Log for Disk {
         let path = path.to_owned();
         self.blocking(move |disk| disk.read_before_now(&path, end, most))
             .await
+    }
+
+    async fn erase(&self, path: &str) -> Result<bool, FilesError> {
+        let path = path.to_owned();
+        self.blocking(move |disk| disk.erase_now(&path)).await
     }
 }
 
@@ -406,15 +449,63 @@ fn write_synced(place: &Path, bytes: &[u8]) -> io::Result<()> {
     handle.sync_all()
 }
 
-fn append_at(place: &Path, bytes: &[u8]) -> io::Result<u64> {
-    let is_new = !place.exists();
-    let mut handle = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .open(place)?;
-    // Writers take turns; the lock goes with the handle.
+/// Takes a log away when no writer is at it; whether it was there.
+fn erase_at(place: &Path) -> io::Result<bool> {
+    match fs::metadata(place) {
+        Ok(meta) if meta.is_file() => {}
+        Ok(_) => return Ok(false),
+        Err(error) if is_nothing(&error) => return Ok(false),
+        Err(error) => return Err(error),
+    }
+    let handle = match OpenOptions::new().read(true).open(place) {
+        Err(error) if is_nothing(&error) => return Ok(false),
+        other => other?,
+    };
     handle.lock()?;
+    match fs::remove_file(place) {
+        Err(error) if is_nothing(&error) => return Ok(false),
+        other => other?,
+    }
+    sync_folder(parent(place))?;
+    Ok(true)
+}
+
+/// The log, locked. One that was erased while we waited for the lock is not written to: what was
+/// appended to it would be lost.
+fn locked_log(place: &Path) -> io::Result<Handle> {
+    loop {
+        let handle = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(place)?;
+        // Writers take turns; the lock goes with the handle.
+        handle.lock()?;
+        if is_still_at(&handle, place)? {
+            return Ok(handle);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_still_at(handle: &Handle, place: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let ours = handle.metadata()?;
+    match fs::metadata(place) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Elsewhere a file that is open cannot be taken away.
+#[cfg(not(unix))]
+fn is_still_at(_handle: &Handle, _place: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+fn append_at(place: &Path, bytes: &[u8]) -> io::Result<u64> {
+    let mut handle = locked_log(place)?;
     let before = handle.seek(SeekFrom::End(0))?;
     let mut whole = Vec::with_capacity(bytes.len() + 1);
     if before > 0 {
@@ -432,7 +523,7 @@ fn append_at(place: &Path, bytes: &[u8]) -> io::Result<u64> {
         let _ = handle.set_len(before);
         return Err(error);
     }
-    if is_new {
+    if before == 0 {
         sync_folder(parent(place))?;
     }
     Ok(before + whole.len() as u64)

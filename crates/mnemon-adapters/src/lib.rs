@@ -13,7 +13,7 @@ mod http;
 mod open;
 mod store;
 
-pub use files::Disk;
+pub use files::{Disk, sweep_stale};
 pub use health::{Examination, Finding};
 pub use open::{Opened, SCHEMES, examine, open, repair};
 pub use store::jsonl::{Jsonl, Notices, Skipped};

@@ -138,11 +138,16 @@ pub fn commit(grant: &Grant, batch: Batch, tables: &mut dyn Tables) -> Result<Re
 /// What can be refused without looking at the tables.
 fn check(grant: &Grant, batch: &Batch) -> Result<(), StoreError> {
     grant.require(Right::Write)?;
-    if batch.ops.len() > limits::BATCH_OPS {
+    // An undo has to restore all that one commit did, or nothing.
+    let (most_ops, most_bytes) = match batch.undoes {
+        Some(_) => (limits::UNDO_OPS, limits::UNDO_BYTES),
+        None => (limits::BATCH_OPS, limits::BATCH_BYTES),
+    };
+    if batch.ops.len() > most_ops {
         return Err(StoreError::TooLarge {
             what: "operations in a batch",
             count: batch.ops.len(),
-            most: limits::BATCH_OPS,
+            most: most_ops,
         });
     }
     if let Some(key) = &batch.key {
@@ -160,11 +165,11 @@ fn check(grant: &Grant, batch: &Batch) -> Result<(), StoreError> {
             }
         }
     }
-    if bytes > limits::BATCH_BYTES {
+    if bytes > most_bytes {
         return Err(StoreError::TooLarge {
             what: "bytes in a batch",
             count: bytes,
-            most: limits::BATCH_BYTES,
+            most: most_bytes,
         });
     }
     Ok(())

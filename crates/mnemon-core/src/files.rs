@@ -31,6 +31,24 @@ pub trait Files: Send + Sync {
     /// What changed below the folder since the stamps of an earlier list: a watch that a caller
     /// polls, so that core and engine need no threads.
     async fn changed(&self, folder: &str, known: &[Listed]) -> Result<Vec<String>, FilesError>;
+
+    /// Removes temporary files that writers left in the folder when they were killed, and returns
+    /// their paths. A backend that makes none has none to remove.
+    async fn sweep(&self, _folder: &str, _sweep: Sweep) -> Result<Vec<String>, FilesError> {
+        Ok(Vec::new())
+    }
+}
+
+/// Which temporary files of killed writers are removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sweep {
+    /// Those in the folder that are older than a day.
+    Stale,
+    /// The same in the folders below it, too.
+    StaleBelow,
+    /// All in the folder, whatever their age: for a purge. Writers of the folder take turns, so
+    /// that none is being written.
+    All,
 }
 
 /// A file's content at one moment.

@@ -74,7 +74,7 @@ pub use recall::{Candidate, Embedding, Probe, Recall};
 pub use record::{Format, Record};
 pub use scope::{Kind, Namespace, Origin, Scope};
 pub use store::{
-    Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, IdempotencyKey, Op, Outcome,
-    Receipt, Store, StoreError, Tally, Upkept,
+    Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, Hidden, HiddenScan,
+    IdempotencyKey, Op, Outcome, Receipt, Store, StoreError, Tally, Upkept,
 };
 pub use time::Time;

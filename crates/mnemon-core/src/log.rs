@@ -1,4 +1,4 @@
-//! The port to logs that only ever grow: written at the end, read from the end.
+//! The port to logs that only ever grow: written at the end, read from the end, and erased whole.
 //!
 //! A [`Files`](crate::files::Files) replaces a file whole. A log must not be replaced, and may be
 //! far too long to be read whole: it has a port of its own.
@@ -24,6 +24,10 @@ pub trait Log: Send + Sync {
         end: Option<u64>,
         most: usize,
     ) -> Result<Option<Piece>, FilesError>;
+
+    /// Erases the log whole, for a purge; whether there was one. A writer that was waiting to
+    /// append begins a new log. When it returns, the log stays away after a power cut.
+    async fn erase(&self, path: &str) -> Result<bool, FilesError>;
 }
 
 /// A part of a log.

@@ -14,8 +14,8 @@ pub use image::{Committed, Effect, Image, Past, WayBack};
 
 use crate::embed::ModelId;
 use crate::{
-    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Id, Page, Probe, Recall,
-    Receipt, Record, Right, Scan, Store, StoreError, Tally, Tenant, Upkept,
+    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
+    Page, Probe, Recall, Receipt, Record, Right, Scan, Store, StoreError, Tally, Tenant, Upkept,
 };
 
 /// A store that lives as long as the process.
@@ -116,6 +116,11 @@ impl Store for Ram {
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
         grant.require(Right::Read)?;
         Ok(self.with(grant, |image| image.scan(grant, scan)))
+    }
+
+    async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
+        grant.require(Right::Read)?;
+        Ok(self.with(grant, |image| image.hidden(grant, scan)))
     }
 
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Cursor, Denied, Embedding, ErrorKind, Grant, Id, Invalid, Kind, Namespace, Page, Recall,
-    Record, Scan, Scope, Time, limits,
+    Cursor, Denied, Embedding, ErrorKind, Filter, Grant, Id, Invalid, Kind, Namespace, Page,
+    Recall, Record, Scan, Scope, Time, limits,
 };
 
 /// A place where records are kept.
@@ -31,6 +31,12 @@ pub trait Store: Recall {
 
     /// A page of live records in order.
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError>;
+
+    /// Records that no scan with the filter shows although a version of them matches it: they were
+    /// deleted, have expired, or were changed since so that they match no more. A purge has to
+    /// reach them, too. In the order of their ids; fewer than the limit only at the end. The cost
+    /// is one pass over the tenant's history for all pages together.
+    async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError>;
 
     /// What was changed, newest first, with the record before and after. A change whose version
     /// has expired is not shown, nor is it known as what was before the next one, whether or not
@@ -239,6 +245,61 @@ pub enum Fate {
     Rejected {
         why: String,
     },
+}
+
+/// Which of the records that no scan shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HiddenScan {
+    pub filter: Filter,
+    /// Only those whose id comes after this one, to page on.
+    pub after: Option<Id>,
+    /// At most this many, and never more than [`limits::PAGE`].
+    pub limit: usize,
+}
+
+impl HiddenScan {
+    /// The first page of what the filter means.
+    #[must_use]
+    pub fn new(filter: Filter) -> Self {
+        Self {
+            filter,
+            after: None,
+            limit: limits::PAGE,
+        }
+    }
+}
+
+/// A record that a scan does not show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hidden {
+    /// Its newest version that has content.
+    pub record: Record,
+    /// Whether that version is current and has not expired. Then only an older one matches.
+    pub is_live: bool,
+}
+
+impl Hidden {
+    /// Whether the filter means the record, given its versions with content, the newest first.
+    /// What a record was derived from counts for its newest version only: stores know no other
+    /// links.
+    #[must_use]
+    pub fn of(filter: &Filter, versions: Vec<Record>, is_live: bool) -> Option<Self> {
+        let has_older = || {
+            versions
+                .iter()
+                .skip(1)
+                .any(|version| filter.matches(version))
+        };
+        let is_meant = match versions
+            .first()
+            .is_some_and(|newest| filter.matches(newest))
+        {
+            true => !is_live,
+            false => filter.derived_from.is_empty() && has_older(),
+        };
+        let record = versions.into_iter().next().filter(|_| is_meant)?;
+        Some(Self { record, is_live })
+    }
 }
 
 /// Which part of the history.

@@ -59,6 +59,10 @@ pub enum Error {
     NoRecord(Id),
     #[error("there is no commit {0} to undo; it was purged, has expired, or never was")]
     NoCommit(u64),
+    #[error(
+        "commit {0} marks that a session was purged, which cannot be undone; `mnemon history` shows earlier commits"
+    )]
+    PurgeMark(u64),
     #[error("commit {commit} cannot be undone: what record {id} was before is not known any more")]
     Lost { commit: u64, id: Id },
     #[error(
@@ -91,6 +95,7 @@ impl Error {
             Self::BadState { .. } => ErrorKind::Invalid,
             Self::BadFile { .. } => ErrorKind::Corrupt,
             Self::Crowded { .. } => ErrorKind::Busy,
+            Self::PurgeMark(_) => ErrorKind::Invalid,
             Self::NotThere(_) => ErrorKind::NotFound,
             Self::NoRecord(_) | Self::NoCommit(_) | Self::Lost { .. } => ErrorKind::NotFound,
         }

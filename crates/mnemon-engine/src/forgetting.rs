@@ -1,19 +1,47 @@
 //! Forgetting a session: what was said and done in it, and what is known only from it.
+//!
+//! A purge erases more than forgetting takes out of sight: what was forgotten earlier, files, and
+//! snapshots. What it could not erase it lists.
 
-use std::collections::{HashMap, HashSet};
+mod family;
+mod files;
+mod listing;
+mod own;
+mod single;
 
-use mnemon_core::{Ctx, Fate, Filter, Id, Owner, Receipt, Record, Scan, Scope, StoreError, limits};
+use mnemon_core::{Batch, Ctx, Expect, Fate, Id, Op, Receipt, Record, Right, Scope, limits};
 use serde::Serialize;
 
+pub use files::{ProjectFiles, SavedFolder};
+pub use single::Purged;
+
 use crate::naming::check_name;
+use crate::session::SessionId;
+use crate::session_marks::{root_of, roots_of};
+use crate::tiers::log_path;
 use crate::{Error, Memory, Records};
+use family::{Family, made_from};
+use files::FilesDone;
+use listing::each;
+use own::Own;
 
 /// Records that are looked for or deleted in one go.
 const CHUNK: usize = 500;
-/// How often is looked again for what was written meanwhile.
+/// How often is looked again for records that were written meanwhile.
 const ROUNDS: usize = 16;
-/// What belongs to a session. Profiles, knowledge and skills outlive it.
-const SCOPES: [Scope; 3] = [Scope::Dialog, Scope::State, Scope::Experience];
+
+/// Which session is forgotten, and how.
+#[derive(Clone, Copy)]
+pub struct SessionForget<'a> {
+    pub user: &'a str,
+    pub session: &'a str,
+    /// Erase it for good, instead of keeping it for undo.
+    pub purge: bool,
+    /// Projects in which the session may have a log and pages.
+    pub projects: &'a [ProjectFiles],
+    /// Folders in which its states may be saved.
+    pub folders: &'a [SavedFolder],
+}
 
 /// What became of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -25,12 +53,60 @@ pub struct Forgotten {
     pub kept: u64,
     /// What undo knows the removals by on the first store, the oldest first.
     pub commits: Vec<u64>,
+    /// Files that were erased.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// What still holds text of the session.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<NotErased>,
+    /// Sessions that were forked from it: they are sessions of their own, and stay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forks: Vec<String>,
+    /// Whether records were written to the session as fast as they were removed, so that some may be
+    /// left.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+}
+
+/// A file or a record that holds text of a session, and why it stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotErased {
+    pub path: String,
+    pub why: String,
+}
+
+impl Forgotten {
+    /// Whether nothing of the session is left that this call knows of.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.left.is_empty() && !self.more
+    }
+
+    /// Whether there was nothing of it anywhere.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.records == 0 && self.files.is_empty() && self.left.is_empty()
+    }
+
+    fn count(&mut self, receipt: &Receipt, first: bool) {
+        let gone = |fate: &Fate| matches!(fate, Fate::Deleted | Fate::Purged);
+        let items = receipt.items.iter().filter(|item| gone(&item.fate)).count();
+        self.records += (items + receipt.cascaded.len()) as u64;
+        self.commits.extend(receipt.commit.filter(|_| first));
+    }
+
+    fn take_files(&mut self, done: FilesDone) {
+        self.files.extend(done.erased);
+        self.left.extend(done.left);
+        self.forks.extend(done.forks);
+    }
 }
 
 impl Memory {
     /// Forgets a user's session on every store: its dialog, state and experience, and all that was
     /// derived only from them. Profile and shared knowledge stay. With `purge` it is erased for
-    /// good, otherwise undo brings it back. Forgetting it again changes nothing.
+    /// good, otherwise undo brings it back. Forgetting it again changes nothing. Files in which the
+    /// session is known to lie are listed as left.
     pub async fn delete_session(
         &self,
         ctx: &Ctx,
@@ -38,226 +114,238 @@ impl Memory {
         session: &str,
         purge: bool,
     ) -> Result<Forgotten, Error> {
-        check_name("user", user, limits::NAME_CHARS)?;
-        check_name("session", session, limits::NAME_CHARS)?;
-        let filter = Filter {
-            owner: Owner {
-                user: Some(user.to_owned()),
-                session: Some(session.to_owned()),
-                ..Owner::default()
-            },
-            scopes: SCOPES.to_vec(),
-            ..Filter::default()
+        let asked = SessionForget {
+            user,
+            session,
+            purge,
+            projects: &[],
+            folders: &[],
         };
+        self.forget_session(ctx, &asked).await
+    }
+
+    /// The roots of projects in which the session has a log or pages, as far as this memory was
+    /// told. Also those of a session that was forgotten earlier.
+    pub async fn session_roots(&self, ctx: &Ctx, session: &str) -> Result<Vec<String>, Error> {
+        let marks = self.root_marks(ctx, session).await?;
+        Ok(marks.into_iter().map(|(_, root)| root).collect())
+    }
+
+    async fn root_marks(&self, ctx: &Ctx, session: &str) -> Result<Vec<(Id, String)>, Error> {
+        let records = self.records_of(Scope::Dialog);
+        let mut marks = Vec::new();
+        let filter = roots_of(session);
+        each(records, ctx, &filter, true, limits::FILES, |record, _| {
+            marks.extend(root_of(&record).map(|root| (record.id, root)));
+        })
+        .await?;
+        Ok(marks)
+    }
+
+    /// Forgets a session, and with `purge` erases what was forgotten of it earlier, its files and
+    /// its snapshots as well.
+    pub async fn forget_session(
+        &self,
+        ctx: &Ctx,
+        asked: &SessionForget<'_>,
+    ) -> Result<Forgotten, Error> {
+        check_name("user", asked.user, limits::NAME_CHARS)?;
+        check_name("session", asked.session, limits::NAME_CHARS)?;
         let backends = self.backends();
-        let mut done = Forgotten::default();
-        for _ in 0..ROUNDS {
-            let mut own: Vec<Vec<Id>> = Vec::new();
-            for records in &backends {
-                own.push(ids_of(records, ctx, &filter).await?);
+        let mut own = own::find(&backends, ctx, asked, true).await?;
+        let mut done = Forgotten {
+            forks: std::mem::take(&mut own.forks),
+            ..Forgotten::default()
+        };
+        let roots = self.root_marks(ctx, asked.session).await?;
+        let (has_files, files) = find_files(ctx, asked, &own, &roots).await;
+        done.take_files(files);
+        if asked.purge && (has_files || !own.is_empty() || !own.moved.is_empty()) {
+            if !own.has_others {
+                // Before anything is erased, so that nobody indexes a line again on the way.
+                self.mark_session_purged(ctx, asked.session).await?;
+                self.erase_files(ctx, asked, &roots, &mut done).await?;
             }
-            if own.iter().all(Vec::is_empty) {
-                break;
-            }
-            let family = Family::of(&backends, ctx, &own).await?;
-            // First those that stay are parted from the session, so that no deletion takes them
-            // along; then what came from the session goes, and the session last: whatever stops us
-            // on the way, the next call finds the rest.
-            done.kept += family.part(&backends, ctx).await?;
-            for (number, records) in backends.iter().enumerate() {
-                let ids = family
-                    .gone_on(number)
-                    .chain(own.get(number).into_iter().flatten());
-                let ids: Vec<Id> = ids.cloned().collect();
-                for chunk in ids.chunks(CHUNK) {
-                    let receipt = match purge {
-                        true => records.purge(ctx, chunk, None).await?,
-                        false => records.forget(ctx, chunk, None).await?,
-                    };
-                    done.count(&receipt, number == 0);
-                }
-            }
+            self.erase_older_versions(ctx, asked, &own, &mut done)
+                .await?;
         }
+        done.left.extend(own.left_of_others(asked.session));
+        for round in 0..ROUNDS {
+            if round > 0 {
+                own = own::find(&backends, ctx, asked, false).await?;
+            }
+            if own.is_empty() {
+                return Ok(done);
+            }
+            remove(&backends, ctx, asked.purge, &own.ids, &mut done).await?;
+        }
+        let last = own::find(&backends, ctx, asked, false).await?;
+        done.more = !last.is_empty();
         Ok(done)
     }
-}
 
-impl Forgotten {
-    fn count(&mut self, receipt: &Receipt, first: bool) {
-        let gone = |fate: &Fate| matches!(fate, Fate::Deleted | Fate::Purged);
-        let items = receipt.items.iter().filter(|item| gone(&item.fate)).count();
-        self.records += (items + receipt.cascaded.len()) as u64;
-        self.commits.extend(receipt.commit.filter(|_| first));
-    }
-}
-
-/// The ids of everything that the filter means.
-async fn ids_of(records: &Records, ctx: &Ctx, filter: &Filter) -> Result<Vec<Id>, Error> {
-    let mut ids = Vec::new();
-    let mut scan = Scan::new(filter.clone(), limits::PAGE);
-    loop {
-        let page = records.list(ctx, &scan).await?;
-        ids.extend(page.records.into_iter().map(|record| record.id));
-        if ids.len() > limits::SESSION_RECORDS {
-            return Err(StoreError::TooLarge {
-                what: "records of a session",
-                count: ids.len(),
-                most: limits::SESSION_RECORDS,
-            }
-            .into());
-        }
-        match page.next {
-            Some(next) => scan.after = Some(next),
-            None => return Ok(ids),
-        }
-    }
-}
-
-/// A record that was derived from the session, directly or through others.
-struct Derived {
-    id: Id,
-    backend: usize,
-    sources: Vec<Id>,
-    /// A profile: it stays whatever it was made from.
-    outlives: bool,
-    stays: bool,
-}
-
-/// Everything that was derived from the session, on whichever store it lies.
-struct Family {
-    own: HashSet<Id>,
-    derived: Vec<Derived>,
-}
-
-impl Family {
-    async fn of(backends: &[&Records], ctx: &Ctx, own: &[Vec<Id>]) -> Result<Self, Error> {
-        let mut frontier: Vec<Id> = own.iter().flatten().cloned().collect();
-        let mut family = Self {
-            own: frontier.iter().cloned().collect(),
-            derived: Vec::new(),
-        };
-        let mut seen: HashSet<(usize, Id)> = HashSet::new();
-        while !frontier.is_empty() {
-            let mut next = Vec::new();
-            for chunk in frontier.chunks(CHUNK) {
-                for (backend, records) in backends.iter().enumerate() {
-                    for record in made_from(records, ctx, chunk).await? {
-                        let new = !family.own.contains(&record.id)
-                            && seen.insert((backend, record.id.clone()));
-                        if new {
-                            next.push(record.id.clone());
-                            family.derived.push(Derived::new(record, backend));
-                        }
-                    }
-                }
-            }
-            if family.derived.len() > limits::CASCADE {
-                return Err(StoreError::TooLarge {
-                    what: "records derived from the session",
-                    count: family.derived.len(),
-                    most: limits::CASCADE,
-                }
-                .into());
-            }
-            frontier = next;
-        }
-        family.decide();
-        Ok(family)
-    }
-
-    /// One that has a source outside stays, and so does what was derived from one that stays.
-    fn decide(&mut self) {
-        let within: HashSet<&Id> = self.derived.iter().map(|one| &one.id).collect();
-        let outside = |id: &Id| !self.own.contains(id) && !within.contains(id);
-        let mut stay: Vec<usize> = Vec::new();
-        let mut children: HashMap<&Id, Vec<usize>> = HashMap::new();
-        for (number, one) in self.derived.iter().enumerate() {
-            if one.outlives || one.sources.iter().any(outside) {
-                stay.push(number);
-            }
-            for source in &one.sources {
-                children.entry(source).or_default().push(number);
-            }
-        }
-        let mut staying: HashSet<usize> = stay.iter().copied().collect();
-        while let Some(number) = stay.pop() {
-            let id = self.derived.get(number).map(|one| &one.id);
-            let heirs = id.and_then(|id| children.get(id)).into_iter().flatten();
-            stay.extend(heirs.copied().filter(|heir| staying.insert(*heir)));
-        }
-        for (number, one) in self.derived.iter_mut().enumerate() {
-            one.stays = staying.contains(&number);
-        }
-    }
-
-    /// What goes besides the session's own records.
-    fn gone_on(&self, backend: usize) -> impl Iterator<Item = &Id> {
-        let gone = self
-            .derived
-            .iter()
-            .filter(move |one| !one.stays && one.backend == backend);
-        gone.map(|one| &one.id)
-    }
-
-    /// Takes what goes out of the sources of what stays, and counts those that stay.
-    async fn part(&self, backends: &[&Records], ctx: &Ctx) -> Result<u64, Error> {
-        let gone = self.derived.iter().filter(|one| !one.stays);
-        let gone: HashSet<&Id> = gone.map(|one| &one.id).chain(&self.own).collect();
-        let mut parted = 0;
-        for one in self.derived.iter().filter(|one| one.stays) {
-            if let Some(records) = backends.get(one.backend)
-                && one.sources.iter().any(|source| gone.contains(source))
-            {
-                part(records, ctx, &one.id, &gone).await?;
-                parted += 1;
-            }
-        }
-        Ok(parted)
-    }
-}
-
-impl Derived {
-    fn new(record: Record, backend: usize) -> Self {
-        Self {
-            id: record.id,
-            backend,
-            sources: record.derived_from,
-            outlives: record.scope == Scope::Profile,
-            stays: false,
-        }
-    }
-}
-
-async fn made_from(records: &Records, ctx: &Ctx, sources: &[Id]) -> Result<Vec<Record>, Error> {
-    let filter = Filter {
-        derived_from: sources.to_vec(),
-        ..Filter::default()
-    };
-    let mut scan = Scan::new(filter, limits::PAGE);
-    let mut found = Vec::new();
-    loop {
-        let page = records.list(ctx, &scan).await?;
-        found.extend(page.records);
-        match page.next {
-            Some(next) if found.len() <= limits::CASCADE => scan.after = Some(next),
-            _ => return Ok(found),
-        }
-    }
-}
-
-/// Takes the sources that go out of the record, again if somebody else changes it meanwhile.
-async fn part(records: &Records, ctx: &Ctx, id: &Id, gone: &HashSet<&Id>) -> Result<(), Error> {
-    let mut tries = 0;
-    loop {
-        let found = records.get(ctx, std::slice::from_ref(id)).await?;
-        let Some(mut record) = found.into_iter().flatten().next() else {
+    /// Erases the files of a session that is one user's alone, and then the marks of their roots.
+    async fn erase_files(
+        &self,
+        ctx: &Ctx,
+        asked: &SessionForget<'_>,
+        roots: &[(Id, String)],
+        done: &mut Forgotten,
+    ) -> Result<(), Error> {
+        let Ok(session) = asked.session.parse::<SessionId>() else {
             return Ok(());
         };
-        record.derived_from.retain(|source| !gone.contains(source));
-        tries += 1;
-        match records.rewrite(ctx, record).await {
-            Err(Error::Store(StoreError::Conflict { .. })) if tries < limits::CHANGE_TRIES => {}
-            done => return done.map(drop),
+        let mut clean: Vec<&str> = Vec::new();
+        for project in asked.projects.iter().filter(|one| one.may_erase) {
+            let erased = project.erase(&session).await;
+            if erased.left.is_empty() {
+                clean.push(&project.root);
+            }
+            done.take_files(erased);
         }
+        for folder in asked.folders {
+            done.take_files(folder.erase(ctx, &session).await);
+        }
+        let marks = roots.iter();
+        let marks = marks.filter(|(_, root)| clean.contains(&root.as_str()));
+        let marks: Vec<Id> = marks.map(|(id, _)| id.clone()).collect();
+        for chunk in marks.chunks(CHUNK) {
+            let records = self.records_of(Scope::Dialog);
+            records.purge(ctx, chunk, None).await?;
+        }
+        Ok(())
+    }
+
+    /// Records that belong elsewhere now keep their newest version only. One that others were
+    /// derived from cannot be written anew without them: it is listed.
+    async fn erase_older_versions(
+        &self,
+        ctx: &Ctx,
+        asked: &SessionForget<'_>,
+        own: &Own,
+        done: &mut Forgotten,
+    ) -> Result<(), Error> {
+        let backends = self.backends();
+        for (number, record) in &own.moved {
+            let Some(records) = backends.get(*number) else {
+                continue;
+            };
+            let user = record.owner.user.as_deref();
+            let is_theirs = user.is_none_or(|user| user == asked.user);
+            if !is_theirs || !drop_older_versions(records, ctx, record).await? {
+                done.left.push(NotErased {
+                    path: format!("older versions of record {}", record.id),
+                    why: format!(
+                        "the record belongs elsewhere now; `mnemon forget {} --purge` erases it whole",
+                        record.id
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether there are files that hold text of the session, and which of them stay.
+async fn find_files(
+    ctx: &Ctx,
+    asked: &SessionForget<'_>,
+    own: &Own,
+    roots: &[(Id, String)],
+) -> (bool, FilesDone) {
+    let mut look = FilesDone::default();
+    let Ok(session) = asked.session.parse::<SessionId>() else {
+        return (false, look);
+    };
+    let mut held: Vec<String> = Vec::new();
+    for project in asked.projects {
+        let (paths, _) = project.held(&session).await;
+        let paths = paths.iter().map(|path| project.path(path));
+        if project.may_erase {
+            held.extend(paths);
+        } else {
+            let why = "it may be of another memory; name the folder with --files";
+            let why = || why.to_owned();
+            look.left
+                .extend(paths.map(|path| NotErased { path, why: why() }));
+        }
+    }
+    for folder in asked.folders {
+        let found = folder.held(ctx, &session).await;
+        held.extend(found.erased);
+    }
+    let has_files = !held.is_empty();
+    let why = match (asked.purge, own.has_others) {
+        // They are erased.
+        (true, false) => None,
+        (true, true) => Some("another user has a session of this name, and the file is of both"),
+        (false, _) => Some("the session was forgotten, not purged: the file keeps its text"),
+    };
+    if let Some(why) = why {
+        let why = || why.to_owned();
+        look.left
+            .extend(held.into_iter().map(|path| NotErased { path, why: why() }));
+    }
+    for (_, root) in roots {
+        if !asked.projects.iter().any(|project| project.root == *root) {
+            let path = format!("{root}/{}", log_path(&session));
+            let why = "this call was not given the folder; name it with --files".to_owned();
+            look.left.push(NotErased { path, why });
+        }
+    }
+    (has_files, look)
+}
+
+/// Removes records of the session, and what was derived only from them.
+async fn remove(
+    backends: &[&Records],
+    ctx: &Ctx,
+    purge: bool,
+    own: &[Vec<Id>],
+    done: &mut Forgotten,
+) -> Result<(), Error> {
+    let family = Family::of(backends, ctx, own, purge).await?;
+    // First those that stay are parted from the session, so that no deletion takes them along;
+    // then what came from the session goes, and the session last: whatever stops us on the way, the
+    // next call finds the rest.
+    done.kept += family.part(backends, ctx).await?;
+    for (number, records) in backends.iter().enumerate() {
+        let ids = family
+            .gone_on(number)
+            .chain(own.get(number).into_iter().flatten());
+        let ids: Vec<Id> = ids.cloned().collect();
+        for chunk in ids.chunks(CHUNK) {
+            let receipt = match purge {
+                true => records.purge(ctx, chunk, None).await?,
+                false => records.forget(ctx, chunk, None).await?,
+            };
+            done.count(&receipt, number == 0);
+        }
+    }
+    Ok(())
+}
+
+/// Writes the record anew without its history, unless something was derived from it or somebody
+/// changes it meanwhile; whether it did.
+async fn drop_older_versions(records: &Records, ctx: &Ctx, record: &Record) -> Result<bool, Error> {
+    let derived = made_from(records, ctx, std::slice::from_ref(&record.id), true).await?;
+    if !derived.is_empty() {
+        return Ok(false);
+    }
+    let grant = records.policy.check(ctx, Right::Purge)?;
+    let expect = Expect::Version(record.version);
+    let ops = vec![
+        // Only to hold the version: a purge does not ask for one.
+        Op::put_if(record.clone(), expect),
+        Op::Purge {
+            id: record.id.clone(),
+        },
+        Op::put(record.clone()),
+    ];
+    let batch = records.placed(Batch::from(ops)).await;
+    match records.store.apply(&grant, batch).await {
+        Ok(_) => Ok(true),
+        Err(mnemon_core::StoreError::Conflict { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }

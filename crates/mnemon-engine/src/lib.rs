@@ -46,6 +46,7 @@ mod retrieve;
 mod safety;
 mod scoped;
 pub mod session;
+mod session_marks;
 pub mod tiers;
 mod undo;
 mod window;
@@ -59,7 +60,7 @@ pub use documents::{
 pub use draft::{Draft, Retention};
 pub use embedding::Embedded;
 pub use error::Error;
-pub use forgetting::Forgotten;
+pub use forgetting::{Forgotten, NotErased, ProjectFiles, Purged, SavedFolder, SessionForget};
 pub use hooks::{Node, NodeOutcome, Ran};
 pub use import::OnConflict;
 pub use memory::{Builder, Memory};

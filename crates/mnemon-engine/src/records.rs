@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use mnemon_core::embed::Embedder;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{
-    Batch, Capabilities, Change, Changes, Ctx, Expect, Id, IdempotencyKey, Ids, Invalid, Op, Page,
-    Policy, Receipt, Record, Right, Scan, Store, Tally, Upkept,
+    Batch, Capabilities, Change, Changes, Ctx, Expect, Hidden, HiddenScan, Id, IdempotencyKey, Ids,
+    Invalid, Op, Page, Policy, Receipt, Record, Right, Scan, Store, Tally, Upkept,
 };
 
 use serde::Serialize;
@@ -176,6 +176,12 @@ impl Records {
     pub async fn list(&self, ctx: &Ctx, scan: &Scan) -> Result<Page, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
         Ok(self.store.scan(&grant, scan).await?)
+    }
+
+    /// A page of records that no list shows any more, although a version of them matches.
+    pub async fn hidden(&self, ctx: &Ctx, scan: &HiddenScan) -> Result<Vec<Hidden>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        Ok(self.store.hidden(&grant, scan).await?)
     }
 
     /// Takes the records and all that was derived from them out of sight; undo brings them back.

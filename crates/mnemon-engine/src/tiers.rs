@@ -11,7 +11,8 @@
 //! Without files a line and a page are each a record.
 //!
 //! A line is in the log before it is hot, and in the library or the index before it is hot no
-//! more: a crash at any point loses nothing.
+//! more: a crash at any point loses nothing. Lines and pages from before a purge of their session
+//! are neither shown nor indexed, even if their files could not be erased.
 
 mod boot;
 mod cold;
@@ -26,14 +27,17 @@ use std::sync::Arc;
 
 use mnemon_core::files::Files;
 use mnemon_core::log::Log;
-use mnemon_core::{Ctx, Invalid, Scope, limits};
+use mnemon_core::{Ctx, Invalid, Scope, Time, limits};
 
 pub use boot::{Boot, Skipped};
 pub use cold::Excerpt;
+pub(crate) use cold::{is_indexed_line, is_library_page, is_log_line, library_pages, pages_of};
 pub use config::TierConfig;
 pub use hot::{Hot, HotLine};
+pub(crate) use line::after_purge;
 pub use line::{Line, Said};
 pub use summary::Summariser;
+pub(crate) use warm::is_page_of;
 pub use warm::{Compressed, Summarise, first_sentences};
 
 use crate::safety::TakenOut;
@@ -52,6 +56,8 @@ pub struct Tiers {
     cold: Arc<Memory>,
     config: TierConfig,
     tokens: CountTokens,
+    /// Where the files lie, so that a purge finds them.
+    root: Option<String>,
 }
 
 /// Where lines and pages lie.
@@ -90,6 +96,7 @@ impl Tiers {
             cold,
             config,
             tokens,
+            root: None,
         })
     }
 
@@ -105,7 +112,16 @@ impl Tiers {
             cold: memory,
             config,
             tokens,
+            root: None,
         })
+    }
+
+    /// The absolute path of the root. The memory keeps it for each session that is written, so that
+    /// a purge of the session finds its files.
+    #[must_use]
+    pub fn at(mut self, root: impl Into<String>) -> Self {
+        self.root = Some(root.into());
+        self
     }
 
     /// What `airsspec.toml` says, and `plain` where it says nothing.
@@ -129,10 +145,18 @@ impl Tiers {
     /// The hot lines of a session: the last valid ones of its log, read from the end.
     pub async fn boot(&self, ctx: &Ctx, session: &SessionId) -> Result<Boot, Error> {
         let wanted = self.config.hot_window_size;
+        let mut boot = Boot::of(Hot::new(session.clone()));
+        boot.purged = self.purged_at(ctx, session).await?;
         match &self.place {
-            Place::Files { log, .. } => boot::boot(&**log, session, wanted).await,
-            Place::Records => kept::boot(&self.cold, ctx, session, wanted).await,
+            Place::Files { log, .. } => boot::boot(&**log, boot, session, wanted).await,
+            Place::Records => kept::boot(&self.cold, ctx, boot, session, wanted).await,
         }
+    }
+
+    /// When the session was last purged: lines that are not younger are not read.
+    async fn purged_at(&self, ctx: &Ctx, session: &SessionId) -> Result<Option<Time>, Error> {
+        let records = self.cold.records_of(Scope::Dialog);
+        records.purged_at(ctx, session.as_str()).await
     }
 
     /// Writes the line to the log, durably, and then to the window. What the window has no room
@@ -142,7 +166,9 @@ impl Tiers {
         let safety = self.cold.records_of(Scope::Dialog).safety;
         let said = safety.clean_value("line", &said, &mut taken)?;
         let notices = taken.sentences();
-        let line = Line::new(said, ctx.now);
+        // A line is in the log whether or not the store answers.
+        let purged = self.purged_at(ctx, &hot.session).await.unwrap_or_default();
+        let line = Line::new(said, after_purge(ctx.now, purged));
         let bytes = line.to_bytes()?;
         if bytes.len() > limits::LOG_LINE_BYTES {
             let most = limits::LOG_LINE_BYTES;
@@ -151,6 +177,8 @@ impl Tiers {
         }
         let offset = match &self.place {
             Place::Files { log, .. } => {
+                // If the store does not answer, the next line tries again.
+                let _ = self.mark_root(ctx, &hot.session).await;
                 let end = log.append(&log_path(&hot.session), &bytes).await?;
                 end.saturating_sub(bytes.len() as u64)
             }
@@ -178,6 +206,14 @@ impl Tiers {
             not_indexed: indexed.err().map(|error| error.to_string()),
             notices,
         })
+    }
+
+    async fn mark_root(&self, ctx: &Ctx, session: &SessionId) -> Result<(), Error> {
+        let Some(root) = &self.root else {
+            return Ok(());
+        };
+        let records = self.cold.records_of(Scope::Dialog);
+        records.mark_root(ctx, session.as_str(), root).await
     }
 
     /// Tokens in the window.
@@ -285,7 +321,11 @@ impl Tiers {
             false => log_path(session),
         };
         let from = cold::From { source, is_kept };
-        cold::index_lines(&self.cold, ctx, session, lines, &from).await
+        // A window may be older than the purge of its session.
+        let purged = self.purged_at(ctx, session).await?;
+        let lines = lines.iter().filter(|hot| !hot.line.is_purged(purged));
+        let lines: Vec<HotLine> = lines.cloned().collect();
+        cold::index_lines(&self.cold, ctx, session, &lines, &from).await
     }
 
     /// Pages that are records are found as they are.
@@ -297,11 +337,17 @@ impl Tiers {
     }
 }
 
-/// The log of a session, below the root.
-pub(crate) fn log_path(session: &SessionId) -> String {
-    format!("{ROOT}/contexts/agent/{session}.jsonl")
+/// The folder of the logs, below the root.
+pub(crate) fn log_folder() -> String {
+    format!("{ROOT}/contexts/agent")
 }
 
-fn library() -> String {
+/// The log of a session, below the root.
+pub(crate) fn log_path(session: &SessionId) -> String {
+    format!("{}/{session}.jsonl", log_folder())
+}
+
+/// The folder of the pages, below the root.
+pub(crate) fn library() -> String {
     format!("{ROOT}/knowledge/library")
 }

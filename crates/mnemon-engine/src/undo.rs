@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use mnemon_core::{Batch, Change, Changes, Ctx, Expect, Grant, Id, Op, Receipt, Right, limits};
 
+use crate::session_marks::is_purge_mark;
 use crate::{Error, Records};
 
 impl Records {
@@ -14,6 +15,13 @@ impl Records {
         let changes = self.changes_of(&grant, commit).await?;
         if changes.is_empty() {
             return Err(Error::NoCommit(commit));
+        }
+        if changes
+            .iter()
+            .filter_map(|c| c.after.as_ref())
+            .any(is_purge_mark)
+        {
+            return Err(Error::PurgeMark(commit));
         }
         let mut batch = Batch::from(reversals(commit, changes)?);
         batch.undoes = Some(commit);

@@ -55,6 +55,8 @@ pub struct Window<'a> {
     plan: Option<Plan>,
     llm: Option<Arc<dyn Llm>>,
     frozen: Option<Arc<dyn Log>>,
+    /// Where the log lies, so that a purge finds it.
+    frozen_root: Option<String>,
     measure: &'a dyn Measure,
 }
 
@@ -89,6 +91,7 @@ impl Memory {
             plan: None,
             llm: self.llm().cloned(),
             frozen: None,
+            frozen_root: None,
             measure: &Refined,
         })
     }
@@ -124,6 +127,14 @@ impl<'a> Window<'a> {
     #[must_use]
     pub fn frozen(mut self, log: Arc<dyn Log>) -> Self {
         self.frozen = Some(log);
+        self
+    }
+
+    /// The absolute path of the root of that log. The memory keeps it for the session, so that a
+    /// purge finds the log.
+    #[must_use]
+    pub fn frozen_at(mut self, root: impl Into<String>) -> Self {
+        self.frozen_root = Some(root.into());
         self
     }
 
@@ -196,6 +207,7 @@ impl<'a> Window<'a> {
                 .map(|(draft, _)| kept(draft))
                 .collect::<Result<_, _>>()?,
         };
+        self.mark_log(ctx).await?;
         let mut receipt = self.records.put_as_is(ctx, drafts, key).await?;
         receipt.notices = taken.sentences();
         self.stay_visible(ctx, &receipt, created).await?;

@@ -140,6 +140,10 @@ macro_rules! conformance {
                     purging_what_is_not_there_is_no_error
                     a_purged_id_starts_anew
                     nothing_purged_comes_back_on_reopening
+                    what_no_scan_shows_is_listed_for_a_purge
+                    what_was_derived_and_deleted_is_listed
+                    hidden_records_come_in_pages
+                    a_purge_erases_all_that_is_listed
                 }
                 history {
                     a_put_an_update_and_a_delete_are_told
@@ -171,6 +175,7 @@ macro_rules! conformance {
                     too_many_ids_are_refused
                     too_many_ops_are_refused
                     too_many_bytes_are_refused
+                    an_undo_may_restore_a_whole_cascade
                     a_broken_record_is_refused
                     a_large_record_is_kept
                     a_reader_cannot_write

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::{
-    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Id, Page, Probe, Recall,
-    Receipt, Record, Scan, Store, StoreError, Tally, Upkept,
+    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
+    Page, Probe, Recall, Receipt, Record, Scan, Store, StoreError, Tally, Upkept,
 };
 
 /// When a call fails.
@@ -168,6 +168,10 @@ impl<S: Store> Store for Flaky<S> {
 
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
         self.call(self.inner.scan(grant, scan)).await
+    }
+
+    async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
+        self.call(self.inner.hidden(grant, scan)).await
     }
 
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {

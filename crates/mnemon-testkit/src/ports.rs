@@ -111,5 +111,11 @@ pub async fn check_log(log: &(impl Log + Files)) {
     for path in ["../x", "/x", "", "a/.."] {
         let error = log.append(path, b"x\n").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{path}");
+        let error = log.erase(path).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{path}");
     }
+    assert!(log.erase("l/x.jsonl").await.unwrap());
+    assert!(!log.erase("l/x.jsonl").await.unwrap());
+    assert_eq!(log.read_before("l/x.jsonl", None, 10).await.unwrap(), None);
+    assert_eq!(log.append("l/x.jsonl", b"anew\n").await.unwrap(), 5);
 }

@@ -60,6 +60,14 @@ pub enum Error {
         /// Other paths that were named and not taken in.
         more: usize,
     },
+    /// What was erased, and what was not, was told before.
+    #[error("partly purged: {}", not_erased(*.left, *.more))]
+    NotErased {
+        /// Files and records that still hold the text.
+        left: usize,
+        /// Whether records were written as fast as they were erased.
+        more: bool,
+    },
     #[error("the output cannot be written")]
     Output(#[source] io::Error),
     #[error("the input cannot be read")]
@@ -93,6 +101,8 @@ impl Error {
                 kind_of_io(source)
             }
             Self::NotIngested { kind, .. } => *kind,
+            Self::NotErased { left: 0, .. } => ErrorKind::Busy,
+            Self::NotErased { .. } => ErrorKind::Denied,
             Self::Unwell { .. } => ErrorKind::Corrupt,
             Self::Internal(_) => ErrorKind::Internal,
         }
@@ -104,6 +114,9 @@ impl Error {
         match self {
             Self::Engine(error) => engine_hint(error),
             Self::Line { source, .. } => source.hint(),
+            Self::NotErased { left: 1.., .. } => {
+                "name the folders with --files and --folder and run it again, or erase the files yourself"
+            }
             Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "check the path; a relative one begins in the folder you are in"
             }
@@ -145,6 +158,16 @@ fn kind_of_io(error: &io::Error) -> ErrorKind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
         io::ErrorKind::IsADirectory => ErrorKind::Invalid,
         _ => ErrorKind::Unavailable,
+    }
+}
+
+fn not_erased(left: usize, more: bool) -> String {
+    let written = "records were written to it meanwhile; run it again";
+    match (left, more) {
+        (0, _) => written.to_owned(),
+        (1, false) => "one file or record still holds the text".to_owned(),
+        (left, false) => format!("{left} files or records still hold the text"),
+        (left, true) => format!("{left} files or records still hold the text, and {written}"),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
 use mnemon_adapters::llm::{Budgets, Ledger, Model, ModelConfig, Prices, Provider};
 use mnemon_core::embed::{EmbedError, Embedder};
+use mnemon_core::files::{Files, Sweep};
 use mnemon_core::llm::Llm;
 use mnemon_core::log::Log;
 use mnemon_core::rerank::Reranker;
@@ -16,7 +17,7 @@ use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::notes::NoteFiles;
 use mnemon_engine::session::JsonSessions;
 use mnemon_engine::tiers::Tiers;
-use mnemon_engine::{Memory, Retention};
+use mnemon_engine::{Memory, ProjectFiles, Retention, SavedFolder};
 
 use crate::Error;
 use crate::config::{Config, EmbedderChoice, LlmProvider, LlmSettings, RerankerChoice};
@@ -26,7 +27,7 @@ pub use mnemon_adapters::documents::{
 };
 pub use mnemon_adapters::llm::Account as LlmAccount;
 pub use mnemon_adapters::tokens::counter;
-pub use mnemon_adapters::{Examination, Finding, SCHEMES};
+pub use mnemon_adapters::{Examination, Finding, SCHEMES, sweep_stale};
 
 /// A memory, and what was noticed while its store was opened.
 pub struct Wired {
@@ -264,8 +265,58 @@ pub async fn tiers(
     // The settings are the project's, the files the tenant's.
     let settings = Tiers::read_config(&files(root), config.tiers.value).await?;
     let root = tenant_folder(&config.tenant.value, root);
+    let disk = Arc::new(mnemon_adapters::Disk::new(&root));
+    let tiers = Tiers::new(disk.clone(), disk, memory, settings, count)?;
+    Ok(tiers.at(real_name(&root)))
+}
+
+/// How the tenant's root in a project is known to a memory: by its real path, or by its absolute one
+/// as long as it is not there.
+#[must_use]
+pub fn root_name(tenant: &Tenant, root: &Path) -> String {
+    real_name(&tenant_folder(tenant, root))
+}
+
+fn real_name(root: &Path) -> String {
+    let real = root.canonicalize().or_else(|_| std::path::absolute(root));
+    let real = real.unwrap_or_else(|_| root.to_owned());
+    real.to_string_lossy().into_owned()
+}
+
+/// The tenant's files in a project, for a purge.
+#[must_use]
+pub fn project(tenant: &Tenant, root: &Path) -> ProjectFiles {
+    project_at(&tenant_folder(tenant, root))
+}
+
+/// The same in a root that a memory knows.
+#[must_use]
+pub fn project_at(root: &Path) -> ProjectFiles {
     let disk = Arc::new(mnemon_adapters::Disk::new(root));
-    Ok(Tiers::new(disk.clone(), disk, memory, settings, count)?)
+    ProjectFiles {
+        root: real_name(root),
+        files: disk.clone(),
+        log: disk,
+        may_erase: true,
+    }
+}
+
+/// The tenant's folder of saved sessions, for a purge.
+#[must_use]
+pub fn saved_folder(tenant: &Tenant, folder: &Path) -> SavedFolder {
+    let place = tenant_folder(tenant, folder);
+    SavedFolder {
+        folder: place.display().to_string(),
+        sessions: Arc::new(session_files(tenant, folder)),
+        files: Arc::new(mnemon_adapters::Disk::new(place)),
+    }
+}
+
+/// Removes stale temporary files of killed writers from the folder of agents and teams; how many.
+pub async fn sweep(config: &Config) -> Result<u64, Error> {
+    let folder = agents_folder(config);
+    let swept = files(&folder).sweep("", Sweep::StaleBelow).await;
+    Ok(swept.map_err(mnemon_engine::Error::from)?.len() as u64)
 }
 
 /// The tenant's frozen logs in a project.
@@ -275,7 +326,7 @@ pub fn frozen(tenant: &Tenant, root: &Path) -> Arc<dyn Log> {
 
 /// The files below this folder.
 #[must_use]
-pub fn files(folder: &Path) -> impl mnemon_core::files::Files {
+pub fn files(folder: &Path) -> impl Files {
     mnemon_adapters::Disk::new(folder)
 }
 

@@ -32,8 +32,8 @@ use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::ram::{Finder, Image};
 use mnemon_core::{
-    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Id, Page, Probe, Recall,
-    Receipt, Record, Right, Scan, Store, StoreError, Tally, Tenant, Upkept,
+    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
+    Page, Probe, Recall, Receipt, Record, Right, Scan, Store, StoreError, Tally, Tenant, Upkept,
 };
 
 pub(crate) use doctor::{examine, repair};
@@ -238,6 +238,12 @@ impl Store for Jsonl {
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
         let (held, scan) = (grant.clone(), scan.clone());
         self.read(grant, move |image| image.scan(&held, &scan))
+            .await
+    }
+
+    async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
+        let (held, scan) = (grant.clone(), scan.clone());
+        self.read(grant, move |image| image.hidden(&held, &scan))
             .await
     }
 

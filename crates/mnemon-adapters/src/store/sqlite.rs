@@ -7,6 +7,7 @@
 mod counts;
 mod errors;
 mod health;
+mod hidden;
 mod reads;
 mod saved;
 mod schema;
@@ -22,8 +23,8 @@ use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::ram::stored;
 use mnemon_core::{
-    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Id, Page, Probe, Recall,
-    Receipt, Record, Scan, Store, StoreError, Tally, Upkept,
+    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
+    Page, Probe, Recall, Receipt, Record, Scan, Store, StoreError, Tally, Upkept,
 };
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
@@ -222,6 +223,12 @@ impl Store for Sqlite {
         };
         let (grant, scan) = (grant.clone(), scan.clone());
         self.read(move |connection, place| read(connection, place, &grant, &scan))
+            .await
+    }
+
+    async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
+        let (grant, scan) = (grant.clone(), scan.clone());
+        self.read(move |connection, place| hidden::hidden(connection, place, &grant, &scan))
             .await
     }
 

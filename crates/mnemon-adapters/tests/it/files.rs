@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mnemon_adapters::Disk;
 use mnemon_core::ErrorKind;
-use mnemon_core::files::Files;
+use mnemon_core::files::{Files, Sweep};
 use mnemon_core::log::Log;
 use mnemon_testkit::block_on;
 use mnemon_testkit::ports::{check_files, check_log};
@@ -160,4 +160,81 @@ fn what_is_no_file_is_not_waited_for() {
         assert!(block_on(disk.write(path, b"x", None)).is_err());
     }
     assert!(block_on(disk.list("")).unwrap().is_empty());
+}
+
+const STALE: &str = ".0123456789abcdef.mnemon-unfinished";
+const FRESH: &str = ".fedcba9876543210.mnemon-unfinished";
+
+fn leave(folder: &std::path::Path) {
+    fs::create_dir_all(folder).unwrap();
+    for name in [STALE, FRESH] {
+        fs::write(folder.join(name), "left").unwrap();
+    }
+    let two_days = std::time::Duration::from_secs(2 * 24 * 60 * 60);
+    let file = fs::File::options()
+        .write(true)
+        .open(folder.join(STALE))
+        .unwrap();
+    file.set_modified(std::time::SystemTime::now() - two_days)
+        .unwrap();
+}
+
+#[test]
+fn a_write_sweeps_what_a_killed_writer_left_a_day_ago() {
+    let folder = tempfile::tempdir().unwrap();
+    leave(folder.path());
+    let disk = Disk::new(folder.path());
+    block_on(disk.write("a.txt", b"x", None)).unwrap();
+    assert!(!folder.path().join(STALE).exists());
+    assert!(folder.path().join(FRESH).exists(), "it may be under way");
+    assert_eq!(block_on(disk.sweep("", Sweep::All)).unwrap(), [FRESH]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_sweep_goes_below_if_asked_and_follows_no_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, outside) = (folder.path().join("root"), folder.path().join("outside"));
+    leave(&root.join("a/b"));
+    leave(&outside);
+    std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
+    let odd = root.join(".1111111111111111.mnemon-unfinished");
+    std::os::unix::fs::symlink(outside.join(STALE), &odd).unwrap();
+    fs::write(root.join(".short.mnemon-unfinished"), "not ours").unwrap();
+    let disk = Disk::new(&root);
+    assert!(block_on(disk.sweep("", Sweep::Stale)).unwrap().is_empty());
+    let swept = block_on(disk.sweep("", Sweep::StaleBelow)).unwrap();
+    assert_eq!(swept, [format!("a/b/{STALE}")]);
+    assert!(block_on(disk.sweep("", Sweep::All)).unwrap().is_empty());
+    assert!(
+        block_on(disk.sweep("not/there", Sweep::All))
+            .unwrap()
+            .is_empty()
+    );
+    assert!(outside.join(STALE).exists() && outside.join(FRESH).exists());
+    assert!(fs::symlink_metadata(&odd).is_ok());
+}
+
+#[test]
+fn a_line_that_meets_an_erasure_is_in_the_new_log_or_gone_with_the_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::new(folder.path());
+    block_on(disk.append("logs/a.jsonl", b"old\n")).unwrap();
+    assert!(block_on(disk.erase("logs/a.jsonl")).unwrap());
+    assert!(!folder.path().join("logs").exists());
+    assert!(!block_on(disk.erase("logs/a.jsonl")).unwrap());
+    // A writer that has opened the old log and waits for its lock begins a new one.
+    block_on(disk.append("a.jsonl", b"old\n")).unwrap();
+    let held = fs::File::open(folder.path().join("a.jsonl")).unwrap();
+    held.lock().unwrap();
+    let writer = std::thread::spawn({
+        let disk = disk.clone();
+        move || block_on(disk.append("a.jsonl", b"new\n")).unwrap()
+    });
+    // Whether the writer waits already or comes later, its line must not be lost.
+    fs::remove_file(folder.path().join("a.jsonl")).unwrap();
+    drop(held);
+    writer.join().unwrap();
+    assert_eq!(fs::read(folder.path().join("a.jsonl")).unwrap(), b"new\n");
 }

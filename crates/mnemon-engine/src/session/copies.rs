@@ -1,14 +1,64 @@
 //! Copies of a session: a fork goes its own way, a snapshot is gone back to.
 
 use mnemon_core::{Ctx, ErrorKind, limits};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{SessionId, SessionState, Sessions, load};
 use crate::Error;
 
 /// What stands in the envelope of a copy: the session that it was made from.
-const FORK_OF: &str = "forkOf";
-const SNAPSHOT_OF: &str = "snapshotOf";
+pub(crate) const FORK_OF: &str = "forkOf";
+pub(crate) const SNAPSHOT_OF: &str = "snapshotOf";
+
+/// Which sort of copy an envelope is, and of which session; `None` when it is none.
+pub(crate) fn copied_from(envelope: Option<&Value>) -> Option<(&'static str, &str)> {
+    let envelope = envelope?;
+    let of = |how: &'static str| Some((how, envelope.get(how)?.as_str()?));
+    of(SNAPSHOT_OF).or_else(|| of(FORK_OF))
+}
+
+/// Copies of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    pub(crate) snapshots: Vec<SessionId>,
+    pub(crate) forks: Vec<String>,
+    /// Sessions that are named like snapshots and cannot be read, and why.
+    pub(crate) unreadable: Vec<(String, String)>,
+}
+
+/// The copies of a session that lie in the same place.
+pub(crate) async fn copies_of(
+    place: &dyn Sessions,
+    ctx: &Ctx,
+    id: &SessionId,
+) -> Result<Copies, Error> {
+    let mut copies = Copies::default();
+    let prefix = format!("{id}@");
+    for name in place.list(ctx).await? {
+        let Ok(other) = name.parse::<SessionId>() else {
+            continue;
+        };
+        let state = match place.load(ctx, &other).await {
+            Ok(Some((state, _))) => state,
+            Ok(None) => continue,
+            Err(error) => {
+                if name.starts_with(&prefix) {
+                    copies.unreadable.push((name, error.to_string()));
+                }
+                continue;
+            }
+        };
+        let envelope = Value::Object(state.extra);
+        match copied_from(Some(&envelope)) {
+            Some((how, of)) if of == id.as_str() => match how {
+                SNAPSHOT_OF => copies.snapshots.push(other),
+                _ => copies.forks.push(name),
+            },
+            _ => {}
+        }
+    }
+    Ok(copies)
+}
 
 /// Saves the session once more under another id, which must be free.
 pub async fn fork(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mnemon_core::files::{Files, FilesError};
+use mnemon_core::files::{Files, FilesError, Sweep};
 use mnemon_core::{Ctx, limits};
 
 use super::{Mark, SessionId, SessionInfo, SessionState, Sessions};
@@ -80,6 +80,8 @@ impl Sessions for JsonSessions {
             return Ok(false);
         };
         self.files.remove(&path, &file.stamp).await?;
+        // A writer that was killed may have left a copy beside it.
+        self.files.sweep(&self.folder, Sweep::All).await?;
         Ok(true)
     }
 

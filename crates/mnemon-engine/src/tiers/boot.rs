@@ -1,7 +1,7 @@
 //! Start-up: the window from the end of the log, without reading the rest of it.
 
-use mnemon_core::limits;
 use mnemon_core::log::Log;
+use mnemon_core::{Time, limits};
 
 use super::{Hot, HotLine, Line, log_path};
 use crate::Error;
@@ -26,6 +26,8 @@ pub struct Boot {
     pub bytes_read: u64,
     /// Whether the search for valid lines was given up because so much was read in vain.
     pub gave_up: bool,
+    /// When the session was last purged.
+    pub(super) purged: Option<Time>,
 }
 
 /// A line that is none.
@@ -45,6 +47,7 @@ impl Boot {
             skipped_count: 0,
             bytes_read: 0,
             gave_up: false,
+            purged: None,
         }
     }
 
@@ -62,6 +65,9 @@ impl Boot {
             return self.skip(offset, TOO_LONG);
         }
         match Line::read(bytes.trim_ascii()) {
+            Ok(line) if line.is_purged(self.purged) => {
+                self.skip(offset, "it is from before the session was purged");
+            }
             Ok(line) => self.hot.lines.push_front(HotLine { offset, line }),
             Err(_) if is_last => self.skip(offset, "the end was cut off while it was written"),
             Err(what) => self.skip(offset, &what),
@@ -78,9 +84,13 @@ impl Boot {
 }
 
 /// Reads backwards until there are `wanted` valid lines.
-pub(super) async fn boot(log: &dyn Log, session: &SessionId, wanted: usize) -> Result<Boot, Error> {
+pub(super) async fn boot(
+    log: &dyn Log,
+    mut boot: Boot,
+    session: &SessionId,
+    wanted: usize,
+) -> Result<Boot, Error> {
     let path = log_path(session);
-    let mut boot = Boot::of(Hot::new(session.clone()));
     // The beginning of a line that goes on in what was read before.
     let mut open: Vec<u8> = Vec::new();
     let mut is_last = true;

@@ -8,7 +8,8 @@ use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Origin, Owner, Record, Scan, Sc
 use serde::Serialize;
 use serde_json::{Map, json};
 
-use super::{HotLine, library};
+use super::warm::{created_at, session_of};
+use super::{HotLine, library, log_path};
 use crate::naming::fixed_id;
 use crate::nobodys;
 use crate::session::SessionId;
@@ -55,9 +56,12 @@ pub(super) async fn index_lines(
     for chunk in drafts.collect::<Vec<_>>().chunks(limits::PAGE) {
         let ids: Vec<Id> = chunk.iter().filter_map(|draft| draft.id.clone()).collect();
         let there = records.get(ctx, &ids).await?;
-        let new = chunk.iter().zip(there).filter(|(_, there)| there.is_none());
+        let marks = cold.records_of(Scope::Dialog);
+        let allowed = marks.not_purged(ctx, &ids).await?;
+        let new = chunk.iter().zip(there).zip(allowed);
+        let new = new.filter(|((_, there), allowed)| there.is_none() && *allowed);
         let puts: Vec<_> = new
-            .map(|(draft, _)| (draft.clone(), Expect::Anything))
+            .map(|((draft, _), _)| (draft.clone(), Expect::Anything))
             .collect();
         if !puts.is_empty() {
             records.put_masked(ctx, puts).await?;
@@ -66,11 +70,57 @@ pub(super) async fn index_lines(
     Ok(())
 }
 
+fn line_id(session: &SessionId, offset: u64) -> Id {
+    let offset = offset.to_string();
+    fixed_id("line", &[Some(session.as_str()), Some(offset.as_str())])
+}
+
+/// Whether the record is a line of the session in the index.
+pub(crate) fn is_indexed_line(record: &Record, session: &SessionId) -> bool {
+    let source = record.source.as_deref();
+    record.scope == Scope::Semantic
+        && record.kind == Kind::Chunk
+        && record.owner.session.as_deref() == Some(session.as_str())
+        && (source == Some(&log_path(session)) || source == Some(&super::kept::source(session)))
+}
+
+/// Whether the record is a line in the index that lies in a log, too.
+pub(crate) fn is_log_line(record: &Record) -> bool {
+    let session = record.owner.session.as_deref();
+    let session = session.and_then(|session| session.parse::<SessionId>().ok());
+    session.is_some_and(|session| {
+        is_indexed_line(record, &session) && record.source == Some(log_path(&session))
+    })
+}
+
+/// Whether the record is the index entry of a page that is a file.
+pub(crate) fn is_library_page(record: &Record) -> bool {
+    let source = record.source.as_deref().unwrap_or_default();
+    library_pages().matches(record) && record.id == page_id(source)
+}
+
+/// Pages that were made of lines of the session, as records and as index entries of files.
+pub(crate) fn pages_of(session: &SessionId) -> Filter {
+    pages(super::kept::session_tag(session))
+}
+
+/// Index entries of all pages that are files.
+pub(crate) fn library_pages() -> Filter {
+    pages(TAG.to_owned())
+}
+
+fn pages(tag: String) -> Filter {
+    Filter {
+        scopes: vec![Scope::Semantic],
+        kinds: vec![Kind::Document],
+        tags: vec![tag],
+        ..Filter::default()
+    }
+}
+
 fn line_draft(session: &SessionId, hot: &HotLine, from: &From) -> Draft {
-    let offset = hot.offset.to_string();
-    let names = [Some(session.as_str()), Some(offset.as_str())];
     Draft {
-        id: Some(fixed_id("line", &names)),
+        id: Some(line_id(session, hot.offset)),
         // A NUL may be in a line of JSON, but not in a text.
         content: hot.line.text().replace('\0', "\u{fffd}"),
         owner: Owner {
@@ -117,6 +167,13 @@ pub(super) async fn index_library(
         if text.trim().is_empty() || text.len() > limits::CONTENT_BYTES {
             continue;
         }
+        let session = session_of(&text);
+        if let Some(session) = &session
+            && is_purged(cold, ctx, session, &text).await?
+        {
+            continue;
+        }
+        let session_tag = session.as_ref().map(super::kept::session_tag);
         let draft = Draft {
             id: Some(id),
             content: text,
@@ -124,7 +181,7 @@ pub(super) async fn index_library(
             kind: Some(Kind::Document),
             origin: Some(Origin::File),
             source: Some(page.path.clone()),
-            tags: vec![TAG.to_owned()],
+            tags: std::iter::once(TAG.to_owned()).chain(session_tag).collect(),
             metadata: Map::from_iter([("stamp".to_owned(), stamp)]),
             ..Draft::default()
         };
@@ -144,18 +201,25 @@ pub(super) async fn index_library(
     Ok(())
 }
 
+/// Whether the page is from before the purge of its session. It is not indexed again, also when it
+/// could not be erased or came back from a backup.
+async fn is_purged(
+    cold: &Memory,
+    ctx: &Ctx,
+    session: &SessionId,
+    text: &str,
+) -> Result<bool, Error> {
+    let records = cold.records_of(Scope::Dialog);
+    let purged = records.purged_at(ctx, session.as_str()).await?;
+    Ok(purged.is_some_and(|purged| created_at(text).is_none_or(|created| created <= purged)))
+}
+
 fn page_id(path: &str) -> Id {
     fixed_id("library", &[Some(path)])
 }
 
 async fn known_pages(records: &Records, ctx: &Ctx) -> Result<Vec<Record>, Error> {
-    let filter = Filter {
-        scopes: vec![Scope::Semantic],
-        kinds: vec![Kind::Document],
-        tags: vec![TAG.to_owned()],
-        ..Filter::default()
-    };
-    let mut scan = Scan::new(filter, limits::PAGE);
+    let mut scan = Scan::new(library_pages(), limits::PAGE);
     let mut known = Vec::new();
     loop {
         let page = records.list(ctx, &scan).await?;

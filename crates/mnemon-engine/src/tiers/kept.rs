@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::boot::Boot;
 use super::warm::{Tree, page, page_name, through};
-use super::{Hot, HotLine, Line};
+use super::{HotLine, Line};
 use crate::naming::fixed_id;
 use crate::session::SessionId;
 use crate::{Draft, Error, Memory};
@@ -104,11 +104,11 @@ pub(super) async fn append(
 pub(super) async fn boot(
     memory: &Memory,
     ctx: &Ctx,
+    mut boot: Boot,
     session: &SessionId,
     wanted: usize,
 ) -> Result<Boot, Error> {
     let records = memory.records_of(Scope::Dialog);
-    let mut boot = Boot::of(Hot::new(session.clone()));
     let mut scan = Scan::new(frozen(session), LINES.min(wanted));
     loop {
         let found = records.list(ctx, &scan).await?;
@@ -137,7 +137,7 @@ pub(super) async fn boot(
 }
 
 /// What the pages of a session are found by.
-fn session_tag(session: &SessionId) -> String {
+pub(super) fn session_tag(session: &SessionId) -> String {
     fixed_id(PAGE, &[Some("session"), Some(session.as_str())]).to_string()
 }
 
@@ -147,14 +147,9 @@ pub(super) async fn last_page(
     ctx: &Ctx,
     session: &SessionId,
 ) -> Result<Option<(String, u64)>, Error> {
-    let filter = Filter {
-        scopes: vec![Scope::Semantic],
-        kinds: vec![Kind::Document],
-        tags: vec![session_tag(session)],
-        ..Filter::default()
-    };
     let records = memory.records_of(Scope::Semantic);
-    let found = records.list(ctx, &Scan::new(filter, 1)).await?;
+    let pages = Scan::new(super::pages_of(session), 1);
+    let found = records.list(ctx, &pages).await?;
     Ok(found.records.first().and_then(|page| {
         let through = page.metadata.get("through")?.as_u64()?;
         Some((page.source.clone()?, through))

@@ -56,6 +56,11 @@ struct Written {
     ts: Option<String>,
 }
 
+/// The time of a line that is written now: later than a purge, whatever the clock says.
+pub(crate) fn after_purge(now: Time, purged: Option<Time>) -> Time {
+    purged.map_or(now, |purged| now.max(purged.plus_millis(1)))
+}
+
 impl Line {
     /// What happened at this moment.
     #[must_use]
@@ -101,6 +106,20 @@ impl Line {
             Ok(Written { said, ts }) => Self::Known { said, ts },
             Err(_) => Self::Other(members),
         })
+    }
+
+    /// Whether it was written before its session was purged. Of a line without a time nobody knows,
+    /// so that it counts as purged.
+    pub(super) fn is_purged(&self, purged: Option<Time>) -> bool {
+        let Some(purged) = purged else {
+            return false;
+        };
+        let ts = match self {
+            Self::Known { ts, .. } => ts.as_deref(),
+            Self::Other(members) => members.get("ts").and_then(Value::as_str),
+        };
+        let at = ts.and_then(|ts| ts.parse::<Time>().ok());
+        at.is_none_or(|at| at <= purged)
     }
 
     /// The line in words.

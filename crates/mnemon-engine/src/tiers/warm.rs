@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use mnemon_core::files::{Files, FilesError};
-use mnemon_core::{Ctx, limits};
+use mnemon_core::{Ctx, Time, limits};
 
 use super::{HotLine, library};
 use crate::Error;
@@ -149,24 +149,45 @@ pub(super) async fn last_page(
     let pages = listed.iter().filter_map(|file| number_of(&file.path));
     let mut numbers: Vec<u64> = pages.collect();
     numbers.sort_unstable_by(|one, other| other.cmp(one));
-    let wanted = format!("session: {}", serde_json::json!(session));
     for number in numbers.into_iter().take(PAGES) {
         let name = page_name(number);
         let Some(file) = files.read(&format!("{}/{name}", library())).await? else {
             continue;
         };
         let text = String::from_utf8_lossy(&file.bytes);
-        let front = text.strip_prefix("---\n").unwrap_or_default();
-        let front = front.split("\n---\n").next().unwrap_or_default();
-        if !front.lines().any(|line| line == wanted) {
+        if !is_page_of(&text, session) {
             continue;
         }
-        let mut lines = front.lines();
+        let mut lines = front_matter(&text).lines();
         let through = lines.find_map(|line| line.strip_prefix(THROUGH)?.trim().parse().ok());
         // A page that was written by hand, or by an older version, says nothing of it.
         return Ok(through.map(|through| (name, through)));
     }
     Ok(None)
+}
+
+fn front_matter(text: &str) -> &str {
+    let front = text.strip_prefix("---\n").unwrap_or_default();
+    front.split("\n---\n").next().unwrap_or_default()
+}
+
+/// Whether the page was made of lines of the session.
+pub(crate) fn is_page_of(text: &str, session: &SessionId) -> bool {
+    session_of(text).as_ref() == Some(session)
+}
+
+/// The session that the page was made of; none if it was written by hand.
+pub(super) fn session_of(text: &str) -> Option<SessionId> {
+    let mut lines = front_matter(text).lines();
+    let named = lines.find_map(|line| line.strip_prefix("session: "))?;
+    serde_json::from_str(named).ok()
+}
+
+/// When the page was made.
+pub(super) fn created_at(text: &str) -> Option<Time> {
+    let mut lines = front_matter(text).lines();
+    let at = lines.find_map(|line| line.strip_prefix("created_at: "))?;
+    at.trim().parse().ok()
 }
 
 /// What stands before the place of the last line.

@@ -2,10 +2,13 @@
 
 use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Origin, Scan, Scope, StoreError, limits};
 
+use serde_json::json;
+
 use super::stored::{Covered, Working};
 use super::{Read, Window, check_session, too_many};
 use crate::naming::{check_name, fixed_id};
 use crate::scoped::within;
+use crate::session::FORK_OF;
 use crate::{Draft, Error};
 
 impl<'a> Window<'a> {
@@ -16,7 +19,27 @@ impl<'a> Window<'a> {
         let state = self.state(ctx).await?;
         // It is all stored already, so that there is nothing to refuse.
         let safety = self.records.safety.never_refusing();
-        other.take(ctx, &state, safety).await
+        let count = other.take(ctx, &state, safety).await?;
+        other.mark_fork(ctx, self.owner.session.as_deref()).await?;
+        Ok(count)
+    }
+
+    /// Notes which session this one was forked from, so that a purge of that one can tell.
+    async fn mark_fork(&self, ctx: &Ctx, from: Option<&str>) -> Result<(), Error> {
+        let (user, session) = (&self.owner.user, &self.owner.session);
+        let names = [user.as_deref(), session.as_deref()];
+        let mark = Draft {
+            id: Some(fixed_id("window-fork", &names)),
+            owner: self.session(),
+            scope: Some(Scope::State),
+            kind: Some(Kind::Event),
+            body: Some(json!({ FORK_OF: from })),
+            origin: Some(Origin::Derived),
+            ..Draft::default()
+        };
+        let put = vec![(mark, Expect::Anything)];
+        self.records.put_as_is(ctx, put, None).await?;
+        Ok(())
     }
 
     /// The same user's window of another session.

@@ -1,14 +1,23 @@
 //! What is said, as lines of the frozen log of its session.
 
-use mnemon_core::{Block, Ctx, Invalid, Message, Receipt, Role, limits};
+use mnemon_core::{Block, Ctx, Invalid, Message, Receipt, Role, Time, limits};
 use serde_json::{Value, json};
 
 use super::Window;
 use crate::Error;
 use crate::session::SessionId;
-use crate::tiers::{Line, Said, log_path};
+use crate::tiers::{Line, Said, after_purge, log_path};
 
 impl Window<'_> {
+    /// Notes where the log lies, before anything is written to it.
+    pub(super) async fn mark_log(&self, ctx: &Ctx) -> Result<(), Error> {
+        let session = self.owner.session.as_deref().unwrap_or_default();
+        match &self.frozen_root {
+            Some(root) => self.records.mark_root(ctx, session, root).await,
+            None => Ok(()),
+        }
+    }
+
     /// Writes the messages to the log, if there is one. They are in the store already; with the
     /// call's key a retry writes them once more here, and the lines name their message.
     pub(super) async fn freeze(
@@ -22,6 +31,8 @@ impl Window<'_> {
         };
         let session = self.owner.session.as_deref().unwrap_or_default();
         let session: SessionId = session.parse()?;
+        let purged = self.records.purged_at(ctx, session.as_str()).await?;
+        let at = after_purge(ctx.now, purged);
         let mut bytes = Vec::new();
         for (message, item) in messages.iter().zip(&receipt.items) {
             // A message without a name of its own has that of its record.
@@ -29,7 +40,7 @@ impl Window<'_> {
                 true => item.id.as_str(),
                 false => &message.id,
             };
-            for line in lines(message, id, ctx)? {
+            for line in lines(message, id, at)? {
                 bytes.extend(line);
             }
         }
@@ -38,7 +49,7 @@ impl Window<'_> {
     }
 }
 
-fn lines(message: &Message, id: &str, ctx: &Ctx) -> Result<Vec<Vec<u8>>, Invalid> {
+fn lines(message: &Message, id: &str, at: Time) -> Result<Vec<Vec<u8>>, Invalid> {
     let mut said: Vec<Said> = message
         .content
         .iter()
@@ -48,7 +59,7 @@ fn lines(message: &Message, id: &str, ctx: &Ctx) -> Result<Vec<Vec<u8>>, Invalid
         said.push(text(message.role, String::new()));
     }
     let lines = said.into_iter().map(|said| {
-        let line = Line::new(said, ctx.now).to_bytes_of(id)?;
+        let line = Line::new(said, at).to_bytes_of(id)?;
         match line.len() > limits::LOG_LINE_BYTES {
             true => {
                 let most = limits::LOG_LINE_BYTES;

@@ -2,6 +2,7 @@
 
 mod booting;
 mod forms;
+mod purging;
 
 use std::sync::Arc;
 

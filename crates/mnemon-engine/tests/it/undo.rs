@@ -104,3 +104,29 @@ fn a_version_dropped_from_the_history_is_not_guessed() {
     assert!(matches!(refused, Error::Lost { .. }), "{refused}");
     assert_eq!(contents(&memory), ["coffee"]);
 }
+
+/// A cascade may be larger than a batch.
+#[test]
+fn a_cascade_larger_than_a_batch_comes_back_whole() {
+    let memory = memory();
+    wait(
+        memory
+            .records()
+            .add(&ctx(), vec![named("source", "x")], None),
+    )
+    .unwrap();
+    for part in 0..2 {
+        let drafts = (0..6000).map(|n| Draft {
+            derived_from: vec![id("source")],
+            ..named(&format!("n{part}-{n}"), "x")
+        });
+        wait(memory.records().add(&ctx(), drafts.collect(), None)).unwrap();
+    }
+    let count = || wait(memory.records().stats(&ctx())).unwrap().records();
+    let gone = wait(memory.records().forget(&ctx(), &[id("source")], None)).unwrap();
+    assert_eq!((gone.cascaded.len(), count()), (12_000, 0));
+    let undone = wait(memory.records().undo(&ctx(), gone.commit.unwrap())).unwrap();
+    assert_eq!((undone.items.len(), count()), (12_001, 12_001));
+    wait(memory.records().undo(&ctx(), undone.commit.unwrap())).unwrap();
+    assert_eq!(count(), 0, "the undo is undone as well");
+}

@@ -143,4 +143,9 @@ impl Log for FilesInRam {
             }
         }))
     }
+
+    async fn erase(&self, path: &str) -> Result<bool, FilesError> {
+        check_path(path)?;
+        Ok(self.0.lock().unwrap().files.remove(path).is_some())
+    }
 }

@@ -38,7 +38,9 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
     let counted = tokens.counted();
     let mut window = request.chat.window(memory, counted.as_ref())?;
     if let Some(root) = &request.files {
-        window = window.frozen(wiring::frozen(&ctx.tenant, root));
+        window = window
+            .frozen(wiring::frozen(&ctx.tenant, root))
+            .frozen_at(wiring::root_name(&ctx.tenant, root));
     }
     let messages = request.messages.into_iter();
     let messages = messages.map(Utterance::into_message).collect();

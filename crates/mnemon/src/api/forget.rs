@@ -1,7 +1,7 @@
 //! Forget records, by id or by what they are like.
 
-use mnemon_core::{Ctx, Filter, Id, Invalid, Order, Receipt, limits};
-use mnemon_engine::Memory;
+use mnemon_core::{Ctx, Filter, HiddenScan, Id, Invalid, Order, Receipt, limits};
+use mnemon_engine::{Memory, NotErased, Purged};
 use serde::{Deserialize, Serialize};
 
 use super::list;
@@ -26,6 +26,9 @@ pub struct Response {
     pub receipt: Receipt,
     /// Whether the filter means more records than one commit may take; ask again for the rest.
     pub more: bool,
+    /// After a purge: logs and pages that still hold the text of records.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<NotErased>,
 }
 
 /// Everything goes in one commit, so that one undo brings it back.
@@ -33,7 +36,11 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
     let (ids, more) = match (request.ids, request.filter) {
         (ids, None) if !ids.is_empty() => (ids, false),
         (ids, Some(filter)) if ids.is_empty() && !filter.is_empty() => {
-            select(memory, ctx, filter).await?
+            if let (true, Some(session)) = (request.purge, whole_session(&filter)) {
+                // Otherwise the next line that is appended to its log would index others again.
+                memory.mark_session_purged(ctx, session).await?;
+            }
+            select(memory, ctx, filter, request.purge).await?
         }
         _ => {
             let what = "say which records are meant: either their ids, or what they are like";
@@ -41,16 +48,37 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         }
     };
     let key = request.key.as_deref();
-    let receipt = if request.purge {
-        memory.records().purge(ctx, &ids, key).await?
+    let Purged { receipt, left } = if request.purge {
+        memory.purge_records(ctx, &ids, key).await?
     } else {
-        memory.records().forget(ctx, &ids, key).await?
+        Purged {
+            receipt: memory.records().forget(ctx, &ids, key).await?,
+            left: Vec::new(),
+        }
     };
-    Ok(Response { receipt, more })
+    Ok(Response {
+        receipt,
+        more,
+        left,
+    })
 }
 
-/// As many as one commit may take, and whether there are more.
-async fn select(memory: &Memory, ctx: &Ctx, filter: Filter) -> Result<(Vec<Id>, bool), Error> {
+/// The session, if the filter means all of it.
+fn whole_session(filter: &Filter) -> Option<&str> {
+    let session = filter.owner.session.as_deref()?;
+    let mut only = Filter::default();
+    only.owner.session = Some(session.to_owned());
+    (*filter == only).then_some(session)
+}
+
+/// As many as one commit may take, and whether there are more. A purge also means records that were
+/// forgotten earlier or have expired.
+async fn select(
+    memory: &Memory,
+    ctx: &Ctx,
+    filter: Filter,
+    purge: bool,
+) -> Result<(Vec<Id>, bool), Error> {
     let mut ids = Vec::new();
     let mut after = None;
     loop {
@@ -63,8 +91,34 @@ async fn select(memory: &Memory, ctx: &Ctx, filter: Filter) -> Result<(Vec<Id>, 
         let page = list::run(memory, ctx, page).await?;
         ids.extend(page.records.into_iter().map(|record| record.id));
         after = page.next;
-        if after.is_none() || ids.len() + limits::PAGE > limits::BATCH_OPS {
-            return Ok((ids, after.is_some()));
+        if ids.len() + limits::PAGE > limits::BATCH_OPS {
+            return Ok((ids, after.is_some() || purge));
+        }
+        if after.is_none() {
+            break;
+        }
+    }
+    let more = purge && add_hidden(memory, ctx, filter, &mut ids).await?;
+    Ok((ids, more))
+}
+
+/// Adds records that were forgotten earlier or have expired; whether there are more than fit.
+async fn add_hidden(
+    memory: &Memory,
+    ctx: &Ctx,
+    filter: Filter,
+    ids: &mut Vec<Id>,
+) -> Result<bool, Error> {
+    let mut scan = HiddenScan::new(filter);
+    loop {
+        let page = memory.records().hidden(ctx, &scan).await?;
+        scan.after = page.last().map(|last| last.record.id.clone());
+        let has_more = page.len() == scan.limit;
+        // One that matches only in an older version is another record by now.
+        let gone = page.into_iter().filter(|hidden| !hidden.is_live);
+        ids.extend(gone.map(|hidden| hidden.record.id));
+        if !has_more || ids.len() + limits::PAGE > limits::BATCH_OPS {
+            return Ok(has_more);
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct Response {
     pub steps: u64,
     /// Skills and rules that came, went or changed by that.
     pub learnt: u64,
+    /// Temporary files of killed writers that were removed from the folder of agents.
+    pub swept: u64,
     /// Whether there is more to do.
     pub more: bool,
 }
@@ -62,6 +64,7 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         embedded: embedded.embedded,
         steps: learnt.steps,
         learnt: learnt.learnt.len() as u64,
+        swept: 0,
         more: kept.more || learnt.more || (embedded.more && embedded.embedded > 0),
     })
 }

@@ -10,7 +10,7 @@ use mnemon_engine::Memory;
 use super::door::Door;
 use super::filters::FilterArgs;
 use super::{progress, text};
-use crate::{Error, api};
+use crate::{Error, api, wiring};
 
 /// Write records as JSON lines, each in its canonical form
 ///
@@ -79,6 +79,9 @@ async fn total(memory: &Memory, door: &Door) -> Result<u64, Error> {
     Ok(stats.records)
 }
 
+/// What an export is called until it is whole.
+const UNFINISHED: &str = ".mnemon-export";
+
 /// The file, written beside its place and put there when it is whole.
 struct Target {
     path: PathBuf,
@@ -96,7 +99,14 @@ impl Target {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
-        match tempfile::NamedTempFile::new_in(folder) {
+        // What an export that was killed left here; one that is under way is younger.
+        let _ = wiring::sweep_stale(folder, UNFINISHED);
+        let made = tempfile::Builder::new()
+            .prefix(".")
+            .suffix(UNFINISHED)
+            .rand_bytes(16)
+            .tempfile_in(folder);
+        match made {
             Ok(file) => Ok(Self {
                 path,
                 force,

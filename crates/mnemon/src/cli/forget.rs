@@ -1,6 +1,6 @@
 //! `mnemon forget`
 
-use mnemon_core::{Ctx, Fate, Filter, Id, Invalid, Record, limits};
+use mnemon_core::{Ctx, Fate, Filter, HiddenScan, Id, Invalid, Record, limits};
 use mnemon_engine::Memory;
 
 use super::confirm::{confirm, is_interactive};
@@ -12,8 +12,9 @@ use crate::{Error, api};
 /// Forget records, and all that was derived from them
 ///
 /// What is forgotten is out of sight at once, and undo brings it back. With --purge it is erased
-/// for good, with its history and every copy; nothing brings it back. Options choose among the
-/// records that can be seen: to purge one that was forgotten already, name its id.
+/// for good, with its history and every copy in the store, and so are records that were forgotten
+/// earlier and match the options. Logs and pages in files that still hold the text are listed, and
+/// the command exits with 5; `mnemon session forget SESSION --purge` erases them, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon forget 01920e4a-6f2b-7c3d-8e4f-5a6b7c8d9e0f\n  \
@@ -61,11 +62,11 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     if by_ids {
         ask_about_ids(args.ids.len(), args.purge, args.yes, door)?;
     } else {
-        let chosen = Chosen::by_filter(&memory, &ctx, filter.clone()).await?;
+        let chosen = Chosen::by_filter(&memory, &ctx, filter.clone(), args.purge).await?;
         if args.dry_run {
             return chosen.show(door);
         }
-        if chosen.records.is_empty() {
+        if chosen.records.is_empty() && chosen.earlier == 0 {
             return nothing(door);
         }
         chosen.ask(args.purge, args.yes)?;
@@ -90,6 +91,8 @@ fn nothing(door: &mut Door) -> Result<(), Error> {
 /// What would go: the first page of it.
 struct Chosen {
     records: Vec<Record>,
+    /// How many of those that were forgotten earlier or have expired a purge would erase.
+    earlier: usize,
     missing: Vec<Id>,
     more: bool,
 }
@@ -99,12 +102,25 @@ impl Chosen {
         let found = api::get::run(memory, ctx, api::get::Request { ids }).await?;
         Ok(Self {
             records: found.records,
+            earlier: 0,
             missing: found.missing,
             more: false,
         })
     }
 
-    async fn by_filter(memory: &Memory, ctx: &Ctx, filter: Filter) -> Result<Self, Error> {
+    async fn by_filter(
+        memory: &Memory,
+        ctx: &Ctx,
+        filter: Filter,
+        purge: bool,
+    ) -> Result<Self, Error> {
+        let earlier = match purge {
+            true => {
+                let scan = HiddenScan::new(filter.clone());
+                memory.records().hidden(ctx, &scan).await?
+            }
+            false => Vec::new(),
+        };
         let request = api::list::Request {
             filter,
             limit: limits::PAGE,
@@ -112,14 +128,18 @@ impl Chosen {
         };
         let page = api::list::run(memory, ctx, request).await?;
         Ok(Self {
-            more: page.next.is_some(),
+            more: page.next.is_some() || earlier.len() == limits::PAGE,
             records: page.records,
+            earlier: earlier.iter().filter(|hidden| !hidden.is_live).count(),
             missing: Vec::new(),
         })
     }
 
     fn words(&self) -> String {
-        let count = text::count(self.records.len() as u64, "record");
+        let mut count = text::count(self.records.len() as u64, "record");
+        if self.earlier > 0 {
+            count = format!("{count} and {} forgotten earlier", self.earlier);
+        }
         match self.more {
             true => format!("more than {count}"),
             false => count,
@@ -131,6 +151,7 @@ impl Chosen {
             door.out.json(&serde_json::json!({
                 "dry_run": true,
                 "records": self.records,
+                "forgotten_earlier": self.earlier,
                 "missing": self.missing,
                 "more": self.more,
             }))?;
@@ -187,6 +208,7 @@ async fn remove(
     door: &mut Door,
 ) -> Result<(), Error> {
     let mut missing = Vec::new();
+    let mut left = 0;
     let mut round: usize = 1;
     loop {
         let key = request.key.as_deref().map(|key| match round {
@@ -199,6 +221,7 @@ async fn remove(
         };
         let done = api::forget::run(memory, &door.ctx()?, request).await?;
         show(&done, door)?;
+        left += done.left.len();
         let gone = done.receipt.items.into_iter();
         missing.extend(
             gone.filter(|item| item.fate == Fate::Missing)
@@ -209,9 +232,10 @@ async fn remove(
         }
         round += 1;
     }
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(Error::Missing(missing)),
+    match (missing.is_empty(), left) {
+        (false, _) => Err(Error::Missing(missing)),
+        (true, 0) => Ok(()),
+        (true, left) => Err(Error::NotErased { left, more: false }),
     }
 }
 
@@ -242,6 +266,10 @@ fn show(done: &api::forget::Response, door: &mut Door) -> Result<(), Error> {
     }
     if lines.len() > SHOWN {
         door.out.line(format!("and {} more", lines.len() - SHOWN))?;
+    }
+    for left in &done.left {
+        let (path, why) = (text::one_line(&left.path), text::one_line(&left.why));
+        door.out.line(format!("not erased: {path} ({why})"))?;
     }
     match done.receipt.commit {
         Some(commit) => door.out.line(format!("undo with: mnemon undo {commit}")),

@@ -2,9 +2,12 @@
 
 mod saved;
 
+use std::path::PathBuf;
+
 use super::confirm::{confirm, is_interactive};
 use super::door::Door;
 use super::text;
+use crate::api::session_forget::{Response, Status};
 use crate::{Error, api};
 
 /// Save, load, copy or forget a session
@@ -16,7 +19,8 @@ use crate::{Error, api};
     mnemon session snapshot s1 before-the-change\n  \
     mnemon session fork s1 s2\n  \
     mnemon session forget s1 --user ann\n  \
-    mnemon session forget s1 --user ann --purge --yes")]
+    mnemon session forget s1 --user ann --purge --yes\n  \
+    mnemon session forget s1 --purge --files . --folder ./sessions")]
 pub(super) struct Args {
     #[command(subcommand)]
     what: What,
@@ -49,8 +53,14 @@ enum What {
     Delete(saved::DeleteArgs),
     /// Forget what was said and done in a session, and what is known only from it
     ///
-    /// Its dialog, state and experience go, and all that was derived only from them. The user's
-    /// profile, knowledge and skills stay; what has other sources, too, stays without this one.
+    /// Its dialog, state and experience go, its snapshots, and all that was derived only from them.
+    /// The user's profile, knowledge and skills stay; what has other sources, too, stays without
+    /// this one. Records of the session that belong to no user go as well, unless another user has
+    /// a session of the same name.
+    ///
+    /// With --purge all of it is erased for good, also what was forgotten earlier, and the session's
+    /// log and pages in projects that the store knows. Files that are not erased are listed, and the
+    /// command exits with 5: it is only partly purged.
     Forget(ForgetArgs),
 }
 
@@ -60,11 +70,17 @@ struct ForgetArgs {
     #[arg(value_name = "SESSION")]
     session: String,
     /// Whose session it is
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", default_value = saved::USER)]
     user: String,
-    /// Erase for good, history included: this cannot be undone
+    /// Erase for good, history and files included: this cannot be undone
     #[arg(long)]
     purge: bool,
+    /// A project in which the session has a log or pages, besides those that the store knows
+    #[arg(long, value_name = "ROOT")]
+    files: Vec<PathBuf>,
+    /// A folder in which its states were saved
+    #[arg(long, value_name = "DIR")]
+    folder: Vec<PathBuf>,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -103,23 +119,58 @@ async fn forget(args: ForgetArgs, door: &mut Door) -> Result<(), Error> {
         user: args.user,
         session: args.session,
         purge: args.purge,
+        files: args.files,
+        folders: args.folder,
     };
     let gone = api::session_forget::run(&door.memory()?, &door.ctx()?, request).await?;
     if door.out.json {
-        return door.out.json(&gone);
+        door.out.json(&gone)?;
+    } else {
+        show(&gone, door)?;
     }
-    if gone.records == 0 {
-        return door.out.line("there is nothing of it to forget");
+    let Response { status, forgotten } = gone;
+    match status {
+        Status::PartlyPurged => Err(Error::NotErased {
+            left: forgotten.left.len(),
+            more: forgotten.more,
+        }),
+        _ => Ok(()),
     }
-    let word = if args.purge { "purged" } else { "forgotten" };
-    let count = text::count(gone.records, "record");
+}
+
+fn show(gone: &Response, door: &mut Door) -> Result<(), Error> {
+    let forgotten = &gone.forgotten;
+    let word = match gone.status {
+        Status::Nothing => return door.out.line("there is nothing of it to forget"),
+        Status::Forgotten => "forgotten",
+        Status::Purged => "purged",
+        Status::PartlyPurged => "partly purged",
+    };
+    let mut count = text::count(forgotten.records, "record");
+    if !forgotten.files.is_empty() {
+        let files = text::count(forgotten.files.len() as u64, "file");
+        count = format!("{count} and {files}");
+    }
     door.out.line(format!("{word}: {count}"))?;
-    if gone.kept > 0 {
-        let count = text::count(gone.kept, "record");
+    if forgotten.kept > 0 {
+        let count = text::count(forgotten.kept, "record");
         door.out.line(format!("kept: {count} with other sources"))?;
     }
-    for commit in gone.commits.iter().rev() {
+    for fork in &forgotten.forks {
+        let name = text::one_line(fork);
+        door.out
+            .line(format!("kept: session {name}, which was forked from it"))?;
+    }
+    for left in &forgotten.left {
+        let (path, why) = (text::one_line(&left.path), text::one_line(&left.why));
+        door.out.line(format!("not erased: {path} ({why})"))?;
+    }
+    for commit in forgotten.commits.iter().rev() {
         door.out.line(format!("undo with: mnemon undo {commit}"))?;
+    }
+    if forgotten.more && gone.status == Status::Forgotten {
+        door.out
+            .note("records were written to the session meanwhile; run it again");
     }
     Ok(())
 }

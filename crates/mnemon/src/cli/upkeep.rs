@@ -2,12 +2,14 @@
 
 use super::door::Door;
 use crate::api::upkeep::Response;
-use crate::{Error, api};
+use crate::{Error, api, wiring};
 
 /// Do the housekeeping that is due
 ///
 /// Erases what has expired, drops history and receipts past their time, compacts, gives records the
-/// vectors that they lack, and learns from what was tried (see mnemon learn). Every write does a little of this on the side; this does the rest.
+/// vectors that they lack, learns from what was tried (see mnemon learn), and removes temporary
+/// files that killed writers left in the folder of agents more than a day ago. Every write does a
+/// little of this on the side; this does the rest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon upkeep\n  \
@@ -20,7 +22,10 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let memory = door.memory()?;
-    let mut done = Response::default();
+    let mut done = Response {
+        swept: wiring::sweep(&door.config).await?,
+        ..Response::default()
+    };
     let mut left = args.limit.unwrap_or(usize::MAX);
     // In slices, so that other processes get their turn in between.
     loop {
@@ -35,6 +40,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             embedded: done.embedded + slice.embedded,
             steps: done.steps + slice.steps,
             learnt: done.learnt + slice.learnt,
+            swept: done.swept,
             more: slice.more,
         };
         left -= limit;
@@ -58,6 +64,7 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
         (done.embedded, "records embedded"),
         (done.steps, "steps read to learn from them"),
         (done.learnt, "skills and rules learnt, confirmed or retired"),
+        (done.swept, "temporary files of killed writers removed"),
     ];
     for (count, what) in pieces {
         if count > 0 {

@@ -29,6 +29,7 @@ mod mcp;
 mod moving;
 mod notes;
 mod planner;
+mod purging;
 mod sandbox;
 mod search;
 mod secrets;

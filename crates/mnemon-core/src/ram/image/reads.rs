@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{ByCreation, Image};
 use crate::{
-    Change, Changes, Grant, Group, Id, Order, Page, Record, Scan, StoreError, Tally, Time, limits,
+    Change, Changes, Grant, Group, Hidden, HiddenScan, Id, Order, Page, Record, Scan, StoreError,
+    Tally, Time, limits,
 };
 
 impl Image {
@@ -71,6 +72,34 @@ impl Image {
             (None, Some(user)) => self.by_user.get(user),
             (None, None) => Some(&self.by_created),
         }
+    }
+
+    /// A page of records that a scan does not show, by id.
+    #[must_use]
+    pub fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Vec<Hidden> {
+        let sources = &scan.filter.derived_from;
+        let ids: BTreeSet<&Id> = match sources.is_empty() {
+            true => {
+                let expired = self.by_expiry.iter();
+                let expired = expired.take_while(|(expires, _)| *expires < grant.now());
+                let expired = expired.map(|(_, id)| id);
+                self.past_of.keys().chain(expired).collect()
+            }
+            false => {
+                let derived = sources.iter().filter_map(|id| self.derived.get(id));
+                derived.flatten().collect()
+            }
+        };
+        let after = |id: &&&Id| scan.after.as_ref().is_none_or(|after| **id > after);
+        let found = ids.iter().filter(after).filter_map(|id| {
+            let current = self.rows.get(*id).map(|row| &row.record);
+            let past = self.past_of.get(*id).into_iter().flatten().rev();
+            let past = past.filter_map(|seq| self.past.get(seq)?.record.as_ref());
+            let versions: Vec<Record> = current.into_iter().chain(past).cloned().collect();
+            let is_live = current.is_some_and(|record| record.is_live(grant.now()));
+            Hidden::of(&scan.filter, versions, is_live)
+        });
+        found.take(scan.limit.min(limits::PAGE)).collect()
     }
 
     /// A part of the history, newest first.

@@ -9,6 +9,10 @@ use serde_json::json;
 use super::{event, payload, query, say, write};
 use crate::{all, ctx, id, memory, named, wait};
 
+fn purge(memory: &Memory) -> mnemon_engine::Forgotten {
+    wait(memory.delete_session(&ctx(), "ann", "s1", true)).unwrap()
+}
+
 fn forget(memory: &Memory) -> mnemon_engine::Forgotten {
     wait(memory.delete_session(&ctx(), "ann", "s1", false)).unwrap()
 }
@@ -255,6 +259,282 @@ proptest! {
             let n: usize = record.id.as_str()[1..].parse().unwrap();
             let left: Vec<Id> = sources(n).into_iter().filter(|s| stays[*s]).map(name).collect();
             prop_assert_eq!(record.derived_from, left);
+        }
+    }
+}
+
+/// Every content that records and history still hold.
+fn held(memory: &Memory) -> String {
+    let changes = mnemon_core::Changes {
+        limit: 1000,
+        ..mnemon_core::Changes::default()
+    };
+    let changes = wait(memory.records().history(&ctx(), &changes)).unwrap();
+    serde_json::to_string(&changes).unwrap()
+}
+
+#[test]
+fn a_purge_erases_what_was_forgotten_earlier() {
+    let memory = memory();
+    let first = say(&memory, 0, Role::User, "needle one").items[0]
+        .id
+        .clone();
+    say(&memory, 1, Role::User, "needle two");
+    let book = id("book");
+    let drafts = vec![
+        named("book", "a book of tea"),
+        made_from("deleted", &[&first, &book]),
+        made_from("kept", &[&first, &book]),
+    ];
+    wait(memory.records().add(&ctx(), drafts, None)).unwrap();
+    wait(memory.records().forget(&ctx(), &[id("deleted")], None)).unwrap();
+    wait(memory.records().forget(&ctx(), &[first], None)).unwrap();
+    forget(&memory);
+    assert!(held(&memory).contains("needle one"));
+    let gone = purge(&memory);
+    assert!(gone.is_whole() && gone.records >= 3, "{gone:?}");
+    let held = held(&memory);
+    assert!(
+        !held.contains("needle") && !held.contains("\"deleted\""),
+        "{held}"
+    );
+    let again = purge(&memory);
+    assert!(again.is_nothing(), "{again:?}");
+}
+
+#[test]
+fn a_live_record_with_another_source_survives_a_purge_through_a_deleted_one() {
+    let memory = memory();
+    let said = say(&memory, 0, Role::User, "needle").items[0].id.clone();
+    let drafts = vec![named("book", "of tea"), made_from("deleted", &[&said])];
+    wait(memory.records().add(&ctx(), drafts, None)).unwrap();
+    wait(memory.records().forget(&ctx(), &[id("deleted")], None)).unwrap();
+    let both = made_from("both", &[&id("deleted"), &id("book")]);
+    wait(memory.records().add(&ctx(), vec![both], None)).unwrap();
+    let gone = purge(&memory);
+    assert_eq!((gone.records, gone.kept), (2, 1));
+    assert!(!held(&memory).contains("needle"));
+    let both = all(&memory).into_iter().find(|r| r.id == id("both"));
+    assert_eq!(both.unwrap().derived_from, [id("book")]);
+}
+
+fn unowned(name: &str) -> Draft {
+    Draft {
+        owner: Owner {
+            session: Some("s1".to_owned()),
+            ..Owner::default()
+        },
+        scope: Some(Scope::Dialog),
+        kind: Some(Kind::Event),
+        ..named(name, "needle of nobody")
+    }
+}
+
+#[test]
+fn records_without_a_user_go_with_the_session_unless_another_user_shares_it() {
+    let memory = memory();
+    wait(memory.records().add(&ctx(), vec![unowned("a")], None)).unwrap();
+    let gone = purge(&memory);
+    assert_eq!((gone.records, gone.left.len()), (1, 0));
+    assert!(!held(&memory).contains("needle"));
+    wait(memory.records().add(&ctx(), vec![unowned("b")], None)).unwrap();
+    say(&memory, 0, Role::User, "what ann said");
+    let mut other = event(Scope::Dialog, json!({"role": "user", "content": "bob's"}));
+    other.user_id = "bob".to_owned();
+    wait(memory.write(&ctx(), &other)).unwrap();
+    let gone = purge(&memory);
+    assert_eq!((gone.records, gone.is_whole()), (1, false));
+    assert!(
+        gone.left[0].path.contains("1 records of session s1"),
+        "{gone:?}"
+    );
+    let left: Vec<String> = all(&memory).into_iter().map(|r| r.content).collect();
+    assert!(left.contains(&"bob's".to_owned()), "{left:?}");
+    assert!(left.contains(&"needle of nobody".to_owned()), "{left:?}");
+}
+
+#[test]
+fn older_versions_of_a_record_that_moved_are_erased_or_listed() {
+    let memory = memory();
+    for name in ["alone", "source"] {
+        let first = Draft {
+            owner: Owner {
+                session: Some("s1".to_owned()),
+                ..super::ann()
+            },
+            ..unowned(name)
+        };
+        wait(memory.records().add(&ctx(), vec![first], None)).unwrap();
+    }
+    for mut record in all(&memory) {
+        record.owner.session = Some("s2".to_owned());
+        record.content = "moved".to_owned();
+        wait(memory.records().update(&ctx(), record)).unwrap();
+    }
+    let derived = made_from("derived", &[&id("source")]);
+    wait(memory.records().add(&ctx(), vec![derived], None)).unwrap();
+    let gone = purge(&memory);
+    assert_eq!(gone.left.len(), 1, "{gone:?}");
+    assert!(gone.left[0].path.contains("record source"), "{gone:?}");
+    let mut left = names(&memory);
+    left.retain(|name| name.len() < 10);
+    assert_eq!(left, ["alone", "derived", "source"]);
+    assert_eq!(
+        held(&memory).matches("needle").count(),
+        2,
+        "source: before and after"
+    );
+}
+
+#[test]
+fn snapshots_go_with_the_session_and_forks_are_listed() {
+    use mnemon_engine::session::{SessionId, SessionState, Sessions, fork, snapshot};
+    let memory = memory();
+    let place = memory.sessions(Some("ann")).unwrap();
+    let s1: SessionId = "s1".parse().unwrap();
+    let mut state = SessionState::new(s1.clone());
+    state
+        .components
+        .insert("a".to_owned(), json!({"x": "needle"}));
+    wait(place.save(&ctx(), &state, None)).unwrap();
+    wait(snapshot(&place, &ctx(), &s1, "lab")).unwrap();
+    wait(snapshot(&place, &ctx(), &s1, "old")).unwrap();
+    wait(place.delete(&ctx(), &"s1@old".parse().unwrap())).unwrap();
+    wait(fork(&place, &ctx(), &s1, &"s2".parse().unwrap())).unwrap();
+    wait(fork(&place, &ctx(), &s1, &"s3".parse().unwrap())).unwrap();
+    wait(memory.delete_session(&ctx(), "ann", "s3", true)).unwrap();
+    let window = memory.window("ann", "s1").unwrap();
+    let said = mnemon_core::Message::text("m1", Role::User, "needle said");
+    wait(window.add_message(&ctx(), said)).unwrap();
+    wait(window.fork(&ctx(), "s4")).unwrap();
+    let gone = purge(&memory);
+    assert_eq!(gone.forks, ["s2", "s4"]);
+    assert!(gone.is_whole());
+    assert_eq!(wait(place.list(&ctx())).unwrap(), ["s2"]);
+    for copy in ["s2", "s4"] {
+        wait(memory.delete_session(&ctx(), "ann", copy, true)).unwrap();
+    }
+    assert!(!held(&memory).contains("needle"));
+}
+
+#[test]
+fn the_mark_of_a_purge_is_not_undone() {
+    let memory = memory();
+    say(&memory, 0, Role::User, "green tea");
+    purge(&memory);
+    let newest = wait(memory.records().last_commit(&ctx(), None))
+        .unwrap()
+        .unwrap();
+    let refused = wait(memory.records().undo(&ctx(), newest)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
+    assert!(refused.to_string().contains("was purged"), "{refused}");
+}
+
+mod endless {
+    //! A session that is written as fast as it is forgotten.
+
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use async_trait::async_trait;
+    use mnemon_core::embed::ModelId;
+    use mnemon_core::{
+        Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Op,
+        Page, Probe, Recall, Receipt, Scan, StoreError, Tally, Upkept,
+    };
+
+    use super::*;
+
+    /// Answers every deletion with a new message of the same session.
+    #[derive(Default)]
+    struct Restless {
+        ram: Ram,
+        count: AtomicU64,
+    }
+
+    #[async_trait]
+    impl Recall for Restless {
+        async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
+            self.ram.find(grant, probe).await
+        }
+
+        async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
+            self.ram.speakers(grant).await
+        }
+
+        async fn lacking(
+            &self,
+            grant: &Grant,
+            model: &ModelId,
+            after: u64,
+            limit: usize,
+        ) -> Result<Vec<Record>, StoreError> {
+            self.ram.lacking(grant, model, after, limit).await
+        }
+
+        async fn embed(
+            &self,
+            grant: &Grant,
+            vectors: Vec<(u64, Embedding)>,
+        ) -> Result<usize, StoreError> {
+            self.ram.embed(grant, vectors).await
+        }
+    }
+
+    #[async_trait]
+    impl Store for Restless {
+        fn capabilities(&self) -> Capabilities {
+            self.ram.capabilities()
+        }
+
+        async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
+            let deletes = |op: &Op| matches!(op, Op::Delete { .. } | Op::Purge { .. });
+            let is_deletion = batch.ops.iter().any(deletes);
+            let receipt = self.ram.apply(grant, batch).await?;
+            if is_deletion {
+                let number = self.count.fetch_add(1, Ordering::Relaxed);
+                let name = id(&format!("late-{number}"));
+                let mut late = Record::new(name, &ctx(), Kind::Message, "late");
+                late.owner = super::super::ann();
+                late.owner.session = Some("s1".to_owned());
+                self.ram.apply(grant, Batch::of(Op::put(late))).await?;
+            }
+            Ok(receipt)
+        }
+
+        async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
+            self.ram.get(grant, ids).await
+        }
+
+        async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
+            self.ram.scan(grant, scan).await
+        }
+
+        async fn hidden(&self, grant: &Grant, s: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
+            self.ram.hidden(grant, s).await
+        }
+
+        async fn changes(&self, grant: &Grant, c: &Changes) -> Result<Vec<Change>, StoreError> {
+            self.ram.changes(grant, c).await
+        }
+
+        async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
+            self.ram.tally(grant).await
+        }
+
+        async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
+            self.ram.upkeep(grant, limit).await
+        }
+    }
+
+    #[test]
+    fn a_session_that_never_ends_is_reported_as_not_whole() {
+        for purge in [false, true] {
+            let store = Arc::new(Restless::default());
+            let memory = Memory::builder(store, Ids::new(7)).build();
+            say(&memory, 0, Role::User, "green tea");
+            let gone = wait(memory.delete_session(&ctx(), "ann", "s1", purge)).unwrap();
+            assert!(gone.more && !gone.is_whole(), "{gone:?}");
+            assert_eq!(gone.records, 16);
         }
     }
 }

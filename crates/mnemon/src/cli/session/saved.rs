@@ -92,7 +92,7 @@ fn sessions<'a>(
 }
 
 /// Whose conversations are meant when nobody is named, as in `mnemon chat`.
-const USER: &str = "default";
+pub(super) const USER: &str = "default";
 
 fn places<'a>(
     place: &'a Place,

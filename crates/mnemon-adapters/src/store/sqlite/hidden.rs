@@ -1,0 +1,111 @@
+//! Records that a scan does not show: deleted, expired, or changed since.
+//!
+//! The history has no columns for owners. What the filter asks of them is read from the document of
+//! each version with `json_extract`, in the order of the index on ids: one pass over the tenant's
+//! history, however many pages it is read in.
+
+use mnemon_core::{Grant, Hidden, HiddenScan, Id, Record, StoreError, limits};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params, params_from_iter};
+
+use super::errors::At;
+use super::reads::{record, tenant};
+
+pub(super) fn hidden(
+    connection: &Connection,
+    place: &str,
+    grant: &Grant,
+    scan: &HiddenScan,
+) -> Result<Vec<Hidden>, StoreError> {
+    let Some(tenant) = tenant(connection, place, grant)? else {
+        return Ok(Vec::new());
+    };
+    // One transaction, so that candidates and their versions come from the same moment.
+    let _moment = connection.unchecked_transaction().at(place)?;
+    let (sql, values) = candidates(tenant, grant, scan);
+    let mut select = connection.prepare_cached(&sql).at(place)?;
+    let mut rows = select.query(params_from_iter(values)).at(place)?;
+    let limit = scan.limit.min(limits::PAGE);
+    let mut found = Vec::new();
+    while found.len() < limit
+        && let Some(row) = rows.next().at(place)?
+    {
+        let id: String = row.get(0).at(place)?;
+        let (versions, is_live) = versions(connection, place, grant, tenant, &id)?;
+        found.extend(Hidden::of(&scan.filter, versions, is_live));
+    }
+    Ok(found)
+}
+
+/// The ids that may be meant, in order: more than the filter means, never fewer.
+fn candidates(tenant: i64, grant: &Grant, scan: &HiddenScan) -> (String, Vec<Value>) {
+    let filter = &scan.filter;
+    let after = scan.after.as_ref().map_or("", Id::as_str).to_owned();
+    if !filter.derived_from.is_empty() {
+        let sql = "SELECT DISTINCT derived FROM links
+            WHERE tenant = ? AND source IN (SELECT value FROM json_each(?)) AND derived > ?
+            ORDER BY derived";
+        // A list of plain texts always has a JSON form.
+        let sources = serde_json::to_string(&filter.derived_from).unwrap_or_default();
+        return (
+            sql.to_owned(),
+            vec![tenant.into(), sources.into(), after.into()],
+        );
+    }
+    let mut past = String::from("tenant = ? AND id > ? AND doc IS NOT NULL");
+    let mut values: Vec<Value> = vec![tenant.into(), after.clone().into()];
+    for (column, name) in filter.owner.parts() {
+        if let Some(name) = name {
+            past.push_str(&format!(" AND json_extract(doc, '$.owner.{column}') = ?"));
+            values.push(name.to_owned().into());
+        }
+    }
+    let scopes = filter.scopes.iter().map(|word| word.as_str()).collect();
+    let kinds = filter.kinds.iter().map(|word| word.as_str()).collect();
+    for (column, words) in [("scope", scopes), ("kind", kinds)] {
+        let words: Vec<&str> = words;
+        if !words.is_empty() {
+            let marks = vec!["?"; words.len()].join(", ");
+            past.push_str(&format!(
+                " AND json_extract(doc, '$.{column}') IN ({marks})"
+            ));
+            values.extend(words.into_iter().map(|word| Value::from(word.to_owned())));
+        }
+    }
+    values.extend([tenant.into(), after.into(), grant.now().millis().into()]);
+    let sql = format!(
+        "SELECT id FROM history WHERE {past}
+         UNION SELECT id FROM records WHERE tenant = ? AND id > ? AND expires < ?
+         ORDER BY id"
+    );
+    (sql, values)
+}
+
+/// The versions of a record that have content, the newest first, and whether the first of them is
+/// current and has not expired.
+fn versions(
+    connection: &Connection,
+    place: &str,
+    grant: &Grant,
+    tenant: i64,
+    id: &str,
+) -> Result<(Vec<Record>, bool), StoreError> {
+    let mut select = connection
+        .prepare_cached(
+            "SELECT doc, key, 1 FROM records WHERE tenant = ?1 AND id = ?2
+             UNION ALL
+             SELECT doc, key, 0 FROM history WHERE tenant = ?1 AND id = ?2 AND doc IS NOT NULL
+             ORDER BY 2 DESC",
+        )
+        .at(place)?;
+    let mut rows = select.query(params![tenant, id]).at(place)?;
+    let (mut versions, mut is_live) = (Vec::new(), false);
+    while let Some(row) = rows.next().at(place)? {
+        let doc: String = row.get(0).at(place)?;
+        let version = record(place, &doc)?;
+        let is_current: bool = row.get(2).at(place)?;
+        is_live |= is_current && version.is_live(grant.now());
+        versions.push(version);
+    }
+    Ok((versions, is_live))
+}

@@ -1,0 +1,325 @@
+//! After a purge no byte of the session is left: in the store, its logs, pages, states, snapshots and
+//! temporary files. What cannot be erased is listed, and the answer does not say "purged".
+
+use std::path::{Path, PathBuf};
+
+use crate::sandbox::Sandbox;
+
+const NEEDLE: &str = "zebraneedle";
+
+/// The files of the folder that hold the needle, in whatever form.
+fn holding(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holding(&path));
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            let mut windows = bytes.windows(NEEDLE.len());
+            if windows.any(|window| window == NEEDLE.as_bytes()) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// A sandbox on this store, with small windows, so that lines and pages are made.
+fn sandbox(store: &str) -> Sandbox {
+    let sandbox = Sandbox::new().with("MNEMON_STORE", store);
+    sandbox.file(
+        "mnemon.toml",
+        "[memory]\nhot_window_size = 4\nmax_tokens = 60\n",
+    );
+    std::fs::create_dir(sandbox.path("project")).unwrap();
+    sandbox
+}
+
+fn run(sandbox: &Sandbox, args: &[&str]) -> String {
+    sandbox.run(args).ok()
+}
+
+fn chat(sandbox: &Sandbox, files: &[&str]) -> String {
+    let said = format!("{NEEDLE} was said");
+    let append = ["chat", "append", "s1", &said, "--user", "ann", "--json"];
+    let done = sandbox.run(&[&append, files].concat()).json();
+    done["receipt"]["items"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+fn tiers(sandbox: &Sandbox, files: &[&str]) {
+    for n in 0..8 {
+        let line = format!("{NEEDLE} number {n} is a line about tea and honey");
+        let append = ["tiers", "append", "s1", &line];
+        run(sandbox, &[&append, files].concat());
+    }
+    run(sandbox, &[&["tiers", "compress", "s1"], files].concat());
+    run(sandbox, &[&["tiers", "query", NEEDLE], files].concat());
+}
+
+fn save(sandbox: &Sandbox, place: &[&str]) {
+    let state = format!("{{\"a\":{{\"x\":\"{NEEDLE}\"}}}}");
+    let save = [&["session", "save", "s1"], place].concat();
+    sandbox.pipe(state.as_bytes(), &save).ok();
+    run(
+        sandbox,
+        &[&["session", "snapshot", "s1", "lab"], place].concat(),
+    );
+}
+
+const PURGE: &[&str] = &[
+    "session", "forget", "s1", "--user", "ann", "--purge", "--yes",
+];
+const FORGET: &[&str] = &["session", "forget", "s1", "--user", "ann", "--yes"];
+const FILES: &[&str] = &["--files", "project"];
+const FOLDER: &[&str] = &["--folder", "saved"];
+
+type Fill = fn(&Sandbox);
+
+/// The forms in which a session leaves text, and what its purge has to be given.
+const FORMS: &[(&str, Fill, &[&str])] = &[
+    ("chat", |s| drop(chat(s, &[])), &[]),
+    ("chat with files", |s| drop(chat(s, FILES)), &[]),
+    ("tiers on the store", |s| tiers(s, &[]), &[]),
+    ("tiers with files", |s| tiers(s, FILES), &[]),
+    ("saved and kept", |s| save(s, &["--user", "ann"]), &[]),
+    ("saved by nobody", |s| save(s, &[]), &[]),
+    ("saved in a folder", |s| save(s, FOLDER), FOLDER),
+    (
+        "derived",
+        |s| {
+            let source = chat(s, &[]);
+            run(s, &["add", NEEDLE, "--derived-from", &source]);
+            run(s, &["note", "add", "a note", "--user", "ann"]);
+        },
+        &[],
+    ),
+    (
+        "forgotten one by one",
+        |s| {
+            let id = chat(s, &[]);
+            run(s, &["forget", &id]);
+        },
+        &[],
+    ),
+    (
+        "forgotten before with files",
+        |s| {
+            chat(s, FILES);
+            tiers(s, FILES);
+            run(s, FORGET);
+        },
+        &[],
+    ),
+    (
+        "forgotten before and saved",
+        |s| {
+            save(s, &["--user", "ann"]);
+            run(
+                s,
+                &["session", "delete", "s1@lab", "--user", "ann", "--yes"],
+            );
+            run(s, FORGET);
+        },
+        &[],
+    ),
+    (
+        "left by killed writers",
+        |s| {
+            chat(s, FILES);
+            save(s, FOLDER);
+            for folder in ["saved", "project/.airsspec/contexts/agent"] {
+                let name = format!("{folder}/.0123456789abcdef.mnemon-unfinished");
+                s.file(&name, NEEDLE);
+            }
+        },
+        FOLDER,
+    ),
+];
+
+#[test]
+fn a_purge_leaves_no_byte_of_the_session_in_any_form() {
+    for store in ["sqlite:store/m.db", "jsonl:store"] {
+        for (form, fill, place) in FORMS {
+            let sandbox = sandbox(store);
+            fill(&sandbox);
+            assert!(!holding(sandbox.folder()).is_empty(), "{form}");
+            let purged = sandbox.run(&[PURGE, place, &["--json"]].concat()).json();
+            assert_eq!(purged["status"], "purged", "{store}, {form}: {purged}");
+            let left = holding(sandbox.folder());
+            assert!(left.is_empty(), "{store}, {form}: {left:?}");
+            let again = sandbox.run(&[PURGE, place, &["--json"]].concat()).json();
+            assert_eq!(again["status"], "nothing", "{store}, {form}: {again}");
+        }
+    }
+}
+
+#[test]
+fn a_purge_by_id_or_by_session_reaches_what_was_forgotten_earlier() {
+    for store in ["sqlite:store/m.db", "jsonl:store"] {
+        let sandbox = sandbox(store);
+        let id = chat(&sandbox, &[]);
+        run(&sandbox, &["forget", &id]);
+        let purged = sandbox.run(&["forget", &id, "--purge", "--yes"]);
+        assert_eq!(purged.out, format!("purged {id}\n"));
+        assert!(holding(sandbox.folder()).is_empty());
+        let id = chat(&sandbox, &[]);
+        run(&sandbox, &["forget", &id]);
+        let by_session = ["forget", "--session", "s1", "--purge"];
+        let (_, asked) = sandbox.run(&by_session).failed();
+        assert!(
+            asked.contains("0 records and 1 forgotten earlier"),
+            "{asked}"
+        );
+        let purged = sandbox.run(&[&by_session[..], &["--yes"]].concat()).ok();
+        assert_eq!(purged, format!("purged {id}\n"));
+        assert!(holding(sandbox.folder()).is_empty());
+    }
+}
+
+#[test]
+fn files_that_stay_are_listed_and_the_answer_says_partly() {
+    let sandbox = sandbox("sqlite:store/m.db");
+    chat(&sandbox, FILES);
+    let forgotten = run(&sandbox, FORGET);
+    assert!(
+        forgotten.contains("project/.airsspec/contexts/agent/s1.jsonl (the session was forgotten"),
+        "{forgotten}"
+    );
+    // A log that the store does not know of, in the folder that we are in.
+    let log = ".airsspec/contexts/agent/s1.jsonl";
+    std::fs::create_dir_all(sandbox.path(".airsspec/contexts/agent")).unwrap();
+    sandbox.file(
+        log,
+        format!("{{\"type\":\"user\",\"content\":\"{NEEDLE}\"}}\n"),
+    );
+    let purged = sandbox.run(PURGE);
+    assert_eq!(purged.code, 5, "{}", purged.err);
+    assert!(purged.out.starts_with("partly purged: "), "{}", purged.out);
+    let listed = format!(
+        "{}/{log} (it may be of another memory",
+        sandbox.folder().display()
+    );
+    assert!(purged.out.contains(&listed), "{}", purged.out);
+    assert!(
+        purged.err.contains("one file or record still holds"),
+        "{}",
+        purged.err
+    );
+    assert_eq!(holding(sandbox.folder()), [sandbox.path(log)]);
+    // Its lines are not indexed, and naming it erases it.
+    for n in 0..6 {
+        run(
+            &sandbox,
+            &["tiers", "append", "s1", &format!("hay {n}"), "--files", "."],
+        );
+    }
+    assert_eq!(run(&sandbox, &["search", NEEDLE]), "nothing found\n");
+    let purged = run(&sandbox, &[PURGE, &["--files", "."]].concat());
+    assert!(purged.starts_with("purged: "), "{purged}");
+    assert!(holding(sandbox.folder()).is_empty());
+}
+
+#[test]
+fn purging_the_lines_of_a_log_by_session_lists_the_log_and_indexes_none_again() {
+    let sandbox = sandbox("sqlite:store/m.db");
+    tiers(&sandbox, FILES);
+    let purged = sandbox.run(&["forget", "--session", "s1", "--purge", "--yes"]);
+    assert_eq!(purged.code, 5, "{}", purged.err);
+    assert!(
+        purged
+            .out
+            .contains("not erased: .airsspec/contexts/agent/s1.jsonl"),
+        "{}",
+        purged.out
+    );
+    for n in 0..6 {
+        run(
+            &sandbox,
+            &[
+                "tiers",
+                "append",
+                "s1",
+                &format!("hay {n}"),
+                "--files",
+                "project",
+            ],
+        );
+    }
+    let found = run(
+        &sandbox,
+        &[
+            "search",
+            "number 3 line about tea and honey",
+            "--session",
+            "s1",
+        ],
+    );
+    assert!(!found.contains(NEEDLE), "{found}");
+}
+
+#[test]
+fn another_users_session_of_the_same_name_is_left_alone() {
+    let sandbox = sandbox("sqlite:store/m.db");
+    chat(&sandbox, FILES);
+    run(
+        &sandbox,
+        &[
+            "chat", "append", "s1", "bob too", "--user", "bob", "--files", "project",
+        ],
+    );
+    tiers(&sandbox, FILES);
+    let purged = sandbox.run(&[PURGE, &["--json"]].concat());
+    assert_eq!(purged.code, 5);
+    assert!(purged.out.contains("\"partly-purged\""), "{}", purged.out);
+    assert!(
+        purged.out.contains("another user has a session"),
+        "{}",
+        purged.out
+    );
+    assert!(run(&sandbox, &["chat", "tail", "s1", "--user", "bob"]).contains("bob too"));
+    assert!(
+        sandbox
+            .path("project/.airsspec/contexts/agent/s1.jsonl")
+            .exists()
+    );
+    assert!(run(&sandbox, &["tiers", "boot", "s1", "--files", "project"]).contains(NEEDLE));
+}
+
+#[test]
+fn an_undo_brings_back_a_cascade_larger_than_a_batch() {
+    let sandbox = Sandbox::new().with("MNEMON_EMBEDDER", "none");
+    sandbox.note("source", "x");
+    let drafts: String = (0..12_000)
+        .map(|n| format!("{{\"content\":\"note {n}\",\"derived_from\":[\"source\"]}}\n"))
+        .collect();
+    sandbox.pipe(drafts.as_bytes(), &["add", "--jsonl"]).ok();
+    let gone = sandbox.run(&["forget", "source", "--json"]).json();
+    let commit = gone["commit"].to_string();
+    let count = || sandbox.run(&["stats", "--json"]).json()["records"].as_u64();
+    assert_eq!(count(), Some(0));
+    let undone = run(&sandbox, &["undo", &commit]);
+    assert!(undone.contains("(12001 records)"), "{undone}");
+    assert_eq!(count(), Some(12_001));
+}
+
+#[test]
+fn a_killed_export_is_swept_by_the_next_one_after_a_day() {
+    let sandbox = Sandbox::new();
+    sandbox.note("a", "one");
+    let left = ".0123456789abcdef.mnemon-export";
+    sandbox.file(left, NEEDLE);
+    run(&sandbox, &["export", "first.jsonl"]);
+    assert!(sandbox.path(left).exists(), "it may be under way");
+    let day = std::time::Duration::from_secs(25 * 60 * 60);
+    let file = std::fs::File::options()
+        .write(true)
+        .open(sandbox.path(left));
+    let then = std::time::SystemTime::now() - day;
+    file.unwrap().set_modified(then).unwrap();
+    run(&sandbox, &["export", "second.jsonl"]);
+    assert!(!sandbox.path(left).exists());
+}
