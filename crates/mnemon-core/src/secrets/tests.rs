@@ -1,3 +1,6 @@
+mod drawn;
+mod ordinary;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -7,7 +10,7 @@ fn masked(text: &str) -> String {
 }
 
 fn kinds(text: &str) -> Vec<&'static str> {
-    find(text).iter().map(|secret| secret.what).collect()
+    find(text).iter().map(|secret| secret.kind).collect()
 }
 
 /// Put together here so that no scanner takes this file for a leak.
@@ -231,17 +234,87 @@ fn a_policy_is_a_word() {
 }
 
 #[test]
-fn a_long_text_is_read_once() {
-    // A lot of everything that begins something.
+fn every_rule_has_an_example_and_a_counter_example() {
+    for rule in rules::RULES {
+        let example = rule.example.concat();
+        let examples: Vec<String> = match &rule.form {
+            rules::Form::Prefix(prefix) => {
+                let starts = prefix.starts.iter();
+                starts.map(|start| format!("{start}{example}")).collect()
+            }
+            _ => vec![example],
+        };
+        for example in &examples {
+            assert_eq!(kinds(example), [rule.kind], "{example}");
+        }
+        let counter_example = rule.counter_example;
+        assert_eq!(masked(counter_example), counter_example);
+    }
+}
+
+#[test]
+fn the_work_grows_with_the_text_and_not_faster() {
+    // A lot of everything that begins something and does not end it.
     for piece in [
         "://-----BEGIN key=a:token=eyJ.sk-",
         "key=",
+        "key=\"",
+        "password='",
+        "password is ",
+        "password for ",
+        "password: ",
+        "--password ",
+        "pwd=a1!",
+        "cookie: a=",
         "https://a",
+        "https://a:b",
+        "a://b:c/@",
         "-----BEGIN ",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "PuTTY-User-Key-File-3: ",
+        "eyJ-",
+        "eyJhbGciOiJI.",
+        "eyJhbGciOiJI-eyJ.",
+        "sk-",
+        "xoxb-",
+        "ghp_",
+        "mysql -p -p",
+        " -u a:",
+        "4111 1111 ",
+        "DE89 3704 ",
+        "\\\\\\",
+        "\\n",
+        "%25",
+        "&#",
+        "パスワードは",
+        "password＝",
+        "<password>",
+        "name: token, value: ",
+        "12345678:AA",
+        "bearer ",
     ] {
-        let text = piece.repeat(200_000 / piece.len());
-        assert!(find(&text).len() <= text.len());
+        let work = |bytes: usize| {
+            let text = piece.repeat(bytes / piece.len());
+            work::take();
+            let _ = find(&text);
+            work::take()
+        };
+        let (one, four) = (work(10_000), work(40_000));
+        // Each byte is judged a bounded number of times, however many begin something.
+        assert!(four <= 600 * 40_000, "{piece}: {four}");
+        assert!(four <= one * 5, "{piece}: {one} and {four}");
     }
+}
+
+#[test]
+fn a_mebibyte_of_bait_is_read_in_linear_time() {
+    let bait = "://-----BEGIN key=a:token=eyJ.sk- password is -u a:\\n%3A";
+    let text = bait.repeat(1024 * 1024 / bait.len());
+    work::take();
+    let _ = find(&text);
+    let work = work::take();
+    assert!(work <= 60 * text.len(), "{work}");
 }
 
 proptest! {
