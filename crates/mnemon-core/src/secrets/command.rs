@@ -16,6 +16,7 @@ const COMMANDS: &[(&str, u8, bool)] = &[
     ("redis-cli", b'a', false),
     ("ldapsearch", b'w', false),
     ("7z", b'p', true),
+    ("curl", b'b', false),
 ];
 
 /// The commands of the line that was looked at last.
@@ -47,6 +48,9 @@ pub(super) fn option(text: &str, at: usize, line: &mut Line) -> Option<named::Sp
     }
     let start = at + 2 + usize::from(spaced);
     let quote = usize::from(matches!(bytes.get(start), Some(b'"' | b'\'')));
+    if flag == b'b' {
+        return named::cookie(text, start + quote);
+    }
     let (start, end) = named::token(text, start + quote);
     let value = text.get(start..end)?;
     (value.len() >= 6 && value::is_certain_password(value)).then_some((start, end, PASSWORD))

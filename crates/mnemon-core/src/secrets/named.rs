@@ -155,7 +155,10 @@ fn named(text: &str, end: usize, word: &str, sort: Sort, kind: &'static str) -> 
     if SHORT.contains(&word) && !begins_word(qualifier, before.get(at).copied()) {
         return None;
     }
-    let strength = strength(qualifier, word, sort)?;
+    let mut strength = strength(qualifier, word, sort)?;
+    if stands_near(text, start, "heroku") {
+        strength = KeyName::Strong;
+    }
     Some(Name { kind, sort, strength, start })
 }
 
@@ -232,7 +235,8 @@ pub(super) fn after_sign(text: &str, at: usize, length: usize) -> Option<Span> {
     for _ in 0..2 {
         start += usize::from(matches!(bytes.get(start), Some(b'=' | b'>')));
     }
-    while matches!(bytes.get(start), Some(b' ' | b'\t')) && start < at + length + SPACES {
+    // `**Password:** …`
+    while matches!(bytes.get(start), Some(b' ' | b'\t' | b'*')) && start < at + length + SPACES {
         start += 1;
         glued = false;
     }
@@ -308,6 +312,7 @@ pub(super) fn after_space(text: &str, at: usize) -> Option<Span> {
         Sort::Scheme => return scheme(text, start, name),
         Sort::Cookie => return is_flag.then(|| cookie(text, start)).flatten(),
         Sort::QuerySignature | Sort::Auth => return None,
+        Sort::Key | Sort::WeakKey if in_header(text, name) => return scheme(text, start, name),
         _ => {}
     }
     if is_flag {
@@ -329,7 +334,13 @@ pub(super) fn after_space(text: &str, at: usize) -> Option<Span> {
 fn quoted_word(text: &str, start: usize, at: usize, name: Name) -> Option<Span> {
     let (from, end) = quoted(text, start, name.sort)?;
     let value = text.get(from..end)?;
-    let in_sql = text.as_bytes().get(..at)?.to_ascii_lowercase_tail(13) == *b"identified by";
+    let name_end = text.get(..at)?.trim_end().len();
+    let tail = text.as_bytes().get(name_end.saturating_sub(IDENTIFIED_BY.len())..name_end)?;
+    let in_sql = tail.eq_ignore_ascii_case(IDENTIFIED_BY.as_bytes());
+    // Manuals put names between backquotes.
+    if in_sql && text.as_bytes().get(start) == Some(&b'`') {
+        return None;
+    }
     let is_secret = match in_sql {
         true => value::is_certain_password(value),
         false => value::is_password(value, Mark::Quotes),
@@ -337,16 +348,8 @@ fn quoted_word(text: &str, start: usize, at: usize, name: Name) -> Option<Span> 
     (is_secret && !value.contains(char::is_whitespace)).then_some((from, end, name.kind))
 }
 
-trait LowercaseTail {
-    fn to_ascii_lowercase_tail(&self, bytes: usize) -> Vec<u8>;
-}
-
-impl LowercaseTail for [u8] {
-    fn to_ascii_lowercase_tail(&self, bytes: usize) -> Vec<u8> {
-        let tail = self.get(self.len().saturating_sub(bytes)..);
-        tail.unwrap_or_default().to_ascii_lowercase()
-    }
-}
+/// What stands before a password in SQL.
+const IDENTIFIED_BY: &str = "identified by";
 
 /// `machine … login … password …` on one line, or `password …` on a line of its own.
 fn netrc(text: &str, start: usize, name: Name) -> Option<Span> {
@@ -372,9 +375,7 @@ fn scheme(text: &str, start: usize, name: Name) -> Option<Span> {
         _ => token(text, start),
     };
     let value = text.get(start..end)?;
-    let before = text.get(..name.start)?;
-    let near = before.get(before.ceil_char_boundary(before.len().saturating_sub(24))..)?;
-    let in_header = near.to_ascii_lowercase().contains("authorization");
+    let in_header = in_header(text, name);
     let is_login = value::is_encoded_login(value);
     let is_secret = is_login && (in_header || value.len() >= 16)
         || value::is_key(value, KeyName::Strong, false)
@@ -382,9 +383,21 @@ fn scheme(text: &str, start: usize, name: Name) -> Option<Span> {
     is_secret.then_some((start, end, rules::KEY))
 }
 
-/// The first value of a cookie header that looks drawn; the others follow in further calls, as
-/// each `=` of the header asks again.
-fn cookie(text: &str, start: usize) -> Option<Span> {
+/// Whether the name stands in the `Authorization` header.
+fn in_header(text: &str, name: Name) -> bool {
+    stands_near(text, name.start, "authorization")
+}
+
+/// Whether the word stands shortly before this place, in either case.
+fn stands_near(text: &str, at: usize, word: &str) -> bool {
+    let before = text.get(..at).unwrap_or_default();
+    let near = before.get(before.ceil_char_boundary(before.len().saturating_sub(24))..);
+    work::add(24);
+    near.is_some_and(|near| near.to_ascii_lowercase().contains(word))
+}
+
+/// The values of a cookie header that look drawn, from the first to the last of them.
+pub(super) fn cookie(text: &str, start: usize) -> Option<Span> {
     let rest = text.get(start..)?;
     let near = rest.get(..rest.floor_char_boundary(4096))?;
     let line = near.split(['\n', '\r']).next()?;

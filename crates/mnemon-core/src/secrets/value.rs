@@ -121,7 +121,11 @@ pub(super) fn is_password(value: &str, mark: Mark) -> bool {
 
 /// Whether a password is one where the form of the command leaves no doubt.
 pub(super) fn is_certain_password(value: &str) -> bool {
-    value.len() >= 4 && !is_placeholder(head(value)) && !is_template(head(value))
+    let judged = head(value);
+    value.len() >= 4
+        && !value.starts_with('{')
+        && !is_placeholder(judged)
+        && !is_template(judged)
 }
 
 /// Words joined by separators, with numbers: `at_least_8_chars`, `oauth2-proxy`, `form.password1`.
@@ -240,13 +244,18 @@ fn is_code(value: &str) -> bool {
     if !is_drawn && marks.iter().any(|mark| value.contains(mark)) {
         return true;
     }
-    // A call or an element: a readable name before the bracket.
+    let value = value.trim_start_matches(['&', '*', '!']);
+    if ["self.", "this.", "cls."].iter().any(|start| value.starts_with(start)) {
+        return true;
+    }
+    // A call or an element: a name before the bracket.
     let Some((called, _)) = value.split_once(['(', '[', '{']) else {
         return false;
     };
     let name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
     let made = makeup(called);
-    called.bytes().all(name) && (made.readable * 2 >= made.letters() || called.len() < 3)
+    let is_name = made.digits == 0 || made.readable * 2 >= made.letters() || called.len() < 3;
+    is_name && called.bytes().all(name)
 }
 
 /// Text that stands where a secret would be put in.

@@ -135,6 +135,13 @@ fn no_error_repeats_one() {
         &["add", "x", "--kind", &key],
         &badly_written,
         &["agent", "activate", &key],
+        &["add", "x", "--id", &key],
+        &["add", "x", "--key", &key],
+        &["note", "add", "x", "--key", &key],
+        &["add", "x", &format!("--{key}")],
+        &["add", "x", &format!("--{key}=1")],
+        &[&key],
+        &["note", &key],
     ] {
         for as_json in [false, true] {
             let mut words = words.to_vec();
@@ -146,4 +153,78 @@ fn no_error_repeats_one() {
             );
         }
     }
+}
+
+/// Fifty plain drafts, and one with a secret.
+fn drafts() -> String {
+    let plain = |number: usize| json!({"content": format!("plain {number}")}).to_string();
+    let mut lines: Vec<String> = (1..=50).map(plain).collect();
+    lines.push(json!({"content": says()}).to_string());
+    lines.join("\n")
+}
+
+#[test]
+fn the_line_with_the_secret_is_named() {
+    let sandbox = Sandbox::new().with("MNEMON_SECRETS", "refuse");
+    let (_, error) = sandbox
+        .pipe(drafts().as_bytes(), &["add", "--jsonl"])
+        .failed();
+    assert!(error.contains("line 51"), "{error}");
+    assert!(error.contains("nothing was written"), "{error}");
+    assert!(!error.contains(INNER), "{error}");
+    let other = Sandbox::new().with("MNEMON_SECRETS", "allow");
+    assert_eq!(
+        other.pipe(drafts().as_bytes(), &["add", "--jsonl"]).code,
+        0
+    );
+    let exported = other.run(&["export"]).out;
+    let line = exported.lines().position(|line| line.contains(INNER));
+    let line = line.unwrap() + 1;
+    let (_, error) = sandbox
+        .pipe(exported.as_bytes(), &["import", "-"])
+        .failed();
+    assert!(error.contains(&format!("line {line}")), "{error}");
+    assert!(!error.contains(INNER), "{error}");
+}
+
+/// Files of the repository whose lines are prose, programs, configuration and locks.
+fn repository() -> Vec<std::path::PathBuf> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (mut open, mut files) = (vec![root.join("crates"), root.join("docs")], Vec::new());
+    files.extend(["Cargo.lock", "Cargo.toml", "README.md", "CHANGELOG.md"].map(|it| root.join(it)));
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            match path.is_dir() {
+                // Tests hold secrets by design.
+                true if name == "tests" || name == "target" => {}
+                true => open.push(path),
+                false if name.ends_with("tests.rs") => {}
+                // The table of rules is made of examples.
+                false if path.ends_with("secrets/rules.rs") => {}
+                false if [".rs", ".md", ".toml"].iter().any(|it| name.ends_with(it)) => {
+                    files.push(path);
+                }
+                false => {}
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn the_lines_of_this_repository_hold_none() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for path in repository() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            count += 1;
+            if !mnemon_core::secrets::find(line).is_empty() {
+                wrong.push(format!("{}: {line}", path.display()));
+            }
+        }
+    }
+    assert!(count > 5000, "{count}");
+    assert!(wrong.len() * 500 <= count, "{} of {count}: {wrong:#?}", wrong.len());
 }
