@@ -1,12 +1,12 @@
 //! Keys, tokens and passwords that got into a text by mistake: where they are, and the text
 //! without them.
 //!
-//! The kinds that are recognised stand in one table, [`rules`]: tokens that their prefix proves,
+//! The kinds that are recognised stand in one table, `rules.rs`: tokens that their prefix proves,
 //! names that announce a value, and shapes such as blocks of private keys, addresses with a
 //! password and card numbers. A value that only a name announces must also look like a secret, so
 //! that prose and programs are left alone.
 //!
-//! The work is linear in the length of the text, whatever the text is: see [`work`].
+//! The work is linear in the length of the text, whatever the text is; `work.rs` counts it.
 
 mod address;
 mod block;

@@ -45,9 +45,8 @@ impl Region {
         if start < self.end {
             return;
         }
-        let ends = |c: char| {
-            c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`' | '\\' | '|')
-        };
+        let ends =
+            |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`' | '\\' | '|');
         let rest = text.get(start..).unwrap_or_default();
         let length = rest.find(ends).unwrap_or(rest.len());
         work::add(length);
@@ -89,7 +88,9 @@ fn unescaped_password(text: &str, start: usize, last_at: usize) -> Option<(usize
     let host = text.get(last_at + 1..)?;
     let has_host = host.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[');
     let is_digest = host.starts_with("sha256:") || host.starts_with("sha512:");
-    let is_user = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'+' | b'%'));
+    let is_user = name
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'+' | b'%'));
     let fits = !is_port && has_host && !is_digest && is_user && password.len() <= USER_BYTES;
     (fits && !is_placeholder(password)).then_some((start + colon + 1, last_at))
 }

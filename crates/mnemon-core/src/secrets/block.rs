@@ -66,7 +66,9 @@ fn cut_off(text: &str, begun: usize) -> Option<usize> {
             }
             end = begun + from + length;
         }
-        let escaped = ["\\n", "\\r", "\\t"].iter().any(|it| line.get(length..).is_some_and(|l| l.starts_with(it)));
+        let escaped = ["\\n", "\\r", "\\t"]
+            .iter()
+            .any(|it| line.get(length..).is_some_and(|l| l.starts_with(it)));
         from += length + if escaped { 2 } else { 1 };
     }
     (end > begun).then_some(end)

@@ -40,9 +40,12 @@ pub(super) fn option(text: &str, at: usize, line: &mut Line) -> Option<named::Sp
     }
     let spaced = bytes.get(at + 2) == Some(&b' ');
     line.reach(text, at);
-    let is_there = COMMANDS.iter().zip(&line.places).any(|((_, letter, glued), place)| {
-        *letter == flag && *glued != spaced && place.is_some_and(|place| place < at)
-    });
+    let is_there = COMMANDS
+        .iter()
+        .zip(&line.places)
+        .any(|((_, letter, glued), place)| {
+            *letter == flag && *glued != spaced && place.is_some_and(|place| place < at)
+        });
     if !is_there {
         return None;
     }

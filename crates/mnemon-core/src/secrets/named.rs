@@ -24,16 +24,80 @@ pub(super) type Span = (usize, usize, &'static str);
 
 /// Keys and tokens that are not secret: the word before `key` or `token`.
 const OPEN: &[&str] = &[
-    "primary", "foreign", "cache", "sort", "partition", "routing", "page", "cursor", "next",
-    "continuation", "sync", "object", "map", "hash", "dict", "index", "row", "column", "group",
-    "unique", "composite", "lookup", "shard", "max", "min", "num", "total", "per", "stop", "pad",
-    "eos", "bos", "unk", "sep", "cls", "special", "end", "start", "first", "last", "hot", "mon",
-    "tur", "don", "whis", "hoc", "joc", "translation", "i18n", "message", "event", "host", "query",
-    "search", "data", "meta", "config", "setting", "storage", "state", "trace", "span", "metric",
+    "primary",
+    "foreign",
+    "cache",
+    "sort",
+    "partition",
+    "routing",
+    "page",
+    "cursor",
+    "next",
+    "continuation",
+    "sync",
+    "object",
+    "map",
+    "hash",
+    "dict",
+    "index",
+    "row",
+    "column",
+    "group",
+    "unique",
+    "composite",
+    "lookup",
+    "shard",
+    "max",
+    "min",
+    "num",
+    "total",
+    "per",
+    "stop",
+    "pad",
+    "eos",
+    "bos",
+    "unk",
+    "sep",
+    "cls",
+    "special",
+    "end",
+    "start",
+    "first",
+    "last",
+    "hot",
+    "mon",
+    "tur",
+    "don",
+    "whis",
+    "hoc",
+    "joc",
+    "translation",
+    "i18n",
+    "message",
+    "event",
+    "host",
+    "query",
+    "search",
+    "data",
+    "meta",
+    "config",
+    "setting",
+    "storage",
+    "state",
+    "trace",
+    "span",
+    "metric",
 ];
 
 /// Words that make a key public wherever they stand in its name.
-const PUBLIC: &[&str] = &["public", "pub", "publishable", "idempotency", "etag", "checksum"];
+const PUBLIC: &[&str] = &[
+    "public",
+    "pub",
+    "publishable",
+    "idempotency",
+    "etag",
+    "checksum",
+];
 
 /// Words that make a name sure.
 const STRONG: &[&str] = &[
@@ -42,8 +106,21 @@ const STRONG: &[&str] = &[
 
 /// Words that end other words, too, and so must begin a part of the name.
 const SHORT: &[&str] = &[
-    "pass", "pw", "pwd", "auth", "sig", "signature", "jwt", "basic", "bearer", "clave", "parola",
-    "senha", "heslo", "secrets", "cookie",
+    "pass",
+    "pw",
+    "pwd",
+    "auth",
+    "sig",
+    "signature",
+    "jwt",
+    "basic",
+    "bearer",
+    "clave",
+    "parola",
+    "senha",
+    "heslo",
+    "secrets",
+    "cookie",
 ];
 
 /// Marks the end of a chain.
@@ -94,7 +171,11 @@ static INDEX: Index = {
 
 /// Whether a name of the table may end with these bytes.
 pub(super) fn may_end(before: u8, last: u8) -> bool {
-    let bits = INDEX.before_last.get(usize::from(last)).copied().unwrap_or(0);
+    let bits = INDEX
+        .before_last
+        .get(usize::from(last))
+        .copied()
+        .unwrap_or(0);
     bits != 0 && (!before.is_ascii() || bits >> before & 1 == 1)
 }
 
@@ -112,7 +193,9 @@ pub(super) fn before(text: &str, end: usize) -> Option<Name> {
         }
     };
     back(&mut end, SPACES, |byte| matches!(byte, b' ' | b'\t'));
-    back(&mut end, 4, |byte| matches!(byte, b'"' | b'\'' | b'`' | b']' | b'*' | b'?'));
+    back(&mut end, 4, |byte| {
+        matches!(byte, b'"' | b'\'' | b'`' | b']' | b'*' | b'?')
+    });
     back(&mut end, 3, |byte| byte.is_ascii_digit());
     back(&mut end, 1, |byte| byte == b'_');
     let last = *bytes.get(end.checked_sub(1)?)?;
@@ -138,7 +221,12 @@ fn named(text: &str, end: usize, word: &str, sort: Sort, kind: &'static str) -> 
     if !word.is_ascii() {
         let start = end - foreign_length(text.get(..end)?, word)?;
         let strength = KeyName::Usual;
-        return Some(Name { kind, sort, strength, start });
+        return Some(Name {
+            kind,
+            sort,
+            strength,
+            start,
+        });
     }
     let at = end.checked_sub(word.len())?;
     // From the end: most words differ there already.
@@ -148,7 +236,12 @@ fn named(text: &str, end: usize, word: &str, sort: Sort, kind: &'static str) -> 
     }
     let part = before.get(..at)?;
     let joined = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let length = part.iter().rev().take(NAME_BYTES).take_while(joined).count();
+    let length = part
+        .iter()
+        .rev()
+        .take(NAME_BYTES)
+        .take_while(joined)
+        .count();
     work::add(length);
     let start = at - length;
     let qualifier = text.get(start..at)?;
@@ -159,7 +252,12 @@ fn named(text: &str, end: usize, word: &str, sort: Sort, kind: &'static str) -> 
     if stands_near(text, start, "heroku") {
         strength = KeyName::Strong;
     }
-    Some(Name { kind, sort, strength, start })
+    Some(Name {
+        kind,
+        sort,
+        strength,
+        start,
+    })
 }
 
 /// Whether a word with this first letter begins a part of the name after the qualifier.
@@ -177,13 +275,14 @@ fn strength(qualifier: &str, word: &str, sort: Sort) -> Option<KeyName> {
     let lower = qualifier.to_ascii_lowercase();
     let lower = lower.trim_matches(['_', '-']);
     if matches!(sort, Sort::Key | Sort::WeakKey) {
-        let is_open = OPEN.iter().any(|open| lower.ends_with(open)) && !lower.ends_with("web_host");
+        let is_open = OPEN.iter().any(|open| lower.ends_with(open));
         let is_public = lower.split(['_', '-']).any(|part| PUBLIC.contains(&part));
         if is_open || is_public || PUBLIC.iter().any(|open| lower.ends_with(open)) {
             return None;
         }
     }
-    let is_strong = word == "apikey" || word == "secret" || STRONG.iter().any(|it| lower.contains(it));
+    let is_strong =
+        word == "apikey" || word == "secret" || STRONG.iter().any(|it| lower.contains(it));
     Some(match sort {
         _ if is_strong => KeyName::Strong,
         Sort::WeakKey if lower.is_empty() => KeyName::Weak,
@@ -243,8 +342,12 @@ pub(super) fn after_sign(text: &str, at: usize, length: usize) -> Option<Span> {
     match name.sort {
         Sort::Cookie => return cookie(text, start),
         Sort::QuerySignature => {
-            let first = name.start.checked_sub(1).and_then(|before| bytes.get(before));
-            let is_query = matches!(first, Some(b'?' | b'&' | b';')) && bytes.get(at) == Some(&b'=');
+            let first = name
+                .start
+                .checked_sub(1)
+                .and_then(|before| bytes.get(before));
+            let is_query =
+                matches!(first, Some(b'?' | b'&' | b';')) && bytes.get(at) == Some(&b'=');
             if !is_query {
                 return None;
             }
@@ -264,7 +367,11 @@ pub(super) fn after_sign(text: &str, at: usize, length: usize) -> Option<Span> {
 fn of_pair(text: &str, at: usize) -> Option<Name> {
     let end = text.get(..at)?.trim_end_matches([' ', '"', '\'']).len();
     let word = end.checked_sub(5)?;
-    if !text.as_bytes().get(word..end)?.eq_ignore_ascii_case(b"value") {
+    if !text
+        .as_bytes()
+        .get(word..end)?
+        .eq_ignore_ascii_case(b"value")
+    {
         return None;
     }
     let from = text.ceil_char_boundary(word.saturating_sub(160));
@@ -274,9 +381,14 @@ fn of_pair(text: &str, at: usize) -> Option<Name> {
     let mut words = near.rsplit(|c| !ident(c)).filter(|word| !word.is_empty());
     let named = words.next()?;
     let label = words.next()?;
-    let is_label = ["name", "key"].iter().any(|it| label.eq_ignore_ascii_case(it));
+    let is_label = ["name", "key"]
+        .iter()
+        .any(|it| label.eq_ignore_ascii_case(it));
     let name = of_member(named).filter(|_| is_label)?;
-    Some(Name { start: word, ..name })
+    Some(Name {
+        start: word,
+        ..name
+    })
 }
 
 /// Whether a line, or an element of a list, begins here.
@@ -335,7 +447,9 @@ fn quoted_word(text: &str, start: usize, at: usize, name: Name) -> Option<Span> 
     let (from, end) = quoted(text, start, name.sort)?;
     let value = text.get(from..end)?;
     let name_end = text.get(..at)?.trim_end().len();
-    let tail = text.as_bytes().get(name_end.saturating_sub(IDENTIFIED_BY.len())..name_end)?;
+    let tail = text
+        .as_bytes()
+        .get(name_end.saturating_sub(IDENTIFIED_BY.len())..name_end)?;
     let in_sql = tail.eq_ignore_ascii_case(IDENTIFIED_BY.as_bytes());
     // Manuals put names between backquotes.
     if in_sql && text.as_bytes().get(start) == Some(&b'`') {
@@ -421,7 +535,9 @@ pub(super) fn cookie(text: &str, start: usize) -> Option<Span> {
 fn is_cookie(value: &str) -> bool {
     value.len() >= 12
         && !value::is_placeholder(value::head(value))
-        && (value::is_drawn(value) || value::is_uuid(value) || value::is_key(value, KeyName::Strong, true))
+        && (value::is_drawn(value)
+            || value::is_uuid(value)
+            || value::is_key(value, KeyName::Strong, true))
 }
 
 /// The secret after `は`, `是`, `는`, which stand between a name and its value without spaces.
@@ -485,7 +601,9 @@ fn value_at(text: &str, start: usize, name: Name, mark: Mark) -> Option<Span> {
 fn line_at(text: &str, start: usize, name: Name) -> Option<Span> {
     let found = value_at(text, start, name, Mark::Sign);
     let (from, end) = token(text, start);
-    let rest = text.get(end..)?.trim_start_matches(['.', ',', ';', ':', ')', ']', '}']);
+    let rest = text
+        .get(end..)?
+        .trim_start_matches(['.', ',', ';', ':', ')', ']', '}']);
     let is_whole = rest.is_empty() || rest.starts_with(['\n', '\r']);
     let is_longer = found.is_none_or(|(_, short, _)| short < end);
     match is_whole && is_longer && is_secret(text.get(from..end)?, name, Mark::Sign) {
@@ -563,7 +681,10 @@ fn closing(bytes: &[u8], quote: u8) -> Option<usize> {
 fn key_run(text: &str, start: usize) -> (usize, usize) {
     let in_key = |byte: u8| {
         byte.is_ascii_alphanumeric()
-            || matches!(byte, b'-' | b'_' | b'+' | b'/' | b'=' | b'.' | b'~' | b'%' | b':')
+            || matches!(
+                byte,
+                b'-' | b'_' | b'+' | b'/' | b'=' | b'.' | b'~' | b'%' | b':'
+            )
     };
     let rest = text.as_bytes().get(start..).unwrap_or_default();
     let near = rest.get(..value::JUDGED_BYTES).unwrap_or(rest);
@@ -597,7 +718,10 @@ fn token_length(rest: &str) -> usize {
     let bytes = rest.as_bytes();
     let ends = |(at, c): &(usize, char)| match c {
         '"' | '\'' | '`' | '<' => true,
-        '\\' => matches!(bytes.get(at + 1), Some(b'n' | b'r' | b't' | b'"' | b'\'' | b'\\')),
+        '\\' => matches!(
+            bytes.get(at + 1),
+            Some(b'n' | b'r' | b't' | b'"' | b'\'' | b'\\')
+        ),
         '%' => {
             let code = bytes.get(at + 1..at + 3).map(<[u8]>::to_ascii_uppercase);
             let ending: [&[u8]; 6] = [b"26", b"20", b"0A", b"0D", b"22", b"3B"];
@@ -627,5 +751,8 @@ fn is_latin(c: char) -> bool {
 /// The end without the signs that end a sentence or close a bracket.
 fn trimmed(text: &str, start: usize, end: usize) -> usize {
     let value = text.get(start..end).unwrap_or_default();
-    start + value.trim_end_matches(['.', ',', ';', ':', ')', ']', '}']).len()
+    start
+        + value
+            .trim_end_matches(['.', ',', ';', ':', ')', ']', '}'])
+            .len()
 }

@@ -22,15 +22,23 @@ pub(super) fn card(here: &[u8]) -> Option<usize> {
             _ => break,
         }
     }
-    let ends = here.get(length).is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    let ends = here
+        .get(length)
+        .is_none_or(|byte| !byte.is_ascii_alphanumeric());
     let digits = digits.get(..count)?;
     (ends && is_issued(digits) && passes_luhn(digits)).then_some(length)
 }
 
 /// Whether an issuer gives out numbers that begin and end like this.
 fn is_issued(digits: &[u8]) -> bool {
-    let begin = digits.iter().take(4).fold(0_u32, |all, digit| all * 10 + u32::from(*digit));
-    let varied = digits.iter().skip(1).any(|digit| Some(digit) != digits.first());
+    let begin = digits
+        .iter()
+        .take(4)
+        .fold(0_u32, |all, digit| all * 10 + u32::from(*digit));
+    let varied = digits
+        .iter()
+        .skip(1)
+        .any(|digit| Some(digit) != digits.first());
     let length = digits.len();
     varied
         && match begin {
@@ -56,16 +64,75 @@ fn passes_luhn(digits: &[u8]) -> bool {
 
 /// Country and length of its account numbers.
 const COUNTRIES: &[(&[u8; 2], usize)] = &[
-    (b"AD", 24), (b"AE", 23), (b"AL", 28), (b"AT", 20), (b"AZ", 28), (b"BA", 20), (b"BE", 16),
-    (b"BG", 22), (b"BH", 22), (b"BR", 29), (b"CH", 21), (b"CR", 22), (b"CY", 28), (b"CZ", 24),
-    (b"DE", 22), (b"DK", 18), (b"DO", 28), (b"EE", 20), (b"EG", 29), (b"ES", 24), (b"FI", 18),
-    (b"FO", 18), (b"FR", 27), (b"GB", 22), (b"GE", 22), (b"GI", 23), (b"GL", 18), (b"GR", 27),
-    (b"GT", 28), (b"HR", 21), (b"HU", 28), (b"IE", 22), (b"IL", 23), (b"IS", 26), (b"IT", 27),
-    (b"JO", 30), (b"KW", 30), (b"KZ", 20), (b"LB", 28), (b"LI", 21), (b"LT", 20), (b"LU", 20),
-    (b"LV", 21), (b"MC", 27), (b"MD", 24), (b"ME", 22), (b"MK", 19), (b"MR", 27), (b"MT", 31),
-    (b"MU", 30), (b"NL", 18), (b"NO", 15), (b"PK", 24), (b"PL", 28), (b"PS", 29), (b"PT", 25),
-    (b"QA", 29), (b"RO", 24), (b"RS", 22), (b"SA", 24), (b"SE", 24), (b"SI", 19), (b"SK", 24),
-    (b"SM", 27), (b"TN", 24), (b"TR", 26), (b"UA", 29), (b"VG", 24), (b"XK", 20),
+    (b"AD", 24),
+    (b"AE", 23),
+    (b"AL", 28),
+    (b"AT", 20),
+    (b"AZ", 28),
+    (b"BA", 20),
+    (b"BE", 16),
+    (b"BG", 22),
+    (b"BH", 22),
+    (b"BR", 29),
+    (b"CH", 21),
+    (b"CR", 22),
+    (b"CY", 28),
+    (b"CZ", 24),
+    (b"DE", 22),
+    (b"DK", 18),
+    (b"DO", 28),
+    (b"EE", 20),
+    (b"EG", 29),
+    (b"ES", 24),
+    (b"FI", 18),
+    (b"FO", 18),
+    (b"FR", 27),
+    (b"GB", 22),
+    (b"GE", 22),
+    (b"GI", 23),
+    (b"GL", 18),
+    (b"GR", 27),
+    (b"GT", 28),
+    (b"HR", 21),
+    (b"HU", 28),
+    (b"IE", 22),
+    (b"IL", 23),
+    (b"IS", 26),
+    (b"IT", 27),
+    (b"JO", 30),
+    (b"KW", 30),
+    (b"KZ", 20),
+    (b"LB", 28),
+    (b"LI", 21),
+    (b"LT", 20),
+    (b"LU", 20),
+    (b"LV", 21),
+    (b"MC", 27),
+    (b"MD", 24),
+    (b"ME", 22),
+    (b"MK", 19),
+    (b"MR", 27),
+    (b"MT", 31),
+    (b"MU", 30),
+    (b"NL", 18),
+    (b"NO", 15),
+    (b"PK", 24),
+    (b"PL", 28),
+    (b"PS", 29),
+    (b"PT", 25),
+    (b"QA", 29),
+    (b"RO", 24),
+    (b"RS", 22),
+    (b"SA", 24),
+    (b"SE", 24),
+    (b"SI", 19),
+    (b"SK", 24),
+    (b"SM", 27),
+    (b"TN", 24),
+    (b"TR", 26),
+    (b"UA", 29),
+    (b"VG", 24),
+    (b"XK", 20),
 ];
 
 /// The length of the IBAN that the bytes begin with, spaces between its groups included.
@@ -74,7 +141,9 @@ pub(super) fn account(here: &[u8]) -> Option<usize> {
     if !check.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let (_, wanted) = COUNTRIES.iter().find(|(code, _)| code.as_slice() == country)?;
+    let (_, wanted) = COUNTRIES
+        .iter()
+        .find(|(code, _)| code.as_slice() == country)?;
     let mut characters = [0_u8; 34];
     let (mut count, mut length) = (0, 0);
     for (at, byte) in here.iter().enumerate().take(48) {
@@ -89,7 +158,9 @@ pub(super) fn account(here: &[u8]) -> Option<usize> {
             _ => break,
         }
     }
-    let ends = here.get(length).is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    let ends = here
+        .get(length)
+        .is_none_or(|byte| !byte.is_ascii_alphanumeric());
     let characters = characters.get(..count)?;
     (ends && count == *wanted && remainder(characters) == 1).then_some(length)
 }

@@ -9,6 +9,10 @@ use super::work;
 const JUDGED_BYTES: usize = 128;
 
 /// Number of prefixes in the table.
+#[allow(
+    clippy::indexing_slicing,
+    reason = "evaluated at compile time: an index out of range does not compile"
+)]
 const PREFIXES: usize = {
     let (mut count, mut at) = (0, 0);
     while at < RULES.len() {

@@ -1,8 +1,8 @@
 //! The table of rules: every kind of secret that is recognised, with an example and a
 //! counter-example. A test walks the table and checks both.
 //!
-//! Rows are data. Prefix rows and name rows are read by [`prefixed`](super::prefixed) and
-//! [`named`](super::named); the scanner of a shape row is a function of its own.
+//! Rows are data. Prefix rows and name rows are read by `prefixed.rs` and `named.rs`; the scanner of
+//! a shape row is a function of its own.
 
 use Alphabet::{
     Alnum, Base64, Dollar, Dotted, Hex, HexWord, LowerAlnum, Path, Upper, UpperDash, Word,
@@ -17,10 +17,16 @@ pub(super) struct Rule {
     pub(super) form: Form,
     /// A text that the rule must find. Prefix rows give the part after the prefix, and shape rows
     /// are in pieces, so that scanners do not take this file for a leak.
-    #[cfg_attr(not(test), allow(dead_code, reason = "checked by the test of the table"))]
+    #[cfg_attr(
+        not(test),
+        allow(dead_code, reason = "checked by the test of the table")
+    )]
     pub(super) example: &'static [&'static str],
     /// A similar text in which nothing may be found.
-    #[cfg_attr(not(test), allow(dead_code, reason = "checked by the test of the table"))]
+    #[cfg_attr(
+        not(test),
+        allow(dead_code, reason = "checked by the test of the table")
+    )]
     pub(super) counter_example: &'static str,
 }
 

@@ -147,8 +147,11 @@ impl<'a> Scanner<'a> {
     /// Whether a name says that the number at this place is an id.
     fn is_id(&self, at: usize) -> bool {
         let before = self.text.get(..at).unwrap_or_default();
-        let before = before.trim_end_matches(['"', '\'', ' ', ':', '=']);
-        let tail = before.len().checked_sub(2).and_then(|from| before.get(from..));
+        let before = before.trim_end_matches(['"', '\'', '\\', ' ', ':', '=']);
+        let tail = before
+            .len()
+            .checked_sub(2)
+            .and_then(|from| before.get(from..));
         tail.is_some_and(|tail| tail.eq_ignore_ascii_case("id"))
     }
 
@@ -208,7 +211,11 @@ impl<'a> Scanner<'a> {
         }
         let putty = block::PUTTY_BEGIN;
         let start = at.checked_sub(5).unwrap_or(at);
-        if self.bytes.get(start..).is_some_and(|here| here.starts_with(putty.as_bytes())) {
+        if self
+            .bytes
+            .get(start..)
+            .is_some_and(|here| here.starts_with(putty.as_bytes()))
+        {
             self.block(start);
         }
         is_line
@@ -228,6 +235,8 @@ impl<'a> Scanner<'a> {
         let particle: &[u8; 3] = self.bytes.get(start..)?.first_chunk()?;
         let particles = ["は", "是", "为", "為", "는", "은"];
         let is_one = particles.iter().any(|it| it.as_bytes() == particle);
-        is_one.then(|| named::after_particle(self.text, start, at + 1)).flatten()
+        is_one
+            .then(|| named::after_particle(self.text, start, at + 1))
+            .flatten()
     }
 }

@@ -4,7 +4,10 @@ use super::rules::{Alphabet, CHAT_TOKEN, MAIL_KEY, OFFICE_TOKEN, WEB_TOKEN};
 use super::work;
 
 fn run(bytes: &[u8], alphabet: Alphabet) -> usize {
-    let length = bytes.iter().take_while(|byte| alphabet.holds(**byte)).count();
+    let length = bytes
+        .iter()
+        .take_while(|byte| alphabet.holds(**byte))
+        .count();
     work::add(length);
     length
 }
@@ -65,12 +68,16 @@ fn web_token(here: &[u8]) -> Option<usize> {
 /// Discord's: the first part is a number in Base64, digit by digit.
 fn bot_token(here: &[u8]) -> Option<usize> {
     let first = short_run(here, Alphabet::Alnum, 32);
-    let is_digits = here.get(..first)?.iter().enumerate().all(|(at, byte)| match at % 4 {
-        0 => matches!(byte, b'M'..=b'O'),
-        1 => matches!(byte, b'D' | b'T' | b'j' | b'z' | b'A' | b'Q' | b'g' | b'w'),
-        2 => b"AEIMQUYcgk".contains(byte),
-        _ => matches!(byte, b'w'..=b'z' | b'0'..=b'5'),
-    });
+    let is_digits = here
+        .get(..first)?
+        .iter()
+        .enumerate()
+        .all(|(at, byte)| match at % 4 {
+            0 => matches!(byte, b'M'..=b'O'),
+            1 => matches!(byte, b'D' | b'T' | b'j' | b'z' | b'A' | b'Q' | b'g' | b'w'),
+            2 => b"AEIMQUYcgk".contains(byte),
+            _ => matches!(byte, b'w'..=b'z' | b'0'..=b'5'),
+        });
     if !is_digits || !(22..=28).contains(&first) || here.get(first) != Some(&b'.') {
         return None;
     }

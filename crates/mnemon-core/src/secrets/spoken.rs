@@ -18,8 +18,21 @@ const PREPOSITIONS: &[&str] = &[
 
 /// Words between the copula and the value.
 const ADVERBS: &[&str] = &[
-    "now", "currently", "still", "set", "to", "just", "simply", "again", "jetzt", "nun", "ahora",
-    "agora", "maintenant", "ora", "теперь",
+    "now",
+    "currently",
+    "still",
+    "set",
+    "to",
+    "just",
+    "simply",
+    "again",
+    "jetzt",
+    "nun",
+    "ahora",
+    "agora",
+    "maintenant",
+    "ora",
+    "теперь",
 ];
 
 /// Words of the name's owner that are passed over.
@@ -28,34 +41,35 @@ const OWNER_WORDS: usize = 6;
 /// Where the value of the sentence begins whose name ends before this place.
 pub(super) fn value(text: &str, from: usize, may_have_owner: bool) -> Option<usize> {
     let mut words = Words { text, from };
-    let (word, mut end) = words.next()?;
-    if !is_one_of(word, COPULAS) || (is_one_of(word, PREPOSITIONS) && may_have_owner) {
-        if !may_have_owner || !is_one_of(word, PREPOSITIONS) {
-            return None;
-        }
-        end = after_owner(&mut words).or_else(|| is_one_of(word, COPULAS).then_some(end))?;
-        words.from = end;
-    }
-    // An adverb belongs to the sentence only if a value follows it.
+    let (word, end) = words.next()?;
+    let has_owner = may_have_owner && PREPOSITIONS.contains(&word);
+    let owner_end = has_owner.then(|| after_owner(words)).flatten();
+    let copula_end = COPULAS.contains(&word).then_some(end);
+    let mut end = owner_end.or(copula_end)?;
+    words.from = end;
     for _ in 0..2 {
-        let Some((word, after)) = words.next().filter(|(word, _)| is_one_of(word, ADVERBS)) else {
-            break;
-        };
-        let _ = word;
-        end = after;
+        match words.next() {
+            Some((word, after)) if ADVERBS.contains(&word) => end = after,
+            _ => break,
+        }
     }
-    let spaces = text.get(end..)?.bytes().take_while(|byte| matches!(byte, b' ' | b'\t'));
-    Some(end + spaces.count())
+    let spaces = text.get(end..)?.bytes();
+    Some(
+        end + spaces
+            .take_while(|byte| matches!(byte, b' ' | b'\t'))
+            .count(),
+    )
 }
 
 /// Where the copula ends that follows the owner's words.
-fn after_owner(words: &mut Words<'_>) -> Option<usize> {
+fn after_owner(mut words: Words<'_>) -> Option<usize> {
     for _ in 0..OWNER_WORDS {
         let (word, end) = words.next()?;
         if word.len() > 1 && word.ends_with([':', '=']) {
             return Some(end);
         }
-        if is_one_of(word, COPULAS) && !is_one_of(word, PREPOSITIONS) && word != "la" {
+        // The article of the owner's name is spelt like the Vietnamese copula without its accent.
+        if COPULAS.contains(&word) && !PREPOSITIONS.contains(&word) && word != "la" {
             return Some(end);
         }
         if word.ends_with(['.', '!', '?', ';']) {
@@ -65,10 +79,7 @@ fn after_owner(words: &mut Words<'_>) -> Option<usize> {
     None
 }
 
-fn is_one_of(word: &str, words: &[&str]) -> bool {
-    words.contains(&word)
-}
-
+#[derive(Clone, Copy)]
 struct Words<'a> {
     text: &'a str,
     from: usize,

@@ -149,6 +149,76 @@ fn what_is_said_to_be_a_key() {
 }
 
 #[test]
+fn passwords_are_found_however_they_are_stated() {
+    for form in [
+        "redis-cli -a {} ping",
+        "deploy --password={}",
+        "mysql -uroot -p{}",
+        "mysqldump -p{} shop > shop.sql",
+        "sshpass -p {} ssh host",
+        "docker login -u ann -p {}",
+        "wget --password={} https://example.org",
+        "ALTER USER ann WITH PASSWORD '{}';",
+        "conn.setPassword(\"{}\");",
+        "password: str = \"{}\"",
+        "<add key=\"Password\" value=\"{}\"/>",
+        "ｐａｓｓｗｏｒｄ：{}",
+        "Das Passwort für den Server ist {}",
+        "mật khẩu của ann là {}",
+        "サーバのパスワードは「{}」です",
+        "密码为：{}",
+        "{\\\"password\\\":\\\"{}\\\"}",
+        "{\\\\\\\"password\\\\\\\":\\\\\\\"{}\\\\\\\"}",
+        "password%3D{}",
+        "password%253D{}",
+        "password\\u003d{}",
+        "&quot;password&quot;:&quot;{}&quot;",
+        "spring.datasource.password={}",
+        "jdbc:postgresql://h/db?user=ann&password={}&ssl=true",
+        "Server=x;User Id=sa;Password={};Encrypt=true",
+        "| password | {} |",
+        "password\t{}",
+        "Password - {}",
+        "password → {}",
+        "**Password:** {}",
+        "`password`: `{}`",
+        "DB_PASSWORD_2={}",
+        "the password for root is now {}",
+        "\u{1b}[32mpassword\u{1b}[0m: {}",
+    ] {
+        let text = form.replacen("{}", "Xk9mQ2vL7pTz", 1);
+        let clean = masked(&text);
+        assert_eq!(clean, form.replacen("{}", "[secret removed: password]", 1));
+    }
+}
+
+#[test]
+fn keys_are_found_however_they_are_stated() {
+    for form in [
+        format!("Authorization: Token {HEX}"),
+        format!("Authorization: ApiKey {BASE62}"),
+        format!("curl -b 'session={BASE62}' https://example.org"),
+        format!("Cookie: theme=dark; session={BASE62}; other={HEX}"),
+        format!("document.cookie = \"session={BASE62}\""),
+        format!("<string name=\"api_key\">{BASE62}</string>"),
+        format!("//registry.example.org/:_authToken={BASE62}"),
+        format!("os.environ[\"API_KEY\"] = \"{BASE62}\""),
+        format!("NEXTAUTH_SECRET={BASE62}="),
+        format!("VAULT_TOKEN=s.{BASE62}"),
+        format!("https://{BASE62}:x-oauth-basic@git.example/x"),
+    ] {
+        let clean = masked(&form);
+        assert!(clean.contains("[secret removed: "), "{clean}");
+        assert!(!clean.contains("d03") && !clean.contains("d081"), "{clean}");
+    }
+    let heroku = "heroku api key: 01234567-89ab-cdef-0123-456789abcdef";
+    assert_eq!(
+        masked(heroku),
+        "heroku api key: [secret removed: key or token]"
+    );
+}
+
+#[test]
 fn prose_and_programs_are_left_alone() {
     let fine = [
         "The key is to ask early; the token of gratitude was a cake.",
@@ -249,6 +319,14 @@ fn every_rule_has_an_example_and_a_counter_example() {
         }
         let counter_example = rule.counter_example;
         assert_eq!(masked(counter_example), counter_example);
+    }
+}
+
+#[test]
+fn every_kind_is_documented() {
+    let page = include_str!("../../../../docs/secrets.md");
+    for rule in rules::RULES {
+        assert!(page.contains(rule.kind), "{}", rule.kind);
     }
 }
 

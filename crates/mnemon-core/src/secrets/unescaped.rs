@@ -70,7 +70,11 @@ fn next_escape(bytes: &[u8], mut from: usize) -> Option<usize> {
             return Some(at);
         }
         // A run of backslashes that escapes nothing is passed over whole.
-        let slashes = bytes.get(at..)?.iter().take_while(|byte| **byte == b'\\').count();
+        let slashes = bytes
+            .get(at..)?
+            .iter()
+            .take_while(|byte| **byte == b'\\')
+            .count();
         from = at + slashes.max(1);
     }
 }
@@ -197,7 +201,9 @@ fn entity(bytes: &[u8]) -> Option<(usize, Option<char>)> {
 fn colour(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?.strip_prefix(b"[")?;
     let code = rest.iter().take(16);
-    let length = code.take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+    let length = code
+        .take_while(|byte| byte.is_ascii_digit() || **byte == b';')
+        .count();
     rest.get(length).filter(|byte| byte.is_ascii_alphabetic())?;
     Some(from + length + 2)
 }

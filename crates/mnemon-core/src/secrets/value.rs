@@ -122,10 +122,7 @@ pub(super) fn is_password(value: &str, mark: Mark) -> bool {
 /// Whether a password is one where the form of the command leaves no doubt.
 pub(super) fn is_certain_password(value: &str) -> bool {
     let judged = head(value);
-    value.len() >= 4
-        && !value.starts_with('{')
-        && !is_placeholder(judged)
-        && !is_template(judged)
+    value.len() >= 4 && !value.starts_with('{') && !is_placeholder(judged) && !is_template(judged)
 }
 
 /// Words joined by separators, with numbers: `at_least_8_chars`, `oauth2-proxy`, `form.password1`.
@@ -134,7 +131,8 @@ fn is_identifier(value: &str) -> bool {
     if made.odd > 0 || !value.is_ascii() || made.inner_digits > 1 {
         return false;
     }
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b' ');
+    let plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b' ');
     if !value.bytes().all(plain) {
         return false;
     }
@@ -143,7 +141,9 @@ fn is_identifier(value: &str) -> bool {
     if ALGORITHMS.iter().any(|name| lower.starts_with(name)) || ends_with_credential(stem) {
         return true;
     }
-    let segments = value.split(['_', '-', '.', ' ']).filter(|part| !part.is_empty());
+    let segments = value
+        .split(['_', '-', '.', ' '])
+        .filter(|part| !part.is_empty());
     let readable = made.readable + made.short >= made.letters() && made.readable > 0;
     let dotted = value.contains('.') && made.inner_digits == 0;
     readable && (segments.count() >= 3 || dotted)
@@ -158,13 +158,24 @@ const ALGORITHMS: &[&str] = &[
 
 /// `user_password`, `newToken`: the name of a secret, not the secret.
 fn ends_with_credential(lower: &str) -> bool {
-    let words = ["password", "passwd", "pwd", "pass", "secret", "token", "key", "passphrase"];
+    let words = [
+        "password",
+        "passwd",
+        "pwd",
+        "pass",
+        "secret",
+        "token",
+        "key",
+        "passphrase",
+    ];
     let Some(word) = words.iter().find(|word| lower.ends_with(**word)) else {
         return false;
     };
     let before = lower.strip_suffix(word).unwrap_or_default();
     let before = before.trim_end_matches(['_', '-', '.']);
-    before.is_empty() || (before.bytes().all(|b| !b.is_ascii_digit()) && makeup(before).readable + 2 >= before.len())
+    before.is_empty()
+        || (before.bytes().all(|b| !b.is_ascii_digit())
+            && makeup(before).readable + 2 >= before.len())
 }
 
 /// Thirty-two or more hexadecimal digits, some of them letters.
@@ -179,10 +190,36 @@ fn is_digest(value: &str) -> bool {
 /// Digests that name their method, public keys and addresses of data.
 fn is_public(value: &str) -> bool {
     let starts = [
-        "sha1-", "sha256-", "sha384-", "sha512-", "sha1:", "sha256:", "sha384:", "sha512:", "md5:",
-        "md5-", "blake3:", "blake2b", "AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2VjZHNh", "ssh-",
-        "ecdsa-", "MIIBIjAN", "MIICIjAN", "MIGfMA0", "MFkwEwYH", "MCowBQYDK2V", "data:", "http:",
-        "https:", "urn:", "age1", "pk_live_", "pk_test_", "h1:",
+        "sha1-",
+        "sha256-",
+        "sha384-",
+        "sha512-",
+        "sha1:",
+        "sha256:",
+        "sha384:",
+        "sha512:",
+        "md5:",
+        "md5-",
+        "blake3:",
+        "blake2b",
+        "AAAAB3NzaC1",
+        "AAAAC3NzaC1",
+        "AAAAE2VjZHNh",
+        "ssh-",
+        "ecdsa-",
+        "MIIBIjAN",
+        "MIICIjAN",
+        "MIGfMA0",
+        "MFkwEwYH",
+        "MCowBQYDK2V",
+        "data:",
+        "http:",
+        "https:",
+        "urn:",
+        "age1",
+        "pk_live_",
+        "pk_test_",
+        "h1:",
     ];
     starts.iter().any(|start| value.starts_with(start))
 }
@@ -197,7 +234,9 @@ fn begins_with_words(value: &str) -> bool {
 
 /// `pwd` is also a folder, and `key` a file in a bucket.
 fn is_path(value: &str) -> bool {
-    let rooted = ["/", "~/", "./", "../"].iter().any(|start| value.starts_with(start));
+    let rooted = ["/", "~/", "./", "../"]
+        .iter()
+        .any(|start| value.starts_with(start));
     let drive = value.get(1..3) == Some(":\\");
     let made = makeup(value);
     // Base64 may begin with a slash, too.
@@ -245,7 +284,10 @@ fn is_code(value: &str) -> bool {
         return true;
     }
     let value = value.trim_start_matches(['&', '*', '!']);
-    if ["self.", "this.", "cls."].iter().any(|start| value.starts_with(start)) {
+    if ["self.", "this.", "cls."]
+        .iter()
+        .any(|start| value.starts_with(start))
+    {
         return true;
     }
     // A call or an element: a name before the bracket.
@@ -279,26 +321,77 @@ pub(super) fn is_placeholder(value: &str) -> bool {
 }
 
 const WHOLE_PLACEHOLDERS: &[&str] = &[
-    "password", "pass", "pwd", "passwd", "secret", "token", "key", "none", "null", "true", "false",
-    "undefined", "nil", "string", "mypassword", "my-password", "my_password", "password1",
-    "password123", "default", "empty", "required", "optional", "hidden", "removed", "masked",
+    "password",
+    "pass",
+    "pwd",
+    "passwd",
+    "secret",
+    "token",
+    "key",
+    "none",
+    "null",
+    "true",
+    "false",
+    "undefined",
+    "nil",
+    "string",
+    "mypassword",
+    "my-password",
+    "my_password",
+    "password1",
+    "password123",
+    "default",
+    "empty",
+    "required",
+    "optional",
+    "hidden",
+    "removed",
+    "masked",
 ];
 
 const PLACEHOLDER_WORDS: &[&str] = &[
-    "example", "placeholder", "your", "changeme", "change_me", "change-me", "redacted", "xxxx",
-    "secret removed", "secret-removed", "replace_me", "replaceme", "replace-me", "insert_", "_here",
-    "-here", "****", "todo", "dummy", "<password>", "not-a-real", "notreal",
+    "example",
+    "placeholder",
+    "your",
+    "changeme",
+    "change_me",
+    "change-me",
+    "redacted",
+    "xxxx",
+    "secret removed",
+    "secret-removed",
+    "replace_me",
+    "replaceme",
+    "replace-me",
+    "insert_",
+    "_here",
+    "-here",
+    "****",
+    "todo",
+    "dummy",
+    "<password>",
+    "not-a-real",
+    "notreal",
 ];
 
 /// `<token>`, `[token]`, `{token}`, `%TOKEN%`, `__TOKEN__`, `@TOKEN@`.
 fn is_wrapped(value: &str) -> bool {
-    let marks = [("<", ">"), ("[", "]"), ("{", "}"), ("%", "%"), ("__", "__"), ("@", "@")];
+    let marks = [
+        ("<", ">"),
+        ("[", "]"),
+        ("{", "}"),
+        ("%", "%"),
+        ("__", "__"),
+        ("@", "@"),
+    ];
     marks.iter().any(|(open, close)| {
         let Some(inner) = value.strip_prefix(open) else {
             return false;
         };
         let name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-        let named = inner.strip_suffix(close).is_some_and(|inner| inner.bytes().all(name));
+        let named = inner
+            .strip_suffix(close)
+            .is_some_and(|inner| inner.bytes().all(name));
         match *open {
             "<" | "[" => true,
             "{" => inner.contains(close),
@@ -316,7 +409,9 @@ fn is_variable(value: &str) -> bool {
     let made = makeup(name);
     value.starts_with("${")
         || value.starts_with("$(")
-        || name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        || name
+            .bytes()
+            .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
         || (made.readable > 0 && made.readable + made.short >= made.letters() && made.odd == 0)
 }
 
@@ -328,7 +423,14 @@ fn is_one_character(value: &str) -> bool {
 /// A token in a manual: its prefix, and then nothing that was drawn.
 pub(super) fn is_token_placeholder(rest: &str) -> bool {
     let lower = rest.to_ascii_lowercase();
-    let marked = ["example", "placeholder", "your_", "your-", "xxxxxx", "redacted"];
+    let marked = [
+        "example",
+        "placeholder",
+        "your_",
+        "your-",
+        "xxxxxx",
+        "redacted",
+    ];
     is_one_character(rest) || marked.iter().any(|word| lower.contains(word))
 }
 
@@ -337,7 +439,10 @@ pub(super) fn is_uuid(value: &str) -> bool {
     let fits = |length: usize, part: Option<&str>| {
         part.is_some_and(|part| part.len() == length && part.bytes().all(|b| b.is_ascii_hexdigit()))
     };
-    [8, 4, 4, 4, 12].iter().all(|length| fits(*length, parts.next())) && parts.next().is_none()
+    [8, 4, 4, 4, 12]
+        .iter()
+        .all(|length| fits(*length, parts.next()))
+        && parts.next().is_none()
 }
 
 /// Whether the text is the Base64 form of `user:password`.

@@ -106,7 +106,8 @@ pub(super) fn makeup(text: &str) -> Makeup {
             }
             _ => {}
         }
-        let ends_digits = byte.is_ascii_alphabetic() && before.is_some_and(|it| it.is_ascii_digit());
+        let ends_digits =
+            byte.is_ascii_alphabetic() && before.is_some_and(|it| it.is_ascii_digit());
         made.inner_digits += usize::from(ends_digits && letter_before_digits(bytes, at));
     }
     made.word(bytes.get(word..).unwrap_or_default());

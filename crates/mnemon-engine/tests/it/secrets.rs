@@ -625,7 +625,10 @@ fn ids_and_keys_that_hold_one_are_refused() {
                 .unwrap_or_else(|| panic!("{name} was taken"));
             assert_eq!(error.kind(), ErrorKind::Invalid, "{name}: {error}");
             let told = error.to_string();
-            assert!(told.contains("holds a secret (repository token)"), "{name}: {told}");
+            assert!(
+                told.contains("holds a secret (repository token)"),
+                "{name}: {told}"
+            );
             assert!(!told.contains(INNER), "{name}: {told}");
             assert!(!desk.everything().contains(INNER), "{name}");
         }
@@ -647,7 +650,10 @@ fn a_card_number_is_found_where_json_has_a_number() {
         .unwrap();
     assert!(told[0].contains("payment card number"), "{told:?}");
     let all = desk.everything();
-    assert!(all.contains("[secret removed: payment card number]"), "{all}");
+    assert!(
+        all.contains("[secret removed: payment card number]"),
+        "{all}"
+    );
     assert!(all.contains("\"order_id\":4111111111111111"), "{all}");
     assert!(all.contains("1763200000000"), "{all}");
 }

@@ -173,16 +173,11 @@ fn the_line_with_the_secret_is_named() {
     assert!(error.contains("nothing was written"), "{error}");
     assert!(!error.contains(INNER), "{error}");
     let other = Sandbox::new().with("MNEMON_SECRETS", "allow");
-    assert_eq!(
-        other.pipe(drafts().as_bytes(), &["add", "--jsonl"]).code,
-        0
-    );
+    assert_eq!(other.pipe(drafts().as_bytes(), &["add", "--jsonl"]).code, 0);
     let exported = other.run(&["export"]).out;
     let line = exported.lines().position(|line| line.contains(INNER));
     let line = line.unwrap() + 1;
-    let (_, error) = sandbox
-        .pipe(exported.as_bytes(), &["import", "-"])
-        .failed();
+    let (_, error) = sandbox.pipe(exported.as_bytes(), &["import", "-"]).failed();
     assert!(error.contains(&format!("line {line}")), "{error}");
     assert!(!error.contains(INNER), "{error}");
 }
@@ -226,5 +221,9 @@ fn the_lines_of_this_repository_hold_none() {
         }
     }
     assert!(count > 5000, "{count}");
-    assert!(wrong.len() * 500 <= count, "{} of {count}: {wrong:#?}", wrong.len());
+    assert!(
+        wrong.len() * 500 <= count,
+        "{} of {count}: {wrong:#?}",
+        wrong.len()
+    );
 }
