@@ -372,6 +372,7 @@ const PLACEHOLDER_WORDS: &[&str] = &[
     "<password>",
     "not-a-real",
     "notreal",
+    "0123456789",
 ];
 
 /// `<token>`, `[token]`, `{token}`, `%TOKEN%`, `__TOKEN__`, `@TOKEN@`.
