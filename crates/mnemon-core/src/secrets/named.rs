@@ -430,6 +430,13 @@ pub(super) fn after_space(text: &str, at: usize) -> Option<Span> {
     if is_flag {
         return value_at(text, start, name, Mark::Sign);
     }
+    // "to pass x" is a verb.
+    if text
+        .get(name.start..at)
+        .is_some_and(|name| name.trim_end().eq_ignore_ascii_case("pass"))
+    {
+        return None;
+    }
     if name.sort == Sort::Password {
         if let Some(b'"' | b'\'' | b'`') = bytes.get(start) {
             return quoted_word(text, start, at, name);

@@ -239,7 +239,7 @@ pub(super) const RULES: &[Rule] = &[
     prefix("private key", &["AGE-SECRET-KEY-1"], Upper, AtLeast(40), &["E775E6G23WJAOFQ62TURV2LBLGOTO4QVW5VYHGTE"], "AGE-SECRET-KEY-1 begins the second line"),
     prefix("private key", &["MIIEvQIBADANBgkqh", "MIIEvgIBADANBgkqh", "MIIEvAIBADANBgkqh", "MIIEpAIBAAKCAQEA", "MIIEowIBAAKCAQEA", "MIIEogIBAAKCAQEA", "MHcCAQEEI"], Base64, AtLeast(40), &["Lg7k1ZFFOCJ9L8vAD4KemCy1E5t8tyShcWPt7ggS"], "MIIEpAIBAAKCAQEA begins every RSA key"),
     // Repositories.
-    prefix("repository token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], Alnum, AtLeast(36), &["T53pfk2HOpuPmaG06AaD1Ik2hyhEV4cgoENj"], "ghp_token_from_the_settings_page_of_the_account"),
+    prefix("repository token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], Alnum, AtLeast(30), &["T53pfk2HOpuPmaG06AaD1Ik2hyhEV4cgoENj"], "ghp_token_from_the_settings_page_of_the_account"),
     prefix("repository token", &["github_pat_"], Word, AtLeast(22), &["XgkCfNGaSudXQwlf6o3Tzl"], "github_pat_11"),
     prefix("repository token", &["glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glft-", "glsoat-", "glffct-", "glagent-", "gloas-", "glimt-", "glwt-"], Dotted, AtLeast(20), &["W8jpqYP7zZ0jj0RJORaj"], "glpat-is-the-prefix"),
     prefix("repository token", &["GR1348941"], Word, AtLeast(20), &["QSNaBUsjJ_J_CLItjarO"], "GR1348941 is the prefix"),
