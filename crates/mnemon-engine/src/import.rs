@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use mnemon_core::{
-    Batch, Ctx, Expect, Fate, Id, Invalid, Op, Outcome, Receipt, Record, Right, limits,
+    Batch, Ctx, Expect, Fate, Id, Invalid, Op, Outcome, Receipt, Record, Right, limits, secrets,
 };
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,9 @@ impl Records {
             (record.seq, record.version) = (0, 0);
             // What is there just so does not come in again.
             if there.get(&record.id).is_none_or(|it| !same(&record, it)) {
-                let screened = self.safety.screen_record(&mut record, &mut taken);
+                let named = self.safety.check_identifier("id", record.id.as_str());
+                let screened =
+                    named.and_then(|()| self.safety.screen_record(&mut record, &mut taken));
                 screened.map_err(|wrong| blame(&record, &wrong))?;
             }
             let (outcome, op) = decide(&record, &there, on_conflict);
@@ -109,9 +111,13 @@ fn decide(
     }
 }
 
+/// The error with the record's id, unless the id itself holds the secret.
 fn blame(record: &Record, wrong: &Invalid) -> Invalid {
     let what = format!("{} {}", wrong.field, wrong.what);
-    Invalid::new(format!("record {}", record.id), what)
+    match secrets::find_in_identifier(record.id.as_str()) {
+        None => Invalid::new(format!("record {}", record.id), what),
+        Some(_) => Invalid::new("record", what),
+    }
 }
 
 /// Equal but for the numbers that each store gives out itself.

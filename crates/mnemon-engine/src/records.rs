@@ -117,6 +117,7 @@ impl Records {
         key: Option<IdempotencyKey>,
     ) -> Result<Receipt, Error> {
         let grant = self.policy.check(ctx, Right::Write)?;
+        self.check_key(key.as_ref())?;
         let ops = drafts.into_iter().map(|(draft, expect)| {
             let record = draft.into_record(ctx, &self.ids, self.retention);
             check_alive(&record, ctx)?;
@@ -209,8 +210,14 @@ impl Records {
         let key = key
             .map(|key| intent(key, &("remove", purge, ids)))
             .transpose()?;
+        self.check_key(key.as_ref())?;
         let batch = Batch::from(ops).with_key(key);
         Ok(self.store.apply(&grant, batch).await?)
+    }
+
+    /// A key is kept with its receipt, so that it is screened like an id.
+    fn check_key(&self, key: Option<&IdempotencyKey>) -> Result<(), Invalid> {
+        key.map_or(Ok(()), |key| self.safety.check_identifier("key", &key.name))
     }
 
     /// What was changed, newest first.

@@ -52,8 +52,46 @@ impl Safety {
         }
     }
 
+    /// Whether the draft would be written; the error says why not. A door that reads many drafts
+    /// asks this of each of them before it writes the first.
+    pub fn check(self, draft: &Draft) -> Result<(), Invalid> {
+        match self.secrets {
+            SecretPolicy::Refuse => self.screen(&mut draft.clone(), &mut TakenOut::default()),
+            SecretPolicy::Mask => self.check_ids(draft),
+            SecretPolicy::Allow => Ok(()),
+        }
+    }
+
+    fn check_ids(self, draft: &Draft) -> Result<(), Invalid> {
+        if let Some(id) = &draft.id {
+            self.check_identifier("id", id.as_str())?;
+        }
+        // Derived records link to what is stored already.
+        if draft.origin == Some(Origin::Derived) {
+            return Ok(());
+        }
+        let mut links = draft.derived_from.iter();
+        links.try_for_each(|id| self.check_identifier("derived_from", id.as_str()))
+    }
+
+    /// Refuses an id or an idempotency key that holds a secret, unless secrets are allowed: a
+    /// masked one would name something else.
+    pub(crate) fn check_identifier(self, field: &str, name: &str) -> Result<(), Invalid> {
+        if self.secrets == SecretPolicy::Allow {
+            return Ok(());
+        }
+        match secrets::find_in_identifier(name) {
+            None => Ok(()),
+            Some(secret) => Err(Invalid::new(
+                field,
+                format!("holds a secret ({}); choose another name", secret.kind),
+            )),
+        }
+    }
+
     /// Takes the secrets out of a draft, or refuses it.
     pub(crate) fn screen(self, draft: &mut Draft, taken: &mut TakenOut) -> Result<(), Invalid> {
+        self.check_ids(draft)?;
         let derived = draft.origin == Some(Origin::Derived);
         let mut fields = Fields {
             content: &mut draft.content,
@@ -233,6 +271,16 @@ impl Safety {
         while let Some((name, value)) = open.pop() {
             match value {
                 Value::String(text) => self.clean_named(field, name.as_deref(), text, taken)?,
+                Value::Number(number) if number.as_u64().is_some_and(|it| it >= CARD_FROM) => {
+                    let mut text = number.to_string();
+                    let is_id = name.is_some_and(|name| name.to_ascii_lowercase().ends_with("id"));
+                    if !is_id {
+                        self.clean(field, &mut text, taken)?;
+                    }
+                    if text != number.to_string() {
+                        *value = Value::String(text);
+                    }
+                }
                 Value::Array(items) => {
                     open.extend(items.iter_mut().map(|item| (name.clone(), item)));
                 }
@@ -316,6 +364,9 @@ impl Safety {
     }
 }
 
+/// The smallest number that may be a payment card's.
+const CARD_FROM: u64 = 1_000_000_000_000;
+
 /// What stands in the place of a tag that was a secret.
 const REMOVED_TAG: &str = "secret-removed";
 
@@ -331,8 +382,8 @@ struct Fields<'a> {
 
 impl TakenOut {
     fn found(&mut self, found: &[Secret]) {
-        let what: Vec<&'static str> = found.iter().map(|secret| secret.what).collect();
-        self.name(&what);
+        let kinds: Vec<&'static str> = found.iter().map(|secret| secret.kind).collect();
+        self.name(&kinds);
     }
 
     fn name(&mut self, found: &[&'static str]) {
@@ -368,11 +419,11 @@ fn refusal(field: &str, text: &str, first: &Secret, count: usize) -> Invalid {
         1 => String::new(),
         more => format!(" and {} more", more - 1),
     };
-    let what = first.what;
+    let kind = first.kind;
     Invalid::new(
         field,
         format!(
-            "holds a secret in line {line} ({what}){more}; take it out, or name where it is kept \
+            "holds a secret in line {line} ({kind}){more}; take it out, or name where it is kept \
              instead"
         ),
     )

@@ -1,3 +1,6 @@
+mod drawn;
+mod ordinary;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -7,7 +10,7 @@ fn masked(text: &str) -> String {
 }
 
 fn kinds(text: &str) -> Vec<&'static str> {
-    find(text).iter().map(|secret| secret.what).collect()
+    find(text).iter().map(|secret| secret.kind).collect()
 }
 
 /// Put together here so that no scanner takes this file for a leak.
@@ -146,6 +149,76 @@ fn what_is_said_to_be_a_key() {
 }
 
 #[test]
+fn passwords_are_found_however_they_are_stated() {
+    for form in [
+        "redis-cli -a {} ping",
+        "deploy --password={}",
+        "mysql -uroot -p{}",
+        "mysqldump -p{} shop > shop.sql",
+        "sshpass -p {} ssh host",
+        "docker login -u ann -p {}",
+        "wget --password={} https://example.org",
+        "ALTER USER ann WITH PASSWORD '{}';",
+        "conn.setPassword(\"{}\");",
+        "password: str = \"{}\"",
+        "<add key=\"Password\" value=\"{}\"/>",
+        "ｐａｓｓｗｏｒｄ：{}",
+        "Das Passwort für den Server ist {}",
+        "mật khẩu của ann là {}",
+        "サーバのパスワードは「{}」です",
+        "密码为：{}",
+        "{\\\"password\\\":\\\"{}\\\"}",
+        "{\\\\\\\"password\\\\\\\":\\\\\\\"{}\\\\\\\"}",
+        "password%3D{}",
+        "password%253D{}",
+        "password\\u003d{}",
+        "&quot;password&quot;:&quot;{}&quot;",
+        "spring.datasource.password={}",
+        "jdbc:postgresql://h/db?user=ann&password={}&ssl=true",
+        "Server=x;User Id=sa;Password={};Encrypt=true",
+        "| password | {} |",
+        "password\t{}",
+        "Password - {}",
+        "password → {}",
+        "**Password:** {}",
+        "`password`: `{}`",
+        "DB_PASSWORD_2={}",
+        "the password for root is now {}",
+        "\u{1b}[32mpassword\u{1b}[0m: {}",
+    ] {
+        let text = form.replacen("{}", "Xk9mQ2vL7pTz", 1);
+        let clean = masked(&text);
+        assert_eq!(clean, form.replacen("{}", "[secret removed: password]", 1));
+    }
+}
+
+#[test]
+fn keys_are_found_however_they_are_stated() {
+    for form in [
+        format!("Authorization: Token {HEX}"),
+        format!("Authorization: ApiKey {BASE62}"),
+        format!("curl -b 'session={BASE62}' https://example.org"),
+        format!("Cookie: theme=dark; session={BASE62}; other={HEX}"),
+        format!("document.cookie = \"session={BASE62}\""),
+        format!("<string name=\"api_key\">{BASE62}</string>"),
+        format!("//registry.example.org/:_authToken={BASE62}"),
+        format!("os.environ[\"API_KEY\"] = \"{BASE62}\""),
+        format!("NEXTAUTH_SECRET={BASE62}="),
+        format!("VAULT_TOKEN=s.{BASE62}"),
+        format!("https://{BASE62}:x-oauth-basic@git.example/x"),
+    ] {
+        let clean = masked(&form);
+        assert!(clean.contains("[secret removed: "), "{clean}");
+        assert!(!clean.contains("d03") && !clean.contains("d081"), "{clean}");
+    }
+    let heroku = "heroku api key: 01234567-89ab-cdef-0123-456789abcdef";
+    assert_eq!(
+        masked(heroku),
+        "heroku api key: [secret removed: key or token]"
+    );
+}
+
+#[test]
 fn prose_and_programs_are_left_alone() {
     let fine = [
         "The key is to ask early; the token of gratitude was a cake.",
@@ -231,17 +304,95 @@ fn a_policy_is_a_word() {
 }
 
 #[test]
-fn a_long_text_is_read_once() {
-    // A lot of everything that begins something.
+fn every_rule_has_an_example_and_a_counter_example() {
+    for rule in rules::RULES {
+        let example = rule.example.concat();
+        let examples: Vec<String> = match &rule.form {
+            rules::Form::Prefix(prefix) => {
+                let starts = prefix.starts.iter();
+                starts.map(|start| format!("{start}{example}")).collect()
+            }
+            _ => vec![example],
+        };
+        for example in &examples {
+            assert_eq!(kinds(example), [rule.kind], "{example}");
+        }
+        let counter_example = rule.counter_example;
+        assert_eq!(masked(counter_example), counter_example);
+    }
+}
+
+#[test]
+fn every_kind_is_documented() {
+    let page = include_str!("../../../../docs/secrets.md");
+    for rule in rules::RULES {
+        assert!(page.contains(rule.kind), "{}", rule.kind);
+    }
+}
+
+#[test]
+fn the_work_grows_with_the_text_and_not_faster() {
+    // A lot of everything that begins something and does not end it.
     for piece in [
         "://-----BEGIN key=a:token=eyJ.sk-",
         "key=",
+        "key=\"",
+        "password='",
+        "password is ",
+        "password for ",
+        "password: ",
+        "--password ",
+        "pwd=a1!",
+        "cookie: a=",
         "https://a",
+        "https://a:b",
+        "a://b:c/@",
         "-----BEGIN ",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "PuTTY-User-Key-File-3: ",
+        "eyJ-",
+        "eyJhbGciOiJI.",
+        "eyJhbGciOiJI-eyJ.",
+        "sk-",
+        "xoxb-",
+        "ghp_",
+        "mysql -p -p",
+        " -u a:",
+        "4111 1111 ",
+        "DE89 3704 ",
+        "\\\\\\",
+        "\\n",
+        "%25",
+        "&#",
+        "パスワードは",
+        "password＝",
+        "<password>",
+        "name: token, value: ",
+        "12345678:AA",
+        "bearer ",
     ] {
-        let text = piece.repeat(200_000 / piece.len());
-        assert!(find(&text).len() <= text.len());
+        let work = |bytes: usize| {
+            let text = piece.repeat(bytes / piece.len());
+            work::take();
+            let _ = find(&text);
+            work::take()
+        };
+        let (one, four) = (work(10_000), work(40_000));
+        // Each byte is judged a bounded number of times, however many begin something.
+        assert!(four <= 600 * 40_000, "{piece}: {four}");
+        assert!(four <= one * 5, "{piece}: {one} and {four}");
     }
+}
+
+#[test]
+fn a_mebibyte_of_bait_is_read_in_linear_time() {
+    let bait = "://-----BEGIN key=a:token=eyJ.sk- password is -u a:\\n%3A";
+    let text = bait.repeat(1024 * 1024 / bait.len());
+    work::take();
+    let _ = find(&text);
+    let work = work::take();
+    assert!(work <= 60 * text.len(), "{work}");
 }
 
 proptest! {

@@ -554,3 +554,106 @@ fn what_is_there_already_can_be_imported_again() {
         assert_eq!((receipt.commit, receipt.notices.len()), (None, 0));
     }
 }
+
+/// Ways in for a name that the caller chose.
+const NAMES: &[Way] = &[
+    ("an id", false, |desk| {
+        desk.add(crate::named(&key(), "plain"))
+    }),
+    ("an id within a longer one", false, |desk| {
+        desk.add(crate::named(&format!("TOKEN_{}", key()), "plain"))
+    }),
+    ("a link", false, |desk| {
+        desk.add(Draft {
+            derived_from: vec![crate::id(&key())],
+            ..Draft::note("plain")
+        })
+    }),
+    ("an idempotency key", false, |desk| {
+        let drafts = vec![Draft::note("plain")];
+        told(wait(desk.memory.records().add(
+            &ctx(),
+            drafts,
+            Some(&key()),
+        )))
+    }),
+    ("the key of a note", false, |desk| {
+        let note = NewNote::new("plain");
+        let added = wait(desk.memory.notes().add(&ctx(), note, Some(&key())));
+        added.map(|added| added.notices)
+    }),
+    ("the key of messages", false, |desk| {
+        let window = desk.memory.window("ann", "s1")?;
+        let said = vec![Message::text("", Role::User, "plain")];
+        told(wait(window.add_messages(&ctx(), said, Some(&key()))))
+    }),
+    ("the key of an event", false, |desk| {
+        let mut event = crate::facade::event(Scope::Dialog, json!({"fact": "plain"}));
+        event.meta = map(json!({"idempotency_key": key()}));
+        told(wait(desk.memory.write(&ctx(), &event)))
+    }),
+    ("the key of a deletion", false, |desk| {
+        let ids = [crate::id("n1")];
+        desk.add(crate::named("n1", "plain"))?;
+        told(wait(desk.memory.records().forget(
+            &ctx(),
+            &ids,
+            Some(&key()),
+        )))
+    }),
+    ("the id of an import", false, |desk| {
+        let other = self::desk(SecretPolicy::Allow);
+        other.add(crate::named(&key(), "plain"))?;
+        let scan = Scan::new(Filter::default(), 10);
+        let records = wait(other.memory.records().list(&ctx(), &scan))?.records;
+        let ctx = ctx();
+        let records = desk
+            .memory
+            .records()
+            .import(&ctx, records, OnConflict::Fail);
+        told(wait(records))
+    }),
+];
+
+#[test]
+fn ids_and_keys_that_hold_one_are_refused() {
+    for (name, _, way) in NAMES {
+        for secrets in [SecretPolicy::Mask, SecretPolicy::Refuse] {
+            let desk = desk(secrets);
+            let error = way(&desk)
+                .err()
+                .unwrap_or_else(|| panic!("{name} was taken"));
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{name}: {error}");
+            let told = error.to_string();
+            assert!(
+                told.contains("holds a secret (repository token)"),
+                "{name}: {told}"
+            );
+            assert!(!told.contains(INNER), "{name}: {told}");
+            assert!(!desk.everything().contains(INNER), "{name}");
+        }
+        let desk = desk(SecretPolicy::Allow);
+        way(&desk).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+#[test]
+fn a_card_number_is_found_where_json_has_a_number() {
+    let desk = desk(SecretPolicy::Mask);
+    let body = json!({"paid_with": 4_111_111_111_111_111_u64, "order_id": 4_111_111_111_111_111_u64,
+        "at": 1_763_200_000_000_u64});
+    let told = desk
+        .add(Draft {
+            body: Some(body),
+            ..Draft::note("an order")
+        })
+        .unwrap();
+    assert!(told[0].contains("payment card number"), "{told:?}");
+    let all = desk.everything();
+    assert!(
+        all.contains("[secret removed: payment card number]"),
+        "{all}"
+    );
+    assert!(all.contains("\"order_id\":4111111111111111"), "{all}");
+    assert!(all.contains("1763200000000"), "{all}");
+}

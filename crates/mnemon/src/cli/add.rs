@@ -208,7 +208,11 @@ pub(super) fn metadata(
 async fn many(key: Option<String>, door: &mut Door) -> Result<(), Error> {
     let mut lines = Lines::open(None)?;
     let ctx = door.ctx()?;
-    let count = lines.check::<Draft>(|draft| draft.check(&ctx))?;
+    let safety = door.config.safety();
+    let count = lines.check::<Draft>(|draft| {
+        draft.check(&ctx)?;
+        safety.check(draft)
+    })?;
     let memory = door.memory()?;
     let bar = progress::bar(count, "records");
     let place = lines.place.clone();

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::Path;
 
-use mnemon_core::{Id, Invalid, StoreError, limits};
+use mnemon_core::{Id, Invalid, StoreError, limits, secrets};
 use serde::de::DeserializeOwned;
 
 use super::input;
@@ -236,6 +236,10 @@ pub(super) fn blame(place: &str, ids: &[(u64, Option<Id>)], error: Error) -> Err
             .rev()
             .find(|(_, theirs)| theirs.as_ref() == Some(id))
             .map_or(first, |(line, _)| *line),
+        Error::Engine(mnemon_engine::Error::Invalid(invalid)) => ids
+            .iter()
+            .find(|(_, theirs)| theirs.as_ref().is_some_and(|id| is_about(invalid, id)))
+            .map_or(first, |(line, _)| *line),
         _ => first,
     };
     match first {
@@ -244,5 +248,16 @@ pub(super) fn blame(place: &str, ids: &[(u64, Option<Id>)], error: Error) -> Err
             let done = format!(" (the lines before line {first} were written)");
             at(place, line, &done, error)
         }
+    }
+}
+
+/// Whether the engine says this of the record with this id. An id that holds a secret is not
+/// repeated in the error.
+fn is_about(invalid: &Invalid, id: &Id) -> bool {
+    let is_withheld = || secrets::find_in_identifier(id.as_str()).is_some();
+    match invalid.field.strip_prefix("record") {
+        Some("") => is_withheld(),
+        Some(named) => named.trim_start() == id.as_str(),
+        None => false,
     }
 }

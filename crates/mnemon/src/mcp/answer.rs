@@ -2,6 +2,7 @@
 //! asked for.
 
 use mnemon_core::budget::{Bound, Counter};
+use mnemon_core::secrets;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -173,6 +174,12 @@ pub(super) fn excerpt(text: &str, chars: usize) -> String {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
     }
+}
+
+/// A piece of what was sent, without its secrets: clients log what servers say. They are masked
+/// before it is cut, for half a token is not recognised.
+pub(super) fn discreet(said: &str, chars: usize) -> String {
+    excerpt(&secrets::mask(said, &secrets::find(said)), chars)
 }
 
 /// A recalled text, so set that it cannot pass for what stands around it.

@@ -117,7 +117,7 @@ fn path(within: &str, name: &str) -> String {
 
 /// A name of the caller's, short enough for a message.
 fn short(name: &str) -> String {
-    name.chars().take(60).collect()
+    super::answer::discreet(name, 60)
 }
 
 fn value_of(shape: &Shape, value: Value, place: &str) -> Result<Value, Invalid> {

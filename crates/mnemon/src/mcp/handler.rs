@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::sync::Arc;
 
 use mnemon_core::files::FilesError;
-use mnemon_core::{ErrorKind, StoreError, secrets};
+use mnemon_core::{ErrorKind, StoreError};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -16,7 +16,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
-use super::answer::{Answer, TOKENS, excerpt};
+use super::answer::{Answer, TOKENS, discreet};
 use super::arguments::Arguments;
 use super::served::Served;
 use super::tool::{Call, Progress};
@@ -44,7 +44,7 @@ impl Handler {
             let known: Vec<&str> = self.0.tools.iter().map(|tool| tool.name).collect();
             let what = format!(
                 "`{}` is not one of this server's; they are: {}",
-                excerpt(name, 60),
+                discreet(name, 60),
                 known.join(", ")
             );
             return Err(mnemon_core::Invalid::new("tool", what).into());
@@ -150,7 +150,7 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = excerpt(&request.method, 60);
+        let method = discreet(&request.method, 60);
         let expected = match method.as_str() {
             "tools/call" => "a `name` that is a text and `arguments` that are an object",
             "resources/read" => "a `uri` that is a text",
@@ -200,8 +200,7 @@ fn message(error: &Error) -> String {
         source = cause.source();
     }
     let said = sentences.join(": ");
-    // It repeats what was sent, but no secret: clients log what tools say.
-    excerpt(&secrets::mask(&said, &secrets::find(&said)), MESSAGE)
+    discreet(&said, MESSAGE)
 }
 
 /// What a model can do about it. The table of codes speaks to people at a terminal.

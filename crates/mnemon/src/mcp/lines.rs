@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use super::answer::excerpt;
+use super::answer::discreet;
 
 /// JSON-RPC's numbers for what is no request.
 const PARSE_ERROR: i64 = -32700;
@@ -209,7 +209,7 @@ fn refusal(said: &Value) -> Option<Value> {
         let what = "`jsonrpc` must be \"2.0\"";
         return Some(error_of(id, INVALID_REQUEST, what));
     }
-    let method = excerpt(method, 60);
+    let method = discreet(method, 60);
     let what = match members.get("params") {
         Some(params) if !params.is_object() => format!("`params` of {method} must be an object"),
         _ => format!("`params` of {method} are not what it takes"),

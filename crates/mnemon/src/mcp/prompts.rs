@@ -4,7 +4,7 @@ use mnemon_core::{Filter, Invalid};
 use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Map, Value};
 
-use super::answer::{RECALLED, TOKENS, count, excerpt, quote};
+use super::answer::{RECALLED, TOKENS, count, discreet, excerpt, quote};
 use super::served::Served;
 use crate::Error;
 use crate::api;
@@ -55,7 +55,7 @@ pub(super) async fn get(
         _ => {
             let what = format!(
                 "`{}` is not known; known are: recall, end_session",
-                excerpt(name, 60)
+                discreet(name, 60)
             );
             return Err(Invalid::new("prompt", what).into());
         }

@@ -8,7 +8,7 @@ use rmcp::model::{
     ResourceContents, ResourceTemplate,
 };
 
-use super::answer::{RECALLED, TAIL_TOKENS, TOKENS, count, cut, excerpt, quote};
+use super::answer::{RECALLED, TAIL_TOKENS, TOKENS, count, cut, discreet, excerpt, quote};
 use super::served::Served;
 use crate::Error;
 use crate::api::{self, chat::Chat};
@@ -43,7 +43,7 @@ impl Address {
             let what = format!(
                 "`{}` is not known; known are {RECENT}, mnemon://sessions/USER/SESSION/window and \
                  mnemon://agents/AGENT/FILE",
-                excerpt(uri, 200)
+                discreet(uri, 200)
             );
             Invalid::new("uri", what)
         };

@@ -135,6 +135,13 @@ fn no_error_repeats_one() {
         &["add", "x", "--kind", &key],
         &badly_written,
         &["agent", "activate", &key],
+        &["add", "x", "--id", &key],
+        &["add", "x", "--key", &key],
+        &["note", "add", "x", "--key", &key],
+        &["add", "x", &format!("--{key}")],
+        &["add", "x", &format!("--{key}=1")],
+        &[&key],
+        &["note", &key],
     ] {
         for as_json in [false, true] {
             let mut words = words.to_vec();
@@ -146,4 +153,31 @@ fn no_error_repeats_one() {
             );
         }
     }
+}
+
+/// Fifty plain drafts, and one with a secret.
+fn drafts() -> String {
+    let plain = |number: usize| json!({"content": format!("plain {number}")}).to_string();
+    let mut lines: Vec<String> = (1..=50).map(plain).collect();
+    lines.push(json!({"content": says()}).to_string());
+    lines.join("\n")
+}
+
+#[test]
+fn the_line_with_the_secret_is_named() {
+    let sandbox = Sandbox::new().with("MNEMON_SECRETS", "refuse");
+    let (_, error) = sandbox
+        .pipe(drafts().as_bytes(), &["add", "--jsonl"])
+        .failed();
+    assert!(error.contains("line 51"), "{error}");
+    assert!(error.contains("nothing was written"), "{error}");
+    assert!(!error.contains(INNER), "{error}");
+    let other = Sandbox::new().with("MNEMON_SECRETS", "allow");
+    assert_eq!(other.pipe(drafts().as_bytes(), &["add", "--jsonl"]).code, 0);
+    let exported = other.run(&["export"]).out;
+    let line = exported.lines().position(|line| line.contains(INNER));
+    let line = line.unwrap() + 1;
+    let (_, error) = sandbox.pipe(exported.as_bytes(), &["import", "-"]).failed();
+    assert!(error.contains(&format!("line {line}")), "{error}");
+    assert!(!error.contains(INNER), "{error}");
 }

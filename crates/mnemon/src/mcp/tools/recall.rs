@@ -5,7 +5,7 @@ use mnemon_engine::longterm::NAME as MARK;
 use mnemon_engine::tiers::Excerpt;
 use serde_json::{Value, json};
 
-use super::super::answer::{Answer, RECALLED, Room, TAIL_TOKENS, cut, excerpt, quote};
+use super::super::answer::{Answer, RECALLED, Room, TAIL_TOKENS, cut, discreet, excerpt, quote};
 use super::super::field::Field;
 use super::super::profile::Profile;
 use super::super::served::Served;
@@ -318,7 +318,7 @@ async fn run_reload(served: &Served, call: Call) -> Result<Answer, Error> {
         Error::Missing(_) => mnemon_engine::Error::NotThere(format!(
             "No messages found for UUID: {}, The context may have been cleared or the UUID is \
              invalid.",
-            excerpt(&uuid, 200)
+            discreet(&uuid, 200)
         ))
         .into(),
         other => other,

@@ -70,8 +70,42 @@ fn a_masked_secret_is_told_and_an_error_repeats_none() {
         ),
         ("memory_get", json!({"id": key})),
         (key.as_str(), json!({})),
+        // So long that the name is cut within the token.
+        (&format!("{}_{key}", "x".repeat(40)), json!({})),
+        ("memory_add", json!({"content": "x", (key.as_str()): 1})),
+        (
+            "memory_add",
+            json!({"content": "x", "idempotency_key": key}),
+        ),
     ] {
         let result = client.tool(tool, arguments).to_string();
         assert!(!result.contains("a8Kd03"), "{result}");
+    }
+    for method in [
+        key.clone(),
+        format!("tools/{key}"),
+        format!("{}/{key}", "x".repeat(40)),
+    ] {
+        let answer = client.request(&method, json!({})).to_string();
+        assert!(
+            answer.contains("error") && !answer.contains("a8Kd03"),
+            "{answer}"
+        );
+    }
+    for (method, params) in [
+        (
+            "resources/read",
+            json!({"uri": format!("mnemon://{}/{key}", "x".repeat(180))}),
+        ),
+        (
+            "prompts/get",
+            json!({"name": format!("{}_{key}", "x".repeat(40))}),
+        ),
+    ] {
+        let answer = client.request(method, params).to_string();
+        assert!(
+            answer.contains("error") && !answer.contains("a8Kd03"),
+            "{answer}"
+        );
     }
 }
