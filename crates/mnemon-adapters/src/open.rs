@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mnemon_core::ram::Ram;
 use mnemon_core::{Invalid, Store, StoreError};
 
-use crate::health::{Examination, Finding};
+use crate::health::{BackupSummary, Examination, Finding};
 use crate::store::jsonl::{self, Jsonl};
 use crate::store::sqlite::{self, Sqlite};
 
@@ -67,7 +67,14 @@ pub fn open(url: &str) -> Result<Opened, StoreError> {
             let notices = store.notices().sentences();
             (Arc::new(store), notices)
         }
-        Place::Sqlite(path) => (Arc::new(Sqlite::open(&path)?), Vec::new()),
+        Place::Sqlite(path) => {
+            let store = Sqlite::open(&path)?;
+            let read_only = store.is_read_only().then(|| {
+                let place = path.display();
+                format!("{place} is read-only: it can be searched and exported, not changed")
+            });
+            (Arc::new(store), read_only.into_iter().collect())
+        }
     };
     Ok(Opened { store, notices })
 }
@@ -98,6 +105,51 @@ pub fn repair(url: &str) -> Result<Vec<String>, StoreError> {
         Place::Ram => Ok(Vec::new()),
         Place::Jsonl(path) => jsonl::repair(&path),
         Place::Sqlite(path) => sqlite::repair(&path),
+    }
+}
+
+/// Writes a copy of the store, which may be in use, to a new file or folder. One that exists is
+/// written over only with `force`.
+pub fn backup(url: &str, to: &Path, force: bool) -> Result<BackupSummary, StoreError> {
+    match Place::of(url)? {
+        Place::Ram => Err(keeps_nothing()),
+        Place::Jsonl(path) => jsonl::backup(&path, to, force),
+        Place::Sqlite(path) => sqlite::backup(&path, to, force),
+    }
+}
+
+/// Checks that the file or folder is a whole backup of a store of this kind.
+pub fn check_backup(url: &str, from: &Path) -> Result<BackupSummary, StoreError> {
+    match Place::of(url)? {
+        Place::Ram => Err(keeps_nothing()),
+        Place::Jsonl(_) => jsonl::check_backup(from),
+        Place::Sqlite(_) => sqlite::check_backup(from),
+    }
+}
+
+/// A store that was put back.
+#[derive(Debug)]
+pub struct Restored {
+    pub summary: BackupSummary,
+    /// Where the store lies that was there before.
+    pub kept: Option<PathBuf>,
+}
+
+/// Checks the backup, and puts a copy of it in the place of the store.
+pub fn restore(url: &str, from: &Path) -> Result<Restored, StoreError> {
+    let summary = check_backup(url, from)?;
+    let kept = match Place::of(url)? {
+        Place::Ram => return Err(keeps_nothing()),
+        Place::Jsonl(path) => jsonl::restore(&path, from)?,
+        Place::Sqlite(path) => sqlite::restore(&path, from)?,
+    };
+    Ok(Restored { summary, kept })
+}
+
+fn keeps_nothing() -> StoreError {
+    StoreError::Unsupported {
+        backend: "ram",
+        what: "be backed up: it keeps nothing on disk",
     }
 }
 
