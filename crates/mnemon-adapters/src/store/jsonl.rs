@@ -158,7 +158,11 @@ impl Shelf {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let lost = || Err(StoreError::Internal("a call of the store panicked".to_owned()));
+    let lost = || {
+        Err(StoreError::Internal(
+            "a call of the store panicked".to_owned(),
+        ))
+    };
     crate::blocking::run(work).await.unwrap_or_else(lost)
 }
 

@@ -34,9 +34,9 @@ use mnemon_core::{
 
 pub(crate) use backup::{backup, check_backup, restore};
 pub(crate) use health::{examine, repair};
+use identity::FileIds;
 use pool::{Pool, Reader};
 pub use saved::Saving;
-use identity::FileIds;
 use search::Indexes;
 use writer::Writer;
 
@@ -71,9 +71,7 @@ impl Sqlite {
         let opened = schema::open_known(path);
         let ids = match &opened {
             Ok(file) => file.ids,
-            Err(StoreError::ReadOnly { .. } | StoreError::Unavailable { .. }) => {
-                FileIds::of(path)
-            }
+            Err(StoreError::ReadOnly { .. } | StoreError::Unavailable { .. }) => FileIds::of(path),
             Err(_) => FileIds::default(),
         };
         let pool = Arc::new(Pool::new(path, opened.is_ok(), ids));
@@ -190,8 +188,7 @@ impl Store for Sqlite {
 
     async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
         if ids.len() <= AT_ONCE {
-            let get =
-                |reader: &Reader<'_>| reads::get(reader.connection, reader.place, grant, ids);
+            let get = |reader: &Reader<'_>| reads::get(reader.connection, reader.place, grant, ids);
             if let Some(records) = self.pool.with_idle(get) {
                 return records;
             }

@@ -59,7 +59,10 @@ fn check_target(root: &Path, to: &Path, force: bool) -> Result<(), StoreError> {
             .zip(root.canonicalize().ok())
             .is_some_and(|(folder, root)| folder.starts_with(root));
     if is_store {
-        let what = format!("{} is in the store itself; name another folder", to.display());
+        let what = format!(
+            "{} is in the store itself; name another folder",
+            to.display()
+        );
         return Err(Invalid::new("file", what).into());
     }
     if to.exists() && !force {
@@ -68,7 +71,10 @@ fn check_target(root: &Path, to: &Path, force: bool) -> Result<(), StoreError> {
     }
     // Only what is a backup is ever removed to make room for one.
     if to.exists() && check_backup(to).is_err() {
-        let what = format!("{} exists, and is no backup of a jsonl: store", to.display());
+        let what = format!(
+            "{} exists, and is no backup of a jsonl: store",
+            to.display()
+        );
         return Err(Invalid::new("file", what).into());
     }
     Ok(())
@@ -90,7 +96,10 @@ fn copy(log: &Folder, root: &Path, to: &Path) -> Result<(), StoreError> {
         return Ok(());
     };
     copy_file(&log.paths.log, &folder, read.reached.mark.offset)?;
-    let history = read.header.as_ref().and_then(|header| header.history.as_ref());
+    let history = read
+        .header
+        .as_ref()
+        .and_then(|header| header.history.as_ref());
     if let Some(history) = history {
         copy_file(&log.paths.history(&history.file), &folder, history.bytes)?;
     }

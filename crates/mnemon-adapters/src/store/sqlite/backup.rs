@@ -97,7 +97,11 @@ fn put_in_place(new: &Path, to: &Path, force: bool) -> Result<(), StoreError> {
 pub(crate) fn check_backup(file: &Path) -> Result<BackupSummary, StoreError> {
     let place = file.display().to_string();
     if !file.exists() {
-        return Err(failed(file, "cannot be read", io::ErrorKind::NotFound.into()));
+        return Err(failed(
+            file,
+            "cannot be read",
+            io::ErrorKind::NotFound.into(),
+        ));
     }
     schema::check_path(file, &place)?;
     let (connection, format) = schema::look(file)?;

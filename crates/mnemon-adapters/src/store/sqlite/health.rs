@@ -13,8 +13,7 @@ use crate::health::Finding;
 /// Damaged rows that a finding names; of more it only says how many.
 const NAMED: usize = 5;
 
-const SALVAGE: &str =
-    "copy every record that can still be read into a new file, and keep the damaged one as FILE.bad";
+const SALVAGE: &str = "copy every record that can still be read into a new file, and keep the damaged one as FILE.bad";
 
 /// Checks that need no write: is it there, ours, whole, and do its counts and checksums agree with
 /// its rows?
@@ -127,7 +126,10 @@ fn set_aside(path: &Path) -> Option<Finding> {
         }
         found.push(candidate);
     }
-    let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
+    let names: Vec<String> = found
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     (!names.is_empty()).then(|| {
         Finding::good(
             "set aside",
@@ -260,11 +262,8 @@ fn checksums(connection: &Connection) -> Finding {
     let shared = sums::SHARED;
     let records = format!("SELECT {shared}, sum, {RECORD_COLUMNS} FROM records");
     let history = format!("SELECT {shared}, sum, {PAST_COLUMNS} FROM history");
-    let looked = look(&records, &|row| check_record(row).map(drop)).and_then(|()| {
-        look(&history, &|row| {
-            check_past(row).map(drop)
-        })
-    });
+    let looked = look(&records, &|row| check_record(row).map(drop))
+        .and_then(|()| look(&history, &|row| check_past(row).map(drop)));
     if let Err(error) = looked {
         return Finding::mendable("checksums", error.to_string(), SALVAGE);
     }
@@ -393,7 +392,11 @@ fn mismatches(
 
 /// Tables that can be lost without losing a record, with the columns under their checksum.
 pub(super) const DERIVED: [(&str, &str, usize); 2] = [
-    ("search", "key, terms, speaker, tags, model, scale, codes", 7),
+    (
+        "search",
+        "key, terms, speaker, tags, model, scale, codes",
+        7,
+    ),
     ("receipts", "tenant, key, digest, at, receipt", 5),
 ];
 

@@ -50,6 +50,18 @@ impl FileIds {
         !cfg!(unix) || (self.wal.is_some() && self.shm.is_some())
     }
 
+    /// Removes the log that lies beside another database than the one that it belongs to, of which
+    /// these are the identities: SQLite would take it for the other's own, and replay it.
+    pub(super) fn remove_orphaned_log(&self, path: &Path) {
+        let now = Self::of(path);
+        if now.main != self.main && now.wal.is_some() && now.wal == self.wal {
+            for suffix in ["-wal", "-shm"] {
+                // Whoever was faster has removed it.
+                let _ = std::fs::remove_file(beside(path, suffix));
+            }
+        }
+    }
+
     /// Compares the files that were opened with those that are there now.
     pub(super) fn standing(&self, now: &Self) -> Standing {
         if self == now {

@@ -42,6 +42,8 @@ pub(super) struct Pool {
 /// The connections of the current generation.
 struct Openings {
     found: Found,
+    /// The files that the connections of this generation have open.
+    ids: FileIds,
     generation: u64,
     /// The generation whose file was made and brought to the current format.
     prepared: u64,
@@ -79,6 +81,7 @@ impl Pool {
                     main: ids.main,
                     content: None,
                 },
+                ids,
                 generation: 0,
                 prepared: 0,
                 idle: Vec::new(),
@@ -117,9 +120,9 @@ impl Pool {
     pub(super) fn close(&self) -> Closed<'_> {
         let mut openings = self.lock();
         openings.renew();
-        let waited =
-            self.given_back
-                .wait_timeout_while(openings, READS_END, |openings| openings.busy > 0);
+        let waited = self
+            .given_back
+            .wait_timeout_while(openings, READS_END, |openings| openings.busy > 0);
         let (openings, _) = waited.unwrap_or_else(PoisonError::into_inner);
         Closed {
             _openings: openings,
@@ -199,8 +202,10 @@ impl Pool {
             return schema::open_reader(&self.path);
         }
         // Another file is there, of whatever format, or none.
+        openings.ids.remove_orphaned_log(&self.path);
         let prepared = schema::open_known(&self.path)?;
         let reader = schema::open_reader(&self.path)?;
+        openings.ids = prepared.ids;
         openings.found.main = prepared.ids.main;
         openings.prepared = openings.generation;
         Ok(reader)

@@ -31,7 +31,11 @@ pub(super) fn tenant(
 /// The record of a row that begins with `doc` and `sum`.
 pub(super) fn record(place: &str, row: &Row<'_>) -> Result<Record, StoreError> {
     let doc = row.get_ref(0).at(place)?;
-    sums::record(place, doc.as_str().unwrap_or_default(), row.get(1).at(place)?)
+    sums::record(
+        place,
+        doc.as_str().unwrap_or_default(),
+        row.get(1).at(place)?,
+    )
 }
 
 pub(super) fn get(

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use mnemon_core::StoreError;
+use mnemon_core::{Cause, Record, StoreError, Time};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, params, params_from_iter};
 
@@ -16,7 +16,7 @@ use super::backup;
 use super::errors::At;
 use super::health::{self, RECOUNT, RELINK, free_name};
 use super::identity::beside;
-use super::tables::seq;
+use super::tables::{key, seq};
 use super::{schema, sums};
 
 /// Change numbers that are looked up one by one, at the most.
@@ -55,7 +55,10 @@ enum Table {
 pub(super) fn salvage(path: &Path) -> Result<Vec<String>, StoreError> {
     let place = path.display().to_string();
     let source = Source::open(path, &place)?;
-    let new = beside(path, &format!(".{:08x}.mnemon-unfinished", fastrand::u32(..)));
+    let new = beside(
+        path,
+        &format!(".{:08x}.mnemon-unfinished", fastrand::u32(..)),
+    );
     let copied = copy(&source, &new);
     drop(source);
     let haul = match copied {
@@ -69,9 +72,10 @@ pub(super) fn salvage(path: &Path) -> Result<Vec<String>, StoreError> {
         backup::discard(&new);
         return Err(StoreError::Corrupt {
             place,
-            what: "no record in it can be read; bring back a backup with `mnemon restore FILE`, or \
+            what:
+                "no record in it can be read; bring back a backup with `mnemon restore FILE`, or \
                    move the file away to begin anew"
-                .to_owned(),
+                    .to_owned(),
         });
     }
     let bad = free_name(path, ".bad");
@@ -87,9 +91,10 @@ impl Haul {
             self.history.len(),
             bad.display()
         )];
-        let lost = self.damaged.iter().filter(|(key, _)| {
-            !self.records.contains(key) && !self.history.contains(key)
-        });
+        let lost = self
+            .damaged
+            .iter()
+            .filter(|(key, _)| !self.records.contains(key) && !self.history.contains(key));
         let lost: Vec<&str> = lost.map(|(_, id)| id.as_str()).collect();
         if !lost.is_empty() {
             let named: Vec<&str> = lost.iter().take(NAMED).copied().collect();
@@ -236,7 +241,147 @@ fn walk(
     }
 }
 
-/// Copies a row if it is whole and new.
+/// A row as it goes into the new file.
+struct Whole {
+    key: i64,
+    id: String,
+    version: i64,
+    commit: i64,
+    at: i64,
+    actor: String,
+    cause: String,
+    expires: Option<i64>,
+    doc: Option<String>,
+    replaced: i64,
+    /// What `doc` says; `None` for a deletion.
+    record: Option<Record>,
+}
+
+impl Whole {
+    /// The row as it is. All of it agrees with its checksum.
+    fn copied(table: Table, row: &Row<'_>, record: Option<Record>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            key: row.get(0)?,
+            id: row.get(1)?,
+            version: row.get(2)?,
+            commit: row.get(3)?,
+            at: row.get(4)?,
+            actor: row.get(5)?,
+            cause: row.get(6)?,
+            expires: row.get(7)?,
+            doc: row.get(8)?,
+            replaced: match table {
+                Table::Records => 0,
+                Table::History => row.get(10)?,
+            },
+            record,
+        })
+    }
+
+    /// The content agrees with its checksum, but a column beside it does not: what the content
+    /// says is taken from there, and the rest as far as it can be.
+    fn rebuilt(table: Table, row: &Row<'_>) -> Option<Self> {
+        let doc: String = row.get(8).ok()?;
+        let record = sums::record("", &doc, row.get(9).ok()?).ok()?;
+        let at = row.get(4).unwrap_or(record.updated.millis());
+        let cause = row.get::<_, String>(6).ok();
+        let cause = cause.filter(|cause| cause.parse::<Cause>().is_ok());
+        let tenant = row.get::<_, i64>(0).ok()? >> schema::SEQ_BITS;
+        Some(Self {
+            key: key(tenant, record.seq),
+            id: record.id.to_string(),
+            version: record.version.cast_signed(),
+            commit: row.get(3).unwrap_or(record.seq.cast_signed()),
+            at,
+            actor: row.get(5).unwrap_or_else(|_| "unknown".to_owned()),
+            cause: cause.unwrap_or_else(|| Cause::Written.to_string()),
+            expires: record.expires.map(Time::millis),
+            doc: Some(doc),
+            replaced: match table {
+                Table::Records => 0,
+                Table::History => row.get(10).unwrap_or(at),
+            },
+            record: Some(record),
+        })
+    }
+
+    fn sum(&self) -> i64 {
+        sums::Row {
+            key: self.key,
+            id: &self.id,
+            version: self.version,
+            commit: self.commit,
+            at: self.at,
+            actor: &self.actor,
+            cause: &self.cause,
+            expires: self.expires,
+            doc: self.doc.as_deref().map(str::as_bytes),
+        }
+        .sum()
+    }
+
+    /// Whether it was new to the table.
+    fn insert(self, table: Table, target: &Transaction<'_>) -> rusqlite::Result<bool> {
+        let sum = self.sum();
+        let tenant = self.key >> schema::SEQ_BITS;
+        let inserted = match (table, &self.record) {
+            (Table::History, _) => target
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO history (key, tenant, id, version, commit_seq, at, actor,
+                        cause, replaced, expires, doc, sum, replaced_sum)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                )?
+                .execute(params![
+                    self.key,
+                    tenant,
+                    self.id,
+                    self.version,
+                    self.commit,
+                    self.at,
+                    self.actor,
+                    self.cause,
+                    self.replaced,
+                    self.expires,
+                    self.doc,
+                    sum,
+                    sums::of_number(self.replaced),
+                ])?,
+            (Table::Records, None) => 0,
+            (Table::Records, Some(record)) => target
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO records (key, tenant, id, scope, kind, namespace, user,
+                        agent, session, importance, created, expires, version, commit_seq, at,
+                        actor, cause, doc, sum)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
+                        ?17, ?18, ?19)",
+                )?
+                .execute(params![
+                    self.key,
+                    tenant,
+                    self.id,
+                    record.scope.as_str(),
+                    record.kind.as_str(),
+                    record.namespace.as_str(),
+                    record.owner.user,
+                    record.owner.agent,
+                    record.owner.session,
+                    record.importance,
+                    record.created.millis(),
+                    self.expires,
+                    self.version,
+                    self.commit,
+                    self.at,
+                    self.actor,
+                    self.cause,
+                    self.doc,
+                    sum,
+                ])?,
+        };
+        Ok(inserted > 0)
+    }
+}
+
+/// Copies a row if its content is whole and it is new.
 fn take(
     source: &Source,
     table: Table,
@@ -244,72 +389,37 @@ fn take(
     target: &Transaction<'_>,
     haul: &mut Haul,
 ) -> rusqlite::Result<()> {
-    let Ok(key) = row.get::<_, i64>(0) else {
+    let Ok(met) = row.get::<_, i64>(0) else {
         haul.broken = true;
         return Ok(());
     };
-    if haul.taken(table).contains(&key) {
+    if haul.taken(table).contains(&met) {
         return Ok(());
     }
-    let sum = match sums::Row::of(row) {
-        Ok(columns) => columns.sum(),
-        Err(_) => 0,
-    };
     let checked = match (source.has_sums, table) {
         (true, Table::Records) => health::check_record(row).map(Some),
         (true, Table::History) => health::check_past(row),
         (false, _) => health::check_unsigned(row),
     };
-    let record = match checked {
-        Ok(record) => record,
-        Err(_) => {
-            let id = row.get::<_, String>(1).unwrap_or_default();
-            haul.damaged.insert(key, id.escape_debug().to_string());
-            return Ok(());
-        }
+    let whole = match checked {
+        Ok(record) => Whole::copied(table, row, record).ok(),
+        Err(_) if source.has_sums => Whole::rebuilt(table, row),
+        Err(_) => None,
     };
-    let tenant = key >> schema::SEQ_BITS;
-    if let Some(record) = record {
+    let Some(whole) = whole else {
+        let id = row.get::<_, String>(1).unwrap_or_default();
+        haul.damaged.insert(met, id.escape_debug().to_string());
+        return Ok(());
+    };
+    let key = whole.key;
+    if let Some(record) = &whole.record {
         let name = record.tenant.as_str().to_owned();
-        haul.tenants.entry(tenant).or_insert(name);
+        haul.tenants.entry(key >> schema::SEQ_BITS).or_insert(name);
     }
-    let inserted = insert(table, row, tenant, sum, target)?;
-    if inserted > 0 {
+    if whole.insert(table, target)? {
         haul.taken(table).insert(key);
     }
     Ok(())
-}
-
-fn insert(
-    table: Table,
-    row: &Row<'_>,
-    tenant: i64,
-    sum: i64,
-    target: &Transaction<'_>,
-) -> rusqlite::Result<usize> {
-    let mut values: Vec<Value> = (0..9)
-        .map(|column| row.get(column))
-        .collect::<rusqlite::Result<_>>()?;
-    values.extend([Value::from(sum), Value::from(tenant)]);
-    let sql = match table {
-        Table::Records => {
-            for column in 10..18 {
-                values.push(row.get(column)?);
-            }
-            "INSERT OR IGNORE INTO records (key, id, version, commit_seq, at, actor, cause, expires,
-                doc, sum, tenant, scope, kind, namespace, user, agent, session, importance, created)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        }
-        Table::History => {
-            let replaced: i64 = row.get(10)?;
-            values.extend([replaced, sums::of_number(replaced)].map(Value::from));
-            "INSERT OR IGNORE INTO history (key, id, version, commit_seq, at, actor, cause, expires,
-                doc, sum, tenant, replaced, replaced_sum)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        }
-    };
-    let mut insert = target.prepare_cached(sql)?;
-    insert.execute(params_from_iter(values))
 }
 
 /// Looks up every change that there can have been, one by one: a page that is damaged only takes
@@ -330,7 +440,7 @@ fn probe(source: &Source, target: &Transaction<'_>, haul: &mut Haul) -> rusqlite
         let newest = newest.min(left);
         left -= newest;
         for seq in 1..=newest {
-            let key = super::tables::key(tenant, seq);
+            let key = key(tenant, seq);
             if haul.records.contains(&key) || haul.history.contains(&key) {
                 continue;
             }
@@ -367,11 +477,7 @@ fn tenants(source: &Source) -> Vec<(i64, String, u64)> {
 }
 
 /// Tenants under the names that their records give them. The new file's indexes are saved anew.
-fn copy_tenants(
-    source: &Source,
-    target: &Transaction<'_>,
-    haul: &Haul,
-) -> rusqlite::Result<()> {
+fn copy_tenants(source: &Source, target: &Transaction<'_>, haul: &Haul) -> rusqlite::Result<()> {
     let named = tenants(source);
     let mut insert = target.prepare(
         "INSERT OR IGNORE INTO tenants (num, name, last_seq, saved) VALUES (?1, ?2, ?3, ?4)",

@@ -260,6 +260,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;
                    PRAGMA journal_size_limit = 16777216; PRAGMA cache_size = -16384;";
     connection.execute_batch(pragmas).at(&place)?;
+    // The first read makes the shared memory, which is compared later.
+    version(&connection, &place)?;
     Ok(connection)
 }
 
@@ -443,6 +445,7 @@ fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
         transaction.execute_batch(step).at(place)?;
     }
     if count(from) < SUMS_SINCE {
+        complete_history(&transaction).at(place)?;
         sums::fill(&transaction).at(place)?;
     }
     let mark = format!(
@@ -451,6 +454,19 @@ fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
     );
     transaction.execute_batch(&mark).at(place)?;
     transaction.commit().at(place)
+}
+
+/// Some files of format 2 were made before past versions could expire, and lack the column.
+fn complete_history(connection: &Connection) -> rusqlite::Result<()> {
+    let has_it =
+        "SELECT EXISTS (SELECT 1 FROM pragma_table_info('history') WHERE name = 'expires')";
+    if connection.query_row(has_it, [], |row| row.get(0))? {
+        return Ok(());
+    }
+    connection.execute_batch(
+        "ALTER TABLE history ADD COLUMN expires INTEGER;
+         CREATE INDEX history_expires ON history (tenant, expires) WHERE expires IS NOT NULL;",
+    )
 }
 
 /// Switching to WAL fails at once, without asking the busy handler, while another process does

@@ -17,10 +17,10 @@ use mnemon_core::vector::Quantised;
 use mnemon_core::{Candidate, Filter, Grant, Order, Probe, Record, Scan, StoreError, Time, limits};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::Reader;
 use super::errors::At;
 use super::reads;
 use super::saved::{self, Saving};
-use super::Reader;
 use super::sums;
 use super::tables::{key, seq, time, word};
 
@@ -96,7 +96,12 @@ impl Indexes {
         match thread.spawn(save) {
             Ok(saver) => savers.push(saver),
             // Without a thread it is saved another time.
-            Err(_) => unsaved.write().unwrap_or_else(PoisonError::into_inner).saving = false,
+            Err(_) => {
+                unsaved
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .saving = false
+            }
         }
     }
 
@@ -215,7 +220,12 @@ impl Indexes {
         probe: &Probe,
     ) -> Result<Vec<Candidate>, StoreError> {
         let within = if probe.filter.needs_records() {
-            Some(meant(reader.connection, reader.place, grant, &probe.filter)?)
+            Some(meant(
+                reader.connection,
+                reader.place,
+                grant,
+                &probe.filter,
+            )?)
         } else {
             None
         };
@@ -231,9 +241,7 @@ impl Indexes {
         reader: &Reader<'_>,
         grant: &Grant,
     ) -> Result<Vec<String>, StoreError> {
-        let speakers = self.with(reader, grant, |index| {
-            Ok(index.speakers(limits::SPEAKERS))
-        })?;
+        let speakers = self.with(reader, grant, |index| Ok(index.speakers(limits::SPEAKERS)))?;
         Ok(speakers.unwrap_or_default())
     }
 }

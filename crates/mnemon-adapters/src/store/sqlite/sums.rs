@@ -54,7 +54,10 @@ impl<'a> Row<'a> {
             columns.update(&(text.len() as u64).to_le_bytes());
             columns.update(text.as_bytes());
         }
-        columns.update(&[u8::from(self.expires.is_some()), u8::from(self.doc.is_some())]);
+        columns.update(&[
+            u8::from(self.expires.is_some()),
+            u8::from(self.doc.is_some()),
+        ]);
         columns.update(&self.expires.unwrap_or(0).to_le_bytes());
         let columns = u64::from(columns.finalize());
         ((columns << 32) | u64::from(of_doc(self.doc.unwrap_or_default()))).cast_signed()
@@ -188,8 +191,7 @@ fn fill_table(connection: &Connection, table: &str, more: &[&str]) -> rusqlite::
 }
 
 fn fill_receipts(connection: &Connection) -> rusqlite::Result<()> {
-    let mut select =
-        connection.prepare("SELECT tenant, key, digest, at, receipt FROM receipts")?;
+    let mut select = connection.prepare("SELECT tenant, key, digest, at, receipt FROM receipts")?;
     let mut rows = select.query([])?;
     let mut sums = Vec::new();
     while let Some(row) = rows.next()? {

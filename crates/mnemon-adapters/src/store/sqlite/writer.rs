@@ -5,8 +5,8 @@
 //! see [`Standing`].
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use mnemon_core::index::StoredVector;
@@ -218,6 +218,9 @@ impl WriterThread {
                 Ok(file) => match self.serve(&file, jobs) {
                     Left::Ended => return,
                     Left::Replaced(again) => {
+                        // The file may have been moved: what is in its log moves into it.
+                        let _ = checkpoint(&file.connection, &self.place, "PASSIVE");
+                        file.ids.remove_orphaned_log(&self.path);
                         drop(file);
                         jobs = again;
                         opened = schema::open_known(&self.path);
@@ -362,8 +365,9 @@ impl WriterThread {
     fn tend(&mut self, file: &OpenFile, idle: &mut IdleCheckpoint) {
         self.finish_purges(file);
         if idle.due.is_some_and(|due| due <= Instant::now()) {
-            let moved = checkpoint(&file.connection, &self.place, "PASSIVE");
-            idle.tried(moved.unwrap_or(false));
+            // Emptied, not only moved: a log that lies about can be taken for another file's.
+            let emptied = empty_log(&file.connection, &self.place);
+            idle.tried(emptied.unwrap_or(false));
         }
     }
 
