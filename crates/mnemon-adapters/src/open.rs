@@ -67,14 +67,7 @@ pub fn open(url: &str) -> Result<Opened, StoreError> {
             let notices = store.notices().sentences();
             (Arc::new(store), notices)
         }
-        Place::Sqlite(path) => {
-            let store = Sqlite::open(&path)?;
-            let read_only = store.is_read_only().then(|| {
-                let place = path.display();
-                format!("{place} is read-only: it can be searched and exported, not changed")
-            });
-            (Arc::new(store), read_only.into_iter().collect())
-        }
+        Place::Sqlite(path) => (Arc::new(Sqlite::open(&path)?), Vec::new()),
     };
     Ok(Opened { store, notices })
 }

@@ -91,11 +91,6 @@ impl Sqlite {
         })
     }
 
-    /// Whether the file can only be read.
-    pub(crate) fn is_read_only(&self) -> bool {
-        self.writer.is_none()
-    }
-
     fn writer(&self) -> Result<&Writer, StoreError> {
         self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly {
             place: self.pool.place.clone(),

@@ -22,7 +22,7 @@ fn a_backup_is_made_checked_and_restored() {
         assert!(message.contains("--force"), "{message}");
         sandbox.note("b", "Ann moved to Huế");
         sandbox.run(&["backup", "copy", "--force"]).ok();
-        sandbox.run(&["forget", "a", "--purge", "--yes"]).ok();
+        assert_eq!(sandbox.run(&["forget", "a", "--purge", "--yes"]).code, 0);
         let now = sandbox.state();
 
         let checked = sandbox.run(&["restore", "copy", "--check"]).ok();
@@ -94,10 +94,8 @@ fn a_read_only_store_can_be_searched_and_exported() {
     permissions.set_readonly(true);
     fs::set_permissions(&path, permissions).unwrap();
     for args in [vec!["export"], vec!["search", "tea"], vec!["list"]] {
-        let ran = sandbox.run(&args);
-        assert_eq!(ran.code, 0, "{args:?}: {}", ran.err);
-        assert!(ran.out.contains("Ann prefers tea"), "{args:?}: {}", ran.out);
-        assert!(ran.err.contains("read-only"), "{args:?}: {}", ran.err);
+        let shown = sandbox.run(&args).ok();
+        assert!(shown.contains("Ann prefers tea"), "{args:?}: {shown}");
     }
     assert_eq!(sandbox.run(&["add", "x"]).code, 5);
 }
