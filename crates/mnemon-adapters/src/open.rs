@@ -42,7 +42,7 @@ impl Place {
         match scheme {
             "ram" if rest.is_empty() => Ok(Self::Ram),
             "jsonl" if !path.is_empty() => Ok(Self::Jsonl(PathBuf::from(path))),
-            "sqlite" if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
+            "sqlite" if !path.is_empty() => Ok(Self::Sqlite(sqlite::follow_link(Path::new(path)))),
             _ => {
                 let known: Vec<&str> = SCHEMES.iter().map(|(form, _)| *form).collect();
                 Err(Invalid::new(

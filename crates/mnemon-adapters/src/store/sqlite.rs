@@ -35,6 +35,7 @@ use mnemon_core::{
 pub(crate) use backup::{backup, check_backup, restore};
 pub(crate) use health::{examine, repair};
 use identity::FileIds;
+pub(crate) use identity::follow_link;
 use pool::{Pool, Reader};
 pub use saved::Saving;
 use search::Indexes;
@@ -68,6 +69,7 @@ impl Sqlite {
 
     /// The same, and says when the search index is saved beside the file.
     pub fn open_with(path: &Path, saving: Saving) -> Result<Self, StoreError> {
+        let path = &follow_link(path);
         let opened = schema::open_known(path);
         let ids = match &opened {
             Ok(file) => file.ids,

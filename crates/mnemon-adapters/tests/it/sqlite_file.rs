@@ -80,6 +80,26 @@ fn a_removed_folder_is_made_again() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_link_leads_to_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("real")).unwrap();
+    let link = folder.path().join("link.db");
+    // The file need not be there yet.
+    std::os::unix::fs::symlink("real/m.db", &link).unwrap();
+    let store = Sqlite::open(&link).unwrap();
+    put(&store, "before");
+    drop(store);
+    let store = Sqlite::open(&link).unwrap();
+    std::fs::remove_dir_all(folder.path().join("real")).unwrap();
+    put(&store, "after");
+    drop(store);
+    assert_eq!(contents(open(&url(&link)).as_ref()), ["after"]);
+    assert!(folder.path().join("real/m.db").exists());
+    assert_healthy(&url(&link));
+}
+
+#[test]
 fn a_replaced_file_is_followed_by_writers_readers_and_searches() {
     for reads_first in [false, true] {
         let folder = tempfile::tempdir().unwrap();

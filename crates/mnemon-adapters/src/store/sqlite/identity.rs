@@ -115,6 +115,20 @@ impl From<&Metadata> for FileId {
     }
 }
 
+/// The file that a symbolic link leads to: SQLite keeps its other files beside that one.
+pub(crate) fn follow_link(path: &Path) -> PathBuf {
+    let is_link = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+    if !is_link {
+        return path.to_owned();
+    }
+    match (std::fs::canonicalize(path), std::fs::read_link(path)) {
+        (Ok(file), _) => file,
+        // It leads to a file that is not there yet.
+        (Err(_), Ok(target)) => crate::files::parent(path).join(target),
+        (Err(_), Err(_)) => path.to_owned(),
+    }
+}
+
 /// The path with something appended to its name: `-wal`, `.bad`.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
