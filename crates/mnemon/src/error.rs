@@ -74,6 +74,8 @@ pub enum Error {
     },
     #[error("the repair failed; nothing was changed")]
     NotRepaired(#[source] StoreError),
+    #[error("the backup cannot be used; nothing was changed")]
+    DamagedBackup(#[source] StoreError),
     #[error("nothing was changed: {0}")]
     Unconfirmed(String),
     #[error("internal error: {0}")]
@@ -87,7 +89,9 @@ impl Error {
         match self {
             Self::Invalid(_) | Self::Config(_) | Self::Unconfirmed(_) => ErrorKind::Invalid,
             Self::Engine(error) => error.kind(),
-            Self::Store(error) | Self::NotRepaired(error) => error.kind(),
+            Self::Store(error) | Self::NotRepaired(error) | Self::DamagedBackup(error) => {
+                error.kind()
+            }
             Self::Embed(error) => error.kind(),
             Self::Llm(error) => error.kind(),
             Self::NotBuilt { .. } => ErrorKind::Unsupported,
@@ -113,6 +117,10 @@ impl Error {
             }
             Self::Unwell { .. } => {
                 "a repair cannot help with what is left: the findings say what is wrong"
+            }
+            Self::DamagedBackup(_) => {
+                "use another backup; `mnemon doctor --repair --store sqlite:FILE` saves what this \
+                 one still holds"
             }
             Self::NotRepaired(StoreError::Corrupt { .. }) => {
                 "bring back a backup with `mnemon restore FILE`, or move the file away"

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use mnemon_core::StoreError;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -31,15 +32,23 @@ pub struct Response {
 pub fn run(config: &Config, request: &Request) -> Result<Response, Error> {
     if request.check {
         return Ok(Response {
-            backup: wiring::check_backup(config, &request.file)?,
+            backup: wiring::check_backup(config, &request.file).map_err(not_usable)?,
             restored: false,
             kept: None,
         });
     }
-    let restored = wiring::restore(config, &request.file)?;
+    let restored = wiring::restore(config, &request.file).map_err(not_usable)?;
     Ok(Response {
         backup: restored.summary,
         restored: true,
         kept: restored.kept,
     })
+}
+
+/// Of damage to the backup nobody should take the store itself for damaged.
+fn not_usable(error: StoreError) -> Error {
+    match error {
+        StoreError::Corrupt { .. } => Error::DamagedBackup(error),
+        other => other.into(),
+    }
 }

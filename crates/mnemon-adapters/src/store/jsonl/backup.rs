@@ -38,7 +38,7 @@ pub(crate) fn backup(root: &Path, to: &Path, force: bool) -> Result<BackupSummar
             Ok(summary)
         });
     if made.is_err() {
-        // What cannot be removed is swept later.
+        // It has a name that nobody takes for a backup.
         let _ = fs::remove_dir_all(&new);
     }
     made.map(|summary| BackupSummary {
@@ -143,7 +143,7 @@ pub(crate) fn check_backup(folder: &Path) -> Result<BackupSummary, StoreError> {
     let mut summary = BackupSummary {
         place,
         backend: "jsonl",
-        format: i64::try_from(FORMAT).unwrap_or(i64::MAX),
+        format: FORMAT,
         tenants: logs.len() as u64,
         records: 0,
         history: 0,

@@ -234,17 +234,38 @@ fn hold(path: &Path) -> Result<Option<Connection>, StoreError> {
     }
 }
 
-/// A name beside the target for a file that is being written.
-fn unfinished(target: &Path) -> PathBuf {
+/// An unfinished file of this age was left behind by a process that died.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A name beside the target for a file that is being written. Those that were left behind under
+/// such a name are removed.
+pub(super) fn unfinished(target: &Path) -> PathBuf {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let name = format!(".{name}.{:08x}.mnemon-unfinished", fastrand::u32(..));
-    parent(target).join(name)
+    let beginning = format!(".{name}.");
+    let is_abandoned = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        name.starts_with(&beginning)
+            && name.contains(UNFINISHED)
+            && age.is_some_and(|age| age > ABANDONED)
+    };
+    for entry in fs::read_dir(parent(target)).into_iter().flatten().flatten() {
+        if is_abandoned(&entry) {
+            // The next one tries again.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    parent(target).join(format!("{beginning}{:08x}{UNFINISHED}", fastrand::u32(..)))
 }
+
+const UNFINISHED: &str = ".mnemon-unfinished";
 
 /// Removes an unfinished file and what SQLite made beside it.
 pub(super) fn discard(new: &Path) {
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        // What cannot be removed is swept later.
+        // What cannot be removed now is removed by a later backup.
         let _ = fs::remove_file(beside(new, suffix));
     }
 }

@@ -15,7 +15,6 @@ use rusqlite::{Connection, OpenFlags, Row, Transaction, params, params_from_iter
 use super::backup;
 use super::errors::At;
 use super::health::{self, RECOUNT, RELINK, free_name};
-use super::identity::beside;
 use super::tables::{key, seq};
 use super::{schema, sums};
 
@@ -55,10 +54,7 @@ enum Table {
 pub(super) fn salvage(path: &Path) -> Result<Vec<String>, StoreError> {
     let place = path.display().to_string();
     let source = Source::open(path, &place)?;
-    let new = beside(
-        path,
-        &format!(".{:08x}.mnemon-unfinished", fastrand::u32(..)),
-    );
+    let new = backup::unfinished(path);
     let copied = copy(&source, &new);
     drop(source);
     let haul = match copied {

@@ -38,10 +38,12 @@ const WIDTH: usize = 256;
 pub(super) struct Indexes {
     saving: Saving,
     /// By the opening of the file that they follow, and the tenant's number in it.
-    tenants: Mutex<HashMap<(u64, i64), Arc<RwLock<Followed>>>>,
+    tenants: Mutex<HashMap<(u64, i64), SharedFollowed>>,
     /// Those who save one at the moment.
     savers: Mutex<Vec<JoinHandle<()>>>,
 }
+
+type SharedFollowed = Arc<RwLock<Followed>>;
 
 /// An index, and the newest change that it has seen.
 #[derive(Default)]

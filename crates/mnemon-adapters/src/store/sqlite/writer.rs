@@ -319,7 +319,7 @@ impl WriterThread {
         let mut again = Vec::new();
         let waiting = self.purges.drain(..).map(|purge| purge.job);
         for job in waiting.chain(jobs) {
-            if job.can_be_done_again(!results.is_empty()) {
+            if job.can_be_done_again() {
                 again.push(job);
             } else {
                 let place = self.place.clone();
@@ -525,6 +525,10 @@ struct Line {
 }
 
 /// What comes of waiting for a job.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once, and a box would cost every write an allocation"
+)]
 enum Next {
     Job(Job),
     /// None came in time.
@@ -622,8 +626,8 @@ impl Job {
     }
 
     /// Whether the job can be done in another file. Vectors are for records of this one.
-    fn can_be_done_again(&self, begun: bool) -> bool {
-        !self.spent && !(begun && matches!(self.work, Work::Embed(_)))
+    fn can_be_done_again(&self) -> bool {
+        !self.spent && !matches!(self.work, Work::Embed(_))
     }
 
     /// Does the job. What is needed to do it again is kept, unless it is large.
