@@ -308,9 +308,8 @@ fn reader_of_a_read_only_medium() {
         Err(error) => error.to_string(),
     };
     assert!(error.contains("-wal"), "{error}");
-    let error = match Sqlite::open(&folder.join("none.db")) {
-        Ok(_) => panic!("nothing can be made here"),
-        Err(error) => error,
+    let Err(error) = Sqlite::open(&folder.join("none.db")) else {
+        panic!("nothing can be made here");
     };
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
 }
