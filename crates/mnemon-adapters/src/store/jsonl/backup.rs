@@ -188,11 +188,15 @@ fn swap(root: &Path, new: &Path) -> Result<Option<PathBuf>, StoreError> {
     Ok(kept)
 }
 
+/// `DIR.before-restore`, `DIR.before-restore.2`, …
 fn free_name(root: &Path) -> PathBuf {
-    let name = root.file_name().unwrap_or_default().to_string_lossy();
-    let named = |number: usize| match number {
-        1 => parent(root).join(format!("{name}.before-restore")),
-        _ => parent(root).join(format!("{name}.before-restore.{number}")),
+    let named = |number: usize| {
+        let mut name = root.as_os_str().to_owned();
+        name.push(".before-restore");
+        if number > 1 {
+            name.push(format!(".{number}"));
+        }
+        PathBuf::from(name)
     };
     let free = (1..).map(named).find(|path| !path.exists());
     free.unwrap_or_else(|| named(1))
