@@ -271,17 +271,15 @@ impl Disk {
         work: impl FnOnce(Self) -> Result<T, FilesError> + Send + 'static,
     ) -> Result<T, FilesError> {
         let disk = self.clone();
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return work(disk);
-        };
-        match runtime.spawn_blocking(move || work(disk)).await {
-            Ok(answer) => answer,
-            Err(error) => Err(FilesError::Unavailable {
+        let lost = || {
+            Err(FilesError::Unavailable {
                 path: self.root.display().to_string(),
-                what: format!("internal error: {error}"),
+                what: "internal error: a call panicked".to_owned(),
                 source: None,
-            }),
-        }
+            })
+        };
+        let answer = crate::blocking::run(move || work(disk)).await;
+        answer.unwrap_or_else(lost)
     }
 }
 
@@ -557,7 +555,7 @@ fn turn(_folder: &Path) -> io::Result<std::sync::MutexGuard<'static, ()>> {
         .unwrap_or_else(std::sync::PoisonError::into_inner))
 }
 
-fn make_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
@@ -568,7 +566,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
         .try_for_each(|dir| sync_folder(parent(dir)))
 }
 
-fn parent(path: &Path) -> &Path {
+pub(crate) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -576,13 +574,13 @@ fn parent(path: &Path) -> &Path {
 }
 
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     Handle::open(folder)?.sync_all()
 }
 
 /// Elsewhere a folder cannot be opened as a file; the file system orders its own entries.
 #[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 

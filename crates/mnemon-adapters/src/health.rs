@@ -62,3 +62,17 @@ impl Finding {
         }
     }
 }
+
+/// A backup that was made or checked: everything in it agrees with its checksums.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BackupSummary {
+    pub place: String,
+    /// The scheme of the store that it is a backup of.
+    pub backend: &'static str,
+    /// The version of its format.
+    pub format: i64,
+    pub tenants: u64,
+    pub records: u64,
+    /// Old versions and deletions.
+    pub history: u64,
+}

@@ -7,6 +7,7 @@ pub mod embed;
 pub mod llm;
 pub mod tokens;
 
+mod blocking;
 mod files;
 mod health;
 mod http;
@@ -14,7 +15,7 @@ mod open;
 mod store;
 
 pub use files::{Disk, sweep_stale};
-pub use health::{Examination, Finding};
-pub use open::{Opened, SCHEMES, examine, open, repair};
+pub use health::{BackupSummary, Examination, Finding};
+pub use open::{Opened, Restored, SCHEMES, backup, check_backup, examine, open, repair, restore};
 pub use store::jsonl::{Jsonl, Notices, Skipped};
 pub use store::sqlite::{Saving, Sqlite};

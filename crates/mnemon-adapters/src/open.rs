@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mnemon_core::ram::Ram;
 use mnemon_core::{Invalid, Store, StoreError};
 
-use crate::health::{Examination, Finding};
+use crate::health::{BackupSummary, Examination, Finding};
 use crate::store::jsonl::{self, Jsonl};
 use crate::store::sqlite::{self, Sqlite};
 
@@ -42,7 +42,7 @@ impl Place {
         match scheme {
             "ram" if rest.is_empty() => Ok(Self::Ram),
             "jsonl" if !path.is_empty() => Ok(Self::Jsonl(PathBuf::from(path))),
-            "sqlite" if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
+            "sqlite" if !path.is_empty() => Ok(Self::Sqlite(sqlite::follow_link(Path::new(path)))),
             _ => {
                 let known: Vec<&str> = SCHEMES.iter().map(|(form, _)| *form).collect();
                 Err(Invalid::new(
@@ -98,6 +98,51 @@ pub fn repair(url: &str) -> Result<Vec<String>, StoreError> {
         Place::Ram => Ok(Vec::new()),
         Place::Jsonl(path) => jsonl::repair(&path),
         Place::Sqlite(path) => sqlite::repair(&path),
+    }
+}
+
+/// Writes a copy of the store, which may be in use, to a new file or folder. One that exists is
+/// written over only with `force`.
+pub fn backup(url: &str, to: &Path, force: bool) -> Result<BackupSummary, StoreError> {
+    match Place::of(url)? {
+        Place::Ram => Err(keeps_nothing()),
+        Place::Jsonl(path) => jsonl::backup(&path, to, force),
+        Place::Sqlite(path) => sqlite::backup(&path, to, force),
+    }
+}
+
+/// Checks that the file or folder is a whole backup of a store of this kind.
+pub fn check_backup(url: &str, from: &Path) -> Result<BackupSummary, StoreError> {
+    match Place::of(url)? {
+        Place::Ram => Err(keeps_nothing()),
+        Place::Jsonl(_) => jsonl::check_backup(from),
+        Place::Sqlite(_) => sqlite::check_backup(from),
+    }
+}
+
+/// A store that was put back.
+#[derive(Debug)]
+pub struct Restored {
+    pub summary: BackupSummary,
+    /// Where the store lies that was there before.
+    pub kept: Option<PathBuf>,
+}
+
+/// Checks the backup, and puts a copy of it in the place of the store.
+pub fn restore(url: &str, from: &Path) -> Result<Restored, StoreError> {
+    let summary = check_backup(url, from)?;
+    let kept = match Place::of(url)? {
+        Place::Ram => return Err(keeps_nothing()),
+        Place::Jsonl(path) => jsonl::restore(&path, from)?,
+        Place::Sqlite(path) => sqlite::restore(&path, from)?,
+    };
+    Ok(Restored { summary, kept })
+}
+
+fn keeps_nothing() -> StoreError {
+    StoreError::Unsupported {
+        backend: "ram",
+        what: "be backed up: it keeps nothing on disk",
     }
 }
 

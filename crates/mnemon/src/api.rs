@@ -4,6 +4,7 @@
 
 pub mod add;
 pub mod agent;
+pub mod backup;
 pub mod chat;
 pub mod chat_append;
 pub mod chat_compress;
@@ -39,6 +40,7 @@ pub mod query_memory;
 pub mod read;
 pub mod record_to_memory;
 pub mod reembed;
+pub mod restore;
 pub mod retrieve_from_memory;
 pub mod search;
 pub mod session_copy;

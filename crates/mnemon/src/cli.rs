@@ -2,6 +2,7 @@
 
 mod add;
 mod agent;
+mod backup;
 mod chat;
 mod completions;
 mod config;
@@ -35,6 +36,7 @@ mod progress;
 mod read;
 mod reembed;
 mod report;
+mod restore;
 mod search;
 mod session;
 mod skill;
@@ -107,6 +109,8 @@ enum Command {
     Stats(stats::Args),
     Export(export::Args),
     Import(import::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
     Read(read::Args),
     Write(write::Args),
     Note(note::Args),
@@ -233,6 +237,8 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Stats(args) => stats::run(args, door).await,
         Command::Export(args) => export::run(args, door).await,
         Command::Import(args) => import::run(args, door).await,
+        Command::Backup(args) => backup::run(args, door),
+        Command::Restore(args) => restore::run(args, door),
         Command::Read(args) => read::run(args, door).await,
         Command::Write(args) => write::run(args, door).await,
         Command::Note(args) => note::run(args, door).await,

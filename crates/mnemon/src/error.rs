@@ -77,7 +77,13 @@ pub enum Error {
         place: String,
         found: usize,
         checks: usize,
+        /// Whether a repair, which was not asked for, proposes something.
+        mendable: bool,
     },
+    #[error("the repair failed; nothing was changed")]
+    NotRepaired(#[source] StoreError),
+    #[error("the backup cannot be used; nothing was changed")]
+    DamagedBackup(#[source] StoreError),
     #[error("nothing was changed: {0}")]
     Unconfirmed(String),
     #[error("internal error: {0}")]
@@ -91,7 +97,9 @@ impl Error {
         match self {
             Self::Invalid(_) | Self::Config(_) | Self::Unconfirmed(_) => ErrorKind::Invalid,
             Self::Engine(error) => error.kind(),
-            Self::Store(error) => error.kind(),
+            Self::Store(error) | Self::NotRepaired(error) | Self::DamagedBackup(error) => {
+                error.kind()
+            }
             Self::Embed(error) => error.kind(),
             Self::Llm(error) => error.kind(),
             Self::NotBuilt { .. } => ErrorKind::Unsupported,
@@ -116,6 +124,19 @@ impl Error {
             Self::Line { source, .. } => source.hint(),
             Self::NotErased { left: 1.., .. } => {
                 "name the folders with --files and --folder and run it again, or erase the files yourself"
+            }
+            Self::Unwell { mendable: true, .. } => {
+                "`mnemon doctor --repair` does what the findings propose; it asks first"
+            }
+            Self::Unwell { .. } => {
+                "a repair cannot help with what is left: the findings say what is wrong"
+            }
+            Self::DamagedBackup(_) => {
+                "use another backup; `mnemon doctor --repair --store sqlite:FILE` saves what this \
+                 one still holds"
+            }
+            Self::NotRepaired(StoreError::Corrupt { .. }) => {
+                "bring back a backup with `mnemon restore FILE`, or move the file away"
             }
             Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "check the path; a relative one begins in the folder you are in"

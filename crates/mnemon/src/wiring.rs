@@ -27,7 +27,9 @@ pub use mnemon_adapters::documents::{
 };
 pub use mnemon_adapters::llm::Account as LlmAccount;
 pub use mnemon_adapters::tokens::counter;
-pub use mnemon_adapters::{Examination, Finding, SCHEMES, sweep_stale};
+pub use mnemon_adapters::{
+    BackupSummary, Examination, Finding, Restored, SCHEMES, sweep_stale,
+};
 
 /// A memory, and what was noticed while its store was opened.
 pub struct Wired {
@@ -338,6 +340,21 @@ pub fn examine(config: &Config) -> Result<Examination, StoreError> {
 /// Does what the findings proposed, and says what it did.
 pub fn repair(config: &Config) -> Result<Vec<String>, StoreError> {
     mnemon_adapters::repair(&config.store.value)
+}
+
+/// Writes a copy of the store, which may be in use, to a new file.
+pub fn backup(config: &Config, to: &Path, force: bool) -> Result<BackupSummary, StoreError> {
+    mnemon_adapters::backup(&config.store.value, to, force)
+}
+
+/// Checks that the file is a whole backup of a store like the configured one.
+pub fn check_backup(config: &Config, from: &Path) -> Result<BackupSummary, StoreError> {
+    mnemon_adapters::check_backup(&config.store.value, from)
+}
+
+/// Checks the backup, and puts a copy of it in the place of the store.
+pub fn restore(config: &Config, from: &Path) -> Result<Restored, StoreError> {
+    mnemon_adapters::restore(&config.store.value, from)
 }
 
 /// Two processes must not make the same ids, even when they start in the same moment.

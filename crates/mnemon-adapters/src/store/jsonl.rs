@@ -10,6 +10,7 @@
 //! It is made for thousands of records, not for millions: opening reads the whole log, and a purge
 //! rewrites it.
 
+mod backup;
 mod bad;
 mod compact;
 mod decode;
@@ -36,6 +37,7 @@ use mnemon_core::{
     Page, Probe, Recall, Receipt, Record, Right, Scan, Store, StoreError, Tally, Tenant, Upkept,
 };
 
+pub(crate) use backup::{backup, check_backup, restore};
 pub(crate) use doctor::{examine, repair};
 pub use notices::{Notices, Skipped};
 
@@ -156,13 +158,12 @@ impl Shelf {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-        return work();
+    let lost = || {
+        Err(StoreError::Internal(
+            "a call of the store panicked".to_owned(),
+        ))
     };
-    match runtime.spawn_blocking(work).await {
-        Ok(answer) => answer,
-        Err(error) => Err(StoreError::Internal(error.to_string())),
-    }
+    crate::blocking::run(work).await.unwrap_or_else(lost)
 }
 
 #[async_trait]

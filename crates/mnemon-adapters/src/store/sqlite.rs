@@ -4,20 +4,26 @@
 //! transaction: eight writers share one fsync. Reads use a pool of connections of their own and
 //! never wait for a writer. What a commit means is decided in core; [`tables`] only moves rows.
 
+mod backup;
 mod counts;
 mod errors;
 mod health;
 mod hidden;
+mod identity;
+mod pool;
+mod prepared;
 mod reads;
+mod salvage;
 mod saved;
 mod schema;
 mod search;
+mod sums;
 mod tables;
 mod upkeep;
 mod writer;
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
@@ -26,22 +32,23 @@ use mnemon_core::{
     Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
     Page, Probe, Recall, Receipt, Record, Scan, Store, StoreError, Tally, Upkept,
 };
-use rusqlite::Connection;
-use tokio::sync::Semaphore;
 
+pub(crate) use backup::{backup, check_backup, restore};
 pub(crate) use health::{examine, repair};
+use identity::FileIds;
+pub(crate) use identity::follow_link;
+use pool::{Pool, Reader};
 pub use saved::Saving;
 use search::Indexes;
 use writer::Writer;
 
-/// How many reads of one handle run at once; more wait their turn.
-const READERS: usize = 8;
 /// So many records of a warm file are read sooner than a thread is woken for them.
 const AT_ONCE: usize = 16;
 
 /// A store in one SQLite file.
 pub struct Sqlite {
-    writer: Writer,
+    /// `None` if the file can only be read.
+    writer: Option<Writer>,
     pool: Arc<Pool>,
     indexes: Arc<Indexes>,
 }
@@ -49,27 +56,47 @@ pub struct Sqlite {
 impl Drop for Sqlite {
     fn drop(&mut self) {
         self.indexes.finish();
+        // The last connection to close the file is the writer's, which checkpoints.
+        drop(self.pool.close());
     }
 }
 
 impl Sqlite {
-    /// Opens the file, and makes it and its folder if they are not there.
+    /// Opens the file, and makes it and its folder if they are not there. A file that cannot be
+    /// written is opened for reading.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, Saving::default())
     }
 
     /// The same, and says when the search index is saved beside the file.
     pub fn open_with(path: &Path, saving: Saving) -> Result<Self, StoreError> {
-        let connection = schema::open(path)?;
-        let pool = Pool {
-            path: path.to_owned(),
-            idle: Mutex::new(Vec::new()),
-            turns: Semaphore::new(READERS),
+        let path = &follow_link(path);
+        let opened = schema::open_known(path);
+        let ids = match &opened {
+            Ok(file) => file.ids,
+            Err(StoreError::ReadOnly { .. } | StoreError::Unavailable { .. }) => FileIds::of(path),
+            Err(_) => FileIds::default(),
+        };
+        let pool = Arc::new(Pool::new(path, opened.is_ok(), ids));
+        let writer = match opened {
+            Ok(file) => Some(Writer::start(file, path, Arc::clone(&pool))?),
+            Err(error) if ids.main.is_none() => return Err(error),
+            // It may be readable nevertheless; if not, that it is read-only says more.
+            Err(error) => match (error, schema::open_read_only(path)) {
+                (_, Ok(_)) => None,
+                (StoreError::ReadOnly { .. }, Err(error)) | (error, Err(_)) => return Err(error),
+            },
         };
         Ok(Self {
-            writer: Writer::start(connection, path)?,
-            pool: Arc::new(pool),
+            writer,
+            pool,
             indexes: Arc::new(Indexes::new(saving)),
+        })
+    }
+
+    fn writer(&self) -> Result<&Writer, StoreError> {
+        self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly {
+            place: self.pool.place.clone(),
         })
     }
 
@@ -77,82 +104,37 @@ impl Sqlite {
     async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection, &str) -> Result<T, StoreError> + Send + 'static,
+        F: FnOnce(&Reader<'_>) -> Result<T, StoreError> + Send + 'static,
     {
         let pool = Arc::clone(&self.pool);
         let turn = self.pool.turns.acquire().await;
         let _turn = turn.map_err(|closed| StoreError::Internal(closed.to_string()))?;
-        let run = move || pool.with(work);
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => match runtime.spawn_blocking(run).await {
-                Ok(result) => result,
-                Err(lost) => Err(StoreError::Internal(format!("a read was lost: {lost}"))),
-            },
-            // Another executor: it has no threads to lend, so the read runs here.
-            Err(_) => run(),
-        }
-    }
-}
-
-/// Connections for reading.
-struct Pool {
-    path: PathBuf,
-    idle: Mutex<Vec<Connection>>,
-    turns: Semaphore,
-}
-
-impl Pool {
-    fn with<T>(
-        &self,
-        work: impl FnOnce(&Connection, &str) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let idle = self.lock().pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => schema::open_reader(&self.path)?,
-        };
-        let result = work(&connection, &self.path.display().to_string());
-        self.lock().push(connection);
-        result
-    }
-
-    /// The same on a connection that is idle; `None` if none is.
-    fn with_idle<T>(&self, work: impl FnOnce(&Connection, &str) -> T) -> Option<T> {
-        let connection = self.lock().pop()?;
-        let result = work(&connection, &self.path.display().to_string());
-        self.lock().push(connection);
-        Some(result)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        let lost = || Err(StoreError::Internal("a read was lost".to_owned()));
+        let result = crate::blocking::run(move || pool.with(work)).await;
+        result.unwrap_or_else(lost)
     }
 }
 
 #[async_trait]
 impl Recall for Sqlite {
     async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
-        let at_hand = |connection: &Connection, place: &str| {
-            self.indexes.find_at_hand(connection, place, grant, probe)
-        };
+        let at_hand = |reader: &Reader<'_>| self.indexes.find_at_hand(reader, grant, probe);
         if let Some(found) = self.pool.with_idle(at_hand).transpose()?.flatten() {
             return Ok(found);
         }
         let (grant, probe, indexes) = (grant.clone(), probe.clone(), Arc::clone(&self.indexes));
-        self.read(move |connection, place| indexes.find(connection, place, &grant, &probe))
+        self.read(move |reader| indexes.find(reader, &grant, &probe))
             .await
     }
 
     async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
         // Every search asks, and should not queue behind what others ask in the meantime.
-        let at_hand = |connection: &Connection, place: &str| {
-            self.indexes.speakers_at_hand(connection, place, grant)
-        };
+        let at_hand = |reader: &Reader<'_>| self.indexes.speakers_at_hand(reader, grant);
         if let Some(known) = self.pool.with_idle(at_hand).transpose()?.flatten() {
             return Ok(known);
         }
         let (grant, indexes) = (grant.clone(), Arc::clone(&self.indexes));
-        self.read(move |connection, place| indexes.speakers(connection, place, &grant))
+        self.read(move |reader| indexes.speakers(reader, &grant))
             .await
     }
 
@@ -164,7 +146,10 @@ impl Recall for Sqlite {
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
         let (grant, model) = (grant.clone(), model.clone());
-        self.read(move |connection, place| {
+        self.read(move |reader| {
+            let Reader {
+                connection, place, ..
+            } = reader;
             search::lacking(connection, place, &grant, &model, after, limit)
         })
         .await
@@ -180,7 +165,7 @@ impl Recall for Sqlite {
             Ok((seq, kept))
         });
         let vectors = vectors.collect::<Result<_, StoreError>>()?;
-        self.writer.embed(grant, vectors).await
+        self.writer()?.embed(grant, vectors).await
     }
 }
 
@@ -196,25 +181,24 @@ impl Store for Sqlite {
     }
 
     async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
-        self.writer.apply(grant, batch).await
+        self.writer()?.apply(grant, batch).await
     }
 
     async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
         if ids.len() <= AT_ONCE {
-            let get =
-                |connection: &Connection, place: &str| reads::get(connection, place, grant, ids);
+            let get = |reader: &Reader<'_>| reads::get(reader.connection, reader.place, grant, ids);
             if let Some(records) = self.pool.with_idle(get) {
                 return records;
             }
         }
         let (grant, ids) = (grant.clone(), ids.to_vec());
-        self.read(move |connection, place| reads::get(connection, place, &grant, &ids))
+        self.read(move |reader| reads::get(reader.connection, reader.place, &grant, &ids))
             .await
     }
 
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
-        let is_empty = |connection: &Connection, place: &str| {
-            reads::is_surely_empty(connection, place, grant, scan)
+        let is_empty = |reader: &Reader<'_>| {
+            reads::is_surely_empty(reader.connection, reader.place, grant, scan)
         };
         let read = match self.pool.with_idle(is_empty).transpose()? {
             Some(true) => return Ok(Page::default()),
@@ -222,29 +206,29 @@ impl Store for Sqlite {
             None => reads::scan,
         };
         let (grant, scan) = (grant.clone(), scan.clone());
-        self.read(move |connection, place| read(connection, place, &grant, &scan))
+        self.read(move |reader| read(reader.connection, reader.place, &grant, &scan))
             .await
     }
 
     async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
         let (grant, scan) = (grant.clone(), scan.clone());
-        self.read(move |connection, place| hidden::hidden(connection, place, &grant, &scan))
+        self.read(move |reader| hidden::hidden(reader.connection, reader.place, &grant, &scan))
             .await
     }
 
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {
         let (grant, changes) = (grant.clone(), changes.clone());
-        self.read(move |connection, place| reads::changes(connection, place, &grant, &changes))
+        self.read(move |reader| reads::changes(reader.connection, reader.place, &grant, &changes))
             .await
     }
 
     async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
         let grant = grant.clone();
-        self.read(move |connection, place| reads::tally(connection, place, &grant))
+        self.read(move |reader| reads::tally(reader.connection, reader.place, &grant))
             .await
     }
 
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
-        self.writer.upkeep(grant, limit).await
+        self.writer()?.upkeep(grant, limit).await
     }
 }

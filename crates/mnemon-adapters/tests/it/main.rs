@@ -23,4 +23,6 @@ mod processes;
 mod purge;
 mod search;
 mod shortcuts;
+mod sqlite_damage;
+mod sqlite_file;
 mod sqlite_format;

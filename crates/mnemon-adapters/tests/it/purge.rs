@@ -8,21 +8,19 @@ use mnemon_core::{Batch, Changes, Fate, Op, Probe, Recall, Record, Store};
 
 use crate::kit::{ctx, everything, grant, ids, on_disk, open, wait};
 
-/// How often the bytes occur in any file of the folder.
-fn occurrences(folder: &Path, secret: &str) -> usize {
+/// How often the bytes occur in the file, or in any file of the folder.
+pub(crate) fn occurrences(folder: &Path, secret: &str) -> usize {
+    if folder.is_file() {
+        let bytes = std::fs::read(folder).unwrap();
+        let windows = bytes.windows(secret.len());
+        return windows
+            .filter(|window| *window == secret.as_bytes())
+            .count();
+    }
     std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .map(|path| {
-            if path.is_dir() {
-                return occurrences(&path, secret);
-            }
-            let bytes = std::fs::read(&path).unwrap();
-            let windows = bytes.windows(secret.len());
-            windows
-                .filter(|window| *window == secret.as_bytes())
-                .count()
-        })
+        .map(|path| occurrences(&path, secret))
         .sum()
 }
 

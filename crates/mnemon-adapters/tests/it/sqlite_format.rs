@@ -96,19 +96,6 @@ fn what_is_not_ours_is_refused_and_not_touched() {
 }
 
 #[test]
-fn a_read_only_file_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("m.db");
-    drop(Sqlite::open(&path).unwrap());
-    let mut permissions = std::fs::metadata(&path).unwrap().permissions();
-    permissions.set_readonly(true);
-    std::fs::set_permissions(&path, permissions).unwrap();
-    let (kind, message) = kind_of_opening(&path);
-    assert_eq!(kind, ErrorKind::Denied);
-    assert!(message.contains("read-only"), "{message}");
-}
-
-#[test]
 fn a_wrong_count_is_found_and_mended() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.db");

@@ -262,6 +262,7 @@ async fn compliance(path: &Path, door: &mut Door) -> Result<(), Error> {
             place: path.display().to_string(),
             found,
             checks: report.requirements.len(),
+            mendable: false,
         }),
     }
 }

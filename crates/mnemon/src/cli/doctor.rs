@@ -8,9 +8,10 @@ use crate::{Error, api};
 
 /// Look whether the store is whole, and mend it if asked
 ///
-/// Checks integrity, format version, permissions and free space without opening the store for use.
-/// A repair says what it would do before it does it, and looks again afterwards. Exits with 9 when
-/// something is wrong.
+/// Checks structure, checksums, counts, format version, permissions and free space without opening
+/// the store for use. A repair says what it would do before it does it, and looks again afterwards.
+/// From a damaged SQLite file it copies every record that can still be read into a new one, and
+/// keeps the damaged file as FILE.bad. Exits with 9 when something is wrong.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon doctor\n  \
@@ -43,7 +44,8 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         }
         let question = format!("This changes {}.", found.examination.place);
         confirm(&question, args.yes)?;
-        found = api::doctor::run(&door.config, api::doctor::Request { repair: true })?;
+        let request = api::doctor::Request { repair: true };
+        found = api::doctor::run(&door.config, request).map_err(not_repaired)?;
         if !door.out.json {
             for done in &found.repaired {
                 door.out.line(format!("done: {}", text::one_line(done)))?;
@@ -51,10 +53,18 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             door.out.line("")?;
         }
     }
-    finish(&found, door)
+    finish(&found, !args.repair, door)
 }
 
-fn finish(found: &api::doctor::Response, door: &mut Door) -> Result<(), Error> {
+fn not_repaired(error: Error) -> Error {
+    match error {
+        Error::Store(error) => Error::NotRepaired(error),
+        other => other,
+    }
+}
+
+/// `may_repair` says that no repair was tried.
+fn finish(found: &api::doctor::Response, may_repair: bool, door: &mut Door) -> Result<(), Error> {
     if door.out.json {
         door.out.json(found)?;
     } else {
@@ -68,6 +78,7 @@ fn finish(found: &api::doctor::Response, door: &mut Door) -> Result<(), Error> {
         place: found.examination.place.clone(),
         found: findings.iter().filter(|finding| !finding.ok).count(),
         checks: findings.len(),
+        mendable: may_repair && findings.iter().any(|finding| finding.repair.is_some()),
     })
 }
 

@@ -10,6 +10,7 @@
 
 mod agents;
 mod architecture;
+mod backup;
 mod bad_input;
 mod bad_stores;
 mod chat;

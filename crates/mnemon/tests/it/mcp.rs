@@ -6,6 +6,7 @@ mod http;
 mod life;
 mod many;
 mod projects;
+mod replaced;
 mod screened;
 mod users;
 mod wrong;

@@ -34,7 +34,7 @@ pub(crate) fn repair(root: &Path) -> Result<Vec<String>, StoreError> {
 }
 
 /// The folders that hold a log.
-fn folders(root: &Path) -> Result<Vec<Folder>, StoreError> {
+pub(super) fn folders(root: &Path) -> Result<Vec<Folder>, StoreError> {
     let mut found = vec![Folder::new(root, Tenant::default())];
     let tenants = disk::tenants(root);
     if tenants.is_dir() {

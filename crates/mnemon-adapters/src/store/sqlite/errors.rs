@@ -1,10 +1,52 @@
 //! What SQLite's errors mean to our callers.
 
+use std::time::Duration;
+
 use mnemon_core::StoreError;
 use rusqlite::{Error, ErrorCode};
 
-/// How long a writer waits for the others before it gives up.
-pub(super) const PATIENCE_SECONDS: u64 = 60;
+/// How long a call waits for the others before it gives up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long the call of this thread has waited for others. SQLite's busy handler is given a number
+/// of tries, which says nothing about the time they took.
+pub(super) mod patience {
+    use std::cell::Cell;
+    use std::time::{Duration, Instant};
+
+    thread_local! {
+        static SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
+        static SPENT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+        static IMPATIENT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Does something without waiting for anybody.
+    pub(in super::super) fn without<T>(work: impl FnOnce() -> T) -> T {
+        IMPATIENT.set(true);
+        let result = work();
+        IMPATIENT.set(false);
+        result
+    }
+
+    /// Whether to wait at all.
+    pub(in super::super) fn is_any() -> bool {
+        !IMPATIENT.get()
+    }
+
+    /// Whether the wait may go on; the first try of a wait begins it.
+    pub(in super::super) fn is_left(first: bool) -> bool {
+        let now = Instant::now();
+        let since = SINCE.get().filter(|_| !first).unwrap_or(now);
+        SINCE.set(Some(since));
+        SPENT.set(now - since);
+        now - since < super::PATIENCE
+    }
+
+    /// The time that the wait of which the caller hears now has taken.
+    pub(super) fn spent() -> Duration {
+        SPENT.take()
+    }
+}
 
 /// The error that the caller of the store at `place` sees.
 pub(super) fn store_error(place: &str, error: Error) -> StoreError {
@@ -16,7 +58,7 @@ pub(super) fn store_error(place: &str, error: Error) -> StoreError {
         },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
             place,
-            seconds: PATIENCE_SECONDS,
+            seconds: patience::spent().as_secs(),
         },
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { place },
         Some(ErrorCode::NotADatabase) => StoreError::Foreign {

@@ -1,66 +1,108 @@
 //! Looking at a file without using it, and mending what can be mended.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use mnemon_core::StoreError;
-use rusqlite::{Connection, OpenFlags};
+use mnemon_core::{Record, StoreError};
+use rusqlite::{Connection, Row};
 
 use super::errors::At;
-use super::schema;
+use super::identity::beside;
+use super::{salvage, schema, sums};
 use crate::health::Finding;
 
-/// Checks that need no write: is it there, ours, whole, and do its counts agree with its rows?
+/// Damaged rows that a finding names; of more it only says how many.
+const NAMED: usize = 5;
+
+const SALVAGE: &str = "copy every record that can still be read into a new file, and keep the damaged one as FILE.bad";
+
+/// Checks that need no write: is it there, ours, whole, and do its counts and checksums agree with
+/// its rows?
 pub(crate) fn examine(path: &Path) -> Vec<Finding> {
     let place = path.display().to_string();
     if !path.exists() {
-        return vec![Finding::good(
+        let mut findings = vec![Finding::good(
             "file",
             "is not there yet; the first write makes it",
         )];
+        findings.extend(set_aside(path));
+        return findings;
     }
     let mut findings = vec![permissions(path)];
     // SQLite takes a file of a few bytes for an empty database; opening it for use would not.
-    if let Err(error @ StoreError::Foreign { .. }) = schema::check_path(path, &place) {
-        findings.push(Finding::bad("format", error.to_string()));
-        return findings;
-    }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let opened = Connection::open_with_flags(path, flags)
-        .at(&place)
-        .and_then(|connection| Ok((schema::version(&connection, &place)?, connection)));
-    let (version, connection) = match opened {
-        Ok(opened) => opened,
-        Err(error) => {
-            findings.push(Finding::bad("format", error.to_string()));
-            return findings;
+    let opened = schema::check_path(path, &place).and_then(|()| schema::look(path));
+    match opened {
+        Ok((connection, version)) => findings.extend(contents(&connection, version)),
+        // Not ours, too new, or out of reach: nothing that a repair should touch.
+        Err(error @ StoreError::Corrupt { .. }) => {
+            findings.push(Finding::mendable("integrity", error.to_string(), SALVAGE));
         }
-    };
-    findings.push(Finding::good(
+        Err(error) => findings.push(Finding::bad("format", error.to_string())),
+    }
+    findings.extend(set_aside(path));
+    findings
+}
+
+/// What can be said of an open file of this version.
+pub(super) fn contents(connection: &Connection, version: i64) -> Vec<Finding> {
+    let mut findings = vec![Finding::good(
         "format",
         format!("version {version} of {}", schema::current()),
-    ));
-    findings.push(integrity(&connection));
+    )];
+    findings.push(integrity(connection));
     if version == schema::current() {
-        findings.push(counts(&connection));
+        findings.extend([
+            checksums(connection),
+            counts(connection),
+            links(connection),
+            derived(connection),
+        ]);
     }
     findings
 }
 
-/// Does what the findings proposed: rebuilds the indexes and counts again, in one transaction.
+/// Does what the findings proposed, and says what it did.
 pub(crate) fn repair(path: &Path) -> Result<Vec<String>, StoreError> {
     let place = path.display().to_string();
-    let mut connection = schema::open(path)?;
     let mut done = Vec::new();
+    let mut connection = match schema::open(path) {
+        Ok(connection) => connection,
+        Err(StoreError::Corrupt { .. }) => return salvage::salvage(path),
+        Err(error) => return Err(error),
+    };
     if !integrity(&connection).ok {
-        connection.execute_batch("REINDEX").at(&place)?;
-        done.push("rebuilt every index from its table".to_owned());
+        // Damage to an index only is no loss: tables are the truth.
+        let rebuilt = connection.execute_batch("REINDEX");
+        if rebuilt.is_ok() && integrity(&connection).ok {
+            done.push("rebuilt every index from its table".to_owned());
+        } else {
+            drop(connection);
+            return salvage::salvage(path);
+        }
     }
-    if !counts(&connection).ok {
-        let transaction = connection.transaction().at(&place)?;
-        transaction.execute_batch(RECOUNT).at(&place)?;
-        transaction.commit().at(&place)?;
-        done.push("counted the records again".to_owned());
+    if !checksums(&connection).ok {
+        drop(connection);
+        done.extend(salvage::salvage(path)?);
+        return Ok(done);
     }
+    let steps = [
+        (counts(&connection), RECOUNT, "counted the records again"),
+        (
+            links(&connection),
+            RELINK,
+            "recorded again which record was derived from which",
+        ),
+    ];
+    let transaction = connection.transaction().at(&place)?;
+    for (finding, sql, said) in steps {
+        if !finding.ok {
+            transaction.execute_batch(sql).at(&place)?;
+            done.push(said.to_owned());
+        }
+    }
+    if !derived(&transaction).ok {
+        done.extend(drop_damaged_derived(&transaction).at(&place)?);
+    }
+    transaction.commit().at(&place)?;
     Ok(done)
 }
 
@@ -74,7 +116,47 @@ fn permissions(path: &Path) -> Finding {
     }
 }
 
-fn integrity(connection: &Connection) -> Finding {
+/// Damaged files that a repair has kept. They are reported until somebody removes them.
+fn set_aside(path: &Path) -> Option<Finding> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for number in 1.. {
+        let candidate = numbered(path, ".bad", number);
+        if !candidate.exists() {
+            break;
+        }
+        found.push(candidate);
+    }
+    let names: Vec<String> = found
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    (!names.is_empty()).then(|| {
+        Finding::good(
+            "set aside",
+            format!(
+                "an earlier repair kept the damaged file as {}; remove it when you do not need it",
+                names.join(", ")
+            ),
+        )
+    })
+}
+
+/// `FILE.bad`, `FILE.bad.2`, …
+fn numbered(path: &Path, suffix: &str, number: usize) -> PathBuf {
+    match number {
+        1 => beside(path, suffix),
+        _ => beside(path, &format!("{suffix}.{number}")),
+    }
+}
+
+/// The first of these names that is free.
+pub(super) fn free_name(path: &Path, suffix: &str) -> PathBuf {
+    let mut names = (1..).map(|number| numbered(path, suffix, number));
+    let free = names.find(|name| !name.exists());
+    free.unwrap_or_else(|| beside(path, suffix))
+}
+
+pub(super) fn integrity(connection: &Connection) -> Finding {
     let lines = connection
         .prepare("PRAGMA integrity_check(20)")
         .and_then(|mut check| {
@@ -85,22 +167,136 @@ fn integrity(connection: &Connection) -> Finding {
         Ok(lines) if lines.len() == 1 && lines.first().is_some_and(|line| line == "ok") => {
             Finding::good("integrity", "every page and index is whole")
         }
-        // Damage to an index only is no loss: tables are the truth.
         Ok(lines) if lines.iter().all(|line| line.contains("index")) => Finding::mendable(
             "integrity",
             lines.join("; "),
             "rebuild every index from its table",
         ),
-        Ok(lines) => Finding::bad(
-            "integrity",
-            format!(
-                "{}; export what can still be read and start a new file",
-                lines.join("; ")
-            ),
-        ),
-        Err(error) => Finding::bad("integrity", error.to_string()),
+        Ok(lines) => Finding::mendable("integrity", lines.join("; "), SALVAGE),
+        Err(error) => Finding::mendable("integrity", error.to_string(), SALVAGE),
     }
 }
+
+/// The columns of a record that [`check_record`] looks at, after [`sums::SHARED`] and `sum`.
+pub(super) const RECORD_COLUMNS: &str = "scope, kind, namespace, user, agent, session, importance,
+    created, (SELECT name FROM tenants WHERE num = tenant)";
+
+/// What is wrong with a row of `records`: its columns are [`sums::SHARED`], `sum` and
+/// [`RECORD_COLUMNS`]. The record, if nothing is.
+pub(super) fn check_record(row: &Row<'_>) -> Result<Record, String> {
+    let record = check_row(row)?.ok_or("it has no content")?;
+    let text = |column| {
+        let value = row.get_ref(column).ok()?;
+        value.as_str_or_null().ok()?.map(str::to_owned)
+    };
+    let owner = &record.owner;
+    let columns = [
+        ("scope", text(10), Some(record.scope.as_str())),
+        ("kind", text(11), Some(record.kind.as_str())),
+        ("namespace", text(12), Some(record.namespace.as_str())),
+        ("user", text(13), owner.user.as_deref()),
+        ("agent", text(14), owner.agent.as_deref()),
+        ("session", text(15), owner.session.as_deref()),
+        ("tenant", text(18), Some(record.tenant.as_str())),
+    ];
+    for (name, found, meant) in columns {
+        if found.as_deref() != meant {
+            return Err(format!("its column {name} does not agree with its content"));
+        }
+    }
+    let importance = row.get::<_, f64>(16);
+    let created = row.get::<_, i64>(17);
+    if importance.ok() != Some(record.importance) || created.ok() != Some(record.created.millis()) {
+        return Err("its columns do not agree with its content".to_owned());
+    }
+    Ok(record)
+}
+
+/// What is wrong with a row of `records` or `history` whose columns are [`sums::SHARED`] and `sum`.
+/// The record in it, if nothing is; `None` for a deletion.
+pub(super) fn check_row(row: &Row<'_>) -> Result<Option<Record>, String> {
+    let columns = sums::Row::of(row).map_err(|error| error.to_string())?;
+    if row.get::<_, i64>(9).ok() != Some(columns.sum()) {
+        return Err("it does not agree with its checksum".to_owned());
+    }
+    content(&columns)
+}
+
+/// The record in a row, if the columns that repeat it agree with it.
+fn content(columns: &sums::Row<'_>) -> Result<Option<Record>, String> {
+    let Some(doc) = columns.doc else {
+        return Ok(None);
+    };
+    let record: Record = serde_json::from_slice(doc).map_err(|error| error.to_string())?;
+    let agrees = record.id.as_str() == columns.id
+        && record.seq == super::tables::seq(columns.key)
+        && record.version.cast_signed() == columns.version;
+    match agrees {
+        true => Ok(Some(record)),
+        false => Err("its columns do not agree with its content".to_owned()),
+    }
+}
+
+/// The same of a row from before there were checksums: only its content can be compared.
+pub(super) fn check_unsigned(row: &Row<'_>) -> Result<Option<Record>, String> {
+    let columns = sums::Row::of(row).map_err(|error| error.to_string())?;
+    content(&columns)
+}
+
+/// Reads every record and its history, and compares them with their checksums.
+fn checksums(connection: &Connection) -> Finding {
+    let mut checked = 0_usize;
+    let mut damaged = Vec::new();
+    let mut look = |sql: &str, check: &dyn Fn(&Row<'_>) -> Result<(), String>| {
+        let mut select = connection.prepare(sql)?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            checked += 1;
+            if let Err(what) = check(row) {
+                let id = row.get::<_, String>(1).unwrap_or_default();
+                damaged.push(format!("{} ({what})", id.escape_debug()));
+            }
+        }
+        Ok::<(), rusqlite::Error>(())
+    };
+    let shared = sums::SHARED;
+    let records = format!("SELECT {shared}, sum, {RECORD_COLUMNS} FROM records");
+    let history = format!("SELECT {shared}, sum, {PAST_COLUMNS} FROM history");
+    let looked = look(&records, &|row| check_record(row).map(drop))
+        .and_then(|()| look(&history, &|row| check_past(row).map(drop)));
+    if let Err(error) = looked {
+        return Finding::mendable("checksums", error.to_string(), SALVAGE);
+    }
+    if damaged.is_empty() {
+        return Finding::good("checksums", format!("{checked} records and versions agree"));
+    }
+    let mut named: Vec<String> = damaged.iter().take(NAMED).cloned().collect();
+    if damaged.len() > NAMED {
+        named.push(format!("and {} more", damaged.len() - NAMED));
+    }
+    Finding::mendable(
+        "checksums",
+        format!("{} damaged: {}", damaged.len(), named.join(", ")),
+        SALVAGE,
+    )
+}
+
+/// The same as [`check_row`] of a row of `history`, which goes on with [`PAST_COLUMNS`].
+pub(super) fn check_past(row: &Row<'_>) -> Result<Option<Record>, String> {
+    let record = check_row(row)?;
+    let replaced = row.get::<_, i64>(10).map(sums::of_number);
+    if replaced.ok() != row.get::<_, i64>(11).ok() {
+        return Err("the time of its replacement does not agree with its checksum".to_owned());
+    }
+    let tenant = row.get::<_, i64>(0).map(|key| key >> schema::SEQ_BITS);
+    match tenant.ok() == row.get::<_, i64>(12).ok() {
+        true => Ok(record),
+        false => Err("its tenant does not agree with its key".to_owned()),
+    }
+}
+
+/// The columns of a past version that [`check_past`] looks at, after [`sums::SHARED`] and `sum`.
+pub(super) const PAST_COLUMNS: &str = "replaced, replaced_sum, tenant";
 
 const MISCOUNTED: &str = "
 SELECT count(*) FROM (
@@ -112,26 +308,158 @@ SELECT count(*) FROM (
     EXCEPT SELECT tenant, scope, kind, namespace, count(*) FROM records GROUP BY 1, 2, 3, 4)
 UNION ALL
 SELECT count(*) FROM tenants t
-WHERE t.history <> (SELECT count(*) FROM history h WHERE h.tenant = t.num)";
+WHERE t.history <> (SELECT count(*) FROM history h WHERE h.tenant = t.num)
+    OR t.last_seq < (SELECT coalesce(max(key), 0) & ((1 << 40) - 1) FROM records
+        WHERE key >= t.num << 40 AND key < (t.num + 1) << 40)
+    OR t.last_seq < (SELECT coalesce(max(key), 0) & ((1 << 40) - 1) FROM history
+        WHERE key >= t.num << 40 AND key < (t.num + 1) << 40)";
 
-const RECOUNT: &str = "
+pub(super) const RECOUNT: &str = "
 DELETE FROM tally;
 INSERT INTO tally (tenant, scope, kind, namespace, count)
     SELECT tenant, scope, kind, namespace, count(*) FROM records GROUP BY 1, 2, 3, 4;
-UPDATE tenants SET history = (SELECT count(*) FROM history h WHERE h.tenant = num);";
+UPDATE tenants SET history = (SELECT count(*) FROM history h WHERE h.tenant = num),
+    last_seq = max(last_seq,
+        (SELECT coalesce(max(key), 0) & ((1 << 40) - 1) FROM records
+            WHERE key >= num << 40 AND key < (num + 1) << 40),
+        (SELECT coalesce(max(key), 0) & ((1 << 40) - 1) FROM history
+            WHERE key >= num << 40 AND key < (num + 1) << 40));";
 
 fn counts(connection: &Connection) -> Finding {
-    let wrong = connection.prepare(MISCOUNTED).and_then(|mut check| {
+    mismatches(
+        connection,
+        "counts",
+        MISCOUNTED,
+        "agree with the records",
+        "count the records again",
+    )
+}
+
+const MISLINKED: &str = "
+SELECT count(*) FROM records r, json_each(r.doc, '$.derived_from') j WHERE NOT EXISTS
+    (SELECT 1 FROM links l WHERE l.tenant = r.tenant AND l.source = j.value AND l.derived = r.id)
+UNION ALL
+SELECT count(*) FROM links l JOIN records r ON r.tenant = l.tenant AND r.id = l.derived
+WHERE NOT EXISTS (SELECT 1 FROM json_each(r.doc, '$.derived_from') j WHERE j.value = l.source)
+UNION ALL
+SELECT count(*) FROM links l
+WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.tenant = l.tenant AND r.id = l.derived)
+    AND NOT EXISTS (SELECT 1 FROM history h WHERE h.tenant = l.tenant AND h.id = l.derived)";
+
+/// Links are made again from the newest version of each record that has content.
+pub(super) const RELINK: &str = "
+DELETE FROM links;
+INSERT OR IGNORE INTO links (tenant, source, derived)
+    SELECT r.tenant, j.value, r.id FROM records r, json_each(r.doc, '$.derived_from') j;
+INSERT OR IGNORE INTO links (tenant, source, derived)
+    SELECT h.tenant, j.value, h.id FROM history h, json_each(h.doc, '$.derived_from') j
+    WHERE h.doc IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM records r WHERE r.tenant = h.tenant AND r.id = h.id)
+        AND h.key = (SELECT max(n.key) FROM history n
+            WHERE n.tenant = h.tenant AND n.id = h.id AND n.doc IS NOT NULL);";
+
+fn links(connection: &Connection) -> Finding {
+    mismatches(
+        connection,
+        "links",
+        MISLINKED,
+        "agree with the records",
+        "record again which record was derived from which",
+    )
+}
+
+fn mismatches(
+    connection: &Connection,
+    check: &'static str,
+    sql: &str,
+    good: &str,
+    repair: &str,
+) -> Finding {
+    let wrong = connection.prepare(sql).and_then(|mut check| {
         let rows = check.query_map([], |row| row.get::<_, i64>(0))?;
         rows.sum::<rusqlite::Result<i64>>()
     });
     match wrong {
-        Ok(0) => Finding::good("counts", "agree with the records"),
+        Ok(0) => Finding::good(check, good),
         Ok(wrong) => Finding::mendable(
-            "counts",
+            check,
             format!("{wrong} do not agree with the records"),
-            "count the records again",
+            repair,
         ),
-        Err(error) => Finding::bad("counts", error.to_string()),
+        Err(error) => Finding::mendable(check, error.to_string(), repair),
     }
+}
+
+/// Tables that can be lost without losing a record, with the columns under their checksum.
+pub(super) const DERIVED: [(&str, &str, usize); 2] = [
+    (
+        "search",
+        "key, terms, speaker, tags, model, scale, codes",
+        7,
+    ),
+    ("receipts", "tenant, key, digest, at, receipt", 5),
+];
+
+/// Rows that make searches and retries quick.
+fn derived(connection: &Connection) -> Finding {
+    match damaged_derived(connection) {
+        Ok(damaged) if damaged.iter().all(|(_, keys)| keys.is_empty()) => {
+            Finding::good("derived", "analysed words, vectors and receipts agree")
+        }
+        Ok(damaged) => {
+            let counts = damaged.iter().map(|(table, keys)| {
+                let damaged = keys.len();
+                format!("{damaged} rows of {table}")
+            });
+            Finding::mendable(
+                "derived",
+                format!("damaged: {}", counts.collect::<Vec<_>>().join(", ")),
+                "remove these rows; what they held is made again",
+            )
+        }
+        Err(error) => Finding::mendable("derived", error.to_string(), SALVAGE),
+    }
+}
+
+/// A row that does not agree with its checksum: its tenant, if that is part of its key, and its key.
+type DerivedKey = (Option<i64>, rusqlite::types::Value);
+
+fn damaged_derived(
+    connection: &Connection,
+) -> rusqlite::Result<Vec<(&'static str, Vec<DerivedKey>)>> {
+    let mut damaged = Vec::new();
+    for (table, columns, count) in DERIVED {
+        let mut keys = Vec::new();
+        let mut select = connection.prepare(&format!("SELECT {columns}, sum FROM {table}"))?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            if row.get::<_, i64>(count).ok() != Some(sums::of_columns(row, 0..count)?) {
+                keys.push(match table {
+                    "receipts" => (Some(row.get(0)?), row.get(1)?),
+                    _ => (None, row.get(0)?),
+                });
+            }
+        }
+        damaged.push((table, keys));
+    }
+    Ok(damaged)
+}
+
+fn drop_damaged_derived(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut done = Vec::new();
+    for (table, keys) in damaged_derived(connection)? {
+        for (tenant, key) in &keys {
+            match tenant {
+                Some(tenant) => connection.execute(
+                    "DELETE FROM receipts WHERE tenant = ?1 AND key = ?2",
+                    rusqlite::params![tenant, key],
+                )?,
+                None => connection.execute("DELETE FROM search WHERE key = ?1", [key])?,
+            };
+        }
+        if !keys.is_empty() {
+            done.push(format!("removed {} damaged rows of {table}", keys.len()));
+        }
+    }
+    Ok(done)
 }

@@ -92,18 +92,17 @@ fn versions(
 ) -> Result<(Vec<Record>, bool), StoreError> {
     let mut select = connection
         .prepare_cached(
-            "SELECT doc, key, 1 FROM records WHERE tenant = ?1 AND id = ?2
+            "SELECT doc, sum, key, 1 FROM records WHERE tenant = ?1 AND id = ?2
              UNION ALL
-             SELECT doc, key, 0 FROM history WHERE tenant = ?1 AND id = ?2 AND doc IS NOT NULL
-             ORDER BY 2 DESC",
+             SELECT doc, sum, key, 0 FROM history WHERE tenant = ?1 AND id = ?2 AND doc IS NOT NULL
+             ORDER BY key DESC",
         )
         .at(place)?;
     let mut rows = select.query(params![tenant, id]).at(place)?;
     let (mut versions, mut is_live) = (Vec::new(), false);
     while let Some(row) = rows.next().at(place)? {
-        let doc: String = row.get(0).at(place)?;
-        let version = record(place, &doc)?;
-        let is_current: bool = row.get(2).at(place)?;
+        let version = record(place, row)?;
+        let is_current: bool = row.get(3).at(place)?;
         is_live |= is_current && version.is_live(grant.now());
         versions.push(version);
     }

@@ -8,6 +8,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::errors::At;
+use super::sums;
 use super::tables::{key, seq, time, word};
 
 /// The tenant's number; `None` when it never wrote anything.
@@ -27,11 +28,14 @@ pub(super) fn tenant(
         .at(place)
 }
 
-pub(super) fn record(place: &str, doc: &str) -> Result<Record, StoreError> {
-    serde_json::from_str(doc).map_err(|error| StoreError::Corrupt {
-        place: place.to_owned(),
-        what: format!("a record cannot be read: {error}"),
-    })
+/// The record of a row that begins with `doc` and `sum`.
+pub(super) fn record(place: &str, row: &Row<'_>) -> Result<Record, StoreError> {
+    let doc = row.get_ref(0).at(place)?;
+    sums::record(
+        place,
+        doc.as_str().unwrap_or_default(),
+        row.get(1).at(place)?,
+    )
 }
 
 pub(super) fn get(
@@ -52,7 +56,7 @@ pub(super) fn get(
     };
     let mut select = connection
         .prepare_cached(
-            "SELECT doc FROM records WHERE tenant = ?1 AND id = ?2
+            "SELECT doc, sum FROM records WHERE tenant = ?1 AND id = ?2
              AND (expires IS NULL OR expires >= ?3)",
         )
         .at(place)?;
@@ -61,11 +65,9 @@ pub(super) fn get(
     ids.iter()
         .map(|id| {
             let values = params![tenant, id.as_str(), grant.now().millis()];
-            let doc: Option<String> = select
-                .query_row(values, |row| row.get(0))
-                .optional()
-                .at(place)?;
-            doc.map(|doc| record(place, &doc)).transpose()
+            let mut rows = select.query(values).at(place)?;
+            let row = rows.next().at(place)?;
+            row.map(|row| record(place, row)).transpose()
         })
         .collect()
 }
@@ -166,7 +168,7 @@ fn statements(tenant: i64, grant: &Grant, scan: &Scan) -> Vec<Conditions> {
             where_.and(sql, *value);
         }
         let sql = &where_.sql;
-        where_.sql = format!("SELECT doc FROM records WHERE {sql} ORDER BY {order}");
+        where_.sql = format!("SELECT doc, sum FROM records WHERE {sql} ORDER BY {order}");
         where_
     };
     let after = scan.after.map(|after| (after.key, key(tenant, after.seq)));
@@ -256,8 +258,7 @@ pub(super) fn walk(
         while found.len() <= limit
             && let Some(row) = rows.next().at(place)?
         {
-            let doc = row.get_ref(0).at(place)?;
-            let record = record(place, doc.as_str().unwrap_or_default())?;
+            let record = record(place, row)?;
             if scan.filter.matches(&record) {
                 found.push(record);
             }
@@ -266,10 +267,10 @@ pub(super) fn walk(
     Ok(Page::cut(found, limit, scan.order))
 }
 
-const COLUMNS: &str = "key, id, version, commit_seq, at, actor, cause, doc";
+const COLUMNS: &str = "key, id, version, commit_seq, at, actor, cause, doc, sum";
 
 /// A row of either table as a change, without what was there before.
-fn change(row: &Row<'_>) -> rusqlite::Result<(Change, Option<String>)> {
+fn change(row: &Row<'_>) -> rusqlite::Result<(Change, Option<String>, i64)> {
     let version = row.get::<_, i64>(2)?.cast_unsigned();
     let change = Change {
         seq: seq(row.get(0)?),
@@ -283,7 +284,7 @@ fn change(row: &Row<'_>) -> rusqlite::Result<(Change, Option<String>)> {
         before_known: version == 1,
         after: None,
     };
-    Ok((change, row.get(7)?))
+    Ok((change, row.get(7)?, row.get(8)?))
 }
 
 pub(super) fn changes(
@@ -326,9 +327,11 @@ pub(super) fn changes(
     while found.len() < limit
         && let Some(row) = rows.next().at(place)?
     {
-        let (change, doc) = change(row).at(place)?;
+        let (mut change, doc, sum) = change(row).at(place)?;
         if wanted.commit.is_none_or(|commit| change.commit == commit) {
-            found.push(with_images(connection, place, tenant, grant, change, doc)?);
+            let after = doc.map(|doc| sums::record(place, &doc, sum));
+            change.after = after.transpose()?;
+            found.push(with_before(connection, place, tenant, grant, change)?);
         }
     }
     Ok(found)
@@ -359,18 +362,17 @@ fn end_of(
     next.query_row(values, |row| row.get(0)).at(place)
 }
 
-fn with_images(
+/// The change with the version before it, if that is known.
+fn with_before(
     connection: &Connection,
     place: &str,
     tenant: i64,
     grant: &Grant,
     mut change: Change,
-    doc: Option<String>,
 ) -> Result<Change, StoreError> {
-    change.after = doc.map(|doc| record(place, &doc)).transpose()?;
-    let before: Option<Option<String>> = connection
+    let before: Option<(Option<String>, i64)> = connection
         .prepare_cached(
-            "SELECT doc FROM (SELECT doc, version, expires FROM history
+            "SELECT doc, sum FROM (SELECT doc, sum, version, expires FROM history
                 WHERE tenant = ?1 AND id = ?2 AND key < ?3 ORDER BY key DESC LIMIT 1)
              WHERE version = ?4 AND (expires IS NULL OR expires >= ?5)",
         )
@@ -382,12 +384,14 @@ fn with_images(
                 change.version.cast_signed() - 1,
                 grant.now().millis(),
             ];
-            select.query_row(values, |row| row.get(0)).optional()
+            let before = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            select.query_row(values, before).optional()
         })
         .at(place)?;
-    if let Some(doc) = before {
+    if let Some((doc, sum)) = before {
         change.before_known = true;
-        change.before = doc.map(|doc| record(place, &doc)).transpose()?;
+        let before = doc.map(|doc| sums::record(place, &doc, sum));
+        change.before = before.transpose()?;
     }
     Ok(change)
 }

@@ -20,6 +20,7 @@ use mnemon_core::index::Index;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::errors::At;
+use super::identity::FileId;
 use super::schema;
 use super::search::Followed;
 
@@ -148,8 +149,14 @@ pub(super) fn load(
 }
 
 /// Saves the index. What goes wrong costs the next process some time, and nobody anything else.
-pub(super) fn save(database: &Path, tenant: i64, followed: &RwLock<Followed>) {
-    let saved = try_to_save(database, tenant, followed);
+/// `main` is the file that the index was made from.
+pub(super) fn save(
+    database: &Path,
+    main: Option<FileId>,
+    tenant: i64,
+    followed: &RwLock<Followed>,
+) {
+    let saved = try_to_save(database, main, tenant, followed);
     let mut followed = followed.write().unwrap_or_else(PoisonError::into_inner);
     followed.saving = false;
     followed.saved_at = Some(std::time::Instant::now());
@@ -170,11 +177,22 @@ struct Saved {
 
 fn try_to_save(
     database: &Path,
+    main: Option<FileId>,
     tenant: i64,
     followed: &RwLock<Followed>,
 ) -> Result<Option<Saved>, StoreError> {
     let place = database.display().to_string();
-    let mut connection = schema::open(database)?;
+    if main.is_none() || FileId::of(database) != main {
+        return Ok(None);
+    }
+    let schema::OpenFile {
+        mut connection,
+        ids,
+    } = schema::open_known(database)?;
+    if ids.main != main {
+        // Another file is there now, to which the index does not belong.
+        return Ok(None);
+    }
     let Some(files) = Place::of(&connection, tenant) else {
         return Ok(None);
     };
@@ -318,8 +336,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, connection) = database(folder.path());
         let early = nothing_known(0);
-        save(&file, 12, &nothing_known(0));
-        save(&file, 1, &early);
+        save(&file, FileId::of(&file), 12, &nothing_known(0));
+        save(&file, FileId::of(&file), 1, &early);
         assert_eq!(files(folder.path()), ["m.db-index.1", "m.db-index.12"]);
         let mark = early.read().unwrap().mark;
         assert!(load(&connection, 1, mark, 0).is_some());
@@ -330,7 +348,7 @@ mod tests {
         std::fs::write(folder.path().join("m.db-index.1.0000.new"), "half").unwrap();
         forget(&connection, "m.db", 1).unwrap();
         assert_eq!(files(folder.path()), ["m.db-index.12"]);
-        save(&file, 1, &early);
+        save(&file, FileId::of(&file), 1, &early);
         assert_eq!(files(folder.path()), ["m.db-index.12"]);
     }
 
@@ -339,7 +357,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, _) = database(folder.path());
         std::fs::write(folder.path().join("m.db-index.1.0002.new"), "half").unwrap();
-        save(&file, 1, &nothing_known(0));
+        save(&file, FileId::of(&file), 1, &nothing_known(0));
         assert_eq!(files(folder.path()), ["m.db-index.1.0002.new"]);
     }
 
@@ -353,7 +371,7 @@ mod tests {
                 .unwrap();
         };
         aged("m.db-index.1.0001.new", ABANDONED * 2);
-        save(&file, 1, &nothing_known(0));
+        save(&file, FileId::of(&file), 1, &nothing_known(0));
         assert_eq!(files(folder.path()), ["m.db-index.1"]);
 
         // What has expired may be known to a file for a day.

@@ -1,21 +1,25 @@
 //! The file's format: what is in it, how it is opened, how an older one becomes the current one.
 
-use std::io::Read;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mnemon_core::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::errors::{At, PATIENCE_SECONDS, store_error};
+use super::errors::{At, patience, store_error};
+use super::identity::{FileId, FileIds, beside};
+use super::sums;
+use super::tables::count;
+use crate::files::{make_folder, parent, sync_folder};
 
 /// `MNEM`: tells our files from other programs'.
 pub(super) const APPLICATION_ID: i64 = 0x4d4e_454d;
 
 /// Each step leads from one version of the format to the next; the last one is current. Steps are
 /// never edited once they were released: a file of every version is kept under `tests/fixtures`.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
 
 /// A row's key is its tenant's number and, in the lower 40 bits, its change number, so that a
 /// tenant's records lie together in the order they were written without an index for it.
@@ -134,10 +138,112 @@ const V4: &str = "
 ALTER TABLE tenants ADD COLUMN saved INTEGER NOT NULL DEFAULT 0;
 ";
 
+/// Checksums of rows; see [`super::sums`], which fills them in.
+const V5: &str = "
+ALTER TABLE records ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE history ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE history ADD COLUMN replaced_sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE search ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE receipts ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+";
+
+/// The version that brought checksums.
+pub(super) const SUMS_SINCE: i64 = 5;
+
+/// An open database, and which files it was when it was opened.
+pub(super) struct OpenFile {
+    pub(super) connection: Connection,
+    pub(super) ids: FileIds,
+}
+
+/// How often a file that is replaced while it is opened is opened again.
+const OPEN_TRIES: usize = 8;
+
+/// Opens the file as [`open`] does, and says which file it is.
+pub(super) fn open_known(path: &Path) -> Result<OpenFile, StoreError> {
+    for _ in 0..OPEN_TRIES {
+        create(path)?;
+        let before = FileId::of(path);
+        let connection = open(path)?;
+        let ids = FileIds::of(path);
+        if before.is_none() || before != ids.main {
+            continue;
+        }
+        if ids.are_complete() {
+            return Ok(OpenFile { connection, ids });
+        }
+        return Err(StoreError::Unavailable {
+            place: path.display().to_string(),
+            what: "its -wal or -shm file was removed while this process was using it; try again, \
+                   or start the process anew"
+                .to_owned(),
+            source: "the file was removed".into(),
+        });
+    }
+    Err(StoreError::Unavailable {
+        place: path.display().to_string(),
+        what: "the file is removed or replaced again and again while it is opened".to_owned(),
+        source: "another program changes it".into(),
+    })
+}
+
+/// Makes an empty file that only its owner can read, if there is none. It and its folders survive a
+/// power cut.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let place = path.display().to_string();
+    if path.exists() {
+        return Ok(());
+    }
+    let folder = parent(path);
+    make_folder(folder).map_err(|error| unavailable(&place, "its folder cannot be made", error))?;
+    match create_private(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(creation_failed(&place, error)),
+        // Another process may have made the folder, and may not have synced its parent yet.
+        Ok(_) => sync_folder(folder)
+            .and_then(|()| sync_folder(parent(folder)))
+            .map_err(|error| creation_failed(&place, error)),
+    }
+}
+
+/// Makes a new file that only its owner can read and write.
+pub(super) fn create_private(path: &Path) -> io::Result<std::fs::File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn creation_failed(place: &str, error: io::Error) -> StoreError {
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded => StoreError::Full {
+            place: place.to_owned(),
+            source: Box::new(error),
+        },
+        PermissionDenied | ReadOnlyFilesystem => StoreError::ReadOnly {
+            place: place.to_owned(),
+        },
+        _ => unavailable(place, "the file cannot be made", error),
+    }
+}
+
+fn unavailable(place: &str, what: &str, source: io::Error) -> StoreError {
+    StoreError::Unavailable {
+        place: place.to_owned(),
+        what: what.to_owned(),
+        source: Box::new(source),
+    }
+}
+
 /// Opens the file for writing, makes it if it is not there, and brings it to the current format.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     let place = path.display().to_string();
     check_path(path, &place)?;
+    if is_marked_read_only(path) {
+        return Err(StoreError::ReadOnly { place });
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -154,6 +260,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;
                    PRAGMA journal_size_limit = 16777216; PRAGMA cache_size = -16384;";
     connection.execute_batch(pragmas).at(&place)?;
+    // The first read makes the shared memory, which is compared later.
+    version(&connection, &place)?;
     Ok(connection)
 }
 
@@ -163,10 +271,89 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     // Not SQLITE_OPEN_READ_ONLY: a reader of a WAL file takes part in its shared memory.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(path, flags, &place)?;
-    let pragmas = "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;
-                   PRAGMA mmap_size = 1073741824;";
-    connection.execute_batch(pragmas).at(&place)?;
+    // The writer checkpoints when it closes the file, and only after it has looked that the
+    // write-ahead log is still the one that others use.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .at(&place)?;
+    connection.execute_batch(READER).at(&place)?;
     Ok(connection)
+}
+
+const READER: &str = "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY;
+    PRAGMA cache_size = -16384; PRAGMA mmap_size = 1073741824;";
+
+/// Opens a file that cannot be written, or whose folder cannot: on a read-only medium, or another
+/// user's.
+pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
+    let place = path.display().to_string();
+    check_path(path, &place)?;
+    let (connection, found) = look(path)?;
+    if found < current() {
+        return Err(StoreError::Unavailable {
+            what: format!(
+                "it has format {found}, which has to become format {} before it can be used; \
+                 copy it to a folder that can be written and open the copy",
+                current()
+            ),
+            source: "it is read-only".into(),
+            place,
+        });
+    }
+    connection.execute_batch(READER).at(&place)?;
+    Ok(connection)
+}
+
+/// Opens the file to look at it, without changing it, and says its version.
+pub(super) fn look(path: &Path) -> Result<(Connection, i64), StoreError> {
+    let place = path.display().to_string();
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let log = std::fs::metadata(beside(path, "-wal"));
+    let has_log = log.is_ok_and(|log| log.len() > 0);
+    let opened = connect(path, flags, &place)
+        .and_then(|connection| Ok((version(&connection, &place)?, connection)));
+    let error = match opened {
+        Ok((version, connection)) => return Ok((connection, version)),
+        Err(error @ (StoreError::Unavailable { .. } | StoreError::ReadOnly { .. })) => error,
+        Err(error) => return Err(error),
+    };
+    if !path.exists() {
+        return Err(error);
+    }
+    if has_log {
+        return Err(StoreError::Unavailable {
+            what: "commits in its -wal file can only be read where it can be written; copy both \
+                   files to such a folder and open the copy"
+                .to_owned(),
+            source: Box::new(error),
+            place,
+        });
+    }
+    // Nobody has it open, or there would be a log; so it does not change while it is read.
+    let uri = immutable_uri(path);
+    let connection = connect(&uri, flags | OpenFlags::SQLITE_OPEN_URI, &place)?;
+    let version = version(&connection, &place)?;
+    Ok((connection, version))
+}
+
+/// The file as a URI that promises SQLite that nobody changes it.
+fn immutable_uri(path: &Path) -> PathBuf {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(*byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    PathBuf::from(uri)
+}
+
+/// The owner's mark counts even for those whom the system lets write regardless.
+fn is_marked_read_only(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().readonly())
 }
 
 fn connect(path: &Path, flags: OpenFlags, place: &str) -> Result<Connection, StoreError> {
@@ -182,48 +369,33 @@ fn connect(path: &Path, flags: OpenFlags, place: &str) -> Result<Connection, Sto
 
 /// SQLite's own handler backs off to 100 ms and lets a busy neighbour starve us. Short waits of
 /// slightly different length give everyone a turn.
-fn wait_a_little(tries: i32) -> bool {
+pub(super) fn wait_a_little(tries: i32) -> bool {
+    if !patience::is_any() {
+        return false;
+    }
     let tries = u64::try_from(tries).unwrap_or(0);
     let jitter = u64::from(std::process::id()).wrapping_mul(tries + 7) % 1000;
     let wait = Duration::from_micros(500 + jitter + 100 * tries.min(30));
     std::thread::sleep(wait);
-    tries * 2 < PATIENCE_SECONDS * 1000
+    patience::is_left(tries == 0)
 }
 
-/// What can be told apart before SQLite touches the file.
+/// A database is at least one page of 512 bytes; SQLite takes a shorter file for an empty one.
+const SMALLEST: u64 = 512;
+
+/// What can be told apart before SQLite touches the file. It is not opened: see [`super::identity`].
 pub(super) fn check_path(path: &Path, place: &str) -> Result<(), StoreError> {
     let foreign = |what: &str| StoreError::Foreign {
         place: place.to_owned(),
         what: what.to_owned(),
     };
-    let unavailable = |what: &str, source: std::io::Error| StoreError::Unavailable {
-        place: place.to_owned(),
-        what: what.to_owned(),
-        source: Box::new(source),
-    };
     let Ok(metadata) = std::fs::metadata(path) else {
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        return match folder.map(std::fs::create_dir_all) {
-            Some(Err(error)) => Err(unavailable("its folder cannot be made", error)),
-            _ => Ok(()),
-        };
+        return create(path);
     };
     if metadata.is_dir() {
         return Err(foreign("it is a folder; name a file in it"));
     }
-    // The owner's mark counts even for those whom the system lets write regardless.
-    if metadata.permissions().readonly() {
-        return Err(StoreError::ReadOnly {
-            place: place.to_owned(),
-        });
-    }
-    let mut header = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(16).read_to_end(&mut header))
-        .map_err(|error| unavailable("it cannot be read", error))?;
-    if !header.is_empty() && header != b"SQLite format 3\0" {
+    if (1..SMALLEST).contains(&metadata.len()) {
         return Err(foreign("the file is not an SQLite database"));
     }
     Ok(())
@@ -272,12 +444,29 @@ fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
     for step in MIGRATIONS.iter().skip(from) {
         transaction.execute_batch(step).at(place)?;
     }
+    if count(from) < SUMS_SINCE {
+        complete_history(&transaction).at(place)?;
+        sums::fill(&transaction).at(place)?;
+    }
     let mark = format!(
         "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",
         current()
     );
     transaction.execute_batch(&mark).at(place)?;
     transaction.commit().at(place)
+}
+
+/// Some files of format 2 were made before past versions could expire, and lack the column.
+fn complete_history(connection: &Connection) -> rusqlite::Result<()> {
+    let has_it =
+        "SELECT EXISTS (SELECT 1 FROM pragma_table_info('history') WHERE name = 'expires')";
+    if connection.query_row(has_it, [], |row| row.get(0))? {
+        return Ok(());
+    }
+    connection.execute_batch(
+        "ALTER TABLE history ADD COLUMN expires INTEGER;
+         CREATE INDEX history_expires ON history (tenant, expires) WHERE expires IS NOT NULL;",
+    )
 }
 
 /// Switching to WAL fails at once, without asking the busy handler, while another process does

@@ -17,9 +17,11 @@ use mnemon_core::vector::Quantised;
 use mnemon_core::{Candidate, Filter, Grant, Order, Probe, Record, Scan, StoreError, Time, limits};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::Reader;
 use super::errors::At;
 use super::reads;
 use super::saved::{self, Saving};
+use super::sums;
 use super::tables::{key, seq, time, word};
 
 /// Records among which a search takes no longer than waking a thread for it.
@@ -35,10 +37,13 @@ const WIDTH: usize = 256;
 /// The indexes of the tenants that were searched.
 pub(super) struct Indexes {
     saving: Saving,
-    tenants: Mutex<HashMap<i64, Arc<RwLock<Followed>>>>,
+    /// By the opening of the file that they follow, and the tenant's number in it.
+    tenants: Mutex<HashMap<(u64, i64), SharedFollowed>>,
     /// Those who save one at the moment.
     savers: Mutex<Vec<JoinHandle<()>>>,
 }
+
+type SharedFollowed = Arc<RwLock<Followed>>;
 
 /// An index, and the newest change that it has seen.
 #[derive(Default)]
@@ -76,18 +81,38 @@ impl Indexes {
     }
 
     /// Saves the index while nobody waits for it.
-    fn save_soon(&self, connection: &Connection, tenant: i64, followed: Arc<RwLock<Followed>>) {
-        let Some(database) = connection.path().map(PathBuf::from) else {
+    fn save_soon(&self, reader: &Reader<'_>, tenant: i64, followed: Arc<RwLock<Followed>>) {
+        let Some(database) = reader.connection.path().map(PathBuf::from) else {
             return;
         };
-        let save = move || saved::save(&database, tenant, &followed);
+        let main = reader.main;
+        let unsaved = Arc::clone(&followed);
+        let save = move || saved::save(&database, main, tenant, &followed);
         if tokio::runtime::Handle::try_current().is_err() {
             // An executor of one thread, which has to do everything itself.
             return save();
         }
         let mut savers = self.savers.lock().unwrap_or_else(PoisonError::into_inner);
         savers.retain(|saver| !saver.is_finished());
-        savers.push(std::thread::spawn(save));
+        let thread = std::thread::Builder::new().name("mnemon-index".to_owned());
+        match thread.spawn(save) {
+            Ok(saver) => savers.push(saver),
+            // Without a thread it is saved another time.
+            Err(_) => {
+                unsaved
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .saving = false
+            }
+        }
+    }
+
+    /// The tenant's index of this opening of the file. Those of files that were replaced are
+    /// dropped.
+    fn followed(&self, generation: u64, tenant: i64) -> Arc<RwLock<Followed>> {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        tenants.retain(|(of, _), _| *of >= generation);
+        Arc::clone(tenants.entry((generation, tenant)).or_default())
     }
 
     /// Waits until what is being saved is saved.
@@ -102,20 +127,16 @@ impl Indexes {
     /// Runs a search on the tenant's index, brought up to the file; `None` if it has no records.
     fn with<T>(
         &self,
-        connection: &Connection,
-        place: &str,
+        reader: &Reader<'_>,
         grant: &Grant,
         work: impl FnOnce(&Index) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        let Some(tenant) = reads::tenant(connection, place, grant)? else {
+        let Some(tenant) = reads::tenant(reader.connection, reader.place, grant)? else {
             return Ok(None);
         };
-        let followed = {
-            let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(tenants.entry(tenant).or_default())
-        };
-        let _moment = connection.unchecked_transaction().at(place)?;
-        let moment = Moment::look(connection, place, tenant)?;
+        let followed = self.followed(reader.generation, tenant);
+        let _moment = reader.connection.unchecked_transaction().at(reader.place)?;
+        let moment = Moment::look(reader.connection, reader.place, tenant)?;
         let read = followed.read().unwrap_or_else(PoisonError::into_inner);
         if moment.is_known_to(&read) {
             return work(&read.index).map(Some);
@@ -131,7 +152,7 @@ impl Indexes {
         let result = work(&write.index).map(Some);
         drop(write);
         if due {
-            self.save_soon(connection, tenant, followed);
+            self.save_soon(reader, tenant, followed);
         }
         result
     }
@@ -140,20 +161,18 @@ impl Indexes {
     /// being loaded.
     pub(super) fn speakers_at_hand(
         &self,
-        connection: &Connection,
-        place: &str,
+        reader: &Reader<'_>,
         grant: &Grant,
     ) -> Result<Option<Vec<String>>, StoreError> {
         let any = |_: &Index| true;
         let speakers = |index: &Index| index.speakers(limits::SPEAKERS);
-        self.at_hand(connection, place, grant, any, speakers)
+        self.at_hand(reader, grant, any, speakers)
     }
 
     /// What is found among few, if the index is up to the file: sooner than a thread is woken.
     pub(super) fn find_at_hand(
         &self,
-        connection: &Connection,
-        place: &str,
+        reader: &Reader<'_>,
         grant: &Grant,
         probe: &Probe,
     ) -> Result<Option<Vec<Candidate>>, StoreError> {
@@ -164,7 +183,7 @@ impl Indexes {
             (probe.alone && is_short(probe, index)) || index.is_among(&probe.filter, AT_HAND)
         };
         let find = |index: &Index| index.find(probe, grant.now(), None);
-        let found = self.at_hand(connection, place, grant, is_short, find)?;
+        let found = self.at_hand(reader, grant, is_short, find)?;
         let found = found.transpose();
         found.map_err(|error| wrong_vector(&error))
     }
@@ -173,18 +192,17 @@ impl Indexes {
     /// file.
     fn at_hand<T>(
         &self,
-        connection: &Connection,
-        place: &str,
+        reader: &Reader<'_>,
         grant: &Grant,
         is_short: impl FnOnce(&Index) -> bool,
         work: impl FnOnce(&Index) -> T,
     ) -> Result<Option<T>, StoreError> {
-        let Some(tenant) = reads::tenant(connection, place, grant)? else {
+        let Some(tenant) = reads::tenant(reader.connection, reader.place, grant)? else {
             return Ok(None);
         };
         let known = {
             let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-            tenants.get(&tenant).map(Arc::clone)
+            tenants.get(&(reader.generation, tenant)).map(Arc::clone)
         };
         let Some(read) = known.as_ref().and_then(|known| known.try_read().ok()) else {
             return Ok(None);
@@ -192,24 +210,28 @@ impl Indexes {
         if !is_short(&read.index) {
             return Ok(None);
         }
-        let moment = Moment::look(connection, place, tenant)?;
+        let moment = Moment::look(reader.connection, reader.place, tenant)?;
         let current = moment.is_known_to(&read);
         Ok(current.then(|| work(&read.index)))
     }
 
     pub(super) fn find(
         &self,
-        connection: &Connection,
-        place: &str,
+        reader: &Reader<'_>,
         grant: &Grant,
         probe: &Probe,
     ) -> Result<Vec<Candidate>, StoreError> {
         let within = if probe.filter.needs_records() {
-            Some(meant(connection, place, grant, &probe.filter)?)
+            Some(meant(
+                reader.connection,
+                reader.place,
+                grant,
+                &probe.filter,
+            )?)
         } else {
             None
         };
-        let found = self.with(connection, place, grant, |index| {
+        let found = self.with(reader, grant, |index| {
             let found = index.find(probe, grant.now(), within.as_ref());
             found.map_err(|error| wrong_vector(&error))
         })?;
@@ -218,13 +240,10 @@ impl Indexes {
 
     pub(super) fn speakers(
         &self,
-        connection: &Connection,
-        place: &str,
+        reader: &Reader<'_>,
         grant: &Grant,
     ) -> Result<Vec<String>, StoreError> {
-        let speakers = self.with(connection, place, grant, |index| {
-            Ok(index.speakers(limits::SPEAKERS))
-        })?;
+        let speakers = self.with(reader, grant, |index| Ok(index.speakers(limits::SPEAKERS)))?;
         Ok(speakers.unwrap_or_default())
     }
 }
@@ -300,7 +319,8 @@ impl<'a> Moment<'a> {
                 ..Followed::default()
             };
         } else if followed.index.is_empty() {
-            let saved = saved::load(self.connection, self.tenant, self.mark, self.embedded);
+            let saved = saved::load(self.connection, self.tenant, self.mark, self.embedded)
+                .filter(|saved| saved.seq <= self.last_seq);
             *followed = Followed {
                 saving: followed.saving,
                 saved_at: followed.saved_at,
@@ -339,7 +359,7 @@ impl<'a> Moment<'a> {
             .prepare_cached(
                 "SELECT r.key, r.id, r.user, r.agent, r.session, r.scope, r.kind, r.namespace,
                     r.created, r.expires, r.importance, s.speaker, s.tags, s.terms,
-                    s.model, s.scale, s.codes, CASE WHEN s.key IS NULL THEN r.doc END
+                    s.model, s.scale, s.codes, CASE WHEN s.key IS NULL THEN r.doc END, r.sum
                  FROM records r LEFT JOIN search s ON s.key = r.key
                  WHERE r.key > ?1 AND r.key < ?2 ORDER BY r.key",
             )
@@ -360,7 +380,8 @@ impl<'a> Moment<'a> {
     ) -> Result<(), StoreError> {
         // A record from before there was a search: analyse it now.
         if let Some(doc) = row.get::<_, Option<String>>(17).at(self.place)? {
-            let record = reads::record(self.place, &doc)?;
+            let sum = row.get(18).at(self.place)?;
+            let record = sums::record(self.place, &doc, sum)?;
             let added = index.add(&Doc::of(&record), &Terms::of(&record), None);
             return added.map_err(|error| wrong_vector(&error));
         }
@@ -500,9 +521,9 @@ pub(super) fn lacking(
         return Ok(Vec::new());
     };
     let number = model_number(connection, place, model)?.unwrap_or(-1);
-    let docs: Vec<String> = connection
+    let docs: Vec<(String, i64)> = connection
         .prepare_cached(
-            "SELECT r.doc FROM records r LEFT JOIN search s ON s.key = r.key
+            "SELECT r.doc, r.sum FROM records r LEFT JOIN search s ON s.key = r.key
              WHERE r.key > ?1 AND r.key < ?2 AND (s.model IS NULL OR s.model <> ?3)
              AND (r.expires IS NULL OR r.expires >= ?4) ORDER BY r.key LIMIT ?5",
         )
@@ -514,8 +535,11 @@ pub(super) fn lacking(
                 grant.now().millis(),
                 limit.min(limits::PAGE) as i64
             ];
-            select.query_map(values, |row| row.get(0))?.collect()
+            let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            select.query_map(values, row)?.collect()
         })
         .at(place)?;
-    docs.iter().map(|doc| reads::record(place, doc)).collect()
+    let docs = docs.iter();
+    docs.map(|(doc, sum)| sums::record(place, doc, *sum))
+        .collect()
 }

@@ -14,6 +14,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use super::counts::{Counts, Known, Newest, State};
 use super::errors::At;
 use super::schema::SEQ_BITS;
+use super::sums;
 
 /// A tenant within a transaction.
 pub(super) struct SqlTables<'c, 'b> {
@@ -124,13 +125,16 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         let mut taken = 0;
         for (seq, stored) in vectors {
             let key = key(self.tenant, *seq);
-            let doc: Option<String> = self
+            let doc: Option<(String, i64)> = self
                 .connection
-                .prepare_cached("SELECT doc FROM records WHERE key = ?1")
-                .and_then(|mut select| select.query_row([key], |row| row.get(0)).optional())
+                .prepare_cached("SELECT doc, sum FROM records WHERE key = ?1")
+                .and_then(|mut select| {
+                    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                    select.query_row([key], row).optional()
+                })
                 .at(self.place)?;
-            if let Some(doc) = doc {
-                let record = super::reads::record(self.place, &doc)?;
+            if let Some((doc, sum)) = doc {
+                let record = sums::record(self.place, &doc, sum)?;
                 self.run("DELETE FROM search WHERE key = ?1", params![key])?;
                 let found_by = FoundBy {
                     id: record.id.clone(),
@@ -171,18 +175,30 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         let model = vector.as_ref().map(|stored| self.model(&stored.model));
         let codes = vector.as_ref().map(|stored| stored.vector.to_bytes());
         let model = model.transpose()?;
-        let sql = "INSERT INTO search (key, terms, speaker, tags, model, scale, codes)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        let tags = (!doc.tags.is_empty()).then(|| doc.tags.join("\n"));
+        let scale = vector.map(|stored| f64::from(stored.vector.scale));
+        let sum = sums::of_values([
+            ValueRef::Integer(key),
+            ValueRef::Blob(&terms),
+            ValueRef::from(doc.speaker),
+            ValueRef::from(tags.as_deref()),
+            model.map_or(ValueRef::Null, ValueRef::Integer),
+            scale.map_or(ValueRef::Null, ValueRef::Real),
+            ValueRef::from(codes.as_deref()),
+        ]);
+        let sql = "INSERT INTO search (key, terms, speaker, tags, model, scale, codes, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
         at_hand(&mut self.hot.insert_search, self.connection, sql)
             .and_then(|insert| {
                 insert.execute(params![
                     key,
                     terms,
                     doc.speaker,
-                    (!doc.tags.is_empty()).then(|| doc.tags.join("\n")),
+                    tags,
                     model,
-                    vector.map(|stored| f64::from(stored.vector.scale)),
+                    scale,
                     codes,
+                    sum,
                 ])
             })
             .at(self.place)?;
@@ -269,10 +285,10 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         let key = key(self.tenant, slot.seq);
         self.run(
             "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced,
-                expires, doc)
-             SELECT key, tenant, id, version, commit_seq, at, actor, cause, ?2, expires, doc
+                expires, doc, sum, replaced_sum)
+             SELECT key, tenant, id, version, commit_seq, at, actor, cause, ?2, expires, doc, sum, ?3
              FROM records WHERE key = ?1",
-            params![key, at.millis()],
+            params![key, at.millis(), sums::of_number(at.millis())],
         )?;
         self.run("DELETE FROM records WHERE key = ?1", params![key])?;
         self.run("DELETE FROM search WHERE key = ?1", params![key])?;
@@ -288,10 +304,24 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         json.clear();
         serde_json::to_writer(&mut *json, record)
             .map_err(|error| StoreError::Internal(error.to_string()))?;
+        let cause = entry.cause.to_string();
+        let sum = sums::Row {
+            key: key(self.tenant, entry.seq),
+            id: record.id.as_str(),
+            version: record.version.cast_signed(),
+            commit: entry.commit.cast_signed(),
+            at: entry.at.millis(),
+            actor: &entry.actor,
+            cause: &cause,
+            expires: record.expires.map(Time::millis),
+            doc: Some(json),
+        }
+        .sum();
         let doc = ToSqlOutput::Borrowed(ValueRef::Text(json));
         let sql = "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
-                importance, created, expires, version, commit_seq, at, actor, cause, doc)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+                importance, created, expires, version, commit_seq, at, actor, cause, doc, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+                ?19)";
         at_hand(insert, self.connection, sql)
             .and_then(|insert| {
                 insert.execute(params![
@@ -311,8 +341,9 @@ impl<'c, 'b> SqlTables<'c, 'b> {
                     entry.commit.cast_signed(),
                     entry.at.millis(),
                     entry.actor,
-                    entry.cause.to_string(),
+                    cause,
                     doc,
+                    sum,
                 ])
             })
             .at(self.place)?;
@@ -416,9 +447,14 @@ impl Tables for SqlTables<'_, '_> {
             // It comes back after a deletion, whose mark is now followed by this change.
             None if record.version > 1 => {
                 self.run(
-                    "UPDATE history SET replaced = ?3 WHERE key = (SELECT max(key) FROM history
-                     WHERE tenant = ?1 AND id = ?2)",
-                    params![self.tenant, record.id.as_str(), entry.at.millis()],
+                    "UPDATE history SET replaced = ?3, replaced_sum = ?4
+                     WHERE key = (SELECT max(key) FROM history WHERE tenant = ?1 AND id = ?2)",
+                    params![
+                        self.tenant,
+                        record.id.as_str(),
+                        entry.at.millis(),
+                        sums::of_number(entry.at.millis())
+                    ],
                 )?;
             }
             None => {}
@@ -444,20 +480,34 @@ impl Tables for SqlTables<'_, '_> {
 
     fn bury(&mut self, entry: &Entry, id: &Id, slot: Slot) -> Result<(), StoreError> {
         self.retire(&slot, entry.at)?;
+        let cause = entry.cause.to_string();
+        let row = sums::Row {
+            key: key(self.tenant, entry.seq),
+            id: id.as_str(),
+            version: (slot.version + 1).cast_signed(),
+            commit: entry.commit.cast_signed(),
+            at: entry.at.millis(),
+            actor: &entry.actor,
+            cause: &cause,
+            expires: slot.expires.map(Time::millis),
+            doc: None,
+        };
         self.run(
             "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced,
-                expires, doc)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?6, ?9, NULL)",
+                expires, doc, sum, replaced_sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?6, ?9, NULL, ?10, ?11)",
             params![
-                key(self.tenant, entry.seq),
+                row.key,
                 self.tenant,
-                id.as_str(),
-                (slot.version + 1).cast_signed(),
-                entry.commit.cast_signed(),
-                entry.at.millis(),
-                entry.actor,
-                entry.cause.to_string(),
-                slot.expires.map(Time::millis),
+                row.id,
+                row.version,
+                row.commit,
+                row.at,
+                row.actor,
+                row.cause,
+                row.expires,
+                row.sum(),
+                sums::of_number(row.at),
             ],
         )?;
         self.state.history_grown += 1;
@@ -567,9 +617,17 @@ impl Tables for SqlTables<'_, '_> {
     ) -> Result<(), StoreError> {
         let text = serde_json::to_string(receipt)
             .map_err(|error| StoreError::Internal(error.to_string()))?;
+        let sum = sums::of_values([
+            ValueRef::Integer(self.tenant),
+            ValueRef::from(key.name.as_str()),
+            ValueRef::from(key.digest.as_str()),
+            ValueRef::Integer(at.millis()),
+            ValueRef::from(text.as_str()),
+        ]);
         self.run(
-            "INSERT INTO receipts (tenant, key, digest, at, receipt) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![self.tenant, key.name, key.digest, at.millis(), text],
+            "INSERT INTO receipts (tenant, key, digest, at, receipt, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![self.tenant, key.name, key.digest, at.millis(), text, sum],
         )?;
         Ok(())
     }

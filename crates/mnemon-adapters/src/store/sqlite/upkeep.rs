@@ -85,7 +85,8 @@ impl SqlTables<'_, '_> {
     /// Drops one change. The one before it is followed by what followed this one.
     fn drop_past(&mut self, key: i64, id: &Id) -> Result<(), StoreError> {
         self.run(
-            "UPDATE history SET replaced = (SELECT replaced FROM history WHERE key = ?3)
+            "UPDATE history SET (replaced, replaced_sum) =
+                (SELECT replaced, replaced_sum FROM history WHERE key = ?3)
              WHERE key = (SELECT max(key) FROM history WHERE tenant = ?1 AND id = ?2 AND key < ?3)",
             params![self.tenant, id.as_str(), key],
         )?;

@@ -1,35 +1,49 @@
 //! The one thread of a handle that writes.
+//!
+//! Before a commit is acknowledged it is compared whether the files that were written are still
+//! those at the store's path. If not, the batches are done again in the file that is there now:
+//! see [`Standing`].
 
-use std::collections::{HashMap, VecDeque};
-use std::path::Path;
-use std::sync::mpsc::Receiver;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use mnemon_core::index::{StoredVector, Terms};
-use mnemon_core::ram::stored;
-use mnemon_core::{Batch, Grant, Id, Op, Receipt, Record, StoreError, Upkept, commit::commit};
+use mnemon_core::index::StoredVector;
+use mnemon_core::{Batch, Grant, Op, Receipt, StoreError, Upkept, commit::commit};
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use rusqlite::config::DbConfig;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::counts::Counts;
-use super::errors::{At, PATIENCE_SECONDS, again};
+use super::errors::{At, again, patience};
+use super::identity::{FileIds, Standing};
+use super::pool::Pool;
+use super::prepared::{LARGE, Prepared};
 use super::saved;
-use super::tables::{FoundBy, FoundBys, Hot, SqlTables};
+use super::schema::{self, OpenFile};
+use super::tables::{Hot, SqlTables};
 
 /// Batches that may wait for the writer; a caller beyond that waits to be let in.
 const QUEUE: usize = 1024;
 /// Batches that share one transaction at the most.
 const GROUP: usize = 256;
-/// Operations of a batch that is analysed while it is written, in handfuls of as many, and that
-/// has its transaction to itself.
-const LARGE: usize = 64;
-/// How long a group waits for those who were in the one before it.
+/// How long a commit group stays open for writers of the previous group, which usually come
+/// straight back.
 const LINGER: Duration = Duration::from_micros(100);
 /// Pages that the write-ahead log gathers before they are moved into the file, 16 MB of them. The
 /// same few pages change again and again: the longer it waits, the more often they move as one.
 const CHECKPOINT: i64 = 4000;
-/// How long a purge waits until no reader needs the old pages any more.
-const PURGE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long after the last write an idle process moves the write-ahead log into the file, so that
+/// a copy of the file alone has everything.
+const IDLE: Duration = Duration::from_secs(1);
+/// The longest pause between two tries of that, while a reader of another process prevents it.
+const IDLE_MOST: Duration = Duration::from_secs(60);
+/// How long a purge waits in all until no reader needs the old pages any more. Other writers do
+/// not wait with it.
+const PURGE_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it looks.
+const PURGE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Something to write, and whom to tell. Dropping the receiver does not take the write back.
 struct Job {
@@ -39,7 +53,10 @@ struct Job {
     purges: bool,
     /// Whether it gains nothing by sharing a transaction, and should not be done twice.
     large: bool,
+    /// What is needed to do it again was given away.
+    spent: bool,
     caller: oneshot::Sender<Result<Done, StoreError>>,
+    _slot: OwnedSemaphorePermit,
 }
 
 enum Work {
@@ -58,7 +75,8 @@ enum Done {
 /// The way to the writing thread. Dropping it waits until everything accepted is written and the
 /// file is closed in good order.
 pub(super) struct Writer {
-    jobs: Option<mpsc::Sender<Job>>,
+    jobs: Option<Sender<Job>>,
+    slots: Arc<Semaphore>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -73,17 +91,18 @@ impl Drop for Writer {
 }
 
 impl Writer {
-    pub(super) fn start(connection: Connection, path: &Path) -> Result<Self, StoreError> {
-        let (jobs, waiting) = mpsc::channel(QUEUE);
-        let place = path.display().to_string();
-        connection
-            .pragma_update(None, "wal_autocheckpoint", CHECKPOINT)
-            .at(&place)?;
-        let name = "mnemon-sqlite".to_owned();
-        let desk = Desk { connection, place };
+    pub(super) fn start(file: OpenFile, path: &Path, pool: Arc<Pool>) -> Result<Self, StoreError> {
+        let (jobs, waiting) = mpsc::channel();
+        let thread = WriterThread {
+            path: path.to_owned(),
+            place: path.display().to_string(),
+            pool,
+            line: Line::new(waiting),
+            purges: Vec::new(),
+        };
         let thread = std::thread::Builder::new()
-            .name(name)
-            .spawn(move || desk.work(waiting))
+            .name("mnemon-sqlite".to_owned())
+            .spawn(move || thread.work(file))
             .map_err(|error| StoreError::Unavailable {
                 place: path.display().to_string(),
                 what: "the writing thread cannot be started".to_owned(),
@@ -91,6 +110,7 @@ impl Writer {
             })?;
         Ok(Self {
             jobs: Some(jobs),
+            slots: Arc::new(Semaphore::new(QUEUE)),
             thread: Some(thread),
         })
     }
@@ -122,16 +142,18 @@ impl Writer {
 
     async fn ask(&self, grant: &Grant, work: Work) -> Result<Done, StoreError> {
         let (caller, answer) = oneshot::channel();
-        let grant = grant.clone();
+        let slot = Arc::clone(&self.slots).acquire_owned().await;
         let job = Job {
-            grant,
+            grant: grant.clone(),
             purges: work.purges(),
             large: work.is_large(),
+            spent: false,
             work,
             caller,
+            _slot: slot.map_err(|_| gone())?,
         };
         let jobs = self.jobs.as_ref().ok_or_else(gone)?;
-        jobs.send(job).await.map_err(|_| gone())?;
+        jobs.send(job).map_err(|_| gone())?;
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 }
@@ -140,76 +162,326 @@ fn gone() -> StoreError {
     StoreError::Internal("the writing thread has ended".to_owned())
 }
 
-/// Where the writing is done.
-struct Desk {
-    connection: Connection,
+/// What the writing thread has at hand, whichever file is open.
+struct WriterThread {
+    path: PathBuf,
     place: String,
+    pool: Arc<Pool>,
+    line: Line,
+    /// Purges that are committed, and wait until the write-ahead log holds nothing of them.
+    purges: Vec<Purge>,
 }
 
-impl Desk {
-    fn work(self, mut waiting: mpsc::Receiver<Job>) {
-        let mut line = Line::new(&mut waiting);
-        let mut hot = Hot::default();
-        while let Some(first) = line.first() {
-            let mut jobs = vec![first];
-            let results = self.group(&mut jobs, &mut line, &mut hot);
-            line.before = jobs.len();
-            for (job, result) in jobs.into_iter().zip(results) {
-                // A caller who has gone away is not missed.
-                let _ = job.caller.send(result);
+/// A purge that is committed.
+struct Purge {
+    job: Job,
+    done: Done,
+    since: Instant,
+}
+
+/// Why the thread stopped writing to a file.
+enum Left {
+    /// Nobody will send jobs any more.
+    Ended,
+    /// The file is not the one at the store's path: these jobs are for the one that is.
+    Replaced(Vec<Job>),
+    /// The same of the write-ahead log: all connections have to be closed before it is opened anew.
+    LogReplaced(Vec<Job>),
+}
+
+/// When the write-ahead log is moved into the file.
+struct IdleCheckpoint {
+    due: Option<Instant>,
+    pause: Duration,
+}
+
+impl IdleCheckpoint {
+    fn after_a_write() -> Self {
+        Self {
+            due: Some(Instant::now() + IDLE),
+            pause: IDLE,
+        }
+    }
+
+    fn tried(&mut self, complete: bool) {
+        self.pause = (self.pause * 2).min(IDLE_MOST);
+        self.due = (!complete).then(|| Instant::now() + self.pause);
+    }
+}
+
+impl WriterThread {
+    fn work(mut self, file: OpenFile) {
+        let mut opened = Ok(file);
+        let mut jobs = Vec::new();
+        loop {
+            match opened {
+                Ok(file) => match self.serve(&file, jobs) {
+                    Left::Ended => return,
+                    Left::Replaced(again) => {
+                        // The file may have been moved: what is in its log moves into it.
+                        let _ = checkpoint(&file.connection, &self.place, "PASSIVE");
+                        file.ids.remove_orphaned_log(&self.path);
+                        drop(file);
+                        jobs = again;
+                        opened = schema::open_known(&self.path);
+                    }
+                    Left::LogReplaced(again) => {
+                        let pool = Arc::clone(&self.pool);
+                        let closed = pool.close();
+                        drop(file);
+                        jobs = again;
+                        opened = schema::open_known(&self.path);
+                        drop(closed);
+                    }
+                },
+                Err(error) => {
+                    for job in jobs {
+                        job.answer(Err(again(&error)));
+                    }
+                    let Next::Job(job) = self.line.first(None) else {
+                        return;
+                    };
+                    jobs = vec![job];
+                    opened = schema::open_known(&self.path);
+                }
             }
         }
     }
 
-    /// Writes the jobs in one transaction, with those that come in the meantime, and answers each
-    /// when it is durable. Each succeeds or fails by itself; if the transaction as a whole fails,
-    /// nothing of it happened and everyone is told.
+    /// Writes jobs to this file as long as it is the store's.
+    fn serve(&mut self, file: &OpenFile, mut jobs: Vec<Job>) -> Left {
+        let mut hot = Hot::default();
+        // Another process may have left something in the log when it died.
+        let mut idle = IdleCheckpoint::after_a_write();
+        // It only decides when pages move; what goes wrong here goes wrong again in a commit.
+        let _ = file
+            .connection
+            .pragma_update(None, "wal_autocheckpoint", CHECKPOINT);
+        loop {
+            if jobs.is_empty() {
+                let patience = self.wait_at_most(&idle);
+                match self.line.first(patience) {
+                    Next::Job(job) => jobs.push(job),
+                    Next::Nothing => {
+                        self.tend(file, &mut idle);
+                        continue;
+                    }
+                    Next::Ended => {
+                        self.tend(file, &mut idle);
+                        return Left::Ended;
+                    }
+                }
+            }
+            match file.ids.standing(&FileIds::of(&self.path)) {
+                Standing::InPlace => {}
+                standing => return self.leave(file, standing, jobs, Vec::new()),
+            }
+            let results = self.group(file, &mut jobs, &mut hot);
+            match file.ids.standing(&FileIds::of(&self.path)) {
+                Standing::InPlace => {}
+                standing => return self.leave(file, standing, jobs, results),
+            }
+            self.line.before = jobs.len();
+            for (job, result) in jobs.drain(..).zip(results) {
+                self.finish(job, result);
+            }
+            self.finish_purges(file);
+            idle = IdleCheckpoint::after_a_write();
+        }
+    }
+
+    /// The jobs are durable in the file that is open, which is not (or not quite) the one at the
+    /// path any more: settles what becomes of them, and of purges that are waiting. `results` are
+    /// empty if the jobs were not begun.
+    fn leave(
+        &mut self,
+        file: &OpenFile,
+        standing: Standing,
+        mut jobs: Vec<Job>,
+        results: Vec<Result<Done, StoreError>>,
+    ) -> Left {
+        if standing == Standing::LogRemoved {
+            // All that was ever acknowledged moves into the file, while nobody else has begun a
+            // log of their own.
+            let moved = checkpoint(&file.connection, &self.place, "PASSIVE");
+            if !matches!(moved, Ok(true)) && !results.is_empty() {
+                for job in jobs.drain(..) {
+                    job.answer(Err(self.log_was_removed()));
+                }
+            } else if !results.is_empty() {
+                for (job, result) in jobs.drain(..).zip(results) {
+                    self.finish(job, result);
+                }
+            }
+            self.finish_purges(file);
+            return Left::LogReplaced(jobs);
+        }
+        let mut again = Vec::new();
+        let waiting = self.purges.drain(..).map(|purge| purge.job);
+        for job in waiting.chain(jobs) {
+            if job.can_be_done_again() {
+                again.push(job);
+            } else {
+                let place = self.place.clone();
+                job.answer(Err(StoreError::Unavailable {
+                    place,
+                    what: "the file was replaced while this was written to it; nothing of it is \
+                           in the file that is there now, send it again"
+                        .to_owned(),
+                    source: "the file was replaced".into(),
+                }));
+            }
+        }
+        if standing == Standing::OtherFile {
+            return Left::Replaced(again);
+        }
+        // Moving this log into the file would overwrite what others wrote by theirs.
+        let _ = file
+            .connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        Left::LogReplaced(again)
+    }
+
+    fn log_was_removed(&self) -> StoreError {
+        StoreError::Unavailable {
+            place: self.place.clone(),
+            what: "its -wal or -shm file was removed while it was in use, and what was written is \
+                   not sure to last; look whether it is there, then send it again"
+                .to_owned(),
+            source: "the file was removed".into(),
+        }
+    }
+
+    /// How long the next job may be waited for.
+    fn wait_at_most(&self, idle: &IdleCheckpoint) -> Option<Duration> {
+        if !self.purges.is_empty() {
+            return Some(PURGE_PAUSE);
+        }
+        let due = idle.due?;
+        Some(due.saturating_duration_since(Instant::now()))
+    }
+
+    /// What is done while nobody writes.
+    fn tend(&mut self, file: &OpenFile, idle: &mut IdleCheckpoint) {
+        self.finish_purges(file);
+        if idle.due.is_some_and(|due| due <= Instant::now()) {
+            // Emptied, not only moved: a log that lies about can be taken for another file's.
+            let emptied = empty_log(&file.connection, &self.place);
+            idle.tried(emptied.unwrap_or(false));
+        }
+    }
+
+    /// Tells the caller, unless it waits for the end of a purge.
+    fn finish(&mut self, job: Job, result: Result<Done, StoreError>) {
+        match result {
+            Ok(done) if job.purges => self.purges.push(Purge {
+                job,
+                done,
+                since: Instant::now(),
+            }),
+            result => job.answer(result),
+        }
+    }
+
+    /// The write-ahead log still holds the pages as they were before a purge. Moves them into the
+    /// file, where the erased rows are zeros, and empties the log. A reader can prevent it; nobody
+    /// waits for the reader but the one who purges.
+    fn finish_purges(&mut self, file: &OpenFile) {
+        if self.purges.is_empty() {
+            return;
+        }
+        let emptied = empty_log(&file.connection, &self.place);
+        for purge in std::mem::take(&mut self.purges) {
+            let waited = purge.since.elapsed();
+            match &emptied {
+                Ok(true) => purge.job.answer(Ok(purge.done)),
+                Ok(false) if waited < PURGE_PATIENCE => self.purges.push(purge),
+                Ok(false) => purge.job.answer(Err(StoreError::Busy {
+                    place: format!(
+                        "{} (the records are gone, but a reader still holds the old pages; purge \
+                         again)",
+                        self.place
+                    ),
+                    seconds: waited.as_secs(),
+                })),
+                Err(error) => purge.job.answer(Err(again(error))),
+            }
+        }
+    }
+
+    /// Writes the jobs in one transaction, with those that come in the meantime; when this returns,
+    /// they are durable. Each succeeds or fails by itself; if the transaction as a whole fails,
+    /// nothing of it happened.
     fn group<'c>(
-        &'c self,
+        &mut self,
+        file: &'c OpenFile,
         jobs: &mut Vec<Job>,
-        line: &mut Line<'_>,
         hot: &mut Hot<'c>,
     ) -> Vec<Result<Done, StoreError>> {
+        let transaction = Transaction {
+            connection: &file.connection,
+            place: &self.place,
+        };
+        let line = &mut self.line;
         // Savepoints cost a copy of every page that a job touches. Mostly no job fails: only when
         // one does are they all done again, each under a savepoint.
-        let together = self.transact(jobs, &Guard::None, hot, |jobs| line.another(jobs));
+        let together = transaction.run(jobs, &Guard::None, hot, |jobs| line.another(jobs));
         let outcome = match together {
             Ok(results) if jobs.len() > 1 && results.iter().any(Result::is_err) => {
-                self.transact(jobs, &Guard::Savepoint, hot, |_| None)
+                transaction.run(jobs, &Guard::Savepoint, hot, |_| None)
             }
             other => other,
         };
-        let outcome = outcome.and_then(|results| {
-            if jobs.iter().any(|job| job.purges) {
-                self.leave_no_copy()?;
-            }
-            Ok(results)
-        });
         outcome.unwrap_or_else(|error| jobs.iter().map(|_| Err(again(&error))).collect())
     }
+}
 
+/// Moves the write-ahead log into the file as far as that is possible without waiting for anybody.
+/// Whether all of it was moved.
+fn checkpoint(connection: &Connection, place: &str, mode: &str) -> Result<bool, StoreError> {
+    let (busy, log, moved): (i64, i64, i64) = connection
+        .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .at(place)?;
+    Ok(busy == 0 && log == moved)
+}
+
+/// Moves the write-ahead log into the file and cuts it to nothing, if no reader and no writer is in
+/// the way at this moment. With a busy handler SQLite would keep all writers out while it waits for
+/// a reader.
+pub(super) fn empty_log(connection: &Connection, place: &str) -> Result<bool, StoreError> {
+    patience::without(|| checkpoint(connection, place, "TRUNCATE"))
+}
+
+/// Runs jobs in transactions on one connection.
+struct Transaction<'c, 'b> {
+    connection: &'c Connection,
+    place: &'b str,
+}
+
+impl<'c> Transaction<'c, '_> {
     /// What became of each job. Without savepoints nothing is written if one of them failed, and
     /// those after it are not tried. Once the jobs are done, `more` may have another: the first
     /// are written while others are still getting theirs ready.
-    fn transact<'c>(
-        &'c self,
+    fn run(
+        &self,
         jobs: &mut Vec<Job>,
         guard: &Guard,
         hot: &mut Hot<'c>,
         mut more: impl FnMut(&[Job]) -> Option<Job>,
     ) -> Result<Vec<Result<Done, StoreError>>, StoreError> {
-        let (connection, place) = (&self.connection, self.place.as_str());
+        let (connection, place) = (self.connection, self.place);
         let mut counts = Counts::default();
         let mut results = Vec::with_capacity(jobs.len());
-        run(connection, "BEGIN IMMEDIATE").at(place)?;
+        execute(connection, "BEGIN IMMEDIATE").at(place)?;
         loop {
             let Some(job) = jobs.get_mut(results.len()) else {
                 let Some(job) = more(jobs) else { break };
                 jobs.push(job);
                 continue;
             };
-            let last_try = job.large || matches!(guard, Guard::Savepoint);
-            let work = |counts: &mut Counts| job.run(connection, place, counts, hot, last_try);
+            let work = |counts: &mut Counts| job.run(connection, place, counts, hot);
             let result = guard.run(connection, place, &mut counts, work);
             let failed = result.is_err();
             results.push(result);
@@ -228,55 +500,45 @@ impl Desk {
         // With nothing done there is nothing to sync to disk.
         let outcome = if guard.keeps(&results) {
             let saved = counts.save(connection, place);
-            saved.and_then(|()| run(connection, "COMMIT").at(place))
+            saved.and_then(|()| execute(connection, "COMMIT").at(place))
         } else {
-            run(connection, "ROLLBACK").at(place)
+            execute(connection, "ROLLBACK").at(place)
         };
         if outcome.is_err() && !connection.is_autocommit() {
             // A commit that failed leaves the transaction open.
-            run(connection, "ROLLBACK").at(place)?;
+            execute(connection, "ROLLBACK").at(place)?;
         }
         if outcome.is_ok() && guard.keeps(&results) {
             counts.remember(&mut hot.known);
         }
         outcome.map(|()| results)
     }
-
-    /// The write-ahead log still holds the pages as they were. Moves them into the file, where
-    /// the erased rows are zeros, and empties the log.
-    fn leave_no_copy(&self) -> Result<(), StoreError> {
-        let started = Instant::now();
-        while started.elapsed() < PURGE_PATIENCE {
-            let busy: i64 = self
-                .connection
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-                .at(&self.place)?;
-            if busy == 0 {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Err(StoreError::Busy {
-            place: format!(
-                "{} (the records are gone, but a reader still holds the old pages; purge again)",
-                self.place
-            ),
-            seconds: PURGE_PATIENCE.as_secs().min(PATIENCE_SECONDS),
-        })
-    }
 }
 
 /// What is waiting, group by group.
-struct Line<'a> {
-    waiting: &'a mut mpsc::Receiver<Job>,
+struct Line {
+    waiting: Receiver<Job>,
     /// One that did not fit into the group before.
     next: Option<Job>,
     /// How many there were in the group before.
     before: usize,
 }
 
-impl<'a> Line<'a> {
-    fn new(waiting: &'a mut mpsc::Receiver<Job>) -> Self {
+/// What comes of waiting for a job.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once, and a box would cost every write an allocation"
+)]
+enum Next {
+    Job(Job),
+    /// None came in time.
+    Nothing,
+    /// None will ever come.
+    Ended,
+}
+
+impl Line {
+    fn new(waiting: Receiver<Job>) -> Self {
         Self {
             waiting,
             next: None,
@@ -284,17 +546,28 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The job that a group begins with; `None` when there will be no more.
-    fn first(&mut self) -> Option<Job> {
+    /// The job that a group begins with, if one comes within this time.
+    fn first(&mut self, patience: Option<Duration>) -> Next {
         if let Some(next) = self.next.take() {
-            return Some(next);
+            return Next::Job(next);
         }
         // Where several write at once the next is already on its way: sooner here than a thread
         // that sleeps would wake.
         let several = self.before > 1;
-        match several.then(|| self.soon(true)).flatten() {
-            Some(job) => Some(job),
-            None => self.waiting.blocking_recv(),
+        if let Some(job) = several.then(|| self.soon(true)).flatten() {
+            return Next::Job(job);
+        }
+        let received = match patience {
+            Some(patience) => self.waiting.recv_timeout(patience),
+            None => self
+                .waiting
+                .recv()
+                .map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match received {
+            Ok(job) => Next::Job(job),
+            Err(RecvTimeoutError::Timeout) => Next::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Next::Ended,
         }
     }
 
@@ -347,20 +620,30 @@ impl Work {
 }
 
 impl Job {
-    /// Does the job. What is needed to do it again is kept unless this is the last try.
+    fn answer(self, result: Result<Done, StoreError>) {
+        // A caller who has gone away is not missed.
+        let _ = self.caller.send(result);
+    }
+
+    /// Whether the job can be done in another file. Vectors are for records of this one.
+    fn can_be_done_again(&self) -> bool {
+        !self.spent && !matches!(self.work, Work::Embed(_))
+    }
+
+    /// Does the job. What is needed to do it again is kept, unless it is large.
     fn run<'c>(
         &mut self,
         connection: &'c Connection,
         place: &str,
         counts: &mut Counts,
         hot: &mut Hot<'c>,
-        last_try: bool,
     ) -> Result<Done, StoreError> {
         let grant = &self.grant;
         let mut tables = SqlTables::open(connection, place, grant, counts, hot)?;
         let done = match &mut self.work {
             Work::Apply(prepared) => {
-                let (batch, found_by) = if last_try {
+                let (batch, found_by) = if self.large {
+                    self.spent = true;
                     std::mem::take(prepared).into_parts()
                 } else {
                     prepared.copy().into_parts()
@@ -404,14 +687,14 @@ impl Guard {
             return work(counts);
         }
         let before = counts.clone();
-        run(connection, "SAVEPOINT job").at(place)?;
+        execute(connection, "SAVEPOINT job").at(place)?;
         let result = work(counts);
         if result.is_err() && !connection.is_autocommit() {
             *counts = before;
-            run(connection, "ROLLBACK TO job").at(place)?;
+            execute(connection, "ROLLBACK TO job").at(place)?;
         }
         if !connection.is_autocommit() {
-            run(connection, "RELEASE job").at(place)?;
+            execute(connection, "RELEASE job").at(place)?;
         }
         result
     }
@@ -426,103 +709,6 @@ impl Guard {
 }
 
 /// Runs a statement that is prepared once: these come with every commit.
-fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
-}
-
-/// A batch whose words the caller analyses: the one thread that writes has enough to do.
-#[derive(Default)]
-struct Prepared {
-    batch: Batch,
-    /// What its records are found by.
-    ready: Vec<FoundBy>,
-    /// The same of a large batch: in the making, while the first are written.
-    coming: Option<Receiver<Vec<FoundBy>>>,
-}
-
-impl Prepared {
-    fn from(mut batch: Batch) -> Result<Self, StoreError> {
-        let mut vectors = HashMap::new();
-        for (id, embedding) in std::mem::take(&mut batch.vectors) {
-            vectors.insert(id, stored(&embedding)?);
-        }
-        let puts = batch.ops.iter().filter_map(|op| match op {
-            Op::Put { record, .. } => Some(record.as_ref()),
-            _ => None,
-        });
-        let words = puts.map(Words::of);
-        let mut found_by = move |words: Words| FoundBy {
-            terms: words.terms().to_bytes(),
-            vector: vectors.remove(&words.id),
-            id: words.id,
-        };
-        if batch.ops.len() < LARGE {
-            let ready = words.map(found_by).collect();
-            return Ok(Self {
-                batch,
-                ready,
-                coming: None,
-            });
-        }
-        let mut words: VecDeque<Words> = words.collect();
-        let (made, coming) = std::sync::mpsc::channel();
-        let analyse = move || {
-            // In handfuls: waking the writer for each would cost more than the analysis.
-            while !words.is_empty() {
-                let handful = words.drain(..LARGE.min(words.len()));
-                let handful: Vec<FoundBy> = handful.map(&mut found_by).collect();
-                // The writer has gone on without the rest of a batch that failed.
-                if made.send(handful).is_err() {
-                    break;
-                }
-            }
-        };
-        match tokio::runtime::Handle::try_current() {
-            // A thread that is used again: the analysis remembers words.
-            Ok(runtime) => drop(runtime.spawn_blocking(analyse)),
-            Err(_) => drop(std::thread::spawn(analyse)),
-        }
-        Ok(Self {
-            batch,
-            ready: Vec::new(),
-            coming: Some(coming),
-        })
-    }
-
-    /// A copy of a small one.
-    fn copy(&self) -> Self {
-        Self {
-            batch: self.batch.clone(),
-            ready: self.ready.clone(),
-            coming: None,
-        }
-    }
-
-    fn into_parts(self) -> (Batch, FoundBys) {
-        let coming = self.coming.into_iter().flatten().flatten();
-        (self.batch, Box::new(self.ready.into_iter().chain(coming)))
-    }
-}
-
-/// What of a record has words, apart from it, so that both can be worked on at once.
-struct Words {
-    id: Id,
-    content: String,
-    tags: Vec<String>,
-    summary: Option<String>,
-}
-
-impl Words {
-    fn of(record: &Record) -> Self {
-        Self {
-            id: record.id.clone(),
-            content: record.content.clone(),
-            tags: record.tags.clone(),
-            summary: record.summary.clone(),
-        }
-    }
-
-    fn terms(&self) -> Terms {
-        Terms::of_words(&self.content, &self.tags, self.summary.as_deref())
-    }
 }

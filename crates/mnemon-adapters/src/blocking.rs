@@ -1,0 +1,136 @@
+//! Threads for work that blocks.
+//!
+//! The runtime's own pool panics when the system refuses its first thread (`ulimit -u`, too little
+//! memory). Here the work then runs on the thread that asked for it: later, but correctly.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+/// Threads at the most; more work waits in the queue.
+const MOST_THREADS: usize = 512;
+/// A thread without work for this long ends.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// How a thread is started; tests pass one that fails.
+type Spawn = fn(&'static Workers) -> io::Result<()>;
+
+static WORKERS: Workers = Workers::new(spawn);
+
+/// Runs the work on a thread where it may block, and waits for its result. `None` if it panicked.
+/// Where there is no runtime there is nobody to hold up, and the work runs here.
+pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    if tokio::runtime::Handle::try_current().is_err() {
+        return Some(work());
+    }
+    let (sender, result) = oneshot::channel();
+    start(move || {
+        // A caller that was cancelled no longer waits for the result.
+        let _ = sender.send(work());
+    });
+    result.await.ok()
+}
+
+/// Runs the work on a thread where it may block, without waiting for it.
+pub(crate) fn start(work: impl FnOnce() + Send + 'static) {
+    WORKERS.start(Box::new(work));
+}
+
+struct Workers {
+    spawn: Spawn,
+    queue: Mutex<Queue>,
+    ready: Condvar,
+}
+
+struct Queue {
+    jobs: VecDeque<Job>,
+    /// Threads that wait for a job, those included that were woken and have not taken one yet.
+    idle: usize,
+    threads: usize,
+}
+
+impl Workers {
+    const fn new(spawn: Spawn) -> Self {
+        Self {
+            spawn,
+            queue: Mutex::new(Queue {
+                jobs: VecDeque::new(),
+                idle: 0,
+                threads: 0,
+            }),
+            ready: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&'static self, job: Job) {
+        let mut queue = self.lock();
+        queue.jobs.push_back(job);
+        if queue.jobs.len() <= queue.idle {
+            drop(queue);
+            return self.ready.notify_one();
+        }
+        if queue.threads >= MOST_THREADS {
+            return;
+        }
+        queue.threads += 1;
+        drop(queue);
+        if (self.spawn)(self).is_ok() {
+            return;
+        }
+        let mut queue = self.lock();
+        queue.threads -= 1;
+        // A busy thread will come to the job; without any, it is done here.
+        let job = match queue.threads {
+            0 => queue.jobs.pop_front(),
+            _ => None,
+        };
+        drop(queue);
+        if let Some(job) = job {
+            run_caught(job);
+        }
+    }
+
+    /// What a thread does: jobs until none has come for a while.
+    fn work(&self) {
+        let mut queue = self.lock();
+        loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                drop(queue);
+                run_caught(job);
+                queue = self.lock();
+                continue;
+            }
+            queue.idle += 1;
+            let waited = self.ready.wait_timeout(queue, KEEP_ALIVE);
+            let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            queue = woken;
+            queue.idle -= 1;
+            if timeout.timed_out() && queue.jobs.is_empty() {
+                queue.threads -= 1;
+                return;
+            }
+        }
+    }
+}
+
+/// A job that panics takes its result along, which its caller notices, but not the thread.
+fn run_caught(job: Job) {
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+}
+
+fn spawn(workers: &'static Workers) -> io::Result<()> {
+    let thread = std::thread::Builder::new().name("mnemon-blocking".to_owned());
+    thread.spawn(|| workers.work()).map(drop)
+}
+
+#[cfg(test)]
+mod tests;

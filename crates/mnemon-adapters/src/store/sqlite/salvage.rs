@@ -1,0 +1,541 @@
+//! Copying what can still be read of a damaged file into a new one.
+//!
+//! Rows are read in every way that can reach them: along the table in both directions, by each
+//! index, and, when one of these walks came to an error, by the number of every change that there
+//! can have been. Only rows that agree with their checksum are taken. What can be made from them
+//! (links, counts, analysed words) is made again.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use mnemon_core::{Cause, Record, StoreError, Time};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags, Row, Transaction, params, params_from_iter};
+
+use super::backup;
+use super::errors::At;
+use super::health::{self, RECOUNT, RELINK, free_name};
+use super::tables::{key, seq};
+use super::{schema, sums};
+
+/// Change numbers that are looked up one by one, at the most.
+const PROBES: u64 = 10_000_000;
+/// Lost records that are named.
+const NAMED: usize = 20;
+
+/// What is known of the damaged file.
+struct Source {
+    connection: Connection,
+    has_sums: bool,
+}
+
+/// What was taken, and what was met but could not be.
+#[derive(Default)]
+struct Haul {
+    records: BTreeSet<i64>,
+    history: BTreeSet<i64>,
+    /// Rows that were met and are damaged: their ids, as far as these could be read.
+    damaged: BTreeMap<i64, String>,
+    /// The names that the records themselves give to their tenants' numbers.
+    tenants: HashMap<i64, String>,
+    /// Whether a walk ended in an error.
+    broken: bool,
+}
+
+/// Which of the two tables with checksums.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Table {
+    Records,
+    History,
+}
+
+/// Writes what can be read into a new file, puts it in the place of the damaged one, and says what
+/// was kept and what was lost.
+pub(super) fn salvage(path: &Path) -> Result<Vec<String>, StoreError> {
+    let place = path.display().to_string();
+    let source = Source::open(path, &place)?;
+    let new = backup::unfinished(path);
+    let copied = copy(&source, &new);
+    drop(source);
+    let haul = match copied {
+        Ok(haul) => haul,
+        Err(error) => {
+            backup::discard(&new);
+            return Err(error);
+        }
+    };
+    if haul.records.is_empty() && haul.history.is_empty() {
+        backup::discard(&new);
+        return Err(StoreError::Corrupt {
+            place,
+            what:
+                "no record in it can be read; bring back a backup with `mnemon restore FILE`, or \
+                   move the file away to begin anew"
+                    .to_owned(),
+        });
+    }
+    let bad = free_name(path, ".bad");
+    backup::replace(path, &new, Some(&bad))?;
+    Ok(haul.report(&bad))
+}
+
+impl Haul {
+    fn report(&self, bad: &Path) -> Vec<String> {
+        let mut said = vec![format!(
+            "copied {} records and {} past versions into a new file, and kept the damaged one as {}",
+            self.records.len(),
+            self.history.len(),
+            bad.display()
+        )];
+        let lost = self
+            .damaged
+            .iter()
+            .filter(|(key, _)| !self.records.contains(key) && !self.history.contains(key));
+        let lost: Vec<&str> = lost.map(|(_, id)| id.as_str()).collect();
+        if !lost.is_empty() {
+            let named: Vec<&str> = lost.iter().take(NAMED).copied().collect();
+            let more = lost.len() - named.len();
+            let more = match more {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            said.push(format!(
+                "lost {} that do not agree with their checksums: {}{more}",
+                lost.len(),
+                named.join(", ")
+            ));
+        }
+        if self.broken {
+            said.push("records on pages that cannot be read at all are lost".to_owned());
+        }
+        said
+    }
+
+    fn taken(&mut self, table: Table) -> &mut BTreeSet<i64> {
+        match table {
+            Table::Records => &mut self.records,
+            Table::History => &mut self.history,
+        }
+    }
+}
+
+impl Source {
+    fn open(path: &Path, place: &str) -> Result<Self, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).at(place)?;
+        let version = schema::version(&connection, place);
+        // One moment, if the damage allows it.
+        let _ = connection.execute_batch("BEGIN");
+        Ok(Self {
+            connection,
+            has_sums: version.map_or(true, |version| version >= schema::SUMS_SINCE),
+        })
+    }
+
+    /// The statement that reads rows of the table under this condition, with the columns that
+    /// [`health::check_record`] and [`health::check_past`] expect.
+    fn select(&self, table: Table, rest: &str) -> String {
+        let shared = sums::SHARED;
+        let sum = if self.has_sums { "sum" } else { "0" };
+        match table {
+            // Not the tenants' names: that table may be damaged, too.
+            Table::Records => format!(
+                "SELECT {shared}, {sum}, scope, kind, namespace, user, agent, session, importance,
+                    created, CASE WHEN json_valid(doc) THEN json_extract(doc, '$.tenant') END
+                 FROM records {rest}"
+            ),
+            Table::History => {
+                let sum_of_time = if self.has_sums { "replaced_sum" } else { "0" };
+                format!(
+                    "SELECT {shared}, {sum}, replaced, {sum_of_time}, tenant FROM history {rest}"
+                )
+            }
+        }
+    }
+}
+
+fn copy(source: &Source, new: &Path) -> Result<Haul, StoreError> {
+    let place = new.display().to_string();
+    let mut target = schema::open(new)?;
+    let transaction = target.transaction().at(&place)?;
+    let mut haul = Haul::default();
+    for table in [Table::Records, Table::History] {
+        walk_all(source, table, &transaction, &mut haul).at(&place)?;
+    }
+    if haul.broken {
+        probe(source, &transaction, &mut haul).at(&place)?;
+    }
+    copy_tenants(source, &transaction, &haul).at(&place)?;
+    copy_derived(source, &transaction).at(&place)?;
+    transaction.execute_batch(RELINK).at(&place)?;
+    transaction.execute_batch(RECOUNT).at(&place)?;
+    transaction.commit().at(&place)?;
+    target
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .at(&place)?;
+    drop(target);
+    Ok(haul)
+}
+
+/// Walks along the table in both directions, and by each of its indexes.
+fn walk_all(
+    source: &Source,
+    table: Table,
+    target: &Transaction<'_>,
+    haul: &mut Haul,
+) -> rusqlite::Result<()> {
+    let walks: &[&str] = match table {
+        Table::Records => &[
+            "NOT INDEXED ORDER BY key",
+            "NOT INDEXED ORDER BY key DESC",
+            "INDEXED BY records_id",
+            "INDEXED BY records_id ORDER BY tenant DESC, id DESC",
+            "INDEXED BY records_created",
+            "INDEXED BY records_created ORDER BY tenant DESC, created DESC",
+        ],
+        Table::History => &[
+            "NOT INDEXED ORDER BY key",
+            "NOT INDEXED ORDER BY key DESC",
+            "INDEXED BY history_id",
+            "INDEXED BY history_replaced",
+        ],
+    };
+    for (number, rest) in walks.iter().enumerate() {
+        let sql = source.select(table, rest);
+        let whole = walk(source, table, &sql, [], target, haul)?;
+        haul.broken |= !whole;
+        // The table itself is whole: the indexes lead nowhere else.
+        if whole && number == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the rows of a statement until it ends or fails. Whether it came to its end. Errors of the
+/// new file are errors; those of the damaged one are expected.
+fn walk(
+    source: &Source,
+    table: Table,
+    sql: &str,
+    values: impl rusqlite::Params,
+    target: &Transaction<'_>,
+    haul: &mut Haul,
+) -> rusqlite::Result<bool> {
+    let Ok(mut select) = source.connection.prepare_cached(sql) else {
+        return Ok(false);
+    };
+    let Ok(mut rows) = select.query(values) else {
+        return Ok(false);
+    };
+    loop {
+        match rows.next() {
+            Ok(Some(row)) => take(source, table, row, target, haul)?,
+            Ok(None) => return Ok(true),
+            Err(_) => return Ok(false),
+        }
+    }
+}
+
+/// A row as it goes into the new file.
+struct Whole {
+    key: i64,
+    id: String,
+    version: i64,
+    commit: i64,
+    at: i64,
+    actor: String,
+    cause: String,
+    expires: Option<i64>,
+    doc: Option<String>,
+    replaced: i64,
+    /// What `doc` says; `None` for a deletion.
+    record: Option<Record>,
+}
+
+impl Whole {
+    /// The row as it is. All of it agrees with its checksum.
+    fn copied(table: Table, row: &Row<'_>, record: Option<Record>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            key: row.get(0)?,
+            id: row.get(1)?,
+            version: row.get(2)?,
+            commit: row.get(3)?,
+            at: row.get(4)?,
+            actor: row.get(5)?,
+            cause: row.get(6)?,
+            expires: row.get(7)?,
+            doc: row.get(8)?,
+            replaced: match table {
+                Table::Records => 0,
+                Table::History => row.get(10)?,
+            },
+            record,
+        })
+    }
+
+    /// The content agrees with its checksum, but a column beside it does not: what the content
+    /// says is taken from there, and the rest as far as it can be.
+    fn rebuilt(table: Table, row: &Row<'_>) -> Option<Self> {
+        let doc: String = row.get(8).ok()?;
+        let record = sums::record("", &doc, row.get(9).ok()?).ok()?;
+        let at = row.get(4).unwrap_or(record.updated.millis());
+        let cause = row.get::<_, String>(6).ok();
+        let cause = cause.filter(|cause| cause.parse::<Cause>().is_ok());
+        let tenant = row.get::<_, i64>(0).ok()? >> schema::SEQ_BITS;
+        Some(Self {
+            key: key(tenant, record.seq),
+            id: record.id.to_string(),
+            version: record.version.cast_signed(),
+            commit: row.get(3).unwrap_or(record.seq.cast_signed()),
+            at,
+            actor: row.get(5).unwrap_or_else(|_| "unknown".to_owned()),
+            cause: cause.unwrap_or_else(|| Cause::Written.to_string()),
+            expires: record.expires.map(Time::millis),
+            doc: Some(doc),
+            replaced: match table {
+                Table::Records => 0,
+                Table::History => row.get(10).unwrap_or(at),
+            },
+            record: Some(record),
+        })
+    }
+
+    fn sum(&self) -> i64 {
+        sums::Row {
+            key: self.key,
+            id: &self.id,
+            version: self.version,
+            commit: self.commit,
+            at: self.at,
+            actor: &self.actor,
+            cause: &self.cause,
+            expires: self.expires,
+            doc: self.doc.as_deref().map(str::as_bytes),
+        }
+        .sum()
+    }
+
+    /// Whether it was new to the table.
+    fn insert(self, table: Table, target: &Transaction<'_>) -> rusqlite::Result<bool> {
+        let sum = self.sum();
+        let tenant = self.key >> schema::SEQ_BITS;
+        let inserted = match (table, &self.record) {
+            (Table::History, _) => target
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO history (key, tenant, id, version, commit_seq, at, actor,
+                        cause, replaced, expires, doc, sum, replaced_sum)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                )?
+                .execute(params![
+                    self.key,
+                    tenant,
+                    self.id,
+                    self.version,
+                    self.commit,
+                    self.at,
+                    self.actor,
+                    self.cause,
+                    self.replaced,
+                    self.expires,
+                    self.doc,
+                    sum,
+                    sums::of_number(self.replaced),
+                ])?,
+            (Table::Records, None) => 0,
+            (Table::Records, Some(record)) => target
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO records (key, tenant, id, scope, kind, namespace, user,
+                        agent, session, importance, created, expires, version, commit_seq, at,
+                        actor, cause, doc, sum)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
+                        ?17, ?18, ?19)",
+                )?
+                .execute(params![
+                    self.key,
+                    tenant,
+                    self.id,
+                    record.scope.as_str(),
+                    record.kind.as_str(),
+                    record.namespace.as_str(),
+                    record.owner.user,
+                    record.owner.agent,
+                    record.owner.session,
+                    record.importance,
+                    record.created.millis(),
+                    self.expires,
+                    self.version,
+                    self.commit,
+                    self.at,
+                    self.actor,
+                    self.cause,
+                    self.doc,
+                    sum,
+                ])?,
+        };
+        Ok(inserted > 0)
+    }
+}
+
+/// Copies a row if its content is whole and it is new.
+fn take(
+    source: &Source,
+    table: Table,
+    row: &Row<'_>,
+    target: &Transaction<'_>,
+    haul: &mut Haul,
+) -> rusqlite::Result<()> {
+    let Ok(met) = row.get::<_, i64>(0) else {
+        haul.broken = true;
+        return Ok(());
+    };
+    if haul.taken(table).contains(&met) {
+        return Ok(());
+    }
+    let checked = match (source.has_sums, table) {
+        (true, Table::Records) => health::check_record(row).map(Some),
+        (true, Table::History) => health::check_past(row),
+        (false, _) => health::check_unsigned(row),
+    };
+    let whole = match checked {
+        Ok(record) => Whole::copied(table, row, record).ok(),
+        Err(_) if source.has_sums => Whole::rebuilt(table, row),
+        Err(_) => None,
+    };
+    let Some(whole) = whole else {
+        let id = row.get::<_, String>(1).unwrap_or_default();
+        haul.damaged.insert(met, id.escape_debug().to_string());
+        return Ok(());
+    };
+    let key = whole.key;
+    if let Some(record) = &whole.record {
+        let name = record.tenant.as_str().to_owned();
+        haul.tenants.entry(key >> schema::SEQ_BITS).or_insert(name);
+    }
+    if whole.insert(table, target)? {
+        haul.taken(table).insert(key);
+    }
+    Ok(())
+}
+
+/// Looks up every change that there can have been, one by one: a page that is damaged only takes
+/// its own rows along.
+fn probe(source: &Source, target: &Transaction<'_>, haul: &mut Haul) -> rusqlite::Result<()> {
+    let mut last: HashMap<i64, u64> = HashMap::new();
+    let keys = haul.records.iter().chain(&haul.history);
+    for key in keys.chain(haul.damaged.keys()) {
+        let newest = last.entry(key >> schema::SEQ_BITS).or_default();
+        *newest = (*newest).max(seq(*key));
+    }
+    for (num, _, last_seq) in tenants(source) {
+        let newest = last.entry(num).or_default();
+        *newest = (*newest).max(last_seq);
+    }
+    let mut left = PROBES;
+    for (tenant, newest) in last {
+        let newest = newest.min(left);
+        left -= newest;
+        for seq in 1..=newest {
+            let key = key(tenant, seq);
+            if haul.records.contains(&key) || haul.history.contains(&key) {
+                continue;
+            }
+            for table in [Table::Records, Table::History] {
+                let sql = source.select(table, "WHERE key = ?1");
+                walk(source, table, &sql, [key], target, haul)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The tenants that the damaged file still names: number, name, newest change.
+fn tenants(source: &Source) -> Vec<(i64, String, u64)> {
+    let mut found = Vec::new();
+    let select = source
+        .connection
+        .prepare("SELECT num, name, last_seq FROM tenants");
+    let Ok(mut select) = select else {
+        return found;
+    };
+    let Ok(mut rows) = select.query([]) else {
+        return found;
+    };
+    while let Ok(Some(row)) = rows.next() {
+        if let (Ok(num), Ok(name), Ok(last_seq)) = (row.get(0), row.get(1), row.get::<_, i64>(2)) {
+            // A number that cannot be one would keep others from being given out.
+            let last_seq = u64::try_from(last_seq).unwrap_or(0);
+            let sane = last_seq < 1 << (schema::SEQ_BITS - 1);
+            found.push((num, name, if sane { last_seq } else { 0 }));
+        }
+    }
+    found
+}
+
+/// Tenants under the names that their records give them. The new file's indexes are saved anew.
+fn copy_tenants(source: &Source, target: &Transaction<'_>, haul: &Haul) -> rusqlite::Result<()> {
+    let named = tenants(source);
+    let mut insert = target.prepare(
+        "INSERT OR IGNORE INTO tenants (num, name, last_seq, saved) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    let last_seq = |num| {
+        let of = named.iter().find(|(other, ..)| *other == num);
+        of.map_or(0, |(.., last_seq)| last_seq.cast_signed())
+    };
+    for (num, name) in &haul.tenants {
+        insert.execute(params![num, name, last_seq(*num), fastrand::i64(1..)])?;
+    }
+    for (num, name, last_seq) in &named {
+        if !haul.tenants.contains_key(num) && name.parse::<mnemon_core::Tenant>().is_ok() {
+            insert.execute(params![num, name, last_seq.cast_signed(), 0])?;
+        }
+    }
+    Ok(())
+}
+
+/// Analysed words, vectors and receipts, as far as they are whole. Without them nothing is lost.
+fn copy_derived(source: &Source, target: &Transaction<'_>) -> rusqlite::Result<()> {
+    copy_rows(source, target, "models", "num, name, dimension", 3)?;
+    if source.has_sums {
+        for (table, columns, count) in health::DERIVED {
+            copy_rows(source, target, table, columns, count)?;
+        }
+    }
+    target.execute_batch(
+        "DELETE FROM search WHERE key NOT IN (SELECT key FROM records)
+            OR (model IS NOT NULL AND model NOT IN (SELECT num FROM models));",
+    )
+}
+
+fn copy_rows(
+    source: &Source,
+    target: &Transaction<'_>,
+    table: &str,
+    columns: &str,
+    count: usize,
+) -> rusqlite::Result<()> {
+    let signed = table != "models";
+    let sum = if signed { ", sum" } else { "" };
+    let marks = vec!["?"; count + usize::from(signed)].join(", ");
+    let insert = format!("INSERT OR IGNORE INTO {table} ({columns}{sum}) VALUES ({marks})");
+    let mut insert = target.prepare(&insert)?;
+    let select = format!("SELECT {columns}{sum} FROM {table}");
+    let Ok(mut select) = source.connection.prepare(&select) else {
+        return Ok(());
+    };
+    let Ok(mut rows) = select.query([]) else {
+        return Ok(());
+    };
+    while let Ok(Some(row)) = rows.next() {
+        let sum = sums::of_columns(row, 0..count);
+        if signed && row.get::<_, i64>(count).ok() != sum.ok() {
+            continue;
+        }
+        let width = count + usize::from(signed);
+        let values: rusqlite::Result<Vec<Value>> = (0..width).map(|at| row.get(at)).collect();
+        if let Ok(values) = values {
+            insert.execute(params_from_iter(values))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! `mnemon backup`
+
+use std::path::PathBuf;
+
+use super::door::Door;
+use super::text;
+use crate::wiring::BackupSummary;
+use crate::{Error, api};
+
+/// Write a consistent copy of the whole store to a file
+///
+/// The store may be in use: nobody waits, and the copy shows one moment. It has every tenant, the
+/// history included, and nothing that was purged. It is checked before it gets its name, and only
+/// you can read it. The backup of a jsonl: store is a folder.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon backup memory-2026-01-31.db\n  \
+    mnemon backup /mnt/backup/memory.db --force\n  \
+    mnemon restore memory-2026-01-31.db --check")]
+pub(super) struct Args {
+    /// The file to write; it must not exist yet
+    file: PathBuf,
+    /// Write over the file if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let request = api::backup::Request {
+        file: args.file,
+        force: args.force,
+    };
+    let done = api::backup::run(&door.config, &request)?;
+    if door.out.json {
+        return door.out.json(&done);
+    }
+    let (place, held) = (text::one_line(&done.backup.place), contents(&done.backup));
+    door.out.line(format!("wrote {held} to {place}"))
+}
+
+/// What a backup holds, in words.
+pub(super) fn contents(backup: &BackupSummary) -> String {
+    format!(
+        "{}, {} and {}",
+        text::count(backup.records, "record"),
+        text::count(backup.history, "past version"),
+        text::count(backup.tenants, "tenant"),
+    )
+}

@@ -1,0 +1,62 @@
+//! `mnemon restore`
+
+use std::path::PathBuf;
+
+use super::backup::contents;
+use super::confirm::confirm;
+use super::door::Door;
+use super::text;
+use crate::{Error, api};
+
+/// Check a backup, and put it in the place of the store
+///
+/// The backup is checked first: its structure, its format and the checksum of every record. Then a
+/// copy of it takes the place of the store in one step. The store that was there is kept beside it
+/// under the name that is printed. Processes that are using the store go on with the restored one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon restore memory-2026-01-31.db --check\n  \
+    mnemon restore memory-2026-01-31.db\n  \
+    mnemon restore memory-2026-01-31.db --store sqlite:other.db --yes")]
+pub(super) struct Args {
+    /// The file that `mnemon backup` wrote
+    file: PathBuf,
+    /// Only check the backup and say what it holds
+    #[arg(long, visible_alias = "dry-run")]
+    check: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let mut request = api::restore::Request {
+        file: args.file,
+        check: true,
+    };
+    let mut done = api::restore::run(&door.config, &request)?;
+    let held = contents(&done.backup);
+    if !args.check {
+        let store = text::one_line(&door.config.store.value);
+        let question = format!("This puts {held} in the place of {store}, which is kept aside.");
+        confirm(&question, args.yes)?;
+        request.check = false;
+        done = api::restore::run(&door.config, &request)?;
+    }
+    if door.out.json {
+        return door.out.json(&done);
+    }
+    let place = text::one_line(&done.backup.place);
+    if !done.restored {
+        return door.out.line(format!("{place} is whole: {held}"));
+    }
+    door.out.line(format!("restored {held} from {place}"))?;
+    match &done.kept {
+        Some(kept) => {
+            let kept = text::one_line(&kept.display().to_string());
+            door.out
+                .line(format!("the store that was there is kept as {kept}"))
+        }
+        None => Ok(()),
+    }
+}
