@@ -6,15 +6,22 @@ use std::ops::Range;
 use mnemon_core::{Block, Message, Role};
 use serde_json::{Map, json};
 
-/// The seeds of a long test: as many as `PROPTEST_CASES` says, else in full with
-/// `MNEMON_TEST_FULL=1`. They begin with `PROPTEST_RNG_SEED`, as those of properties do:
-/// `./scripts/test soak` sets it to fresh ones.
+/// How often a long test runs: as `PROPTEST_CASES` says, else in full with `MNEMON_TEST_FULL=1`.
+#[must_use]
+pub fn cases(quick: u64, full: u64) -> u64 {
+    number("PROPTEST_CASES").unwrap_or(if is_full() { full } else { quick })
+}
+
+/// The seeds of a long test, as many as [`cases`] says. They begin with `PROPTEST_RNG_SEED`, as
+/// those of properties do: `./scripts/test soak` sets it to fresh ones.
 #[must_use]
 pub fn seeds(quick: u64, full: u64) -> Range<u64> {
-    let number = |name| std::env::var(name).ok().and_then(|said| said.parse().ok());
-    let first: u64 = number("PROPTEST_RNG_SEED").unwrap_or(0);
-    let usual = if is_full() { full } else { quick };
-    first..first + number("PROPTEST_CASES").unwrap_or(usual)
+    let first = number("PROPTEST_RNG_SEED").unwrap_or(0);
+    first..first + cases(quick, full)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
 }
 
 /// Whether long tests run in full.
