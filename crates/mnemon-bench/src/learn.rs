@@ -195,7 +195,7 @@ async fn traps(worlds: u64) -> Outcome<()> {
                 Verdict::Exact => exact += 1,
                 Verdict::Silent => silent += 1,
                 Verdict::Misleading(found) => {
-                    eprintln!("{name}, seed {seed}: {found}");
+                    println!("{name}, seed {seed}: {found}");
                     misleading += 1;
                 }
             }
