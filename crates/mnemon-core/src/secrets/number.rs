@@ -59,7 +59,7 @@ fn passes_luhn(digits: &[u8]) -> bool {
         .enumerate()
         .map(|(at, digit)| u32::from(if at % 2 == 1 { doubled(*digit) } else { *digit }))
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 /// Country and length of its account numbers.

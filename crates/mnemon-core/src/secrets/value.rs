@@ -70,7 +70,7 @@ pub(super) fn is_key(value: &str, is_named_by: KeyName, is_quoted: bool) -> bool
 fn is_base32(value: &str) -> bool {
     let made = makeup(value);
     let in_base32 = |byte: u8| byte.is_ascii_uppercase() || matches!(byte, b'2'..=b'7');
-    value.len() % 8 == 0
+    value.len().is_multiple_of(8)
         && value.bytes().all(in_base32)
         && (made.inner_digits > 0 || made.readable * 10 < made.letters() * 8)
 }
@@ -112,7 +112,7 @@ pub(super) fn is_password(value: &str, mark: Mark) -> bool {
     }
     let made = makeup(judged);
     let letters = made.letters();
-    let foreign = judged.chars().any(|c| !c.is_ascii());
+    let foreign = !judged.is_ascii();
     let mixed = made.digits > 0 && letters > 0;
     let signs = made.odd > 0 && ((made.lower > 0 && made.upper > 0) || made.digits > 0 || foreign);
     let drawn = made.humps >= 2 && made.readable * 2 < letters && letters >= PASSWORD_CHARS;

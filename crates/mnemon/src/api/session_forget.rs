@@ -75,7 +75,10 @@ async fn projects(
     request: &Request,
 ) -> Result<Vec<ProjectFiles>, Error> {
     let known = memory.session_roots(ctx, &request.session).await?;
-    let named = request.files.iter().map(|root| wiring::project(&ctx.tenant, root));
+    let named = request
+        .files
+        .iter()
+        .map(|root| wiring::project(&ctx.tenant, root));
     let known = known.into_iter().map(|root| ProjectFiles {
         // As the store knows it, whatever it is called by now.
         root: root.clone(),
