@@ -38,6 +38,7 @@ pub use warm::{Compressed, Summarise, first_sentences};
 
 use crate::safety::TakenOut;
 use crate::session::SessionId;
+use crate::undo::as_index;
 use crate::{Error, Memory};
 
 /// The folder that the tiers lie in.
@@ -50,6 +51,10 @@ pub type CountTokens = fn(&str) -> usize;
 pub struct Tiers {
     place: Place,
     cold: Arc<Memory>,
+    /// Where the pages of the library are indexed, if not in the cold memory.
+    library: Option<Arc<Memory>>,
+    /// Which project's files they are, in the ids of what is indexed.
+    project: String,
     config: TierConfig,
     tokens: CountTokens,
 }
@@ -88,6 +93,8 @@ impl Tiers {
         Ok(Self {
             place: Place::Files { files, log },
             cold,
+            library: None,
+            project: String::new(),
             config,
             tokens,
         })
@@ -103,9 +110,26 @@ impl Tiers {
         Ok(Self {
             place: Place::Records,
             cold: memory,
+            library: None,
+            project: String::new(),
             config,
             tokens,
         })
+    }
+
+    /// The project, by a name that no other has: two projects on one memory do not mix.
+    #[must_use]
+    pub fn project(mut self, project: impl Into<String>) -> Self {
+        self.project = project.into();
+        self
+    }
+
+    /// Indexes the pages of the library in this memory instead of the cold one, which then holds
+    /// nothing of them.
+    #[must_use]
+    pub fn library_apart(mut self, library: Arc<Memory>) -> Self {
+        self.library = Some(library);
+        self
     }
 
     /// What `airsspec.toml` says, and `plain` where it says nothing.
@@ -270,7 +294,13 @@ impl Tiers {
         limit: usize,
     ) -> Result<Vec<Excerpt>, Error> {
         self.index_library(ctx).await?;
-        cold::query(&self.cold, ctx, query, limit).await
+        let mut found = cold::query(&self.cold, ctx, query, limit).await?;
+        if let Some(library) = &self.library {
+            found.extend(cold::query(library, ctx, query, limit).await?);
+            found.sort_by(|one, other| other.score.total_cmp(&one.score));
+            found.truncate(limit);
+        }
+        Ok(found)
     }
 
     async fn index_lines(
@@ -284,14 +314,23 @@ impl Tiers {
             true => kept::source(session),
             false => log_path(session),
         };
-        let from = cold::From { source, is_kept };
+        let project = &self.project;
+        let from = cold::From {
+            source,
+            is_kept,
+            project,
+        };
         cold::index_lines(&self.cold, ctx, session, lines, &from).await
     }
 
     /// Pages that are records are found as they are.
     async fn index_library(&self, ctx: &Ctx) -> Result<(), Error> {
         match &self.place {
-            Place::Files { files, .. } => cold::index_library(&self.cold, ctx, &**files).await,
+            Place::Files { files, .. } => {
+                let index = self.library.as_ref().unwrap_or(&self.cold);
+                let ctx = as_index(ctx);
+                cold::index_library(index, &ctx, &**files, &self.project).await
+            }
             Place::Records => Ok(()),
         }
     }

@@ -42,6 +42,7 @@ mod stats;
 mod team;
 mod text;
 mod tiers;
+mod trust;
 mod undo;
 mod upkeep;
 mod when;
@@ -53,7 +54,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::config::{Config, Environment, Flags};
+use crate::config::{Config, Environment, Flags, ignored_notice};
 use crate::{Error, wiring};
 use door::Door;
 
@@ -127,6 +128,7 @@ enum Command {
     Doctor(doctor::Args),
     Eval(eval::Args),
     Config(config::Args),
+    Trust(trust::Args),
     Demo(demo::Args),
     Init(init::Args),
     Mcp(mcp::Args),
@@ -212,6 +214,11 @@ fn start(command: Command, config: Config) -> Result<(), Error> {
         .build()
         .map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
     let mut door = Door::new(config);
+    // These two say it in their answers.
+    if !matches!(command, Command::Config(_) | Command::Trust(_)) {
+        let ignored = ignored_notice(&door.config.ignored);
+        door.out.notes(ignored.as_slice());
+    }
     let done = runtime.block_on(dispatch(command, &mut door));
     // What was printed before an error is part of the answer.
     let flushed = door.out.flush();
@@ -253,6 +260,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Doctor(args) => doctor::run(args, door),
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),
+        Command::Trust(args) => trust::run(args, door),
         Command::Demo(args) => demo::run(args, door).await,
         Command::Init(args) => init::run(args, door),
         Command::Mcp(args) => mcp::run(args, door).await,

@@ -9,6 +9,7 @@ use mnemon_adapters::llm::{Budgets, Ledger, Model, ModelConfig, Prices, Provider
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::llm::Llm;
 use mnemon_core::log::Log;
+use mnemon_core::ram::Ram;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::window::{Measure, Refined};
 use mnemon_core::{Ctx, Ids, StoreError, Tenant, Time};
@@ -48,6 +49,7 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
         .retention(retention)
         .notes(config.notes_config())
         .note_files(note_files(&config.notes.root.value))
+        .project(project_of(&config.agents.value))
         .safety(config.safety());
     for embedder in embedders(config)? {
         builder = builder.embedder(embedder);
@@ -234,7 +236,18 @@ pub fn agents(tenant: &Tenant, folder: &Path) -> Result<AgentFiles, Error> {
         // Answers name files by this path, below the project.
         false => format!("{TENANTS}/{tenant}/{name}"),
     };
-    Ok(AgentFiles::new(Arc::new(disk), &name)?)
+    let files = AgentFiles::new(Arc::new(disk), &name)?;
+    Ok(files.project(project_of(folder)))
+}
+
+/// The name of the project whose folder this is, which no other project has: the real path.
+fn project_of(folder: &Path) -> String {
+    let real = folder
+        .canonicalize()
+        .or_else(|_| std::path::absolute(folder));
+    real.unwrap_or_else(|_| folder.to_owned())
+        .display()
+        .to_string()
 }
 
 /// The circumstances of a call that is made now.
@@ -263,9 +276,19 @@ pub async fn tiers(
     };
     // The settings are the project's, the files the tenant's.
     let settings = Tiers::read_config(&files(root), config.tiers.value).await?;
+    let (project, is_own) = (project_of(root), config.store_is_below(root));
     let root = tenant_folder(&config.tenant.value, root);
     let disk = Arc::new(mnemon_adapters::Disk::new(root));
-    Ok(Tiers::new(disk.clone(), disk, memory, settings, count)?)
+    let tiers = Tiers::new(disk.clone(), disk, memory, settings, count)?.project(project);
+    if is_own {
+        return Ok(tiers);
+    }
+    // Pages that came with a folder do not go into a memory that is not the folder's own.
+    let mut library = Memory::builder(Arc::new(Ram::new()), Ids::new(seed()));
+    if let EmbedderChoice::Builtin = config.embedder.value {
+        library = library.embedder(Arc::new(Builtin::new()?));
+    }
+    Ok(tiers.library_apart(Arc::new(library.safety(config.safety()).build())))
 }
 
 /// The tenant's frozen logs in a project.

@@ -29,11 +29,13 @@ pub struct Excerpt {
 }
 
 /// Where lines come from.
-pub(super) struct From {
+pub(super) struct From<'a> {
     /// In words.
     pub(super) source: String,
     /// Whether each is a record of its own, with which it goes.
     pub(super) is_kept: bool,
+    /// Whose files they are read from, if they are.
+    pub(super) project: &'a str,
 }
 
 fn records(cold: &Memory) -> &Records {
@@ -47,7 +49,7 @@ pub(super) async fn index_lines(
     ctx: &Ctx,
     session: &SessionId,
     lines: &[HotLine],
-    from: &From,
+    from: &From<'_>,
 ) -> Result<(), Error> {
     let records = records(cold);
     let drafts = lines.iter().map(|hot| line_draft(session, hot, from));
@@ -66,9 +68,13 @@ pub(super) async fn index_lines(
     Ok(())
 }
 
-fn line_draft(session: &SessionId, hot: &HotLine, from: &From) -> Draft {
+fn line_draft(session: &SessionId, hot: &HotLine, from: &From<'_>) -> Draft {
     let offset = hot.offset.to_string();
-    let names = [Some(session.as_str()), Some(offset.as_str())];
+    let mut names = vec![Some(session.as_str()), Some(offset.as_str())];
+    // Sessions of two projects may have the same name.
+    if !from.is_kept && !from.project.is_empty() {
+        names.push(Some(from.project));
+    }
     Draft {
         id: Some(fixed_id("line", &names)),
         // A NUL may be in a line of JSON, but not in a text.
@@ -95,6 +101,7 @@ pub(super) async fn index_library(
     cold: &Memory,
     ctx: &Ctx,
     files: &dyn Files,
+    project: &str,
 ) -> Result<(), Error> {
     let records = records(cold);
     let pages = files.list(&library()).await?;
@@ -102,9 +109,9 @@ pub(super) async fn index_library(
         .into_iter()
         .filter(|page| page.path.ends_with(".md"))
         .collect();
-    let known = known_pages(records, ctx).await?;
+    let known = known_pages(records, ctx, project).await?;
     for page in &pages {
-        let id = page_id(&page.path);
+        let id = page_id(project, &page.path);
         let record = known.iter().find(|record| record.id == id);
         let stamp = json!([page.bytes, page.modified]);
         if record.is_some_and(|record| record.metadata.get("stamp") == Some(&stamp)) {
@@ -132,7 +139,10 @@ pub(super) async fn index_library(
             .put_masked(ctx, vec![(draft, Expect::Anything)])
             .await?;
     }
-    let there: HashSet<Id> = pages.iter().map(|page| page_id(&page.path)).collect();
+    let there: HashSet<Id> = pages
+        .iter()
+        .map(|page| page_id(project, &page.path))
+        .collect();
     let gone = known
         .into_iter()
         .map(|record| record.id)
@@ -144,11 +154,15 @@ pub(super) async fn index_library(
     Ok(())
 }
 
-fn page_id(path: &str) -> Id {
-    fixed_id("library", &[Some(path)])
+fn page_id(project: &str, path: &str) -> Id {
+    match project.is_empty() {
+        true => fixed_id("library", &[Some(path)]),
+        false => fixed_id("library", &[Some(path), Some(project)]),
+    }
 }
 
-async fn known_pages(records: &Records, ctx: &Ctx) -> Result<Vec<Record>, Error> {
+/// The pages of this project, and those that earlier versions named by their path alone.
+async fn known_pages(records: &Records, ctx: &Ctx, project: &str) -> Result<Vec<Record>, Error> {
     let filter = Filter {
         scopes: vec![Scope::Semantic],
         kinds: vec![Kind::Document],
@@ -161,7 +175,7 @@ async fn known_pages(records: &Records, ctx: &Ctx) -> Result<Vec<Record>, Error>
         let page = records.list(ctx, &scan).await?;
         let ours = page.records.into_iter().filter(|record| {
             let source = record.source.as_deref().unwrap_or_default();
-            record.id == page_id(source)
+            record.id == page_id(project, source) || record.id == page_id("", source)
         });
         known.extend(ours);
         match page.next {
