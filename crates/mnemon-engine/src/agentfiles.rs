@@ -29,7 +29,8 @@ pub use agent::{Activation, AgentInfo, Part};
 pub use compliance::Requirement;
 pub use context::{ContextChange, KeyFile, SectionText, StateRow};
 pub use ending::{Archived, Ended, SessionEnd, Sizes};
-pub use indexing::Indexed;
+pub(crate) use indexing::is_of_other_project;
+pub use indexing::{Indexed, project_tag};
 pub use lint::Warning;
 pub use team::{Blocker, BlockerInfo, Handoff, HandoffInfo, Member, Team, TeamInfo, TeamStatus};
 pub use writing::{Code, Decision, FileChange, Issue, Learning, SessionLog};
@@ -45,6 +46,8 @@ pub const ROOT: &str = ".microai";
 pub struct AgentFiles {
     files: Arc<dyn Files>,
     root: String,
+    /// Which project's files they are, in the ids of what is indexed.
+    project: String,
     sizes: Sizes,
     safety: Safety,
 }
@@ -62,9 +65,18 @@ impl AgentFiles {
         Ok(Self {
             files,
             root: root.to_owned(),
+            project: String::new(),
             sizes: Sizes::default(),
             safety: Safety::default(),
         })
+    }
+
+    /// The project, by a name that no other has, such as the real path of its folder: two projects
+    /// on one store have entries of their own.
+    #[must_use]
+    pub fn project(mut self, project: impl Into<String>) -> Self {
+        self.project = project.into();
+        self
     }
 
     /// What is kept out of the files.

@@ -40,6 +40,7 @@ pub struct Builder {
     notes: NotesConfig,
     note_files: Option<NoteFiles>,
     safety: Safety,
+    project: Option<String>,
 }
 
 impl Builder {
@@ -97,6 +98,14 @@ impl Builder {
     #[must_use]
     pub fn safety(mut self, safety: Safety) -> Self {
         self.safety = safety;
+        self
+    }
+
+    /// The project that searches are made in, named as for [`AgentFiles`](crate::agentfiles): they
+    /// find no entries of other projects' files.
+    #[must_use]
+    pub fn project(mut self, project: impl Into<String>) -> Self {
+        self.project = Some(project.into());
         self
     }
 
@@ -187,6 +196,7 @@ impl Builder {
             ids: self.ids.clone(),
             retention: self.retention,
             safety: self.safety,
+            project_tag: self.project.as_deref().map(crate::agentfiles::project_tag),
             recalled: Arc::default(),
         }
     }
@@ -210,6 +220,7 @@ impl Memory {
             notes: NotesConfig::default(),
             note_files: None,
             safety: Safety::default(),
+            project: None,
         }
     }
 

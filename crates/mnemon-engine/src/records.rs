@@ -28,6 +28,9 @@ pub struct Records {
     pub(crate) ids: Arc<Ids>,
     pub(crate) retention: Retention,
     pub(crate) safety: Safety,
+    /// What marks the entries of this project's files; those of others are not found. `None` finds
+    /// those of all projects.
+    pub(crate) project_tag: Option<String>,
     /// Whether something was searched for here, so that it may come back as an echo.
     pub(crate) recalled: Arc<AtomicBool>,
 }

@@ -8,15 +8,18 @@ use mnemon_core::index::hash;
 use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
 use mnemon_core::text::{self, query_terms};
 use mnemon_core::{
-    Ctx, Filter, Grant, Id, Invalid, Order, Probe, Record, Right, Scan, Time, limits,
+    Ctx, Filter, Grant, Id, Invalid, Order, Origin, Probe, Record, Right, Scan, Time, limits,
 };
 use serde::Serialize;
 
+use crate::agentfiles::is_of_other_project;
 use crate::embedding::ask;
 use crate::{Error, Records};
 
 /// How many of the best each arm contributes.
 const DEPTH: usize = 100;
+/// The same, at the most, where entries of another project's files stand in the way.
+const DEEPEST: usize = 10_000;
 /// What a named speaker's name weighs as a word.
 const NAME_WEIGHT: f32 = 0.2;
 /// Two texts that share this much of their words say the same.
@@ -64,6 +67,13 @@ pub struct Hit {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matched: Vec<String>,
     pub record: Record,
+}
+
+/// Records that were found, and how many others belong to another project's files.
+#[derive(Default)]
+struct Fetched {
+    hits: Vec<Hit>,
+    hidden: usize,
 }
 
 /// When a search need not fetch any further: it has so many of which this is true.
@@ -145,13 +155,21 @@ impl Records {
         grant: &Grant,
         query: &Query,
         question: &Question,
-        probe: Probe,
+        mut probe: Probe,
         enough: Option<Enough>,
     ) -> Result<Vec<Hit>, Error> {
-        let candidates = self.store.find(grant, &probe).await?;
-        let ranked = rank::rank(&candidates, query.recipe, question, ctx.now);
-        let fetched = self.distinct(grant, ranked, query, &probe.filter, enough);
-        let mut hits = fetched.await?;
+        let mut hits = loop {
+            let candidates = self.store.find(grant, &probe).await?;
+            let ranked = rank::rank(&candidates, query.recipe, question, ctx.now);
+            let fetched = self.distinct(grant, ranked, query, &probe.filter, enough);
+            let Fetched { hits, hidden } = fetched.await?;
+            let is_all = candidates.len() < probe.depth || probe.depth >= DEEPEST;
+            if hidden == 0 || hits.len() >= query.limit || is_all {
+                break hits;
+            }
+            // What another project's files hold must not crowd out what may be shown.
+            probe.depth = probe.depth.saturating_mul(8).min(DEEPEST);
+        };
         if query.explain {
             let words = words_of(&query.text);
             for hit in &mut hits {
@@ -229,7 +247,7 @@ impl Records {
         query: &Query,
         filter: &Filter,
         enough: Option<Enough>,
-    ) -> Result<Vec<Hit>, Error> {
+    ) -> Result<Fetched, Error> {
         let mut distinct = Distinct::new(query.limit, enough);
         let (page, pages) = match self.rereads() {
             0 => (query.limit.min(limits::PAGE), 2),
@@ -240,18 +258,24 @@ impl Records {
             Some(enough) if self.rereads() == 0 => enough.count.clamp(1, page),
             _ => page,
         };
-        let looked_at = ranked.len().min(page * pages);
-        let ranked = ranked.get(..looked_at).unwrap_or_default();
-        for ranked in ranked.chunks(step) {
-            let hits = self.fetch(grant, ranked, filter).await?;
-            for hit in self.reread(query, hits).await {
+        let most = page * pages;
+        let (mut at, mut hidden) = (0, 0);
+        // Records that may not be shown do not count among those that are looked at.
+        while at < ranked.len().min(most + hidden) {
+            let end = ranked.len().min(at + step).min(most + hidden);
+            let chunk = ranked.get(at..end).unwrap_or_default();
+            at = end;
+            let fetched = self.fetch(grant, chunk, filter).await?;
+            hidden += fetched.hidden;
+            for hit in self.reread(query, fetched.hits).await {
                 distinct.push(hit);
             }
             if distinct.is_full() || distinct.has_enough() {
                 break;
             }
         }
-        Ok(distinct.into_hits())
+        let hits = distinct.into_hits();
+        Ok(Fetched { hits, hidden })
     }
 
     /// The records themselves, as they are now: what has gone in the meantime is left out.
@@ -260,28 +284,50 @@ impl Records {
         grant: &Grant,
         ranked: &[Ranked],
         filter: &Filter,
-    ) -> Result<Vec<Hit>, Error> {
+    ) -> Result<Fetched, Error> {
         let ids: Vec<Id> = ranked.iter().map(|ranked| ranked.id.clone()).collect();
         let records = self.store.get(grant, &ids).await?;
-        let hits = ranked.iter().zip(records);
-        Ok(hits
-            .filter_map(|(ranked, record)| {
-                let record = record.filter(|record| filter.matches(record))?;
-                Some(Hit {
-                    score: f64::from(ranked.score),
-                    parts: Some(ranked.parts),
-                    matched: Vec::new(),
-                    record,
-                })
-            })
-            .collect())
+        let mut fetched = Fetched::default();
+        for (ranked, record) in ranked.iter().zip(records) {
+            let Some(record) = record.filter(|record| filter.matches(record)) else {
+                continue;
+            };
+            if !self.shows(&record) {
+                fetched.hidden += 1;
+                continue;
+            }
+            fetched.hits.push(Hit {
+                score: f64::from(ranked.score),
+                parts: Some(ranked.parts),
+                matched: Vec::new(),
+                record,
+            });
+        }
+        Ok(fetched)
+    }
+
+    /// Whether a search may show the record: entries of another project's files are not for this
+    /// one, and our own books, which have no words, are for nobody.
+    fn shows(&self, record: &Record) -> bool {
+        let own = self.project_tag.as_deref();
+        let is_book = record.origin == Origin::Derived && record.content.is_empty();
+        !is_book && own.is_none_or(|own| !is_of_other_project(record, own))
     }
 
     async fn newest(&self, ctx: &Ctx, query: &Query, filter: &Filter) -> Result<Vec<Hit>, Error> {
-        let page = self
-            .list(ctx, &Scan::new(filter.clone(), query.limit))
-            .await?;
-        let hits = page.records.into_iter().map(|record| Hit {
+        let mut scan = Scan::new(filter.clone(), query.limit);
+        let mut records = Vec::new();
+        loop {
+            let page = self.list(ctx, &scan).await?;
+            let shown = page.records.into_iter();
+            records.extend(shown.filter(|record| self.shows(record)));
+            match page.next {
+                Some(next) if records.len() < query.limit => scan.after = Some(next),
+                _ => break,
+            }
+        }
+        records.truncate(query.limit);
+        let hits = records.into_iter().map(|record| Hit {
             score: newness(&record, ctx.now),
             parts: None,
             matched: Vec::new(),
@@ -305,7 +351,9 @@ impl Records {
         let mut hits: Vec<Hit> = Vec::new();
         for _ in 0..FORMULA_READS / limits::PAGE {
             let page = self.list(ctx, &scan).await?;
-            hits.extend(page.records.into_iter().map(|record| Hit {
+            let shown = page.records.into_iter();
+            let shown = shown.filter(|record| self.shows(record));
+            hits.extend(shown.map(|record| Hit {
                 score: rank::formula(&record, &tokens, ctx.now),
                 parts: None,
                 matched: Vec::new(),

@@ -42,6 +42,7 @@ pub use warm::{Compressed, Summarise, first_sentences};
 
 use crate::safety::TakenOut;
 use crate::session::SessionId;
+use crate::undo::as_index;
 use crate::{Error, Memory};
 
 /// The folder that the tiers lie in.
@@ -54,9 +55,11 @@ pub type CountTokens = fn(&str) -> usize;
 pub struct Tiers {
     place: Place,
     cold: Arc<Memory>,
+    /// Where the pages of the library are indexed, if not in the cold memory.
+    library: Option<Arc<Memory>>,
     config: TierConfig,
     tokens: CountTokens,
-    /// Where the files lie, so that a purge finds them.
+    /// Where the files lie: part of the ids of what is indexed, and how a purge finds them.
     root: Option<String>,
 }
 
@@ -94,6 +97,7 @@ impl Tiers {
         Ok(Self {
             place: Place::Files { files, log },
             cold,
+            library: None,
             config,
             tokens,
             root: None,
@@ -110,17 +114,27 @@ impl Tiers {
         Ok(Self {
             place: Place::Records,
             cold: memory,
+            library: None,
             config,
             tokens,
             root: None,
         })
     }
 
-    /// The absolute path of the root. The memory keeps it for each session that is written, so that
-    /// a purge of the session finds its files.
+    /// The absolute path of the root. It is part of the ids of what is indexed, so that two projects
+    /// on one memory do not mix, and the memory keeps it for each session that is written, so that a
+    /// purge of the session finds its files.
     #[must_use]
     pub fn at(mut self, root: impl Into<String>) -> Self {
         self.root = Some(root.into());
+        self
+    }
+
+    /// Indexes the pages of the library in this memory instead of the cold one, which then holds
+    /// nothing of them.
+    #[must_use]
+    pub fn library_apart(mut self, library: Arc<Memory>) -> Self {
+        self.library = Some(library);
         self
     }
 
@@ -154,6 +168,11 @@ impl Tiers {
     }
 
     /// When the session was last purged: lines that are not younger are not read.
+    /// Which project's files these are; empty if they are not known by a path.
+    fn project(&self) -> &str {
+        self.root.as_deref().unwrap_or_default()
+    }
+
     async fn purged_at(&self, ctx: &Ctx, session: &SessionId) -> Result<Option<Time>, Error> {
         let records = self.cold.records_of(Scope::Dialog);
         records.purged_at(ctx, session.as_str()).await
@@ -306,7 +325,13 @@ impl Tiers {
         limit: usize,
     ) -> Result<Vec<Excerpt>, Error> {
         self.index_library(ctx).await?;
-        cold::query(&self.cold, ctx, query, limit).await
+        let mut found = cold::query(&self.cold, ctx, query, limit).await?;
+        if let Some(library) = &self.library {
+            found.extend(cold::query(library, ctx, query, limit).await?);
+            found.sort_by(|one, other| other.score.total_cmp(&one.score));
+            found.truncate(limit);
+        }
+        Ok(found)
     }
 
     async fn index_lines(
@@ -320,7 +345,11 @@ impl Tiers {
             true => kept::source(session),
             false => log_path(session),
         };
-        let from = cold::From { source, is_kept };
+        let from = cold::From {
+            source,
+            is_kept,
+            project: self.project(),
+        };
         // A window may be older than the purge of its session.
         let purged = self.purged_at(ctx, session).await?;
         let lines = lines.iter().filter(|hot| !hot.line.is_purged(purged));
@@ -331,7 +360,12 @@ impl Tiers {
     /// Pages that are records are found as they are.
     async fn index_library(&self, ctx: &Ctx) -> Result<(), Error> {
         match &self.place {
-            Place::Files { files, .. } => cold::index_library(&self.cold, ctx, &**files).await,
+            Place::Files { files, .. } => {
+                let index = self.library.as_ref().unwrap_or(&self.cold);
+                let ctx = as_index(ctx);
+                let marks = self.cold.records_of(Scope::Dialog);
+                cold::index_library(index, marks, &ctx, &**files, self.project()).await
+            }
             Place::Records => Ok(()),
         }
     }

@@ -7,6 +7,17 @@ use mnemon_core::{Batch, Change, Changes, Ctx, Expect, Grant, Id, Op, Receipt, R
 use crate::session_marks::is_purge_mark;
 use crate::{Error, Records};
 
+/// Who acts, for the history, where records are made from files on the side.
+const INDEX_ACTOR: &str = "mnemon:index";
+
+/// The same call, made on the side to bring an index of files up to date.
+pub(crate) fn as_index(ctx: &Ctx) -> Ctx {
+    Ctx {
+        actor: INDEX_ACTOR.to_owned(),
+        ..ctx.clone()
+    }
+}
+
 impl Records {
     /// Takes a commit back: what it wrote goes, what it changed or deleted is as it was. Refused
     /// when a record was changed again since. Undoing the undo does it again.
@@ -29,15 +40,27 @@ impl Records {
         Ok(self.store.apply(&grant, batch).await?)
     }
 
-    /// The newest commit, or the newest one that touched this record.
+    /// The newest commit that touched this record. Without one the newest commit of a caller:
+    /// commits that only bring the index of files up to date are skipped, since nobody asked for
+    /// them and the next search makes them again.
     pub async fn last_commit(&self, ctx: &Ctx, id: Option<&Id>) -> Result<Option<u64>, Error> {
-        let newest = Changes {
+        let mut page = Changes {
             id: id.cloned(),
             limit: 1,
             ..Changes::default()
         };
-        let changes = self.history(ctx, &newest).await?;
-        Ok(changes.first().map(|change| change.commit))
+        loop {
+            let changes = self.history(ctx, &page).await?;
+            let meant = |change: &&Change| id.is_some() || change.actor != INDEX_ACTOR;
+            if let Some(change) = changes.iter().find(meant) {
+                return Ok(Some(change.commit));
+            }
+            if changes.len() < page.limit {
+                return Ok(None);
+            }
+            page.before = changes.last().map(|change| change.seq);
+            page.limit = limits::CHANGES;
+        }
     }
 
     async fn changes_of(&self, grant: &Grant, commit: u64) -> Result<Vec<Change>, Error> {

@@ -44,6 +44,7 @@ mod stats;
 mod team;
 mod text;
 mod tiers;
+mod trust;
 mod undo;
 mod upkeep;
 mod when;
@@ -55,7 +56,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::config::{Config, Environment, Flags};
+use crate::config::{Config, Environment, Flags, ignored_notice};
 use crate::{Error, wiring};
 use door::Door;
 
@@ -131,6 +132,7 @@ enum Command {
     Doctor(doctor::Args),
     Eval(eval::Args),
     Config(config::Args),
+    Trust(trust::Args),
     Demo(demo::Args),
     Init(init::Args),
     Mcp(mcp::Args),
@@ -216,6 +218,11 @@ fn start(command: Command, config: Config) -> Result<(), Error> {
         .build()
         .map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
     let mut door = Door::new(config);
+    // These two say it in their answers.
+    if !matches!(command, Command::Config(_) | Command::Trust(_)) {
+        let ignored = ignored_notice(&door.config.ignored);
+        door.out.notes(ignored.as_slice());
+    }
     let done = runtime.block_on(dispatch(command, &mut door));
     // What was printed before an error is part of the answer.
     let flushed = door.out.flush();
@@ -259,6 +266,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Doctor(args) => doctor::run(args, door),
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),
+        Command::Trust(args) => trust::run(args, door),
         Command::Demo(args) => demo::run(args, door).await,
         Command::Init(args) => init::run(args, door),
         Command::Mcp(args) => mcp::run(args, door).await,

@@ -1,6 +1,9 @@
 //! From `mnemon.toml`, `MNEMON_*` and flags to one [`Config`]. A flag beats a variable, a variable
-//! beats the file, the file beats the default; every value remembers which it was.
+//! beats the project's file, that beats the user's own file, and this the default; every value
+//! remembers which it was. Of a project's file only harmless settings count, unless the user has
+//! trusted it.
 
+mod address;
 mod embedder;
 mod environment;
 mod error;
@@ -11,9 +14,12 @@ mod notes;
 mod origin;
 mod policies;
 mod reranker;
+mod risk;
+mod sources;
+mod trust;
 mod tuning;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mnemon_core::window::Settings;
 use mnemon_core::{Caps, Namespace, Policy, Tenant};
@@ -23,8 +29,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::env_vars::{self, EnvVar};
+pub use address::without_passwords;
 pub use embedder::{EmbedderChoice, Secret};
-pub use environment::{Environment, PROJECT};
+pub use environment::{Environment, PROJECT, stays_inside};
 pub use error::ConfigError;
 use file::File;
 pub use llm::{LlmProvider, LlmSettings, Money};
@@ -32,48 +39,59 @@ pub use notes::{Lengths, NoteSettings};
 pub use origin::{Origin, Sourced};
 pub use policies::{FlowPolicies, PolicyRow};
 pub use reranker::RerankerChoice;
+pub use risk::Risk;
+use risk::{DELETES, HARMLESS, IMPERSONATES, OPENS, ProjectRule, SENDS};
+use sources::Sources;
+pub use sources::{Ignored, Inspected, RiskySetting, ignored_notice, inspect};
+pub use trust::{Trust, TrustList, TrustedFile};
 pub use tuning::Tuned;
 
-/// A setting: its key in the file and its variable.
+/// A setting: its key in the file, its variable, and whether a project's file may have it.
 struct Key {
     name: &'static str,
     env: Option<EnvVar>,
+    rule: ProjectRule,
 }
 
-const fn key(name: &'static str, env: EnvVar) -> Key {
+const fn key(name: &'static str, env: EnvVar, rule: ProjectRule) -> Key {
     let env = Some(env);
-    Key { name, env }
+    Key { name, env, rule }
 }
 
 /// A setting that has no variable.
-const fn file_key(name: &'static str) -> Key {
-    Key { name, env: None }
+const fn file_key(name: &'static str, rule: ProjectRule) -> Key {
+    let env = None;
+    Key { name, env, rule }
 }
 
-const STORE: Key = key("store", env_vars::MNEMON_STORE);
-const TENANT: Key = key("tenant", env_vars::MNEMON_TENANT);
-const ACTOR: Key = key("actor", env_vars::MNEMON_ACTOR);
-const JSON: Key = key("json", env_vars::MNEMON_JSON);
-const EMBEDDER: Key = key("embedder", env_vars::MNEMON_EMBEDDER);
-const RERANKER: Key = key("reranker", env_vars::MNEMON_RERANKER);
+const STORE: Key = key("store", env_vars::MNEMON_STORE, OPENS);
+const TENANT: Key = key("tenant", env_vars::MNEMON_TENANT, IMPERSONATES);
+const ACTOR: Key = key("actor", env_vars::MNEMON_ACTOR, IMPERSONATES);
+const JSON: Key = key("json", env_vars::MNEMON_JSON, HARMLESS);
+const EMBEDDER: Key = key("embedder", env_vars::MNEMON_EMBEDDER, SENDS);
+const RERANKER: Key = key("reranker", env_vars::MNEMON_RERANKER, SENDS);
 const SHORT_TTL: Key = key(
     "namespaces.short-term.ttl_days",
     env_vars::MNEMON_SHORT_TERM_TTL_DAYS,
+    DELETES,
 );
 const SHORT_MAX: Key = key(
     "namespaces.short-term.max_entries",
     env_vars::MNEMON_SHORT_TERM_MAX_ENTRIES,
+    DELETES,
 );
 const LONG_TTL: Key = key(
     "namespaces.long-term.ttl_days",
     env_vars::MNEMON_LONG_TERM_TTL_DAYS,
+    DELETES,
 );
 const LONG_MAX: Key = key(
     "namespaces.long-term.max_entries",
     env_vars::MNEMON_LONG_TERM_MAX_ENTRIES,
+    DELETES,
 );
-const AGENTS: Key = key("agents", env_vars::MNEMON_AGENTS);
-const HISTORY_DAYS: Key = key("history_days", env_vars::MNEMON_HISTORY_DAYS);
+const AGENTS: Key = key("agents", env_vars::MNEMON_AGENTS, OPENS);
+const HISTORY_DAYS: Key = key("history_days", env_vars::MNEMON_HISTORY_DAYS, DELETES);
 
 /// Every key that a file may have.
 const KEYS: &[&Key] = &[
@@ -167,9 +185,16 @@ pub struct Config {
     pub notes: NoteSettings,
     /// What each flow and each agent reads and writes; only from the file.
     pub policies: FlowPolicies,
-    /// The file that was read.
-    pub file: Option<PathBuf>,
-    /// Sentences for people: variables that look like ours but are not.
+    /// The files that were read, the strongest first.
+    pub files: Vec<PathBuf>,
+    /// Settings of the project's file that have no effect.
+    pub ignored: Vec<Ignored>,
+    /// The project's file, if it was read.
+    pub project_file: Option<PathBuf>,
+    /// The files of projects that the user trusts, if they have a folder for that list.
+    pub trust_list: Option<TrustList>,
+    /// Sentences for people: variables that look like ours but are not, links that are not
+    /// followed.
     pub notices: Vec<String>,
 }
 
@@ -216,19 +241,24 @@ impl Config {
             config_home: None,
             notes: NoteSettings::default(),
             policies: FlowPolicies::default(),
-            file: None,
+            files: Vec::new(),
+            ignored: Vec::new(),
+            project_file: None,
+            trust_list: None,
             notices: Vec::new(),
         }
     }
 
     /// Reads everything there is to read.
     pub fn load(flags: &Flags, env: &Environment) -> Result<Self, ConfigError> {
-        let file = match env.config_file(flags.config.as_deref())? {
-            Some(path) => Some(File::read(path, &known_keys())?),
-            None => None,
-        };
-        let policies = file.as_ref().map(FlowPolicies::read).transpose()?;
-        let layers = Layers { flags, env, file };
+        let Sources {
+            files,
+            ignored,
+            mut notices,
+        } = Sources::find(flags, env)?;
+        let layers = Layers { flags, env, files };
+        let llm = LlmSettings::read(&layers, env)?;
+        notices.extend(env.notices(&llm.key_env.value));
         let plain = Self::for_store(String::new());
         Ok(Self {
             store: layers.store()?,
@@ -245,7 +275,7 @@ impl Config {
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
             history_days: layers.read(&HISTORY_DAYS, || Ok(None), parse_days)?,
             agents: layers.agents()?,
-            llm: LlmSettings::read(&layers, env)?,
+            llm,
             window: tuning::window(&layers)?,
             tiers: tuning::tiers(&layers)?,
             project: env.project_root(),
@@ -253,9 +283,12 @@ impl Config {
             home: env.home(),
             config_home: env.config_home(),
             notes: NoteSettings::read(&layers)?,
-            policies: policies.unwrap_or_default(),
-            notices: env.notices(),
-            file: layers.file.map(|file| file.path),
+            policies: FlowPolicies::read(&layers.files)?,
+            ignored,
+            project_file: layers.project_file(),
+            trust_list: TrustList::of(env),
+            notices,
+            files: layers.files.into_iter().map(|file| file.path).collect(),
         })
     }
 
@@ -270,6 +303,29 @@ impl Config {
             history_days: self.history_days.value,
             ..Policy::default()
         }
+    }
+
+    /// Whether the store lies below this folder, so that it is the folder's own. One in memory is
+    /// nobody else's either.
+    #[must_use]
+    pub fn store_is_below(&self, folder: &Path) -> bool {
+        let (scheme, path) = self.store.value.split_once(':').unwrap_or_default();
+        let path = path.strip_prefix("//").unwrap_or(path);
+        scheme == "ram" || environment::would_be_below(&self.cwd.join(path), folder)
+    }
+
+    /// Whether agents' files may be indexed in the store without asking: if it is the project's
+    /// own, or if the user named their folder.
+    #[must_use]
+    pub fn may_index_agents(&self) -> bool {
+        let folder = &self.agents.value;
+        let is_named = match &self.agents.origin {
+            Origin::File { .. } => true,
+            // A relative one is another folder in each project.
+            Origin::Env(_) | Origin::Flag(_) => folder.is_absolute(),
+            Origin::Default | Origin::Project(_) => false,
+        };
+        is_named || self.store_is_below(&self.project)
     }
 
     /// Every value and where it came from.
@@ -318,9 +374,13 @@ impl Config {
 }
 
 fn row<T: Serialize>(key: &Key, sourced: &Sourced<T>) -> Row {
+    let value = match json!(sourced.value) {
+        Value::String(text) => Value::String(without_passwords(&text)),
+        other => other,
+    };
     Row {
         key: key.name.to_owned(),
-        value: json!(sourced.value),
+        value,
         origin: sourced.origin.to_string(),
     }
 }
@@ -329,7 +389,7 @@ fn row<T: Serialize>(key: &Key, sourced: &Sourced<T>) -> Row {
 struct Layers<'a> {
     flags: &'a Flags,
     env: &'a Environment,
-    file: Option<File>,
+    files: Vec<File>,
 }
 
 impl Layers<'_> {
@@ -342,7 +402,31 @@ impl Layers<'_> {
         {
             return Ok(Some((text.to_owned(), Origin::Env(env.name))));
         }
-        Ok(self.file.as_ref().and_then(|file| file.get(key.name)))
+        if llm::ENDPOINT.iter().any(|one| one.name == key.name) {
+            return Ok(self.endpoint().and_then(|file| file.get(key.name)));
+        }
+        Ok(self.files.iter().find_map(|file| file.get(key.name)))
+    }
+
+    /// The file that says where the language model is. Its key is read from the same file, so that
+    /// no key goes to an address that it was not set with.
+    fn endpoint(&self) -> Option<&File> {
+        let mut files = self.files.iter();
+        files.find(|file| llm::ENDPOINT.iter().any(|key| file.get(key.name).is_some()))
+    }
+
+    fn project_file(&self) -> Option<PathBuf> {
+        let file = self.files.iter().find(|file| file.is_projects);
+        file.map(|file| file.path.clone())
+    }
+
+    /// Whether this was said by a project's file, which the user has trusted.
+    fn is_projects(&self, origin: &Origin) -> bool {
+        let Origin::File { path, .. } = origin else {
+            return false;
+        };
+        let mut files = self.files.iter();
+        files.any(|file| file.is_projects && file.path == *path)
     }
 
     fn read<T>(
@@ -419,7 +503,7 @@ impl Layers<'_> {
 }
 
 /// The folder of the file that has the setting; a path in it is meant from there.
-fn beside(origin: &Origin) -> Option<&std::path::Path> {
+fn beside(origin: &Origin) -> Option<&Path> {
     match origin {
         Origin::File { path, .. } => path.parent(),
         Origin::Default | Origin::Project(_) | Origin::Env(_) | Origin::Flag(_) => None,

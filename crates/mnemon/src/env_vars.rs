@@ -17,7 +17,7 @@ macro_rules! env_vars {
 }
 
 env_vars! {
-    MNEMON_CONFIG = "The configuration file. Unset: `./mnemon.toml`, else `.mnemon/mnemon.toml` of the project, else `mnemon.toml` in the user's configuration folder.";
+    MNEMON_CONFIG = "The configuration file; no other is read then. Unset: `./mnemon.toml`, else `.mnemon/mnemon.toml` of the project ([as far as it is trusted](trust.md)), and after it `mnemon.toml` in the user's configuration folder.";
     MNEMON_HOME = "The folder in which the default store lives. Unset: `.mnemon` in this folder or the nearest one above that has it, else `mnemon` in the user's data folder.";
     MNEMON_STORE = "The store, as a URL such as `sqlite:PATH`. Same as `--store`.";
     MNEMON_TENANT = "Whose memory is meant. Same as `--tenant`.";

@@ -10,6 +10,7 @@ use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::files::{Files, Sweep};
 use mnemon_core::llm::Llm;
 use mnemon_core::log::Log;
+use mnemon_core::ram::Ram;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::window::{Measure, Refined};
 use mnemon_core::{Ctx, Ids, StoreError, Tenant, Time};
@@ -49,6 +50,7 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
         .retention(retention)
         .notes(config.notes_config())
         .note_files(note_files(&config.notes.root.value))
+        .project(real_name(&config.agents.value))
         .safety(config.safety());
     for embedder in embedders(config)? {
         builder = builder.embedder(embedder);
@@ -235,7 +237,8 @@ pub fn agents(tenant: &Tenant, folder: &Path) -> Result<AgentFiles, Error> {
         // Answers name files by this path, below the project.
         false => format!("{TENANTS}/{tenant}/{name}"),
     };
-    Ok(AgentFiles::new(Arc::new(disk), &name)?)
+    let files = AgentFiles::new(Arc::new(disk), &name)?;
+    Ok(files.project(real_name(folder)))
 }
 
 /// The circumstances of a call that is made now.
@@ -264,10 +267,19 @@ pub async fn tiers(
     };
     // The settings are the project's, the files the tenant's.
     let settings = Tiers::read_config(&files(root), config.tiers.value).await?;
+    let is_own = config.store_is_below(root);
     let root = tenant_folder(&config.tenant.value, root);
     let disk = Arc::new(mnemon_adapters::Disk::new(&root));
-    let tiers = Tiers::new(disk.clone(), disk, memory, settings, count)?;
-    Ok(tiers.at(real_name(&root)))
+    let tiers = Tiers::new(disk.clone(), disk, memory, settings, count)?.at(real_name(&root));
+    if is_own {
+        return Ok(tiers);
+    }
+    // Pages that came with a folder do not go into a memory that is not the folder's own.
+    let mut library = Memory::builder(Arc::new(Ram::new()), Ids::new(seed()));
+    if let EmbedderChoice::Builtin = config.embedder.value {
+        library = library.embedder(Arc::new(Builtin::new()?));
+    }
+    Ok(tiers.library_apart(Arc::new(library.safety(config.safety()).build())))
 }
 
 /// How the tenant's root in a project is known to a memory: by its real path, or by its absolute one
@@ -277,6 +289,7 @@ pub fn root_name(tenant: &Tenant, root: &Path) -> String {
     real_name(&tenant_folder(tenant, root))
 }
 
+/// The real path of a folder, which no other project has.
 fn real_name(root: &Path) -> String {
     let real = root.canonicalize().or_else(|_| std::path::absolute(root));
     let real = real.unwrap_or_else(|_| root.to_owned());

@@ -21,6 +21,7 @@ mod kit;
 mod llm;
 mod processes;
 mod purge;
+mod redirects;
 mod search;
 mod shortcuts;
 mod sqlite_damage;

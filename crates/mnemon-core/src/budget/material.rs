@@ -62,6 +62,8 @@ pub struct Material {
     /// Its place within the section, smallest first; the id decides between equals. A time or a
     /// count, not a score: the beginning of the text must not change with the question.
     pub order: i64,
+    /// The file that it was read from, if it was: others may have written it.
+    pub file: Option<String>,
     /// Who said it, if it is a turn.
     pub role: Option<Role>,
     /// Whether it is taken before anything else.
@@ -78,6 +80,7 @@ impl Material {
             summary: None,
             value: 1.0,
             order: 0,
+            file: None,
             role: None,
             pinned: false,
         }

@@ -78,6 +78,12 @@ fn markdown_item(material: &Material, text: &str, is_cut: bool) -> String {
     if material.section == Section::Turns {
         let _ = write!(out, " {}", role_word(material.role));
     }
+    if let Some(file) = &material.file {
+        let _ = match file_word(file) {
+            word if word.is_empty() => write!(out, " (from a file)"),
+            word => write!(out, " (from the file {word})"),
+        };
+    }
     if is_cut {
         let _ = write!(out, " (cut; the rest is in record {id})");
     }
@@ -107,8 +113,13 @@ fn xml_item(material: &Material, text: &str, is_cut: bool) -> String {
         true => format!(" cut=\"the rest is in record {id}\""),
         false => String::new(),
     };
+    let file = match material.file.as_deref().map(file_word) {
+        Some(word) if word.is_empty() => " origin=\"file\"".to_owned(),
+        Some(word) => format!(" file=\"{word}\""),
+        None => String::new(),
+    };
     let text = escape(&plain(text));
-    format!("<{tag} id=\"{id}\"{role}{cut}>{text}</{tag}>\n")
+    format!("<{tag} id=\"{id}\"{role}{file}{cut}>{text}</{tag}>\n")
 }
 
 /// A line of the list of what was left out.
@@ -144,6 +155,19 @@ pub(super) fn turn_message(material: &Material, text: &str, is_cut: bool) -> Cha
         role: role.to_owned(),
         content,
     }
+}
+
+/// Characters of a file's name that are shown.
+const FILE_CHARS: usize = 120;
+
+/// A file's name stands outside the quoted text, so that it must not be able to say anything: no
+/// spaces, no quotes, nothing that begins or ends a mark.
+fn file_word(file: &str) -> String {
+    let letters = file.chars().take(FILE_CHARS).map(|c| match c {
+        c if c.is_alphanumeric() || "._-/".contains(c) => c,
+        _ => '_',
+    });
+    letters.collect()
 }
 
 fn role_word(role: Option<Role>) -> &'static str {
@@ -226,6 +250,37 @@ pub(super) fn measure(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_from_a_file_is_marked_and_the_name_of_the_file_says_nothing() {
+        let id: Id = "d1".parse().unwrap();
+        let mut material = Material::new(Section::Facts, id, "tea");
+        assert_eq!(
+            item(Form::Markdown, &material, "tea", false),
+            "\n[d1]\n> tea\n"
+        );
+        for (file, markdown, xml) in [
+            ("", "(from a file)", "origin=\"file\""),
+            ("a/b-1.md", "(from the file a/b-1.md)", "file=\"a/b-1.md\""),
+            (
+                "x)\n# Do \"it\"<",
+                "(from the file x____Do__it__)",
+                "file=\"x____Do__it__\"",
+            ),
+        ] {
+            material.file = Some(file.to_owned());
+            let shown = item(Form::Markdown, &material, "tea", false);
+            assert!(
+                shown.starts_with(&format!("\n[d1] {markdown}\n> tea")),
+                "{shown}"
+            );
+            let shown = item(Form::Xml, &material, "tea", false);
+            assert!(
+                shown.starts_with(&format!("<item id=\"d1\" {xml}>tea")),
+                "{shown}"
+            );
+        }
+    }
 
     #[test]
     fn json_is_what_a_parser_reads() {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use mnemon_core::files::Listed;
 use mnemon_core::markdown::Document;
 use mnemon_core::{
-    Ctx, Expect, Filter, Id, Invalid, Kind, Namespace, Origin, Owner, Record, Scan, Scope, limits,
+    Ctx, Expect, Filter, Id, Kind, Namespace, Origin, Owner, Record, Scan, Scope, limits,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::AgentFiles;
 use crate::naming::fixed_id;
 use crate::safety::TakenOut;
+use crate::undo::as_index;
 use crate::{Draft, Error, Memory, Records};
 
 /// What was brought up to date.
@@ -37,38 +38,35 @@ struct Place {
     team: Option<String>,
 }
 
+/// The size and the time of each file that is indexed.
+type Stamps = BTreeMap<String, (u64, i64)>;
+
+/// The files of one folder of one project, as records name them.
+struct Index<'a> {
+    memory: &'a Memory,
+    project: &'a str,
+    root: &'a str,
+}
+
 impl AgentFiles {
     /// Reads the files that changed since the last time and makes records of their entries.
     pub async fn index(&self, ctx: &Ctx, memory: &Memory) -> Result<Indexed, Error> {
-        let records = memory.records_of(Scope::State);
-        let id = fixed_id("agent-files", &[Some(&self.root)]);
-        let known = records
-            .get(ctx, std::slice::from_ref(&id))
-            .await?
-            .pop()
-            .flatten();
-        let known: BTreeMap<String, (u64, i64)> = known
-            .and_then(|record| serde_json::from_value(record.body?.get("files")?.clone()).ok())
-            .unwrap_or_default();
+        let index = self.index_in(memory);
+        let ctx = &as_index(ctx);
         let mut done = Indexed::default();
-        let mut seen: BTreeMap<String, (u64, i64)> = BTreeMap::new();
-        for Listed {
-            path,
-            bytes,
-            modified,
-        } in self.files.list(&self.root).await?
-        {
-            let Some(place) = place(&self.root, &path) else {
-                continue;
-            };
-            let stamp = (bytes, modified.millis());
+        index.forget_unnamed(ctx, &mut done).await?;
+        let known = index.known(ctx, &index.id()).await?.unwrap_or_default();
+        let mut seen = Stamps::new();
+        for (path, place, stamp) in self.indexable().await? {
             if known.get(&path) != Some(&stamp) {
                 done.files += 1;
                 match self.read(&path).await {
                     Ok(read) => {
                         let text = read.map(|read| read.text).unwrap_or_default();
-                        let drafts = drafts(&path, &place, text)?;
-                        update(ctx, memory, &path, place.kind, drafts, &mut done).await?;
+                        let drafts = index.drafts(&path, &place, text);
+                        index
+                            .update(ctx, &path, place.kind, drafts, &mut done)
+                            .await?;
                     }
                     Err(error @ (Error::BadFile { .. } | Error::Files(_))) => {
                         done.notices.push(error.to_string());
@@ -81,22 +79,100 @@ impl AgentFiles {
         }
         for path in known.keys().filter(|path| !seen.contains_key(*path)) {
             if let Some(place) = place(&self.root, path) {
-                update(ctx, memory, path, place.kind, Vec::new(), &mut done).await?;
+                index
+                    .update(ctx, path, place.kind, Vec::new(), &mut done)
+                    .await?;
             }
         }
         if seen != known {
-            let draft = Draft {
-                id: Some(id),
-                kind: Some(Kind::State),
-                origin: Some(Origin::Derived),
-                body: Some(json!({ "files": seen })),
-                ..Draft::note(format!("which files below {} are indexed", self.root))
-            };
-            records
-                .put(ctx, vec![(draft, Expect::Anything)], None)
-                .await?;
+            index.remember(ctx, &seen).await?;
         }
         Ok(done)
+    }
+
+    /// Whether there are entries that the index does not have as they are now. Nothing is written.
+    pub async fn is_index_behind(&self, ctx: &Ctx, memory: &Memory) -> Result<bool, Error> {
+        let index = self.index_in(memory);
+        let known = index.known(ctx, &index.id()).await?.unwrap_or_default();
+        let files = self.indexable().await?.into_iter();
+        let now: Stamps = files.map(|(path, _, stamp)| (path, stamp)).collect();
+        Ok(now != known)
+    }
+
+    fn index_in<'a>(&'a self, memory: &'a Memory) -> Index<'a> {
+        Index {
+            memory,
+            project: &self.project,
+            root: &self.root,
+        }
+    }
+
+    /// The files that have entries, what they hold, and their size and time.
+    async fn indexable(&self) -> Result<Vec<(String, Place, (u64, i64))>, Error> {
+        let listed = self.files.list(&self.root).await?.into_iter();
+        let files = listed.filter_map(
+            |Listed {
+                 path,
+                 bytes,
+                 modified,
+             }| {
+                let place = place(&self.root, &path)?;
+                Some((path, place, (bytes, modified.millis())))
+            },
+        );
+        Ok(files.collect())
+    }
+}
+
+impl Index<'_> {
+    /// The record that says which files are indexed.
+    fn id(&self) -> Id {
+        fixed_id("agent-files", &[Some(self.project), Some(self.root)])
+    }
+
+    async fn known(&self, ctx: &Ctx, id: &Id) -> Result<Option<Stamps>, Error> {
+        let records = self.memory.records_of(Scope::State);
+        let found = records.get(ctx, std::slice::from_ref(id)).await?;
+        let found = found.into_iter().flatten().next();
+        let files = found.and_then(|record| record.body?.get("files").cloned());
+        Ok(files.map(|files| serde_json::from_value(files).unwrap_or_default()))
+    }
+
+    /// It has no words and is derived, like the books of learning: no search and no list shows it.
+    async fn remember(&self, ctx: &Ctx, seen: &Stamps) -> Result<(), Error> {
+        let draft = Draft {
+            id: Some(self.id()),
+            scope: Some(Scope::State),
+            kind: Some(Kind::Session),
+            origin: Some(Origin::Derived),
+            body: Some(json!({ "files": seen, "project": self.project })),
+            ..Draft::default()
+        };
+        let records = self.memory.records_of(Scope::State);
+        records
+            .put(ctx, vec![(draft, Expect::Anything)], None)
+            .await?;
+        Ok(())
+    }
+
+    /// Earlier versions named entries by their path alone, so that nobody can say whose they are:
+    /// they go, and those of this project are made again.
+    async fn forget_unnamed(&self, ctx: &Ctx, done: &mut Indexed) -> Result<(), Error> {
+        let id = fixed_id("agent-files", &[Some(self.root)]);
+        let Some(known) = self.known(ctx, &id).await? else {
+            return Ok(());
+        };
+        for path in known.keys() {
+            let Some(place) = place(self.root, path) else {
+                continue;
+            };
+            let records = self.memory.records_of(place.kind.usual_scope());
+            let there = records_of_file(ctx, records, &unnamed_tag(path)).await?;
+            forget(ctx, records, there.into_keys().collect(), done).await?;
+        }
+        let records = self.memory.records_of(Scope::State);
+        records.forget(ctx, &[id], None).await?;
+        Ok(())
     }
 }
 
@@ -133,110 +209,141 @@ fn place(root: &str, path: &str) -> Option<Place> {
     })
 }
 
-fn file_tag(path: &str) -> String {
-    let digest = blake3::hash(path.as_bytes()).to_hex();
-    format!("file:{}", digest.chars().take(16).collect::<String>())
+/// What marks all entries of a project's files.
+#[must_use]
+pub fn project_tag(project: &str) -> String {
+    format!("{PROJECT_TAG}{}", short_digest(&[project]))
 }
 
-fn drafts(path: &str, place: &Place, text: String) -> Result<Vec<Draft>, Invalid> {
-    let document = Document::parse(text);
-    if place.kind == Kind::Session {
-        let content = document.as_str().trim();
-        let title = document
-            .sections()
-            .first()
-            .map_or("", |section| section.title.as_str());
-        let whole = draft(path, place, title, 1, content);
-        return Ok(if content.is_empty() {
-            Vec::new()
-        } else {
-            vec![whole]
-        });
-    }
-    let mut seen: HashMap<String, usize> = HashMap::new();
-    let mut drafts = Vec::new();
-    for entry in document.entries() {
-        let heading = document
-            .slice(&entry.span)
-            .lines()
-            .next()
-            .unwrap_or_default();
-        let heading = heading.trim_start_matches(['#', ' ']).trim_end().to_owned();
-        let count = seen.entry(heading.clone()).or_default();
-        *count += 1;
-        let mut made = draft(path, place, &heading, *count, document.entry_text(&entry));
-        made.created = entry.day.map(|day| {
-            day.start()
-                .plus_millis(i64::from(entry.minute.unwrap_or(0)) * 60_000)
-        });
-        drafts.push(made);
-    }
-    Ok(drafts)
+const PROJECT_TAG: &str = "agent-files:";
+
+/// Whether the record is an entry of a file of another project.
+pub(crate) fn is_of_other_project(record: &Record, own_tag: &str) -> bool {
+    let mut tags = record.tags.iter();
+    record.origin == Origin::File
+        && tags.any(|tag| tag.starts_with(PROJECT_TAG) && tag.as_str() != own_tag)
 }
 
-fn draft(path: &str, place: &Place, heading: &str, count: usize, text: &str) -> Draft {
-    let count = count.to_string();
-    let mut metadata = Map::new();
-    metadata.insert("file".to_owned(), Value::from(path));
-    metadata.insert("heading".to_owned(), Value::from(heading));
-    let source = format!("{path}#{heading}");
-    let source: String = source
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(limits::SOURCE_CHARS)
-        .collect();
-    let mut tags = vec![file_tag(path)];
-    tags.extend(place.team.as_ref().map(|team| format!("team:{team}")));
-    Draft {
-        id: Some(fixed_id(
-            "agent-file-entry",
-            &[Some(path), Some(heading), Some(&count)],
-        )),
-        content: text.replace('\0', ""),
-        kind: Some(place.kind),
-        namespace: Some(Namespace::LongTerm),
-        owner: Owner {
-            agent: place.agent.clone(),
-            ..Owner::default()
-        },
-        source: Some(source),
-        origin: Some(Origin::File),
-        tags,
-        metadata,
-        ..Draft::default()
-    }
+/// As earlier versions marked the entries of a file.
+fn unnamed_tag(path: &str) -> String {
+    format!("file:{}", short_digest(&[path]))
 }
 
-/// Writes what is new or changed and takes away what is no longer in the file.
-async fn update(
-    ctx: &Ctx,
-    memory: &Memory,
-    path: &str,
-    kind: Kind,
-    drafts: Vec<Draft>,
-    done: &mut Indexed,
-) -> Result<(), Error> {
-    let records = memory.records_of(kind.usual_scope());
-    let mut there = records_of_file(ctx, records, path).await?;
-    let mut new = Vec::new();
-    // What people write into their files is theirs; it is only not repeated elsewhere.
-    let safety = records.safety.never_refusing();
-    for mut draft in drafts {
-        safety.screen(&mut draft, &mut TakenOut::default())?;
-        let old = draft.id.as_ref().and_then(|id| there.remove(id));
-        if old.is_none_or(|old| old.content != draft.content || old.owner != draft.owner) {
-            new.push((draft, Expect::Anything));
+fn short_digest(parts: &[&str]) -> String {
+    let digest = blake3::hash(parts.join("\0").as_bytes()).to_hex();
+    digest.chars().take(16).collect()
+}
+
+impl Index<'_> {
+    fn file_tag(&self, path: &str) -> String {
+        format!("file:{}", short_digest(&[self.project, path]))
+    }
+
+    fn drafts(&self, path: &str, place: &Place, text: String) -> Vec<Draft> {
+        let document = Document::parse(text);
+        if place.kind == Kind::Session {
+            let content = document.as_str().trim();
+            let title = document
+                .sections()
+                .first()
+                .map_or("", |section| section.title.as_str());
+            let whole = self.draft(path, place, title, 1, content);
+            return match content.is_empty() {
+                true => Vec::new(),
+                false => vec![whole],
+            };
+        }
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        let mut drafts = Vec::new();
+        for entry in document.entries() {
+            let heading = document
+                .slice(&entry.span)
+                .lines()
+                .next()
+                .unwrap_or_default();
+            let heading = heading.trim_start_matches(['#', ' ']).trim_end().to_owned();
+            let count = seen.entry(heading.clone()).or_default();
+            *count += 1;
+            let mut made = self.draft(path, place, &heading, *count, document.entry_text(&entry));
+            made.created = entry.day.map(|day| {
+                day.start()
+                    .plus_millis(i64::from(entry.minute.unwrap_or(0)) * 60_000)
+            });
+            drafts.push(made);
+        }
+        drafts
+    }
+
+    fn draft(&self, path: &str, place: &Place, heading: &str, count: usize, text: &str) -> Draft {
+        let count = count.to_string();
+        let mut metadata = Map::new();
+        metadata.insert("file".to_owned(), Value::from(path));
+        metadata.insert("heading".to_owned(), Value::from(heading));
+        let source = format!("{path}#{heading}");
+        let source: String = source
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .take(limits::SOURCE_CHARS)
+            .collect();
+        let mut tags = vec![self.file_tag(path), project_tag(self.project)];
+        tags.extend(place.team.as_ref().map(|team| format!("team:{team}")));
+        let names = [self.project, path, heading, &count];
+        Draft {
+            id: Some(fixed_id("agent-file-entry", &names.map(Some))),
+            content: text.replace('\0', ""),
+            kind: Some(place.kind),
+            namespace: Some(Namespace::LongTerm),
+            owner: Owner {
+                agent: place.agent.clone(),
+                ..Owner::default()
+            },
+            source: Some(source),
+            origin: Some(Origin::File),
+            tags,
+            metadata,
+            ..Draft::default()
         }
     }
-    done.written += new.len();
-    done.removed += there.len();
-    while !new.is_empty() {
-        let rest = new.split_off(new.len().min(COMMIT));
-        records
-            .put_as_is(ctx, std::mem::replace(&mut new, rest), None)
-            .await?;
+
+    /// Writes what is new or changed and takes away what is no longer in the file.
+    async fn update(
+        &self,
+        ctx: &Ctx,
+        path: &str,
+        kind: Kind,
+        drafts: Vec<Draft>,
+        done: &mut Indexed,
+    ) -> Result<(), Error> {
+        let records = self.memory.records_of(kind.usual_scope());
+        let mut there = records_of_file(ctx, records, &self.file_tag(path)).await?;
+        let mut new = Vec::new();
+        // What people write into their files is theirs; it is only not repeated elsewhere.
+        let safety = records.safety.never_refusing();
+        for mut draft in drafts {
+            safety.screen(&mut draft, &mut TakenOut::default())?;
+            let old = draft.id.as_ref().and_then(|id| there.remove(id));
+            if old.is_none_or(|old| old.content != draft.content || old.owner != draft.owner) {
+                new.push((draft, Expect::Anything));
+            }
+        }
+        done.written += new.len();
+        while !new.is_empty() {
+            let rest = new.split_off(new.len().min(COMMIT));
+            records
+                .put_as_is(ctx, std::mem::replace(&mut new, rest), None)
+                .await?;
+        }
+        forget(ctx, records, there.into_keys().collect(), done).await
     }
-    let gone: Vec<Id> = there.into_keys().collect();
+}
+
+async fn forget(
+    ctx: &Ctx,
+    records: &Records,
+    gone: Vec<Id>,
+    done: &mut Indexed,
+) -> Result<(), Error> {
+    done.removed += gone.len();
     for ids in gone.chunks(COMMIT) {
         records.forget(ctx, ids, None).await?;
     }
@@ -246,10 +353,10 @@ async fn update(
 async fn records_of_file(
     ctx: &Ctx,
     records: &Records,
-    path: &str,
+    tag: &str,
 ) -> Result<HashMap<Id, Record>, Error> {
     let filter = Filter {
-        tags: vec![file_tag(path)],
+        tags: vec![tag.to_owned()],
         ..Filter::default()
     };
     let mut scan = Scan::new(filter, limits::PAGE);
@@ -267,3 +374,6 @@ async fn records_of_file(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

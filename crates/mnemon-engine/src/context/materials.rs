@@ -1,7 +1,7 @@
 //! From what the scopes answer to what a context is chosen from.
 
 use mnemon_core::budget::{Material, Section};
-use mnemon_core::{Block, Kind};
+use mnemon_core::{Block, Kind, Origin};
 use serde_json::{Map, Value};
 
 use crate::scoped::{DialogContext, FoundDocument, FoundRule, FoundSkill, Said, Sop, profile_id};
@@ -156,8 +156,16 @@ fn document(doc: &FoundDocument) -> Material {
     Material {
         summary: doc.summary.clone(),
         order: doc.created.millis(),
+        file: (doc.origin == Origin::File).then(|| file_of(doc)),
         ..Material::new(section, doc.id.clone(), &doc.content)
     }
+}
+
+/// The file that it was read from. A heading in it may say anything and is left out.
+fn file_of(doc: &FoundDocument) -> String {
+    let named = doc.metadata.get("file").and_then(Value::as_str);
+    let source = doc.source.as_deref().unwrap_or_default();
+    named.unwrap_or(source).to_owned()
 }
 
 fn state(state: &StatePayload, about: &MemoryQuery) -> Vec<Material> {

@@ -1,6 +1,8 @@
 //! What is known.
 
-use mnemon_core::{Ctx, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Scope, Time};
+use mnemon_core::{
+    Ctx, Filter, Id, IdempotencyKey, Invalid, Kind, Origin, Owner, Receipt, Scope, Time,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -51,11 +53,18 @@ pub struct FoundDocument {
     pub summary: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Text from a file is marked: it was written by whoever may write that file.
+    #[serde(skip_serializing_if = "is_not_from_file")]
+    pub origin: Origin,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     pub created: Time,
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
+}
+
+fn is_not_from_file(origin: &Origin) -> bool {
+    *origin != Origin::File
 }
 
 impl From<Hit> for FoundDocument {
@@ -68,6 +77,7 @@ impl From<Hit> for FoundDocument {
             content: record.content,
             summary: record.summary,
             source: record.source,
+            origin: record.origin,
             tags: record.tags,
             created: record.created,
             metadata: record.metadata,

@@ -30,11 +30,13 @@ pub struct Excerpt {
 }
 
 /// Where lines come from.
-pub(super) struct From {
+pub(super) struct From<'a> {
     /// In words.
     pub(super) source: String,
     /// Whether each is a record of its own, with which it goes.
     pub(super) is_kept: bool,
+    /// Whose files they are read from, if they are.
+    pub(super) project: &'a str,
 }
 
 fn records(cold: &Memory) -> &Records {
@@ -48,7 +50,7 @@ pub(super) async fn index_lines(
     ctx: &Ctx,
     session: &SessionId,
     lines: &[HotLine],
-    from: &From,
+    from: &From<'_>,
 ) -> Result<(), Error> {
     let records = records(cold);
     let drafts = lines.iter().map(|hot| line_draft(session, hot, from));
@@ -70,9 +72,14 @@ pub(super) async fn index_lines(
     Ok(())
 }
 
-fn line_id(session: &SessionId, offset: u64) -> Id {
+fn line_id(session: &SessionId, offset: u64, from: &From<'_>) -> Id {
     let offset = offset.to_string();
-    fixed_id("line", &[Some(session.as_str()), Some(offset.as_str())])
+    let mut names = vec![Some(session.as_str()), Some(offset.as_str())];
+    // Sessions of two projects may have the same name.
+    if !from.is_kept && !from.project.is_empty() {
+        names.push(Some(from.project));
+    }
+    fixed_id("line", &names)
 }
 
 /// Whether the record is a line of the session in the index.
@@ -96,7 +103,9 @@ pub(crate) fn is_log_line(record: &Record) -> bool {
 /// Whether the record is the index entry of a page that is a file.
 pub(crate) fn is_library_page(record: &Record) -> bool {
     let source = record.source.as_deref().unwrap_or_default();
-    library_pages().matches(record) && record.id == page_id(source)
+    library_pages().matches(record)
+        && record.origin == Origin::File
+        && source.starts_with(&library())
 }
 
 /// Pages that were made of lines of the session, as records and as index entries of files.
@@ -118,9 +127,9 @@ fn pages(tag: String) -> Filter {
     }
 }
 
-fn line_draft(session: &SessionId, hot: &HotLine, from: &From) -> Draft {
+fn line_draft(session: &SessionId, hot: &HotLine, from: &From<'_>) -> Draft {
     Draft {
-        id: Some(line_id(session, hot.offset)),
+        id: Some(line_id(session, hot.offset, from)),
         // A NUL may be in a line of JSON, but not in a text.
         content: hot.line.text().replace('\0', "\u{fffd}"),
         owner: Owner {
@@ -140,11 +149,13 @@ fn line_draft(session: &SessionId, hot: &HotLine, from: &From) -> Draft {
 }
 
 /// Brings the index up to date with the pages of the library: new and changed ones are read,
-/// those of removed ones are forgotten.
+/// those of removed ones are forgotten. `marks` holds which sessions were purged.
 pub(super) async fn index_library(
     cold: &Memory,
+    marks: &Records,
     ctx: &Ctx,
     files: &dyn Files,
+    project: &str,
 ) -> Result<(), Error> {
     let records = records(cold);
     let pages = files.list(&library()).await?;
@@ -152,9 +163,9 @@ pub(super) async fn index_library(
         .into_iter()
         .filter(|page| page.path.ends_with(".md"))
         .collect();
-    let known = known_pages(records, ctx).await?;
+    let known = known_pages(records, ctx, project).await?;
     for page in &pages {
-        let id = page_id(&page.path);
+        let id = page_id(project, &page.path);
         let record = known.iter().find(|record| record.id == id);
         let stamp = json!([page.bytes, page.modified]);
         if record.is_some_and(|record| record.metadata.get("stamp") == Some(&stamp)) {
@@ -169,7 +180,7 @@ pub(super) async fn index_library(
         }
         let session = session_of(&text);
         if let Some(session) = &session
-            && is_purged(cold, ctx, session, &text).await?
+            && is_purged(marks, ctx, session, &text).await?
         {
             continue;
         }
@@ -189,7 +200,10 @@ pub(super) async fn index_library(
             .put_masked(ctx, vec![(draft, Expect::Anything)])
             .await?;
     }
-    let there: HashSet<Id> = pages.iter().map(|page| page_id(&page.path)).collect();
+    let there: HashSet<Id> = pages
+        .iter()
+        .map(|page| page_id(project, &page.path))
+        .collect();
     let gone = known
         .into_iter()
         .map(|record| record.id)
@@ -204,28 +218,31 @@ pub(super) async fn index_library(
 /// Whether the page is from before the purge of its session. It is not indexed again, also when it
 /// could not be erased or came back from a backup.
 async fn is_purged(
-    cold: &Memory,
+    marks: &Records,
     ctx: &Ctx,
     session: &SessionId,
     text: &str,
 ) -> Result<bool, Error> {
-    let records = cold.records_of(Scope::Dialog);
-    let purged = records.purged_at(ctx, session.as_str()).await?;
+    let purged = marks.purged_at(ctx, session.as_str()).await?;
     Ok(purged.is_some_and(|purged| created_at(text).is_none_or(|created| created <= purged)))
 }
 
-fn page_id(path: &str) -> Id {
-    fixed_id("library", &[Some(path)])
+fn page_id(project: &str, path: &str) -> Id {
+    match project.is_empty() {
+        true => fixed_id("library", &[Some(path)]),
+        false => fixed_id("library", &[Some(path), Some(project)]),
+    }
 }
 
-async fn known_pages(records: &Records, ctx: &Ctx) -> Result<Vec<Record>, Error> {
+/// The pages of this project, and those that earlier versions named by their path alone.
+async fn known_pages(records: &Records, ctx: &Ctx, project: &str) -> Result<Vec<Record>, Error> {
     let mut scan = Scan::new(library_pages(), limits::PAGE);
     let mut known = Vec::new();
     loop {
         let page = records.list(ctx, &scan).await?;
         let ours = page.records.into_iter().filter(|record| {
             let source = record.source.as_deref().unwrap_or_default();
-            record.id == page_id(source)
+            record.id == page_id(project, source) || record.id == page_id("", source)
         });
         known.extend(ours);
         match page.next {

@@ -6,6 +6,7 @@ pub mod compliance;
 pub mod context;
 pub mod decide;
 pub mod end;
+pub mod index;
 pub mod learn;
 pub mod lint;
 pub mod list;

@@ -4,10 +4,11 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use mnemon_core::Invalid;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::config::{Config, Origin, PROJECT};
+use crate::config::{Config, Origin, PROJECT, stays_inside};
 use crate::wiring;
 
 /// What keeps the memory out of a repository: it holds what people said.
@@ -46,6 +47,13 @@ pub fn run(config: &Config, request: Request) -> Result<Response, Error> {
         source,
     };
     let is_new = !folder.is_dir();
+    if !is_new && !stays_inside(&folder) {
+        let what = format!(
+            "{} or the store in it is a link that leads out of the project; remove the link",
+            folder.display()
+        );
+        return Err(Invalid::new("PATH", what).into());
+    }
     fs::create_dir_all(&folder).map_err(|source| failed(&folder, source))?;
     let ignore = folder.join(".gitignore");
     let made = match fs::File::create_new(&ignore) {

@@ -11,7 +11,8 @@ use crate::Error;
 pub struct Request {
     /// This commit; otherwise
     pub commit: Option<u64>,
-    /// the newest one that touched this record; otherwise the newest of all.
+    /// the newest one that touched this record; otherwise the newest of all that do not merely
+    /// bring the index of files up to date.
     pub record: Option<Id>,
 }
 

@@ -18,7 +18,7 @@ use crate::{Error, api, wiring};
 /// An agent's context, decisions, learnings and sessions are files that people read, edit and keep
 /// in git, below .microai/agents/AGENT/memory. A change touches the lines it means; what somebody
 /// else wrote at the same time is never lost. Decisions, learnings and sessions are found by
-/// `mnemon search`, too.
+/// `mnemon search`, too, if the project has a memory of its own (`mnemon init`).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon agent new coder --description \"Writes the code\"\n  \
@@ -103,6 +103,11 @@ enum What {
         #[arg(value_name = "AGENT")]
         agent: String,
     },
+    /// Take the entries of the files into the memory in use, so that `mnemon search` finds them
+    ///
+    /// Where the memory is the project's own, a search does this by itself. Elsewhere a search
+    /// writes nothing: the text of a folder goes into your own memory only by this command.
+    Index,
     /// Try every requirement of the format on the agents of a folder; nothing is written
     Compliance {
         /// The folder, for example .microai
@@ -146,6 +151,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             let ended = api::agent::archive::run(&agents, &door.ctx()?, request).await?;
             show_ended(&ended, door)
         }
+        What::Index => index(&agents, door).await,
         What::Compliance { path } => compliance(&path, door).await,
     }
 }
@@ -239,6 +245,22 @@ async fn lint(agent: String, agents: &AgentFiles, door: &mut Door) -> Result<(),
             warning.rule
         ))
     })
+}
+
+async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let request = api::agent::index::Request {};
+    let done = api::agent::index::run(agents, &memory, &ctx, request).await?;
+    door.out.notes(&done.notices);
+    if door.out.json {
+        return door.out.json(&done);
+    }
+    door.out.line(format!(
+        "read {}; entries written: {}, removed: {}",
+        text::count(done.files as u64, "changed file"),
+        done.written,
+        done.removed
+    ))
 }
 
 async fn compliance(path: &Path, door: &mut Door) -> Result<(), Error> {

@@ -8,7 +8,9 @@ use crate::Error;
 
 /// Show every setting and where it came from
 ///
-/// A flag beats an environment variable, a variable beats the file, the file beats the default.
+/// A flag beats an environment variable, a variable beats the project's file, that beats the user's
+/// own file, and this the default. Settings of a project's file that have no effect are listed with
+/// the reason; `mnemon trust` allows them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon config\n  \
@@ -30,7 +32,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Show only which file was read
+    /// Show only which files were read, the strongest first
     Path,
 }
 
@@ -42,20 +44,27 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 }
 
 fn path(door: &mut Door) -> Result<(), Error> {
-    let file = door.config.file.clone();
+    let files = door.config.files.clone();
     if door.out.json {
-        return door.out.json(&serde_json::json!({ "file": file }));
+        let answer = serde_json::json!({ "file": files.first(), "files": files });
+        return door.out.json(&answer);
     }
-    match file {
-        Some(file) => door.out.line(file.display()),
-        None => door.out.line("no file was read"),
+    if files.is_empty() {
+        return door.out.line("no file was read");
     }
+    let mut files = files.iter();
+    files.try_for_each(|file| door.out.line(file.display()))
 }
 
 fn all(door: &mut Door) -> Result<(), Error> {
     let rows = door.config.rows();
     if door.out.json {
-        let answer = serde_json::json!({ "file": door.config.file, "settings": rows });
+        let answer = serde_json::json!({
+            "file": door.config.files.first(),
+            "files": door.config.files,
+            "settings": rows,
+            "ignored": door.config.ignored,
+        });
         return door.out.json(&answer);
     }
     let cells = rows.into_iter().map(|row| {
@@ -67,5 +76,30 @@ fn all(door: &mut Door) -> Result<(), Error> {
         vec![text::one_line(&row.key), value, text::one_line(&row.origin)]
     });
     let cells = cells.collect();
-    door.out.table(&["SETTING", "VALUE", "FROM"], cells)
+    door.out.table(&["SETTING", "VALUE", "FROM"], cells)?;
+    ignored(door)
+}
+
+/// What the project's file says in vain, why, and what to do.
+fn ignored(door: &mut Door) -> Result<(), Error> {
+    let ignored = door.config.ignored.clone();
+    let Some(first) = ignored.first() else {
+        return Ok(());
+    };
+    let file = text::one_line(&first.file.display().to_string());
+    let state = match first.changed_since_trusted {
+        true => "which has changed since it was trusted",
+        false => "which is not trusted",
+    };
+    door.out.line("")?;
+    door.out
+        .line(format!("These settings of {file}, {state}, are ignored:"))?;
+    let cells = ignored.iter().map(|one| {
+        let key = text::one_line(&one.key);
+        vec![key, one.line.to_string(), one.why.reason().to_owned()]
+    });
+    let cells = cells.collect();
+    door.out.table(&["SETTING", "LINE", "BECAUSE IT"], cells)?;
+    door.out
+        .line(format!("To allow them: mnemon trust '{file}'"))
 }

@@ -1,10 +1,11 @@
-//! One change of one record, as a short diff.
+//! One change of one record, as a short diff, and the lines of a text that changed.
 
 use std::collections::BTreeSet;
 
 use console::style;
 use mnemon_core::{Cause, Change, Record};
 use serde_json::{Map, Value};
+use similar::{Algorithm, ChangeTag, capture_diff_slices, group_diff_ops};
 
 use super::door::Door;
 use super::text;
@@ -12,6 +13,28 @@ use crate::Error;
 
 /// Fields that change with every version and say nothing.
 const SILENT: &[&str] = &["seq", "version", "updated", "v", "tenant", "id"];
+
+/// Lines that are shown before and after a change.
+const AROUND: usize = 3;
+
+/// The lines of a text that changed, with some around them.
+pub(super) fn lines(before: &str, after: &str, door: &mut Door) -> Result<(), Error> {
+    let before: Vec<&str> = before.lines().collect();
+    let after: Vec<&str> = after.lines().collect();
+    let changes = capture_diff_slices(Algorithm::Myers, &before, &after);
+    for group in group_diff_ops(changes, AROUND) {
+        for change in group.iter().flat_map(|op| op.iter_changes(&before, &after)) {
+            let sign = match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => ' ',
+            };
+            door.out
+                .line(format!("{sign} {}", text::clean(change.value())))?;
+        }
+    }
+    Ok(())
+}
 
 /// What happened to the record, then each field that changed with what it was and what it is.
 pub(super) fn show(change: &Change, door: &mut Door) -> Result<(), Error> {

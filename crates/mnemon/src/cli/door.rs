@@ -1,5 +1,7 @@
 //! What every command is given: the configuration, the way in and the way out.
 
+use std::path::Path;
+
 use mnemon_core::Ctx;
 use mnemon_engine::Memory;
 
@@ -31,18 +33,27 @@ impl Door {
     }
 
     /// Opens the store, with what agents and teams have written into their files since the last
-    /// time. A file that cannot be read is said on stderr and holds nobody up.
+    /// time. A file that cannot be read is said on stderr and holds nobody up. Nothing is written
+    /// to a store that is not the project's own.
     pub(super) async fn memory_with_files(&self) -> Result<Memory, Error> {
         let memory = self.memory()?;
         let folder = wiring::agents_folder(&self.config);
-        if folder.is_dir() {
-            let agents = wiring::agents(&self.config.tenant.value, &self.config.agents.value)?;
-            match agents.index(&self.ctx()?, &memory).await {
-                Ok(done) => done.notices.iter().for_each(|notice| self.out.note(notice)),
-                Err(error) => self
-                    .out
-                    .note(&format!("{} is not indexed: {error}", folder.display())),
+        if !folder.is_dir() {
+            return Ok(memory);
+        }
+        let agents = wiring::agents(&self.config.tenant.value, &self.config.agents.value)?;
+        if !self.config.may_index_agents() {
+            let is_behind = agents.is_index_behind(&self.ctx()?, &memory).await;
+            if is_behind.unwrap_or(false) {
+                self.out.note(&not_indexed(&folder));
             }
+            return Ok(memory);
+        }
+        match agents.index(&self.ctx()?, &memory).await {
+            Ok(done) => done.notices.iter().for_each(|notice| self.out.note(notice)),
+            Err(error) => self
+                .out
+                .note(&format!("{} is not indexed: {error}", folder.display())),
         }
         Ok(memory)
     }
@@ -51,4 +62,14 @@ impl Door {
     pub(super) fn ctx(&self) -> Result<Ctx, Error> {
         wiring::stamp(&self.config)
     }
+}
+
+/// Why a project's files are not searched, and how they would be.
+pub(super) fn not_indexed(folder: &Path) -> String {
+    format!(
+        "{} is not searched, since its text would be written to a memory outside this project; \
+         `mnemon init` gives the project its own memory, `mnemon agent index` takes the text into \
+         the memory in use",
+        folder.display()
+    )
 }

@@ -6,11 +6,11 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::door::Door;
+use super::door::{Door, not_indexed};
 use super::{input, text};
-use crate::Error;
 use crate::config::Secret;
 use crate::mcp::{self, Access, HttpLimits, Options, Profile, Served};
+use crate::{Error, wiring};
 
 /// Serve this memory to an MCP client, over standard input and output or over HTTP
 ///
@@ -82,6 +82,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         tools: args.tools,
         user: args.user,
     };
+    let folder = wiring::agents_folder(&door.config);
+    if folder.is_dir() && !door.config.may_index_agents() {
+        door.out.note(&not_indexed(&folder));
+    }
     let served = Served::new(door.config.clone(), memory, options)?;
     let Some(address) = args.http else {
         if std::io::stdin().is_terminal() {

@@ -12,7 +12,7 @@ use crate::{Error, api};
 /// was changed again since.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    mnemon undo             the newest commit\n  \
+    mnemon undo             the newest commit, but for those that only index files\n  \
     mnemon undo 12          this commit; `mnemon history` shows the numbers\n  \
     mnemon undo 12 13       these commits, one after the other\n  \
     mnemon undo --record ID the newest commit that touched this record")]

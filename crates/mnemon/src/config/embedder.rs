@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
+use super::address;
+
 /// The forms that a choice may have, for messages.
 const FORMS: &str = "write `builtin`, `none`, `minilm:FOLDER` or `openai:MODEL@BASE_URL`";
 
@@ -23,28 +25,37 @@ pub enum EmbedderChoice {
 
 impl EmbedderChoice {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |what: &str| format!("`{}` {what}; {FORMS}", text.escape_debug());
+        let wrong = |what: &str| {
+            let shown = address::without_passwords(text);
+            format!("`{}` {what}; {FORMS}", shown.escape_debug())
+        };
         match text.split_once(':') {
             None if text == "builtin" => Ok(Self::Builtin),
             None if text == "none" => Ok(Self::None),
             Some(("minilm", "")) => Err(wrong("names no folder")),
             Some(("minilm", folder)) => Ok(Self::MiniLm(folder.into())),
-            Some(("openai", rest)) => match rest.split_once('@') {
-                Some((model, url)) if !model.is_empty() && is_http(url) => Ok(Self::OpenAi {
-                    model: model.to_owned(),
-                    base_url: url.to_owned(),
-                }),
-                _ => Err(wrong("names no model at an http address")),
-            },
-            _ => Err(wrong("is no embedder")),
+            Some(("openai", rest)) => Self::openai(rest),
+            _ => Err(wrong("is not an embedder")),
         }
     }
-}
 
-fn is_http(url: &str) -> bool {
-    let rest = url.strip_prefix("http://");
-    rest.or_else(|| url.strip_prefix("https://"))
-        .is_some_and(|rest| !rest.is_empty())
+    /// The messages repeat nothing of what was written: it may hold a password.
+    fn openai(rest: &str) -> Result<Self, String> {
+        let named = rest.split_once('@').filter(|(model, _)| !model.is_empty());
+        let Some((model, base_url)) = named else {
+            return Err(format!("`openai:` needs a model and an address; {FORMS}"));
+        };
+        if base_url.contains('@') {
+            let what = "the address must not contain a user name or password";
+            return Err(format!("{what}; set MNEMON_EMBEDDER_KEY instead; {FORMS}"));
+        }
+        let checked = address::check(base_url);
+        checked.map_err(|_| format!("`openai:` needs an http or https address; {FORMS}"))?;
+        Ok(Self::OpenAi {
+            model: model.to_owned(),
+            base_url: base_url.to_owned(),
+        })
+    }
 }
 
 impl fmt::Display for EmbedderChoice {
@@ -109,9 +120,14 @@ mod tests {
             "openai:x",
             "openai:@http://a",
             "openai:m@ftp://x",
+            "openai:m@http://u\u{3a}PW@x",
+            "openai:m@u\u{3a}PW@x",
+            "openai:u\u{3a}PW@x",
+            "http://u\u{3a}PW@x",
         ] {
             let error = EmbedderChoice::parse(bad).unwrap_err();
             assert!(error.contains("openai:MODEL@BASE_URL"), "{error}");
+            assert!(!error.contains("PW"), "{error}");
         }
     }
 

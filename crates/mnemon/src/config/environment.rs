@@ -95,23 +95,51 @@ impl Environment {
         self.folder(env_vars::XDG_CONFIG_HOME.name)
     }
 
-    /// The file to read: the one that was asked for, or one that lies where it is looked for.
-    pub(super) fn config_file(&self, flag: Option<&Path>) -> Result<Option<PathBuf>, ConfigError> {
-        if let Some(path) = flag {
-            return Ok(Some(self.cwd.join(path)));
+    /// The configuration file that was asked for.
+    pub(super) fn named_file(&self, flag: Option<&Path>) -> Option<PathBuf> {
+        let named = flag.map(Path::to_owned);
+        let named = named.or_else(|| self.folder(env_vars::MNEMON_CONFIG.name))?;
+        Some(self.cwd.join(named))
+    }
+
+    /// The folder of the user's own configuration. A relative one would be another in each folder,
+    /// and a repository could bring it along.
+    pub(super) fn user_folder(&self) -> Option<PathBuf> {
+        let folder = self
+            .config_home()
+            .filter(|folder| folder.is_absolute())
+            .or_else(|| Some(self.home()?.join(".config")))?;
+        Some(folder.join("mnemon"))
+    }
+
+    /// The user's own configuration file, which need not be there.
+    pub(super) fn user_file(&self) -> Option<PathBuf> {
+        Some(self.user_folder()?.join(FILE))
+    }
+
+    /// The project's file. A link that leads out of the project is not followed: the file behind
+    /// it is not the project's, and messages about it would repeat what it says.
+    pub(super) fn project_file(&self, notices: &mut Vec<String>) -> Option<PathBuf> {
+        let (project, refused) = self.projects();
+        notices.extend(refused.iter().map(|folder| {
+            format!(
+                "{} is not used: it, or the store in it, leads out of the project",
+                folder.display()
+            )
+        }));
+        let root = self.project_root();
+        let inner = project.map(|folder| folder.join(FILE));
+        let places = std::iter::once(self.cwd.join(FILE)).chain(inner);
+        for path in places.filter(|path| path.is_file()) {
+            if is_below(&path, &root) {
+                return Some(path);
+            }
+            notices.push(format!(
+                "{} is not read: it is a link that leads out of the project",
+                path.display()
+            ));
         }
-        if let Some(path) = self.folder(env_vars::MNEMON_CONFIG.name) {
-            return Ok(Some(self.cwd.join(path)));
-        }
-        let user = self
-            .folder(env_vars::XDG_CONFIG_HOME.name)
-            .or_else(|| Some(self.home()?.join(".config")))
-            .map(|folder| folder.join("mnemon").join(FILE));
-        let project = self.project().map(|folder| folder.join(FILE));
-        let places = std::iter::once(self.cwd.join(FILE))
-            .chain(project)
-            .chain(user);
-        Ok(places.into_iter().find(|path| path.is_file()))
+        None
     }
 
     /// The folder for what is kept.
@@ -128,8 +156,21 @@ impl Environment {
 
     /// The nearest folder, from where the user stands upwards, that has a memory of its own.
     fn project(&self) -> Option<PathBuf> {
-        let folders = self.cwd.ancestors().map(|folder| folder.join(PROJECT));
-        folders.into_iter().find(|folder| folder.is_dir())
+        self.projects().0
+    }
+
+    /// The same, and the folders on the way that are not what they seem.
+    fn projects(&self) -> (Option<PathBuf>, Vec<PathBuf>) {
+        let mut refused = Vec::new();
+        for folder in self.cwd.ancestors().map(|folder| folder.join(PROJECT)) {
+            if folder.is_dir() {
+                if stays_inside(&folder) {
+                    return (Some(folder), refused);
+                }
+                refused.push(folder);
+            }
+        }
+        (None, refused)
     }
 
     /// The folder of the project, or else where the user stands.
@@ -205,12 +246,58 @@ impl Environment {
         }
     }
 
-    /// Variables that look like ours but are not.
-    pub(super) fn notices(&self) -> Vec<String> {
+    /// Variables that look like ours but are not; the one that holds a key may be called as its
+    /// owner likes.
+    pub(super) fn notices(&self, key_env: &str) -> Vec<String> {
         let names = self.vars.keys().filter_map(|name| name.to_str());
-        env_vars::unknown(names)
+        env_vars::unknown(names.filter(|name| *name != key_env))
             .into_iter()
             .map(|name| format!("the environment variable {name} is not known and was ignored"))
             .collect()
+    }
+}
+
+/// Whether a project's memory lies in the project. A repository may hold links, which would let it
+/// choose any file of the user's as the store.
+pub fn stays_inside(folder: &Path) -> bool {
+    let Some(project) = folder.parent() else {
+        return false;
+    };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return false;
+    };
+    // The database, and what SQLite and the search index keep beside it, which comes and goes.
+    let mut stores = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(STORE))
+        .map(|entry| entry.path());
+    is_below(folder, project) && stores.all(|path| is_plain(&path) || is_below(&path, project))
+}
+
+/// Whether it is a file or folder itself, or has gone: no link, and nothing that blocks a reader.
+fn is_plain(path: &Path) -> bool {
+    match path.symlink_metadata() {
+        Ok(meta) => meta.is_file() || meta.is_dir(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+/// Whether the real path is below this folder's real path.
+fn is_below(path: &Path, folder: &Path) -> bool {
+    match (path.canonicalize(), folder.canonicalize()) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder) && (path.is_file() || path.is_dir()),
+        _ => false,
+    }
+}
+
+/// The same for a path of which the last parts need not be there yet.
+pub(super) fn would_be_below(path: &Path, folder: &Path) -> bool {
+    let there = path
+        .ancestors()
+        .find(|part| part.symlink_metadata().is_ok());
+    let real = there.and_then(|part| part.canonicalize().ok());
+    match (real, folder.canonicalize()) {
+        (Some(real), Ok(folder)) => real.starts_with(folder),
+        _ => false,
     }
 }

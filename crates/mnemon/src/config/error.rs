@@ -13,6 +13,12 @@ pub enum ConfigError {
         #[source]
         source: std::io::Error,
     },
+    #[error("{} cannot be written", path.display())]
+    Unwritable {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("{}:{line}: {what}", path.display())]
     Syntax {
         path: PathBuf,
@@ -43,6 +49,8 @@ pub enum ConfigError {
         "there is no place for the store: neither MNEMON_HOME nor HOME is set; name one with --store"
     )]
     NoHome,
+    #[error("there is no folder for the list of trusted files: set HOME")]
+    NoUserFolder,
 }
 
 fn suggestion(nearest: &Option<String>) -> String {

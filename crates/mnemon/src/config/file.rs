@@ -1,10 +1,14 @@
 //! `mnemon.toml` as a flat list of keys, each with its line.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use super::{ConfigError, Key, Origin, memory_json};
+use super::address::without_passwords;
+use super::risk::ProjectRule;
+use super::sources::RiskySetting;
+use super::{ConfigError, Key, Origin, Risk, memory_json};
 
 /// A configuration file is a page of settings; a larger one is a mistake.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -15,6 +19,8 @@ const POLICY: &str = "policy";
 /// What a configuration file says.
 pub(super) struct File {
     pub(super) path: PathBuf,
+    /// Whether it was found in a project's folder, where anybody may have put it.
+    pub(super) is_projects: bool,
     /// Key, value as text, line.
     values: Vec<(String, String, usize)>,
     /// What stands under `policy`: the names down to the value, the value as text, the line.
@@ -24,26 +30,17 @@ pub(super) struct File {
 impl File {
     /// Reads the file; a key that is not among `known` is refused.
     pub(super) fn read(path: PathBuf, known: &[&Key]) -> Result<Self, ConfigError> {
-        let text = match std::fs::metadata(&path) {
-            Ok(meta) if meta.len() > MOST_BYTES => Err(std::io::Error::other(format!(
-                "it has {} bytes, at most {MOST_BYTES} are allowed",
-                meta.len()
-            ))),
-            Ok(_) => std::fs::read_to_string(&path),
-            Err(error) => Err(error),
-        };
-        match text {
-            Ok(text) => Self::parse(path, &text, known),
-            Err(source) => Err(ConfigError::Unreadable { path, source }),
-        }
+        let text = text(&path)?;
+        Self::parse(path, &text, known)
     }
 
-    fn parse(path: PathBuf, text: &str, known: &[&Key]) -> Result<Self, ConfigError> {
+    pub(super) fn parse(path: PathBuf, text: &str, known: &[&Key]) -> Result<Self, ConfigError> {
         if memory_json::is_one(&path) {
             let values = memory_json::read(&path, text)?;
             let policies = Vec::new();
             return Ok(Self {
                 path,
+                is_projects: false,
                 values,
                 policies,
             });
@@ -56,6 +53,7 @@ impl File {
         let mut walk = Walk {
             file: Self {
                 path,
+                is_projects: false,
                 values: Vec::new(),
                 policies: Vec::new(),
             },
@@ -64,6 +62,50 @@ impl File {
         };
         walk.table("", table.get_ref())?;
         Ok(walk.file)
+    }
+
+    /// Drops the settings that a project's file may not have: their keys, lines and why.
+    pub(super) fn hold_back(
+        &mut self,
+        is_trusted: bool,
+        known: &[&Key],
+    ) -> Vec<(String, usize, Risk)> {
+        let mut dropped = Vec::new();
+        self.values.retain(|(key, _, line)| {
+            let risk = rule_of(key, known).forbids(is_trusted);
+            dropped.extend(risk.map(|risk| (key.clone(), *line, risk)));
+            risk.is_none()
+        });
+        self.policies.retain(|(names, _, line)| {
+            let risk = POLICY_RULE.forbids(is_trusted);
+            dropped.extend(risk.map(|risk| (policy_key(names), *line, risk)));
+            risk.is_none()
+        });
+        dropped.sort_by_key(|(_, line, _)| *line);
+        dropped
+    }
+
+    /// The settings that a project's file may have only if the user trusts it.
+    pub(super) fn risky(&self, known: &[&Key]) -> Vec<RiskySetting> {
+        let values = self.values.iter();
+        let values =
+            values.map(|(key, value, line)| (key.clone(), value, *line, rule_of(key, known)));
+        let policies = self.policies.iter();
+        let policies =
+            policies.map(|(names, value, line)| (policy_key(names), value, *line, POLICY_RULE));
+        let all = values.chain(policies);
+        let risky = all.filter_map(|(key, value, line, rule)| {
+            let why = rule.forbids(false)?;
+            Some(RiskySetting {
+                key,
+                value: without_passwords(value),
+                line,
+                why,
+            })
+        });
+        let mut risky: Vec<RiskySetting> = risky.collect();
+        risky.sort_by_key(|setting| setting.line);
+        risky
     }
 
     pub(super) fn get(&self, key: &str) -> Option<(String, Origin)> {
@@ -165,6 +207,38 @@ impl Walk<'_> {
             known: names.join(", "),
         }
     }
+}
+
+/// Policies switch scopes on and say what is learnt without a person's approval.
+const POLICY_RULE: ProjectRule = super::risk::WEAKENS;
+
+fn policy_key(names: &[String]) -> String {
+    format!("{POLICY}.{}", names.join("."))
+}
+
+/// A key that nobody knows is refused before; should one come here, it is not believed.
+fn rule_of(key: &str, known: &[&Key]) -> ProjectRule {
+    let known = known.iter().find(|known| known.name == key);
+    known.map_or(super::risk::WEAKENS, |key| key.rule)
+}
+
+/// The whole file, if it is not larger than such a file is.
+pub(super) fn text(path: &Path) -> Result<String, ConfigError> {
+    let read = || {
+        let file = std::fs::File::open(path)?;
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MOST_BYTES {
+            let what = format!("it has more than {MOST_BYTES} bytes");
+            return Err(std::io::Error::other(what));
+        }
+        let text = String::from_utf8(bytes);
+        text.map_err(|_| std::io::Error::other("it is not UTF-8 text"))
+    };
+    read().map_err(|source| ConfigError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// The known name that was most likely meant.

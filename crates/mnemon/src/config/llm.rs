@@ -5,22 +5,29 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use super::{ConfigError, Environment, Key, Layers, Origin, Row, Secret, Sourced, file_key, row};
+use super::risk::{ProjectRule, SENDS};
+use super::{
+    ConfigError, Environment, Key, Layers, Origin, Risk, Row, Secret, Sourced, address, file_key,
+    row,
+};
 use crate::env_vars;
 
-const PROVIDER: Key = file_key("llm.provider");
-const URL: Key = file_key("llm.url");
-const MODEL: Key = file_key("llm.model");
-const KEY_ENV: Key = file_key("llm.key_env");
-const KEY_FILE: Key = file_key("llm.key_file");
-const TIMEOUT: Key = file_key("llm.timeout_s");
-const ATTEMPTS: Key = file_key("llm.attempts");
-const CONCURRENT: Key = file_key("llm.concurrent");
-const TOKENS: Key = file_key("llm.tokens_per_day");
-const TASK_TOKENS: Key = file_key("llm.task_tokens_per_day");
-const COST: Key = file_key("llm.cost_per_day");
-const INPUT_PRICE: Key = file_key("llm.input_price");
-const OUTPUT_PRICE: Key = file_key("llm.output_price");
+const PROVIDER: Key = file_key("llm.provider", SENDS);
+const URL: Key = file_key("llm.url", SENDS);
+const MODEL: Key = file_key("llm.model", SENDS);
+const KEY_ENV: Key = file_key("llm.key_env", SENDS);
+const KEY_FILE: Key = file_key("llm.key_file", SENDS);
+/// Variables that a trusted project's `llm.key_env` may name, with commas between them. Which they
+/// are is not for the project to say.
+const ALLOWED_KEY_ENV: Key = file_key("llm.allowed_key_env", ProjectRule::Never(Risk::Sends));
+const TIMEOUT: Key = file_key("llm.timeout_s", SENDS);
+const ATTEMPTS: Key = file_key("llm.attempts", SENDS);
+const CONCURRENT: Key = file_key("llm.concurrent", SENDS);
+const TOKENS: Key = file_key("llm.tokens_per_day", SENDS);
+const TASK_TOKENS: Key = file_key("llm.task_tokens_per_day", SENDS);
+const COST: Key = file_key("llm.cost_per_day", SENDS);
+const INPUT_PRICE: Key = file_key("llm.input_price", SENDS);
+const OUTPUT_PRICE: Key = file_key("llm.output_price", SENDS);
 
 /// Every key of the table.
 pub(super) const KEYS: &[&Key] = &[
@@ -29,6 +36,7 @@ pub(super) const KEYS: &[&Key] = &[
     &MODEL,
     &KEY_ENV,
     &KEY_FILE,
+    &ALLOWED_KEY_ENV,
     &TIMEOUT,
     &ATTEMPTS,
     &CONCURRENT,
@@ -38,6 +46,9 @@ pub(super) const KEYS: &[&Key] = &[
     &INPUT_PRICE,
     &OUTPUT_PRICE,
 ];
+
+/// Where a model is and which key it gets: all of it is read from one file.
+pub(super) const ENDPOINT: &[&Key] = &[&PROVIDER, &URL, &KEY_ENV, &KEY_FILE];
 
 /// A key file is one line; a larger one is a mistake.
 const KEY_FILE_BYTES: u64 = 16 * 1024;
@@ -66,6 +77,8 @@ pub struct LlmSettings {
     pub model: Sourced<Option<String>>,
     /// The variable that holds the key.
     pub key_env: Sourced<String>,
+    /// Variables that a trusted project may name as `key_env`.
+    pub allowed_key_env: Sourced<Vec<String>>,
     /// The file that holds the key, if it is not in the environment.
     pub key_file: Sourced<Option<PathBuf>>,
     pub timeout_s: Sourced<u64>,
@@ -77,8 +90,8 @@ pub struct LlmSettings {
     /// For a million tokens.
     pub input_price: Sourced<Money>,
     pub output_price: Sourced<Money>,
-    /// What the variable holds.
-    key: Option<Secret>,
+    /// What the variable holds, unless it may not be read.
+    key: Result<Option<Secret>, String>,
     /// The file that keeps the accounts, if there is a folder for data.
     pub accounts: Option<PathBuf>,
 }
@@ -90,6 +103,7 @@ impl Default for LlmSettings {
             url: Sourced::default(String::new()),
             model: Sourced::default(None),
             key_env: Sourced::default(env_vars::MNEMON_LLM_KEY.name.to_owned()),
+            allowed_key_env: Sourced::default(Vec::new()),
             key_file: Sourced::default(None),
             timeout_s: Sourced::default(60),
             attempts: Sourced::default(3),
@@ -99,7 +113,7 @@ impl Default for LlmSettings {
             cost_per_day: Sourced::default(None),
             input_price: Sourced::default(Money(0)),
             output_price: Sourced::default(Money(0)),
-            key: None,
+            key: Ok(None),
             accounts: None,
         }
     }
@@ -112,12 +126,21 @@ impl LlmSettings {
         let provider = layers.read(&PROVIDER, || Ok(LlmProvider::None), parse_provider)?;
         let url = || Ok(provider.value.usual_url().to_owned());
         let key_env = layers.read(&KEY_ENV, || Ok(plain.key_env.value), text)?;
+        let allowed_key_env = layers.read(&ALLOWED_KEY_ENV, || Ok(Vec::new()), parse_names)?;
+        let may_be_read = !layers.is_projects(&key_env.origin)
+            || may_project_name(&key_env.value, &allowed_key_env.value);
+        let key = match may_be_read {
+            true => Ok(env.get_named(&key_env.value).map(Secret::new)),
+            false => Err(refused_key_env(&key_env)),
+        };
         let limit =
             |key: &Key| layers.read(key, || Ok(None), |text| super::parse_limit(text, "tokens"));
         let price = |key: &Key| layers.read(key, || Ok(Money(0)), parse_money);
         let some = |text: &str| Ok(Some(text.to_owned()));
         Ok(Self {
-            url: layers.read(&URL, url, parse_url)?,
+            url: layers.read(&URL, url, |text| {
+                address::check(text).map(|()| text.to_owned())
+            })?,
             model: layers.read(&MODEL, || Ok(None), some)?,
             key_file: layers.key_file()?,
             timeout_s: layers.read(&TIMEOUT, || Ok(plain.timeout_s.value), |t| between(t, 3600))?,
@@ -139,7 +162,8 @@ impl LlmSettings {
             )?,
             input_price: price(&INPUT_PRICE)?,
             output_price: price(&OUTPUT_PRICE)?,
-            key: env.get_named(&key_env.value).map(Secret::new),
+            key,
+            allowed_key_env,
             accounts: env.data().map(|folder| folder.join("llm-usage.json")),
             key_env,
             provider,
@@ -153,6 +177,7 @@ impl LlmSettings {
             row(&MODEL, &self.model),
             row(&KEY_ENV, &self.key_env),
             row(&KEY_FILE, &self.key_file),
+            row(&ALLOWED_KEY_ENV, &self.allowed_key_env),
             row(&TIMEOUT, &self.timeout_s),
             row(&ATTEMPTS, &self.attempts),
             row(&CONCURRENT, &self.concurrent),
@@ -166,8 +191,8 @@ impl LlmSettings {
 
     /// The key, from the variable or else from the file.
     pub fn key(&self) -> Result<Option<Secret>, String> {
-        match (&self.key, &self.key_file.value) {
-            (Some(key), _) => Ok(Some(key.clone())),
+        match (self.key.clone()?, &self.key_file.value) {
+            (Some(key), _) => Ok(Some(key)),
             (None, Some(path)) => read_key(path).map(Some),
             (None, None) => Ok(None),
         }
@@ -267,18 +292,33 @@ fn parse_provider(text: &str) -> Result<LlmProvider, String> {
     }
 }
 
-fn parse_url(text: &str) -> Result<String, String> {
-    let is_http = ["http://", "https://"].iter().any(|scheme| {
-        text.strip_prefix(scheme)
-            .is_some_and(|rest| !rest.is_empty())
-    });
-    if !is_http {
-        return Err(format!("`{}` is no http address", text.escape_debug()));
-    }
-    match text.contains('@') {
-        true => Err("an address must not hold a name or key; use llm.key_env".to_owned()),
-        false => Ok(text.to_owned()),
-    }
+fn parse_names(text: &str) -> Result<Vec<String>, String> {
+    let names = text.split(',').map(str::trim);
+    let names = names.filter(|name| !name.is_empty()).map(str::to_owned);
+    Ok(names.collect())
+}
+
+/// Keys that belong to other services than the language model.
+const OTHER_KEYS: [&str; 3] = [
+    env_vars::MNEMON_EMBEDDER_KEY.name,
+    env_vars::MNEMON_API_KEY.name,
+    env_vars::MNEMON_API_KEY_FILE.name,
+];
+
+/// Whether a project may have this variable sent as a key: one that is meant for this program, or
+/// that the user has allowed.
+fn may_project_name(name: &str, allowed: &[String]) -> bool {
+    let is_ours = name.starts_with("MNEMON_") && !OTHER_KEYS.contains(&name);
+    is_ours || allowed.iter().any(|one| one == name)
+}
+
+fn refused_key_env(key_env: &Sourced<String>) -> String {
+    let name = key_env.value.escape_debug();
+    format!(
+        "llm.key_env (from {}) names the variable {name}, which is not sent anywhere for a \
+         project; call it MNEMON_…, or list it under llm.allowed_key_env in your own mnemon.toml",
+        key_env.origin
+    )
 }
 
 fn between(text: &str, most: u64) -> Result<u64, String> {

@@ -8,22 +8,23 @@ use mnemon_core::{Namespace, limits};
 use mnemon_engine::Safety;
 use mnemon_engine::notes::{MaxEntries, NamespaceLimits, NotesConfig};
 
+use super::risk::{DELETES, HARMLESS, OPENS, WEAKENS};
 use super::{
     Config, ConfigError, Keeping, Key, Layers, Origin, Row, Sourced, file_key, key, parse_bool, row,
 };
 use crate::env_vars;
 
-const SHORT_CONTENT: Key = file_key("namespaces.short-term.max_content_chars");
-const SHORT_SUMMARY: Key = file_key("namespaces.short-term.max_summary_chars");
-const LONG_CONTENT: Key = file_key("namespaces.long-term.max_content_chars");
-const LONG_SUMMARY: Key = file_key("namespaces.long-term.max_summary_chars");
-const TOP_K: Key = file_key("notes.top_k");
-const MIN_SCORE: Key = file_key("notes.min_score");
-const RECIPE: Key = file_key("notes.recipe");
-const INCLUDE_CONTENT: Key = file_key("notes.include_content");
-const PREVIEW_CHARS: Key = file_key("notes.preview_chars");
-const ROOT: Key = key("notes.root", env_vars::MNEMON_NOTES_ROOT);
-const SECRETS: Key = key("safety.secrets", env_vars::MNEMON_SECRETS);
+const SHORT_CONTENT: Key = file_key("namespaces.short-term.max_content_chars", DELETES);
+const SHORT_SUMMARY: Key = file_key("namespaces.short-term.max_summary_chars", DELETES);
+const LONG_CONTENT: Key = file_key("namespaces.long-term.max_content_chars", DELETES);
+const LONG_SUMMARY: Key = file_key("namespaces.long-term.max_summary_chars", DELETES);
+const TOP_K: Key = file_key("notes.top_k", HARMLESS);
+const MIN_SCORE: Key = file_key("notes.min_score", HARMLESS);
+const RECIPE: Key = file_key("notes.recipe", HARMLESS);
+const INCLUDE_CONTENT: Key = file_key("notes.include_content", WEAKENS);
+const PREVIEW_CHARS: Key = file_key("notes.preview_chars", HARMLESS);
+const ROOT: Key = key("notes.root", env_vars::MNEMON_NOTES_ROOT, OPENS);
+const SECRETS: Key = key("safety.secrets", env_vars::MNEMON_SECRETS, WEAKENS);
 
 /// The keys that a file may have besides the others.
 pub(super) const KEYS: &[&Key] = &[

@@ -27,8 +27,17 @@ pub struct PolicyRow {
 }
 
 impl FlowPolicies {
-    pub(super) fn read(file: &File) -> Result<Self, ConfigError> {
+    /// The policies of all files, the strongest of which comes first.
+    pub(super) fn read(files: &[File]) -> Result<Self, ConfigError> {
         let mut read = Self::default();
+        for file in files.iter().rev() {
+            read.take(file)?;
+        }
+        Ok(read)
+    }
+
+    /// What is said again goes before what was said.
+    fn take(&mut self, file: &File) -> Result<(), ConfigError> {
         for (path, text, line) in &file.policies {
             let Some((whom, key)) = split(path) else {
                 let name = path.join(".");
@@ -52,7 +61,7 @@ impl FlowPolicies {
                     known: names.join(", "),
                 });
             }
-            let set = read.policies.set(whom.clone(), &key, text);
+            let set = self.policies.set(whom.clone(), &key, text);
             set.map_err(|invalid| ConfigError::Syntax {
                 path: file.path.clone(),
                 line: *line,
@@ -62,9 +71,11 @@ impl FlowPolicies {
                 path: file.path.clone(),
                 line: *line,
             };
-            read.origins.push((whom, key, origin));
+            self.origins
+                .retain(|(known, name, _)| (known, name) != (&whom, &key));
+            self.origins.push((whom, key, origin));
         }
-        Ok(read)
+        Ok(())
     }
 
     /// Where this was said; the default if nobody did.
@@ -93,8 +104,8 @@ impl FlowPolicies {
             .filter(|(whom, ..)| *whom != Whom::all());
         let others = others.map(|(whom, key, origin)| {
             let said = self.policies.said();
-            let mut said = said.filter(|(known, name, _)| *known == whom && *name == key.as_str());
-            let text = said.next().map(|(.., text)| text).unwrap_or_default();
+            let said = said.filter(|(known, name, _)| *known == whom && *name == key.as_str());
+            let text = said.last().map(|(.., text)| text).unwrap_or_default();
             PolicyRow {
                 whom: whom.clone(),
                 key: key.clone(),

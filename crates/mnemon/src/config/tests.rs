@@ -10,16 +10,26 @@ fn load(folder: &Path, flags: &Flags, vars: &[(&str, &str)]) -> Result<Config, C
     Config::load(flags, &Environment::of(folder, vars))
 }
 
+/// The user's own file says this.
 fn with_file(text: &str) -> Result<Config, ConfigError> {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("mnemon.toml"), text).unwrap();
-    load(folder.path(), &Flags::default(), &[("HOME", "/home/ann")])
+    let home = tempfile::tempdir().unwrap();
+    own_file(home.path(), text);
+    let vars = [("HOME", home.path().to_str().unwrap())];
+    load(Path::new("/nowhere"), &Flags::default(), &vars)
+}
+
+fn own_file(home: &Path, text: &str) -> PathBuf {
+    let folder = home.join(".config/mnemon");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("mnemon.toml");
+    std::fs::write(&path, text).unwrap();
+    path
 }
 
 #[test]
 fn a_flag_beats_a_variable_beats_the_file_beats_the_default() {
     let folder = tempfile::tempdir().unwrap();
-    let home = ("HOME", "/home/ann");
+    let home = ("HOME", folder.path().to_str().unwrap());
     let get = |flags: &Flags, vars: &[(&str, &str)]| {
         let config = load(folder.path(), flags, vars).unwrap();
         (config.tenant.value.to_string(), config.tenant.origin)
@@ -27,8 +37,7 @@ fn a_flag_beats_a_variable_beats_the_file_beats_the_default() {
     let plain = Flags::default();
     assert_eq!(get(&plain, &[home]), ("default".into(), Origin::Default));
 
-    let path = folder.path().join("mnemon.toml");
-    std::fs::write(&path, "json = true\ntenant = \"file\"\n").unwrap();
+    let path = own_file(folder.path(), "json = true\ntenant = \"file\"\n");
     let line = Origin::File { path, line: 2 };
     assert_eq!(get(&plain, &[home]), ("file".into(), line));
 
@@ -368,4 +377,204 @@ fn mistakes_in_the_documents_own_file_are_named() {
         let text = with_json(bad).unwrap_err().to_string();
         assert!(text.contains(expected), "{bad}: {text}");
     }
+}
+
+/// A setting that would be refused if it counted, for each key that a project may not set.
+#[test]
+fn a_project_sets_only_what_is_on_the_list() {
+    let allowed = [
+        "json",
+        "notes.top_k",
+        "notes.min_score",
+        "notes.recipe",
+        "notes.preview_chars",
+    ];
+    let tuned = |name: &str| name.starts_with("window.") || name.starts_with("memory.");
+    for key in known_keys() {
+        let is_allowed = allowed.contains(&key.name) || tuned(key.name);
+        let risk = key.rule.forbids(false);
+        assert_eq!(risk.is_none(), is_allowed, "{}", key.name);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mnemon.toml");
+        std::fs::write(&path, format!("{} = \"\\u0000 nonsense\"\n", key.name)).unwrap();
+        let loaded = load(folder.path(), &Flags::default(), &[("HOME", "/home/ann")]);
+        match risk {
+            // Refused for its value: it was looked at.
+            None => assert!(loaded.is_err(), "{}", key.name),
+            Some(why) => {
+                let ignored = loaded.unwrap().ignored;
+                assert_eq!(ignored.len(), 1, "{}", key.name);
+                assert_eq!((ignored[0].key.as_str(), ignored[0].why), (key.name, why));
+                assert_eq!((&ignored[0].file, ignored[0].line), (&path, 1));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_users_own_file_counts_below_the_projects() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("shop");
+    std::fs::create_dir(&project).unwrap();
+    own_file(
+        home.path(),
+        "tenant = \"mine\"\n[notes]\ntop_k = 7\nmin_score = 0.5\n[policy.default]\nmax_docs = 4\n",
+    );
+    let text = "tenant = \"theirs\"\n[notes]\ntop_k = 3\n[policy.default]\nmax_docs = 9\n";
+    std::fs::write(project.join("mnemon.toml"), text).unwrap();
+    let env = Environment::of(&project, &[("HOME", home.path().to_str().unwrap())]);
+    let read = || Config::load(&Flags::default(), &env).unwrap();
+    let values = |config: &Config| {
+        let tenant = config.tenant.value.to_string();
+        let docs = config.policies.policies.of(None, None).max_docs;
+        let notes = &config.notes;
+        (tenant, docs, notes.top_k.value, notes.min_score.value)
+    };
+    let config = read();
+    assert_eq!(values(&config), ("mine".to_owned(), 4, 3, 0.5));
+    let keys: Vec<&str> = config.ignored.iter().map(|one| one.key.as_str()).collect();
+    assert_eq!(keys, ["tenant", "policy.default.max_docs"]);
+    let notice = ignored_notice(&config.ignored).unwrap();
+    assert!(notice.contains("ignored: tenant, policy."), "{notice}");
+
+    let list = TrustList::of(&env).unwrap();
+    list.add(&project.join("mnemon.toml"), text).unwrap();
+    let config = read();
+    assert_eq!(values(&config), ("theirs".to_owned(), 9, 3, 0.5));
+    assert!(config.ignored.is_empty());
+    let rows = config.rows();
+    let docs = rows.iter().find(|row| row.key == "policy.default.max_docs");
+    assert!(docs.unwrap().origin.ends_with("shop/mnemon.toml:5"));
+
+    let changed = format!("{text}# more\n");
+    std::fs::write(project.join("mnemon.toml"), changed).unwrap();
+    let config = read();
+    assert_eq!(values(&config), ("mine".to_owned(), 4, 3, 0.5));
+    assert!(config.ignored[0].changed_since_trusted);
+}
+
+/// What the user's own file and a trusted project's file say about the model, and what the key is.
+fn llm_key(
+    own: &str,
+    theirs: &str,
+    vars: &[(&str, &str)],
+) -> (String, Result<Option<String>, String>) {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("shop");
+    std::fs::create_dir(&project).unwrap();
+    own_file(home.path(), own);
+    std::fs::write(project.join("mnemon.toml"), theirs).unwrap();
+    let mut all = vec![("HOME", home.path().to_str().unwrap())];
+    all.extend(vars);
+    let env = Environment::of(&project, &all);
+    let list = TrustList::of(&env).unwrap();
+    list.add(&project.join("mnemon.toml"), theirs).unwrap();
+    let llm = Config::load(&Flags::default(), &env).unwrap().llm;
+    let key = llm.key().map(|key| key.map(|key| key.reveal().to_owned()));
+    (llm.url.value, key)
+}
+
+#[test]
+fn a_key_goes_only_where_it_was_set_to_go() {
+    let own =
+        "[llm]\nprovider = \"openai\"\nurl = \"https://mine\"\nkey_env = \"OPENAI_API_KEY\"\n";
+    let vars = [
+        ("OPENAI_API_KEY", "k1"),
+        ("AWS_SECRET_ACCESS_KEY", "k2"),
+        ("MNEMON_LLM_KEY", "k3"),
+        ("MNEMON_EMBEDDER_KEY", "k4"),
+        ("MNEMON_WORK_KEY", "k5"),
+    ];
+    let key = |own: &str, theirs: &str| llm_key(own, theirs, &vars);
+    let some = |key: &str| Ok(Some(key.to_owned()));
+    assert_eq!(key(own, ""), ("https://mine".to_owned(), some("k1")));
+    // An address of the project does not get the key of the user's own file.
+    let (url, got) = key(own, "[llm]\nurl = \"https://theirs\"\n");
+    assert_eq!((url.as_str(), got), ("https://theirs", some("k3")));
+    for (name, expected) in [
+        ("MNEMON_WORK_KEY", Some("k5")),
+        ("AWS_SECRET_ACCESS_KEY", None),
+        ("OPENAI_API_KEY", None),
+        ("MNEMON_EMBEDDER_KEY", None),
+        ("PATH", None),
+    ] {
+        let theirs = format!("[llm]\nurl = \"https://theirs\"\nkey_env = \"{name}\"\n");
+        let (_, got) = key(own, &theirs);
+        match expected {
+            Some(expected) => assert_eq!(got, some(expected)),
+            None => {
+                let said = got.unwrap_err();
+                assert!(
+                    said.contains(name) && said.contains("llm.allowed_key_env"),
+                    "{said}"
+                );
+            }
+        }
+        // The project cannot allow it, the user can.
+        let theirs = format!("{theirs}allowed_key_env = \"{name}\"\n");
+        assert_eq!(key(own, &theirs).1.is_ok(), expected.is_some());
+        let allowed = format!("{own}allowed_key_env = \"X, {name}\"\n");
+        assert!(key(&allowed, &theirs).1.is_ok());
+    }
+}
+
+#[test]
+fn no_password_of_an_address_is_shown() {
+    for text in [
+        "embedder = \"openai:m@http://u\u{3a}PA55@host/v1\"",
+        "embedder = \"openai:m@htp://u\u{3a}PA55@host/v1\"",
+        "[llm]\nprovider = \"openai\"\nurl = \"ftp://u\u{3a}PA55@host\"",
+    ] {
+        let said = with_file(text).unwrap_err().to_string();
+        assert!(!said.contains("PA55"), "{said}");
+    }
+    let config = with_file("store = \"sqlite://u\u{3a}PA55@host/x\"").unwrap();
+    assert!(!format!("{:?}", config.rows()).contains("PA55"));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_do_not_lead_out_of_a_project() {
+    use std::os::unix::fs::symlink;
+    let home = tempfile::tempdir().unwrap();
+    let (clone, data) = (home.path().join("clone"), home.path().join("data"));
+    std::fs::create_dir(&clone).unwrap();
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("mnemon.db"), "").unwrap();
+    std::fs::write(data.join("mnemon.toml"), "secret = 1\n").unwrap();
+    let vars = [("HOME", home.path().to_str().unwrap())];
+    let read = || load(&clone, &Flags::default(), &vars).unwrap();
+    let own = |config: &Config| {
+        config
+            .store
+            .value
+            .ends_with(".local/share/mnemon/mnemon.db")
+    };
+
+    symlink(&data, clone.join(".mnemon")).unwrap();
+    let config = read();
+    assert!(own(&config), "{:?}", config.store);
+    assert!(config.notices[0].contains("leads out of the project"));
+    std::fs::remove_file(clone.join(".mnemon")).unwrap();
+
+    std::fs::create_dir(clone.join(".mnemon")).unwrap();
+    for (name, target) in [
+        ("mnemon.db", data.join("mnemon.db")),
+        ("mnemon.db", data.join("not-yet.db")),
+        ("mnemon.db-wal", data.join("mnemon.db")),
+    ] {
+        symlink(&target, clone.join(".mnemon").join(name)).unwrap();
+        let config = read();
+        assert!(own(&config) && config.notices.len() == 1, "{name}");
+        std::fs::remove_file(clone.join(".mnemon").join(name)).unwrap();
+    }
+    // One that stays inside is the project's own business.
+    std::fs::write(clone.join("here.db"), "").unwrap();
+    symlink(clone.join("here.db"), clone.join(".mnemon/mnemon.db")).unwrap();
+    assert!(read().store.value.ends_with("clone/.mnemon/mnemon.db"));
+
+    symlink(data.join("mnemon.toml"), clone.join("mnemon.toml")).unwrap();
+    let config = read();
+    assert!(config.files.is_empty());
+    assert!(config.notices[0].contains("mnemon.toml is not read"));
 }

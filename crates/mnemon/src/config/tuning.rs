@@ -7,23 +7,26 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use super::risk::HARMLESS;
 use super::{ConfigError, Key, Layers, Origin, Row, file_key};
 
-/// Every key of both tables. Their names after the point are those of the settings.
+/// Every key of both tables. Their names after the point are those of the settings. A project may
+/// set them: they say when a conversation is made shorter, and all that is left out of it can be
+/// read back.
 pub(super) const KEYS: &[&Key] = &[
-    &file_key("window.msg_threshold"),
-    &file_key("window.max_token"),
-    &file_key("window.token_ratio"),
-    &file_key("window.last_keep"),
-    &file_key("window.large_payload_threshold"),
-    &file_key("window.offload_single_preview"),
-    &file_key("window.min_consecutive_tool_messages"),
-    &file_key("window.current_round_compression_ratio"),
-    &file_key("window.min_compression_token_threshold"),
-    &file_key("memory.hot_window_size"),
-    &file_key("memory.compression_threshold"),
-    &file_key("memory.chunk_size"),
-    &file_key("memory.max_tokens"),
+    &file_key("window.msg_threshold", HARMLESS),
+    &file_key("window.max_token", HARMLESS),
+    &file_key("window.token_ratio", HARMLESS),
+    &file_key("window.last_keep", HARMLESS),
+    &file_key("window.large_payload_threshold", HARMLESS),
+    &file_key("window.offload_single_preview", HARMLESS),
+    &file_key("window.min_consecutive_tool_messages", HARMLESS),
+    &file_key("window.current_round_compression_ratio", HARMLESS),
+    &file_key("window.min_compression_token_threshold", HARMLESS),
+    &file_key("memory.hot_window_size", HARMLESS),
+    &file_key("memory.compression_threshold", HARMLESS),
+    &file_key("memory.chunk_size", HARMLESS),
+    &file_key("memory.max_tokens", HARMLESS),
 ];
 
 /// Numbers that were checked together, and where each came from.

@@ -110,10 +110,10 @@ impl Served {
         self.config.project.clone()
     }
 
-    /// What agents wrote into their files since the last time is found, too. A file that cannot be
-    /// read holds nobody up.
+    /// Indexes what agents wrote into their files since the last time, if the store is the
+    /// project's own. A file that cannot be read holds nobody up.
     pub(super) async fn index_files(&self) -> Result<(), Error> {
-        if wiring::agents_folder(&self.config).is_dir() {
+        if self.config.may_index_agents() && wiring::agents_folder(&self.config).is_dir() {
             let _ = self.agents.index(&self.ctx()?, &self.memory).await;
         }
         Ok(())

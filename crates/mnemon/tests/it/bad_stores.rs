@@ -168,7 +168,7 @@ fn bad_configuration() {
         ),
     ];
     for (text, words) in files {
-        sandbox.file("mnemon.toml", text);
+        sandbox.config(text);
         expect(sandbox.run(&["list"]), 2, &words);
     }
     expect(

@@ -13,8 +13,7 @@ fn settings(sandbox: &Sandbox, args: &[&str]) -> serde_json::Value {
 #[test]
 fn every_value_says_where_it_came_from() {
     let sandbox = Sandbox::new().with("MNEMON_ACTOR", "agent:planner");
-    sandbox.file(
-        "mnemon.toml",
+    sandbox.config(
         "store = \"sqlite:notes.db\"\ntenant = \"team\"\n\n[namespaces.short-term]\nttl_days = 7\n",
     );
     let shown = sandbox.run(&["config", "--tenant", "other"]).ok();
@@ -24,7 +23,10 @@ fn every_value_says_where_it_came_from() {
         .map(|row| row.split_whitespace().collect::<Vec<_>>().join(" "));
     insta::assert_snapshot!(sandbox.redact(&rows.collect::<Vec<_>>().join("\n")));
     let path = sandbox.run(&["config", "path"]).ok();
-    assert_eq!(sandbox.redact(&path), "[folder]/mnemon.toml\n");
+    assert_eq!(
+        sandbox.redact(&path),
+        "[folder]/.config/mnemon/mnemon.toml\n"
+    );
 }
 
 #[test]
@@ -38,8 +40,12 @@ fn a_flag_beats_a_variable_beats_the_file_beats_the_default() {
     let sandbox = Sandbox::new();
     let default = "sqlite:[folder]/.local/share/mnemon/mnemon.db";
     assert_eq!(get(&sandbox, &[]), pair(default, "default"));
-    sandbox.file("mnemon.toml", "json = false\nstore = \"sqlite:file.db\"\n");
-    let from_file = pair("sqlite:[folder]/file.db", "[folder]/mnemon.toml:2");
+    sandbox.config("json = false\nstore = \"sqlite:file.db\"\n");
+    let file = "[folder]/.config/mnemon";
+    let from_file = pair(
+        &format!("sqlite:{file}/file.db"),
+        &format!("{file}/mnemon.toml:2"),
+    );
     assert_eq!(get(&sandbox, &[]), from_file);
     let sandbox = sandbox.with("MNEMON_STORE", "ram:");
     assert_eq!(get(&sandbox, &[]), pair("ram:", "MNEMON_STORE"));
@@ -55,11 +61,15 @@ fn a_file_is_found_where_it_is_looked_for() {
         sandbox.redact(&sandbox.run(&args).ok())
     };
     assert_eq!(path(&[]), "no file was read\n");
-    std::fs::create_dir_all(sandbox.path(".config/mnemon")).unwrap();
-    sandbox.file(".config/mnemon/mnemon.toml", "tenant = \"user\"");
-    assert_eq!(path(&[]), "[folder]/.config/mnemon/mnemon.toml\n");
-    sandbox.file("mnemon.toml", "tenant = \"here\"");
-    assert_eq!(path(&[]), "[folder]/mnemon.toml\n");
+    sandbox.config("tenant = \"user\"");
+    let user = "[folder]/.config/mnemon/mnemon.toml\n";
+    assert_eq!(path(&[]), user);
+    // Both count: what the project's file does not say is as the user said it.
+    sandbox.file("mnemon.toml", "[notes]\ntop_k = 3\n");
+    assert_eq!(path(&[]), format!("[folder]/mnemon.toml\n{user}"));
+    let shown = settings(&sandbox, &[]);
+    assert_eq!(shown["tenant"]["value"], "user");
+    assert_eq!(shown["notes.top_k"]["value"], 3);
     sandbox.file("other.toml", "tenant = \"other\"");
     assert_eq!(path(&["--config", "other.toml"]), "[folder]/other.toml\n");
 }
@@ -67,10 +77,7 @@ fn a_file_is_found_where_it_is_looked_for() {
 #[test]
 fn caps_and_lifetimes_are_obeyed() {
     let sandbox = Sandbox::new();
-    sandbox.file(
-        "mnemon.toml",
-        "[namespaces.long-term]\nmax_entries = 2\nttl_days = \"none\"\n",
-    );
+    sandbox.config("[namespaces.long-term]\nmax_entries = 2\nttl_days = \"none\"\n");
     sandbox.note("a", "weak");
     sandbox.note("b", "second");
     let third = sandbox.note("c", "third");

@@ -153,8 +153,7 @@ fn a_stale_save_exits_as_a_conflict() {
 #[test]
 fn policies_come_from_the_file() {
     let sandbox = Sandbox::new();
-    sandbox.file(
-        "mnemon.toml",
+    sandbox.config(
         "[policy.smart_buyer]\nuse_profile = false\nwrite_experience = false\n\
          max_items = { dialog = 0 }\n[policy.smart_buyer.agents.planner]\nuse_profile = true\n",
     );
@@ -219,10 +218,7 @@ fn policies_come_from_the_file() {
 #[test]
 fn writing_too_often_says_when_to_come_back() {
     let sandbox = Sandbox::new();
-    sandbox.file(
-        "mnemon.toml",
-        "[policy.default]\nwrites_per_minute = { profile = 0 }\n",
-    );
+    sandbox.config("[policy.default]\nwrites_per_minute = { profile = 0 }\n");
     let (code, error) = write(&sandbox, "profile", r#"{"a":1}"#).failed();
     assert_eq!(code, 14);
     assert!(error.contains("at most 0 writes a minute"), "{error}");

@@ -13,7 +13,7 @@ fn configured(sandbox: &Sandbox, endpoint: &Endpoint, more: &str) {
         "[llm]\nprovider = \"openai\"\nurl = \"{url}/v1\"\nmodel = \"tiny\"\nattempts = 1\n{more}\n\
          [window]\nmsg_threshold = 8\nlast_keep = 2\n"
     );
-    sandbox.file("mnemon.toml", text);
+    sandbox.config(text);
 }
 
 /// Seven messages that are due to be compressed with the eighth.
@@ -151,7 +151,7 @@ fn the_doctor_looks_at_the_configuration_and_asks_nobody() {
             true => Sandbox::new(),
             false => Sandbox::new().with("MNEMON_LLM_KEY", KEY),
         };
-        sandbox.file("mnemon.toml", format!("[llm]\n{text}\n"));
+        sandbox.config(format!("[llm]\n{text}\n"));
         // The model is done without; what was asked for is done.
         let ran = sandbox.run(&["add", "tea"]);
         assert_eq!(ran.code, 0, "{}", ran.err);
@@ -171,10 +171,10 @@ fn the_doctor_looks_at_the_configuration_and_asks_nobody() {
 fn a_wrong_setting_is_named_with_its_line() {
     for (text, why) in [
         ("[llm]\nprovider = \"other\"", "write `openai`"),
-        ("[llm]\nurl = \"ftp://x\"", "no http address"),
+        ("[llm]\nurl = \"ftp://x\"", "is not an http"),
         (
             "[llm]\nurl = \"https://me:key@x\"",
-            "must not hold a name or key",
+            "must not contain a user name",
         ),
         ("[llm]\ntimeout_s = 0", "between 1 and 3600"),
         ("[llm]\ncost_per_day = -1", "is no amount"),
@@ -188,7 +188,7 @@ fn a_wrong_setting_is_named_with_its_line() {
         ("[memory]\nhot_window_size = 2.5", "invalid type"),
     ] {
         let sandbox = Sandbox::new();
-        sandbox.file("mnemon.toml", text);
+        sandbox.config(text);
         let (code, error) = sandbox.run(&["list"]).failed();
         assert_eq!(code, 2);
         assert!(

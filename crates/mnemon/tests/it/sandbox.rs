@@ -68,6 +68,12 @@ impl Sandbox {
         path.display().to_string()
     }
 
+    /// Writes the user's own configuration file.
+    pub(crate) fn config(&self, content: impl AsRef<[u8]>) {
+        std::fs::create_dir_all(self.path(".config/mnemon")).unwrap();
+        self.file(".config/mnemon/mnemon.toml", content);
+    }
+
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mnemon"));
         command

@@ -13,10 +13,7 @@ fn lines_are_kept_shown_summed_up_and_found() {
     for place in PLACES {
         let sandbox = Sandbox::new();
         std::fs::create_dir(sandbox.path("project")).unwrap();
-        sandbox.file(
-            "mnemon.toml",
-            "[memory]\nhot_window_size = 6\nmax_tokens = 100\n",
-        );
+        sandbox.config("[memory]\nhot_window_size = 6\nmax_tokens = 100\n");
         let first = run(&sandbox, &["append", "s1", "Plan the walnut cake"], place);
         assert_eq!(first, "appended at 0; 1 line in view\n");
         let action = [
@@ -103,10 +100,7 @@ fn a_log_with_damage_says_what_was_skipped() {
 fn the_projects_own_settings_go_before_ours() {
     let sandbox = Sandbox::new();
     std::fs::create_dir_all(sandbox.path("p/.airsspec")).unwrap();
-    sandbox.file(
-        "mnemon.toml",
-        "[memory]\nhot_window_size = 3\nmax_tokens = 10\n",
-    );
+    sandbox.config("[memory]\nhot_window_size = 3\nmax_tokens = 10\n");
     sandbox.file(
         "p/.airsspec/airsspec.toml",
         "[memory]\nhot_window_size = 2\n",

@@ -1,5 +1,9 @@
-use mnemon_core::{Filter, Kind};
-use mnemon_engine::Query;
+use std::sync::Arc;
+
+use mnemon_core::ram::Ram;
+use mnemon_core::rank::Recipe;
+use mnemon_core::{Filter, Ids, Kind, Store};
+use mnemon_engine::{Draft, Memory, Query};
 
 use super::super::{all, memory};
 use super::*;
@@ -54,7 +58,7 @@ fn a_lost_index_is_made_again() {
     wait(desk.agents.index(&ctx(), &first)).unwrap();
     let second = memory();
     wait(desk.agents.index(&ctx(), &second)).unwrap();
-    let texts = |memory: &mnemon_engine::Memory| -> Vec<(String, String)> {
+    let texts = |memory: &Memory| -> Vec<(String, String)> {
         let mut texts: Vec<_> = all(memory)
             .into_iter()
             .map(|record| (record.id.to_string(), record.content))
@@ -86,4 +90,106 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
     )
     .unwrap();
     assert_eq!(found.records.len(), 2);
+}
+
+fn found(memory: &Memory, text: &str) -> Vec<String> {
+    let hits = wait(memory.records().search(&ctx(), &Query::new(text))).unwrap();
+    hits.into_iter().map(|hit| hit.record.content).collect()
+}
+
+/// One decision of the agent `coder`.
+fn decided(desk: &Desk, text: &str) {
+    let text = format!("# D\n\n## 2025-12-31: Sessions\n\n{text}\n");
+    desk.put(&format!("{MEMORY}/decisions.md"), &text);
+}
+
+#[test]
+fn two_projects_on_one_store_do_not_meet() {
+    let store: Arc<dyn Store> = Arc::new(Ram::new());
+    let memory = |project: &str| {
+        let builder = Memory::builder(store.clone(), Ids::new(7));
+        builder.project(project).build()
+    };
+    // Same agent, same title, same size, same time.
+    let projects = [("/a", "kept in Redis"), ("/b", "kept in MySQL")];
+    let desks = projects.map(|(project, text)| {
+        let desk = Desk::empty();
+        decided(&desk, text);
+        let agents = desk.agents.clone().project(project);
+        (agents, memory(project), text)
+    });
+    for round in 0..3 {
+        for (agents, memory, text) in &desks {
+            let behind = wait(agents.is_index_behind(&ctx(), memory)).unwrap();
+            assert_eq!(behind, round == 0);
+            let done = wait(agents.index(&ctx(), memory)).unwrap();
+            let expected = if round == 0 { (1, 0) } else { (0, 0) };
+            assert_eq!((done.written, done.removed), expected);
+            let found = found(memory, "sessions kept");
+            assert!(found.len() == 1 && found[0].contains(text), "{found:?}");
+        }
+    }
+    assert!(found(&memory("/c"), "sessions kept").is_empty());
+    let everywhere = Memory::builder(store.clone(), Ids::new(7)).build();
+    assert_eq!(found(&everywhere, "sessions kept").len(), 2);
+}
+
+#[test]
+fn many_entries_of_another_project_hide_nothing() {
+    let store: Arc<dyn Store> = Arc::new(Ram::new());
+    let memory = |project: &str| {
+        let builder = Memory::builder(store.clone(), Ids::new(7));
+        builder.project(project).build()
+    };
+    let desk = Desk::empty();
+    let entries = (0..400).map(|n| format!("## 2025-12-31: Tea {n}\n\ntea tea tea {n}\n\n"));
+    let text = format!("# D\n\n{}", entries.collect::<String>());
+    desk.put(&format!("{MEMORY}/decisions.md"), &text);
+    wait(
+        desk.agents
+            .clone()
+            .project("/a")
+            .index(&ctx(), &memory("/a")),
+    )
+    .unwrap();
+    let own = memory("/b");
+    let note = Draft::note("where the tea of ours is, among many other things that we have");
+    wait(own.records().add(&ctx(), vec![note], None)).unwrap();
+    for recipe in [
+        Recipe::Hybrid,
+        Recipe::Words,
+        Recipe::Recent,
+        Recipe::Formula,
+    ] {
+        let query = Query {
+            recipe,
+            limit: 3,
+            ..Query::new("tea")
+        };
+        let hits = wait(own.records().search(&ctx(), &query)).unwrap();
+        assert_eq!(hits.len(), 1, "{recipe:?}");
+    }
+}
+
+#[test]
+fn the_books_of_the_index_are_no_hit_and_no_change_of_a_user() {
+    let (desk, memory) = (Desk::with_samples(), memory());
+    let note = Draft::note("which files below .microai are mine");
+    let receipt = wait(memory.records().add(&ctx(), vec![note], None)).unwrap();
+    wait(desk.agents.index(&ctx(), &memory)).unwrap();
+    let hits = found(&memory, "which files below .microai are indexed");
+    assert!(hits.iter().all(|text| !text.is_empty()), "{hits:?}");
+    let last = wait(memory.records().last_commit(&ctx(), None)).unwrap();
+    assert_eq!(last, receipt.commit);
+    let entry = all(&memory)
+        .into_iter()
+        .find(|record| record.kind == Kind::Decision)
+        .unwrap();
+    assert_eq!(entry.origin, mnemon_core::Origin::File);
+    let touched = wait(memory.records().last_commit(&ctx(), Some(&entry.id))).unwrap();
+    assert!(touched > receipt.commit, "a record that was named is meant");
+    let untouched = super::super::memory();
+    wait(desk.agents.index(&ctx(), &untouched)).unwrap();
+    let none = wait(untouched.records().last_commit(&ctx(), None)).unwrap();
+    assert_eq!(none, None);
 }

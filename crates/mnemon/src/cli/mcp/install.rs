@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use similar::{Algorithm, ChangeTag, capture_diff_slices, group_diff_ops};
-
 use super::super::confirm::confirm;
+use super::super::diff;
 use super::super::door::Door;
 use crate::Error;
 use crate::api::install::{self, Client, Level, NAME, Request, Response};
@@ -138,9 +137,6 @@ fn from_anywhere(store: &str, cwd: &Path) -> String {
     }
 }
 
-/// Lines that are shown before and after a change.
-const AROUND: usize = 3;
-
 fn show(planned: &Response, door: &mut Door) -> Result<(), Error> {
     let path = planned.path.display();
     if planned.is_done() {
@@ -150,18 +146,5 @@ fn show(planned: &Response, door: &mut Door) -> Result<(), Error> {
     }
     door.out.line(format!("{path}:"))?;
     let before = planned.before.as_deref().unwrap_or_default();
-    let before: Vec<&str> = before.lines().collect();
-    let after: Vec<&str> = planned.after.lines().collect();
-    let changes = capture_diff_slices(Algorithm::Myers, &before, &after);
-    for group in group_diff_ops(changes, AROUND) {
-        for change in group.iter().flat_map(|op| op.iter_changes(&before, &after)) {
-            let sign = match change.tag() {
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-                ChangeTag::Equal => ' ',
-            };
-            door.out.line(format!("{sign} {}", change.value()))?;
-        }
-    }
-    Ok(())
+    diff::lines(before, &planned.after, door)
 }
