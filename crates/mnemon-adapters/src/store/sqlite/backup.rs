@@ -140,7 +140,7 @@ pub(crate) fn restore(path: &Path, from: &Path) -> Result<Option<PathBuf>, Store
         return Err(Invalid::new("file", what).into());
     }
     let folder = parent(path);
-    make_folder(folder).map_err(|error| failed(path, "its folder cannot be made", error))?;
+    make_folder(folder, true).map_err(|error| failed(path, "its folder cannot be made", error))?;
     let new = unfinished(path);
     let copied = schema::create_private(&new)
         .and_then(|mut file| {

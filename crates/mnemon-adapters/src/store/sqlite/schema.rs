@@ -13,6 +13,7 @@ use super::identity::{FileId, FileIds, beside};
 use super::sums;
 use super::tables::count;
 use crate::files::{make_folder, parent, sync_folder};
+use crate::private;
 
 /// `MNEM`: tells our files from other programs'.
 pub(super) const APPLICATION_ID: i64 = 0x4d4e_454d;
@@ -195,7 +196,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     let folder = parent(path);
-    make_folder(folder).map_err(|error| unavailable(&place, "its folder cannot be made", error))?;
+    make_folder(folder, true).map_err(|error| unavailable(&place, "its folder cannot be made", error))?;
     match create_private(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(creation_failed(&place, error)),
@@ -208,11 +209,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
 
 /// Makes a new file that only its owner can read and write.
 pub(super) fn create_private(path: &Path) -> io::Result<std::fs::File> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    private::options().write(true).create_new(true).open(path)
 }
 
 fn creation_failed(place: &str, error: io::Error) -> StoreError {
