@@ -139,13 +139,22 @@ const V4: &str = "
 ALTER TABLE tenants ADD COLUMN saved INTEGER NOT NULL DEFAULT 0;
 ";
 
-/// Checksums of rows; see [`super::sums`], which fills them in.
+/// Checksums of rows; see [`super::sums`], which fills them in. And the clock; see
+/// [`mnemon_core::clock`].
 const V5: &str = "
 ALTER TABLE records ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE history ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE history ADD COLUMN replaced_sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE search ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE receipts ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+-- What the tenant knows of the clock; one that was there before goes by its newest change.
+ALTER TABLE tenants ADD COLUMN clock_trusted INTEGER;
+ALTER TABLE tenants ADD COLUMN clock_suspect INTEGER;
+UPDATE tenants SET clock_trusted = (
+    SELECT at FROM (
+        SELECT key, at FROM records WHERE tenant = tenants.num
+        UNION ALL SELECT key, at FROM history WHERE tenant = tenants.num)
+    ORDER BY key DESC LIMIT 1);
 ";
 
 /// The version that brought checksums.
