@@ -27,9 +27,7 @@ pub use mnemon_adapters::documents::{
 };
 pub use mnemon_adapters::llm::Account as LlmAccount;
 pub use mnemon_adapters::tokens::counter;
-pub use mnemon_adapters::{
-    BackupSummary, Examination, Finding, Restored, SCHEMES, sweep_stale,
-};
+pub use mnemon_adapters::{BackupSummary, Examination, Finding, Restored, SCHEMES, sweep_stale};
 
 /// A memory, and what was noticed while its store was opened.
 pub struct Wired {

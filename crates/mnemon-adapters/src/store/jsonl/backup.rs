@@ -14,8 +14,8 @@ use super::doctor::{self, examine, folders};
 use super::folder::Folder;
 use super::line::FORMAT;
 use crate::files::{make_folder, parent, sync_folder};
-use crate::private;
 use crate::health::BackupSummary;
+use crate::private;
 
 /// Writes a copy of the store to a new folder.
 pub(crate) fn backup(root: &Path, to: &Path, force: bool) -> Result<BackupSummary, StoreError> {

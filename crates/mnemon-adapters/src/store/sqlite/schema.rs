@@ -205,7 +205,8 @@ fn create(path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     let folder = parent(path);
-    make_folder(folder, true).map_err(|error| unavailable(&place, "its folder cannot be made", error))?;
+    make_folder(folder, true)
+        .map_err(|error| unavailable(&place, "its folder cannot be made", error))?;
     match create_private(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(creation_failed(&place, error)),
