@@ -577,18 +577,26 @@ fn turn(_folder: &Path) -> io::Result<std::sync::MutexGuard<'static, ()>> {
         .unwrap_or_else(std::sync::PoisonError::into_inner))
 }
 
+/// Makes the folder of a store, and those above it that are missing; they are their owner's only.
+pub(crate) fn make_store_folder(folder: &Path) -> io::Result<()> {
+    make_synced(folder, private::make_folder)
+}
+
 /// Makes the folder; a private one is its owner's only, those above it follow the umask.
-pub(crate) fn make_folder(folder: &Path, private: bool) -> io::Result<()> {
+fn make_folder(folder: &Path, private: bool) -> io::Result<()> {
+    make_synced(folder, |folder| match private {
+        true => fs::create_dir_all(parent(folder)).and_then(|()| private::make_folder(folder)),
+        false => fs::create_dir_all(folder),
+    })
+}
+
+/// Makes the folder, and sees to it that it survives a power cut.
+fn make_synced(folder: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
     let missing: Vec<&Path> = folder.ancestors().take_while(|dir| !dir.is_dir()).collect();
-    if private {
-        fs::create_dir_all(parent(folder))?;
-        private::make_folder(folder)?;
-    } else {
-        fs::create_dir_all(folder)?;
-    }
+    make(folder)?;
     missing
         .into_iter()
         .try_for_each(|dir| sync_folder(parent(dir)))

@@ -13,7 +13,7 @@ use super::disk::{Lock, write_failed};
 use super::doctor::{self, examine, folders};
 use super::folder::Folder;
 use super::line::FORMAT;
-use crate::files::{make_folder, parent, sync_folder};
+use crate::files::{make_store_folder, parent, sync_folder};
 use crate::health::BackupSummary;
 use crate::private;
 
@@ -87,7 +87,7 @@ fn copy(log: &Folder, root: &Path, to: &Path) -> Result<(), StoreError> {
         Ok(rest) => to.join(rest),
         Err(_) => to.to_owned(),
     };
-    make_folder(&folder, true).map_err(|error| write_failed(&folder, error))?;
+    make_store_folder(&folder).map_err(|error| write_failed(&folder, error))?;
     let mut state = log.state_mut();
     log.refresh(&mut state)?;
     // The same lock that keeps writers and rewrites away from readers.
@@ -160,7 +160,7 @@ pub(crate) fn check_backup(folder: &Path) -> Result<BackupSummary, StoreError> {
 /// name in the answer.
 pub(crate) fn restore(root: &Path, from: &Path) -> Result<Option<PathBuf>, StoreError> {
     let new = unfinished(root);
-    make_folder(parent(root), true).map_err(|error| write_failed(root, error))?;
+    make_store_folder(parent(root)).map_err(|error| write_failed(root, error))?;
     let copied = doctor::folders(from)?
         .iter()
         .try_for_each(|log| copy(log, from, &new))

@@ -12,7 +12,7 @@ use super::errors::{At, patience, store_error};
 use super::identity::{FileId, FileIds, beside};
 use super::sums;
 use super::tables::count;
-use crate::files::{make_folder, parent, sync_folder};
+use crate::files::{make_store_folder, parent, sync_folder};
 use crate::private;
 
 /// `MNEM`: tells our files from other programs'.
@@ -205,7 +205,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     let folder = parent(path);
-    make_folder(folder, true)
+    make_store_folder(folder)
         .map_err(|error| unavailable(&place, "its folder cannot be made", error))?;
     match create_private(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
