@@ -12,6 +12,7 @@ use mnemon_core::log::{Log, Piece};
 use mnemon_core::{Time, limits};
 use sha2::{Digest, Sha256};
 
+use crate::private;
 pub use sweep::sweep_stale;
 use sweep::{sweep_at, sweep_locked};
 
@@ -28,13 +29,27 @@ const TRIES: usize = 100;
 #[derive(Debug, Clone)]
 pub struct Disk {
     root: PathBuf,
+    private: bool,
 }
 
 impl Disk {
     /// The files below this folder, which is made when something is first written.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            private: false,
+        }
+    }
+
+    /// The same for files that nobody else may read: new files, and the folders that are made to
+    /// hold them, are their owner's only. Otherwise they follow the umask.
+    #[must_use]
+    pub fn private(root: impl Into<PathBuf>) -> Self {
+        Self {
+            private: true,
+            ..Self::new(root)
+        }
     }
 
     /// The real place of a name; `None` when a folder on the way is not there.
@@ -58,11 +73,11 @@ impl Disk {
 
     /// The real place of a name, with the folder that it is in.
     fn place_to_write(&self, path: &str) -> Result<PathBuf, FilesError> {
-        make_folder(&self.root).map_err(|error| failed(path, error))?;
+        make_folder(&self.root, self.private).map_err(|error| failed(path, error))?;
         let Some(place) = self.place(path)? else {
             return Err(failed(path, io::ErrorKind::NotFound.into()));
         };
-        make_folder(parent(&place)).map_err(|error| failed(path, error))?;
+        make_folder(parent(&place), self.private).map_err(|error| failed(path, error))?;
         Ok(place)
     }
 
@@ -97,7 +112,9 @@ impl Disk {
         // A folder that cannot be swept can still be written.
         let _ = sweep_locked(parent(&place), false);
         let unfinished = unfinished(&place);
-        let replaced = write_synced(&unfinished, bytes)
+        // One that replaces another gets that one's mode before it takes its place.
+        let private = self.private || unchanged_since.is_some();
+        let replaced = write_synced(&unfinished, bytes, private)
             .map_err(|error| failed(path, error))
             .and_then(|()| {
                 // A person's editor knows no lock. Syncing took milliseconds; what was saved in the
@@ -239,7 +256,7 @@ impl Disk {
         check_size(path, bytes.len() as u64)?;
         again(|| {
             let place = self.place_to_write(path)?;
-            append_at(&place, bytes).map_err(|error| failed(path, error))
+            append_at(&place, bytes, self.private).map_err(|error| failed(path, error))
         })
     }
 
@@ -438,11 +455,16 @@ fn put_into_place(unfinished: &Path, place: &Path, is_new: bool) -> io::Result<(
     sync_folder(parent(place))
 }
 
-fn write_synced(place: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut handle = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(place)?;
+/// Options for a file that is its owner's only, or follows the umask.
+fn options(private: bool) -> OpenOptions {
+    match private {
+        true => private::options(),
+        false => OpenOptions::new(),
+    }
+}
+
+fn write_synced(place: &Path, bytes: &[u8], private: bool) -> io::Result<()> {
+    let mut handle = options(private).write(true).create_new(true).open(place)?;
     handle.write_all(bytes)?;
     handle.sync_all()
 }
@@ -470,9 +492,9 @@ fn erase_at(place: &Path) -> io::Result<bool> {
 
 /// The log, locked. One that was erased while we waited for the lock is not written to: what was
 /// appended to it would be lost.
-fn locked_log(place: &Path) -> io::Result<Handle> {
+fn locked_log(place: &Path, private: bool) -> io::Result<Handle> {
     loop {
-        let handle = OpenOptions::new()
+        let handle = options(private)
             .read(true)
             .append(true)
             .create(true)
@@ -502,8 +524,8 @@ fn is_still_at(_handle: &Handle, _place: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-fn append_at(place: &Path, bytes: &[u8]) -> io::Result<u64> {
-    let mut handle = locked_log(place)?;
+fn append_at(place: &Path, bytes: &[u8], private: bool) -> io::Result<u64> {
+    let mut handle = locked_log(place, private)?;
     let before = handle.seek(SeekFrom::End(0))?;
     let mut whole = Vec::with_capacity(bytes.len() + 1);
     if before > 0 {
@@ -555,12 +577,26 @@ fn turn(_folder: &Path) -> io::Result<std::sync::MutexGuard<'static, ()>> {
         .unwrap_or_else(std::sync::PoisonError::into_inner))
 }
 
-pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+/// Makes the folder of a store, and those above it that are missing; they are their owner's only.
+pub(crate) fn make_store_folder(folder: &Path) -> io::Result<()> {
+    make_synced(folder, private::make_folder)
+}
+
+/// Makes the folder; a private one is its owner's only, those above it follow the umask.
+fn make_folder(folder: &Path, private: bool) -> io::Result<()> {
+    make_synced(folder, |folder| match private {
+        true => fs::create_dir_all(parent(folder)).and_then(|()| private::make_folder(folder)),
+        false => fs::create_dir_all(folder),
+    })
+}
+
+/// Makes the folder, and sees to it that it survives a power cut.
+fn make_synced(folder: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
     let missing: Vec<&Path> = folder.ancestors().take_while(|dir| !dir.is_dir()).collect();
-    fs::create_dir_all(folder)?;
+    make(folder)?;
     missing
         .into_iter()
         .try_for_each(|dir| sync_folder(parent(dir)))

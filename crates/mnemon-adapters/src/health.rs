@@ -22,7 +22,11 @@ impl Examination {
 pub struct Finding {
     /// What was looked at: `integrity`, `format`, `permissions`, `space`, …
     pub check: &'static str,
+    /// Nothing is lost or about to be lost.
     pub ok: bool,
+    /// Nothing is wrong with the store, but somebody should look at this.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub warning: bool,
     /// What was seen.
     pub detail: String,
     /// What a repair would do about it, if one can.
@@ -36,8 +40,39 @@ impl Finding {
         Self {
             check,
             ok: true,
+            warning: false,
             detail: detail.into(),
             repair: None,
+        }
+    }
+
+    /// Nothing is wrong, but somebody should look at it.
+    pub fn warning(check: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            warning: true,
+            ..Self::good(check, detail)
+        }
+    }
+
+    /// Something harmless that a repair would do this about.
+    pub fn harmless(
+        check: &'static str,
+        detail: impl Into<String>,
+        repair: impl Into<String>,
+    ) -> Self {
+        Self {
+            repair: Some(repair.into()),
+            ..Self::warning(check, detail)
+        }
+    }
+
+    /// In a word: `ok`, `warning` or `WRONG`.
+    #[must_use]
+    pub fn state(&self) -> &'static str {
+        match (self.ok, self.warning) {
+            (false, _) => "WRONG",
+            (true, true) => "warning",
+            (true, false) => "ok",
         }
     }
 

@@ -155,14 +155,14 @@ fn space(path: &Path) -> Finding {
         Some(Ok(bytes)) if bytes >= LOW_SPACE => {
             Finding::good("space", format!("{} MiB free", bytes / 1024 / 1024))
         }
-        Some(Ok(bytes)) => Finding::bad(
+        Some(Ok(bytes)) => Finding::warning(
             "space",
             format!(
                 "only {} MiB free; writes will soon fail",
                 bytes / 1024 / 1024
             ),
         ),
-        Some(Err(error)) => Finding::bad("space", format!("cannot be asked: {error}")),
+        Some(Err(error)) => Finding::warning("space", format!("cannot be asked: {error}")),
         None => Finding::bad("space", "the folder does not exist"),
     }
 }

@@ -8,8 +8,8 @@
 use std::collections::{HashSet, VecDeque};
 
 use crate::{
-    Batch, Cause, Expect, Fate, Grant, Id, IdempotencyKey, Kind, Namespace, Op, Outcome, Receipt,
-    Record, Right, Scope, StoreError, Time, limits,
+    Batch, Cause, Clock, Expect, Fate, Grant, Id, IdempotencyKey, Kind, Namespace, Op, Outcome,
+    Receipt, Record, Right, Scope, StoreError, Time, clock, limits,
 };
 
 /// The current version of a record, as far as the rules need to know it.
@@ -87,6 +87,10 @@ pub trait Tables {
     fn weakest(&mut self, namespace: Namespace, count: usize) -> Result<Vec<Id>, StoreError>;
     /// Records that expired before `now`: by expiry, then id.
     fn expired(&mut self, now: Time, count: usize) -> Result<Vec<Id>, StoreError>;
+    /// What the tenant knows of the clock.
+    fn clock(&mut self) -> Result<Clock, StoreError>;
+    /// Remembers the clock.
+    fn keep_clock(&mut self, clock: Clock) -> Result<(), StoreError>;
     /// The receipt kept under this key.
     fn receipt(&mut self, key: &str) -> Result<Option<KeptReceipt>, StoreError>;
     /// Keeps the receipt under its key.
@@ -107,9 +111,12 @@ pub fn commit(grant: &Grant, batch: Batch, tables: &mut dyn Tables) -> Result<Re
         return replay(key, kept);
     }
     let first = tables.last_seq()? + 1;
+    let clock = tables.clock()?;
     let mut work = Work {
         grant,
         tables,
+        days_ahead: clock.days_ahead(grant),
+        changed: false,
         next_seq: first,
         first,
         undoes: batch.undoes,
@@ -121,16 +128,20 @@ pub fn commit(grant: &Grant, batch: Batch, tables: &mut dyn Tables) -> Result<Re
         items.push(work.run(op)?);
     }
     let evicted = work.evict()?;
-    work.clear_expired()?;
+    let notices = work.clear_expired()?;
+    let changed = work.changed || batch.key.is_some();
     let receipt = Receipt {
         commit: (work.next_seq > first).then_some(first),
         items,
         cascaded: work.cascaded,
         evicted,
-        notices: Vec::new(),
+        notices,
     };
     if let Some(key) = &batch.key {
         tables.keep_receipt(key, grant.now(), &receipt)?;
+    }
+    if changed {
+        tables.keep_clock(clock.observe(grant.now(), grant.accepts_clock()))?;
     }
     Ok(receipt)
 }
@@ -195,6 +206,10 @@ fn replay(key: &IdempotencyKey, kept: KeptReceipt) -> Result<Receipt, StoreError
 struct Work<'a> {
     grant: &'a Grant,
     tables: &'a mut dyn Tables,
+    /// How many days the clock is ahead, if it must not erase what has expired.
+    days_ahead: Option<i64>,
+    /// Whether any move was made.
+    changed: bool,
     next_seq: u64,
     first: u64,
     undoes: Option<u64>,
@@ -221,9 +236,10 @@ impl Work<'_> {
             Some(slot) => slot.version,
             None => self.tables.buried_version(&record.id)?,
         };
-        if there.is_some_and(|slot| !slot.is_live(self.grant.now())) {
+        let was_live = there.is_some_and(|slot| slot.is_live(self.grant.now()));
+        if there.is_some() && !was_live && self.days_ahead.is_none() {
             // What expired must not live on in the history; only its version number counts on.
-            self.tables.erase(&record.id)?;
+            self.erase(&record.id)?;
             there = None;
         }
         let entry = self.entry(self.undoes.map_or(Cause::Written, Cause::Undone));
@@ -233,10 +249,11 @@ impl Work<'_> {
         if record.kind == Kind::Note {
             self.grown.insert(record.namespace);
         }
+        self.changed = true;
         self.tables.write(&entry, record, there)?;
-        Ok(match there {
-            Some(_) => Fate::Updated { version },
-            None => Fate::Stored { version },
+        Ok(match was_live {
+            true => Fate::Updated { version },
+            false => Fate::Stored { version },
         })
     }
 
@@ -247,17 +264,17 @@ impl Work<'_> {
             return Ok(Fate::Missing);
         };
         let entry = self.entry(self.undoes.map_or(Cause::Forgotten, Cause::Undone));
-        self.tables.bury(&entry, id, slot)?;
+        self.bury(&entry, id, slot)?;
         for derived in self.downstream(id)? {
             match self.tables.slot(&derived)? {
-                Some(slot) if slot.is_live(self.grant.now()) => {
+                Some(slot) if slot.is_live(self.grant.now()) || self.days_ahead.is_some() => {
                     let entry = self.entry(Cause::Cascaded(id.clone()));
-                    self.tables.bury(&entry, &derived, slot)?;
+                    self.bury(&entry, &derived, slot)?;
                     self.cascaded.push(derived);
                 }
                 // It was not seen any more, so its deletion is not for the history.
                 Some(_) => {
-                    self.tables.erase(&derived)?;
+                    self.erase(&derived)?;
                 }
                 None => {}
             }
@@ -267,11 +284,11 @@ impl Work<'_> {
 
     fn purge(&mut self, id: &Id) -> Result<Fate, StoreError> {
         for derived in self.downstream(id)? {
-            if self.tables.erase(&derived)? {
+            if self.erase(&derived)? {
                 self.cascaded.push(derived);
             }
         }
-        Ok(if self.tables.erase(id)? {
+        Ok(if self.erase(id)? {
             Fate::Purged
         } else {
             Fate::Missing
@@ -313,13 +330,13 @@ impl Work<'_> {
             }
             let count = self.tables.notes(*namespace)?;
             let mut over = usize::try_from(count.saturating_sub(cap)).unwrap_or(usize::MAX);
-            if over > 0 {
+            if over > 0 && self.days_ahead.is_none() {
                 over -= self.clear_expired_notes(*namespace, over)?;
             }
             for id in self.tables.weakest(*namespace, over)? {
                 if let Some(slot) = self.tables.slot(&id)? {
                     let entry = self.entry(Cause::Evicted);
-                    self.tables.bury(&entry, &id, slot)?;
+                    self.bury(&entry, &id, slot)?;
                     evicted.push(id);
                 }
             }
@@ -344,22 +361,36 @@ impl Work<'_> {
                     .tables
                     .slot(&id)?
                     .is_some_and(|slot| slot.kind == Kind::Note && slot.namespace == namespace);
-                self.tables.erase(&id)?;
+                self.erase(&id)?;
                 cleared += usize::from(note);
             }
         }
         Ok(cleared.min(most))
     }
 
-    /// A small slice of housekeeping with every write, for those who never call upkeep.
-    fn clear_expired(&mut self) -> Result<(), StoreError> {
+    /// A small slice of housekeeping with every write, for those who never call upkeep. Says so
+    /// when the clock does not allow it.
+    fn clear_expired(&mut self) -> Result<Vec<String>, StoreError> {
         let expired = self
             .tables
             .expired(self.grant.now(), limits::EXPIRED_PER_WRITE)?;
-        for id in expired {
-            self.tables.erase(&id)?;
+        if let Some(days_ahead) = self.days_ahead.filter(|_| !expired.is_empty()) {
+            return Ok(vec![clock::notice(days_ahead)]);
         }
-        Ok(())
+        for id in expired {
+            self.erase(&id)?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn bury(&mut self, entry: &Entry, id: &Id, slot: Slot) -> Result<(), StoreError> {
+        self.changed = true;
+        self.tables.bury(entry, id, slot)
+    }
+
+    fn erase(&mut self, id: &Id) -> Result<bool, StoreError> {
+        self.changed = true;
+        self.tables.erase(id)
     }
 
     fn hold(&self, id: &Id, expect: Expect, there: Option<Slot>) -> Result<(), StoreError> {

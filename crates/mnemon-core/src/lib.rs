@@ -27,6 +27,7 @@
 
 pub mod budget;
 pub mod chunk;
+pub mod clock;
 pub mod commit;
 pub mod embed;
 pub mod files;
@@ -63,6 +64,7 @@ mod scope;
 mod store;
 mod time;
 
+pub use clock::Clock;
 pub use ctx::Ctx;
 pub use error::{ErrorKind, Invalid};
 pub use id::{Id, Ids};

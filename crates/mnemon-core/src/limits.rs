@@ -27,6 +27,11 @@ pub const SOURCES: usize = 1000;
 pub const KEY_CHARS: usize = 200;
 /// How long a receipt is kept for its idempotency key.
 pub const RECEIPT_DAYS: i64 = 30;
+/// How far, in days, a clock may be ahead of the newest write and still erase what has expired. A
+/// store that is used every month stays within it.
+pub const CLOCK_STEP_DAYS: i64 = 35;
+/// After how many days a clock that was too far ahead is believed, if it went on as clocks do.
+pub const CLOCK_PROOF_DAYS: i64 = 1;
 /// Operations in one batch.
 pub const BATCH_OPS: usize = 10_000;
 /// Content, body and metadata of one batch together, in bytes.

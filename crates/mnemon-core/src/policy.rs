@@ -102,6 +102,7 @@ impl Policy {
             right,
             caps: self.caps,
             history_days: self.history_days,
+            accepts_clock: false,
         })
     }
 }
@@ -116,9 +117,24 @@ pub struct Grant {
     right: Right,
     caps: Caps,
     history_days: Option<i64>,
+    accepts_clock: bool,
 }
 
 impl Grant {
+    /// The same grant of a caller who knows that the clock is right, however far it is ahead of
+    /// the newest write; see [`crate::clock`].
+    #[must_use]
+    pub fn accept_clock(mut self) -> Self {
+        self.accepts_clock = true;
+        self
+    }
+
+    /// Whether the caller knows that the clock is right.
+    #[must_use]
+    pub fn accepts_clock(&self) -> bool {
+        self.accepts_clock
+    }
+
     /// The only tenant this grant opens.
     #[must_use]
     pub fn tenant(&self) -> &Tenant {

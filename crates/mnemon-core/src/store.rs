@@ -56,6 +56,9 @@ pub trait Store: Recall {
     /// 4. receipts past their time, by time, then key.
     ///
     /// A record of which no version is left is derived from nothing any more.
+    ///
+    /// Nothing of this is done while the clock is too far ahead of the newest write; see
+    /// [`crate::clock`].
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError>;
 }
 
@@ -434,6 +437,21 @@ pub struct Upkept {
     /// when the limit was just enough, `true` with a limit of 0 and anything due. Compacting is
     /// never left.
     pub more: bool,
+    /// How many days the clock is ahead of the newest write, if nothing was cleared away because
+    /// that is too many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_days_ahead: Option<i64>,
+}
+
+impl Upkept {
+    /// Nothing was done, as the clock is this far ahead.
+    #[must_use]
+    pub fn held_back(clock_days_ahead: i64) -> Self {
+        Self {
+            clock_days_ahead: Some(clock_days_ahead),
+            ..Self::default()
+        }
+    }
 }
 
 /// Why a store did not do what it was asked.

@@ -51,6 +51,12 @@ impl Time {
     pub fn plus_days(self, days: i64) -> Self {
         self.plus_millis(days.saturating_mul(DAY_MS))
     }
+
+    /// How many whole days this is later; negative if it is earlier.
+    #[must_use]
+    pub fn days_since(self, before: Self) -> i64 {
+        self.0.saturating_sub(before.0) / DAY_MS
+    }
 }
 
 impl fmt::Display for Time {

@@ -209,7 +209,7 @@ impl<'a> Window<'a> {
         };
         self.mark_log(ctx).await?;
         let mut receipt = self.records.put_as_is(ctx, drafts, key).await?;
-        receipt.notices = taken.sentences();
+        receipt.notices.extend(taken.sentences());
         self.stay_visible(ctx, &receipt, created).await?;
         self.freeze(ctx, &messages, &receipt).await?;
         Ok(receipt)

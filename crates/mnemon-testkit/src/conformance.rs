@@ -3,6 +3,7 @@
 //! [`conformance!`](crate::conformance!) makes one test of each case, so that a failure names it.
 
 pub mod caps;
+pub mod clock;
 pub mod expiry;
 pub mod finding;
 pub mod history;
@@ -103,6 +104,17 @@ macro_rules! conformance {
                     what_is_left_counts_from_the_next_change
                     upkeep_goes_in_order
                     upkeep_knows_whether_there_is_more
+                }
+                clock {
+                    a_clock_that_jumps_ahead_erases_nothing
+                    a_jump_is_remembered_after_reopening
+                    a_clock_that_stays_ahead_is_believed_after_a_day
+                    upkeep_alone_keeps_up_with_the_clock
+                    an_accepted_clock_erases_at_once
+                    what_a_wrong_clock_replaced_is_in_the_history
+                    what_a_wrong_clock_cascades_to_can_be_undone
+                    a_full_namespace_gives_up_the_weakest_while_the_clock_is_wrong
+                    each_tenant_has_its_own_clock
                 }
                 caps {
                     the_least_important_goes_first_then_the_oldest

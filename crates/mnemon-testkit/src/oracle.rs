@@ -101,7 +101,14 @@ impl<F: Fixture> Pair<'_, F> {
                 tenant,
                 limit,
                 history_days,
-            } => self.upkeep(*tenant, *limit, *history_days).await,
+                accept_clock,
+            } => {
+                let grant = self.keeper(*tenant, *history_days);
+                match accept_clock {
+                    true => self.upkeep(*tenant, grant.accept_clock(), *limit).await,
+                    false => self.upkeep(*tenant, grant, *limit).await,
+                }
+            }
             Step::Apply { tenant, .. } => {
                 self.apply(step, *tenant).await?;
                 self.compare(*tenant).await
@@ -109,18 +116,16 @@ impl<F: Fixture> Pair<'_, F> {
         }
     }
 
-    async fn upkeep(
-        &self,
-        tenant: usize,
-        limit: usize,
-        history_days: Option<i64>,
-    ) -> Result<(), String> {
+    fn keeper(&self, tenant: usize, history_days: Option<i64>) -> Grant {
         let caller = self.caller(tenant);
         let caller = match history_days {
             Some(days) => caller.keeping_history(days),
             None => caller,
         };
-        let grant = caller.grant(Right::Write);
+        caller.grant(Right::Write)
+    }
+
+    async fn upkeep(&self, tenant: usize, grant: Grant, limit: usize) -> Result<(), String> {
         let theirs = self.store().upkeep(&grant, limit).await;
         let ours = self.ram.upkeep(&grant, limit).await;
         // Whether it was compacted is the store's own.

@@ -250,7 +250,7 @@ pub fn stamp(config: &Config) -> Result<Ctx, Error> {
 
 /// The tenant's saved sessions as files in this folder.
 pub fn session_files(tenant: &Tenant, folder: &Path) -> JsonSessions {
-    let disk = mnemon_adapters::Disk::new(tenant_folder(tenant, folder));
+    let disk = mnemon_adapters::Disk::private(tenant_folder(tenant, folder));
     JsonSessions::new(Arc::new(disk), "")
 }
 
@@ -268,9 +268,10 @@ pub async fn tiers(
     // The settings are the project's, the files the tenant's.
     let settings = Tiers::read_config(&files(root), config.tiers.value).await?;
     let is_own = config.store_is_below(root);
-    let root = tenant_folder(&config.tenant.value, root);
-    let disk = Arc::new(mnemon_adapters::Disk::new(&root));
-    let tiers = Tiers::new(disk.clone(), disk, memory, settings, count)?.at(real_name(&root));
+    let folder = tenant_folder(&config.tenant.value, root);
+    let disk = Arc::new(mnemon_adapters::Disk::new(&folder));
+    let log = frozen(&config.tenant.value, root);
+    let tiers = Tiers::new(disk, log, memory, settings, count)?.at(real_name(&folder));
     if is_own {
         return Ok(tiers);
     }
@@ -334,13 +335,18 @@ pub async fn sweep(config: &Config) -> Result<u64, Error> {
 
 /// The tenant's frozen logs in a project.
 pub fn frozen(tenant: &Tenant, root: &Path) -> Arc<dyn Log> {
-    Arc::new(mnemon_adapters::Disk::new(tenant_folder(tenant, root)))
+    Arc::new(mnemon_adapters::Disk::private(tenant_folder(tenant, root)))
 }
 
 /// The files below this folder.
 #[must_use]
 pub fn files(folder: &Path) -> impl Files {
     mnemon_adapters::Disk::new(folder)
+}
+
+/// Makes a folder that is its owner's only.
+pub fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+    mnemon_adapters::make_private_folder(folder)
 }
 
 /// Looks at the store from outside, without opening it for use.

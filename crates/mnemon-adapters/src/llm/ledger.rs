@@ -16,6 +16,8 @@ use mnemon_core::limits;
 use mnemon_core::llm::Account as Charged;
 use serde::{Deserialize, Serialize};
 
+use crate::private;
+
 /// What one day may cost. `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Budgets {
@@ -327,9 +329,9 @@ fn read(path: &Path) -> Result<Books, String> {
 /// Held until the file is dropped.
 fn lock(path: &Path) -> std::io::Result<File> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        private::make_folder(folder)?;
     }
-    let file = File::options()
+    let file = private::options()
         .create(true)
         .truncate(false)
         .write(true)
@@ -340,9 +342,14 @@ fn lock(path: &Path) -> std::io::Result<File> {
 
 fn replace(path: &Path, books: &Books) -> std::io::Result<()> {
     let fresh = path.with_extension("new");
-    let mut file = File::create(&fresh)?;
+    let mut file = private::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&fresh)?;
     file.write_all(&serde_json::to_vec(books)?)?;
     file.sync_all()?;
+    private::keep_mode(&fresh, path)?;
     std::fs::rename(&fresh, path)
 }
 

@@ -12,6 +12,7 @@
 
 mod backup;
 mod bad;
+mod checksum;
 mod compact;
 mod decode;
 mod disk;

@@ -1,6 +1,7 @@
 //! The store of JSON lines.
 
 mod compaction;
+mod damage;
 mod errors;
 mod model;
 mod original;

@@ -19,6 +19,7 @@ mod full_disk;
 mod jsonl;
 mod kit;
 mod llm;
+mod modes;
 mod processes;
 mod purge;
 mod redirects;

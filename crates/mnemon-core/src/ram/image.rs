@@ -10,7 +10,8 @@ use draft::{Draft, Step};
 
 use crate::commit::{self, Entry, Slot};
 use crate::{
-    Batch, Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Scope, StoreError, Time,
+    Batch, Clock, Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Scope, StoreError,
+    Time,
 };
 
 /// The current version of a record and the change that wrote it.
@@ -115,6 +116,7 @@ pub struct Image {
     receipts: HashMap<String, Receipted>,
     groups: BTreeMap<(Scope, Kind, Namespace), u64>,
     last_seq: u64,
+    clock: Clock,
 }
 
 /// Records by when they were created, equals by when they were written.
@@ -155,6 +157,7 @@ impl Image {
         for step in way_back.0.into_iter().rev() {
             match step {
                 Step::Seq(seq) => self.last_seq = seq,
+                Step::Clock(clock) => self.clock = clock,
                 Step::Receipt(key) => {
                     self.receipts.remove(&key);
                 }
@@ -289,6 +292,39 @@ impl Image {
     #[must_use]
     pub fn has_past(&self, seq: u64) -> bool {
         self.past.contains_key(&seq)
+    }
+
+    /// Whether this very change is known, as the current version or in the history.
+    #[must_use]
+    pub fn is_written(&self, entry: &Entry, record: &Record) -> bool {
+        let current = self.rows.get(&record.id);
+        let current = current.map(|row| (&row.entry, &row.record));
+        let past = self.past.get(&entry.seq);
+        let past = past.and_then(|past| Some((&past.entry, past.record.as_ref()?)));
+        [current, past].contains(&Some((entry, record)))
+    }
+
+    /// Whether this very deletion is in the history.
+    #[must_use]
+    pub fn is_buried(&self, entry: &Entry, id: &Id) -> bool {
+        let past = self.past.get(&entry.seq);
+        past.is_some_and(|past| past.record.is_none() && past.entry == *entry && past.id == *id)
+    }
+
+    /// What is known of the clock.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Takes over what a log knew of the clock.
+    pub fn set_clock(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
+    /// Follows the clock through a log.
+    pub fn observe_clock(&mut self, now: Time, accepted: bool) {
+        self.clock = self.clock.observe(now, accepted);
     }
 
     /// The record that is there now, expired or not.

@@ -1,6 +1,6 @@
 //! Counting notes and taking them away.
 
-use mnemon_core::{Ctx, Fate, Id, Kind, Namespace, Owner, Scan, Scope, limits};
+use mnemon_core::{Ctx, Fate, Id, Kind, Namespace, Owner, Scan, Scope, Upkept, clock, limits};
 use serde::Serialize;
 
 use super::{Notes, is_note, notes_of};
@@ -37,6 +37,9 @@ pub struct Cleaned {
     /// Whether there is more to do.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
+    /// Why nothing was erased although something has expired.
+    #[serde(skip)]
+    pub held_back: Option<String>,
 }
 
 impl Notes {
@@ -114,19 +117,24 @@ impl Notes {
     /// Erases what has expired for good.
     pub async fn cleanup(&self, ctx: &Ctx) -> Result<Cleaned, Error> {
         let before = self.records.stats(ctx).await?.expired;
-        let mut more = true;
+        let mut upkept = Upkept::default();
         for _ in 0..limits::CLEANUP_SLICES {
-            more = self.records.upkeep(ctx, limits::PAGE).await?.more;
-            if !more {
+            upkept = self.records.upkeep(ctx, limits::PAGE).await?;
+            if !upkept.more {
                 break;
             }
         }
         let after = self.records.stats(ctx).await?.expired;
         let cleaned = before.saturating_sub(after);
+        let held_back = upkept.clock_days_ahead.map(clock::notice);
         Ok(Cleaned {
             cleaned,
-            message: format!("Cleaned up {cleaned} expired entries."),
-            more,
+            message: match &held_back {
+                Some(why) => why.clone(),
+                None => format!("Cleaned up {cleaned} expired entries."),
+            },
+            more: upkept.more,
+            held_back,
         })
     }
 }

@@ -347,7 +347,8 @@ async fn one_of_each(s: &Subject) -> Grant {
     let keyed = Batch::from(vec![Op::put(note("current").until(at(9)))]);
     s.done(&g, keyed.with_key(key("k", "d"))).await;
     let later = Caller::default().at(at(0).plus_days(40));
-    later.keeping_history(10).grant(Right::Write)
+    let later = later.keeping_history(10).grant(Right::Write);
+    later.accept_clock()
 }
 
 pub async fn upkeep_goes_in_order(s: Subject) {

@@ -208,7 +208,7 @@ pub async fn versions_go_on_after_a_delete(s: Subject) {
 fn keeping(days: i64, now_days: i64) -> Grant {
     let now = at(0).plus_days(now_days);
     let caller = Caller::default().at(now).keeping_history(days);
-    caller.grant(Right::Write)
+    caller.grant(Right::Write).accept_clock()
 }
 
 fn on_day(day: i64) -> Grant {
@@ -220,7 +220,11 @@ pub async fn upkeep_prunes_by_the_policy(mut s: Subject) {
         .await;
     s.put(&on_day(10), [note("a").saying("two")]).await;
     s.put(&on_day(20), [note("a").saying("three")]).await;
-    assert_eq!(s.upkeep(&on_day(999), 10).await.history, 0, "no policy");
+    assert_eq!(
+        s.upkeep(&on_day(999).accept_clock(), 10).await.history,
+        0,
+        "no policy"
+    );
     // What was replaced on day 10 was still there until then: it counts from day 10.
     assert_eq!(s.upkeep(&keeping(5, 15), 10).await.history, 0);
     let upkept = s.upkeep(&keeping(5, 16), 10).await;

@@ -87,7 +87,7 @@ pub async fn a_refused_batch_is_not_there_after_reopening(mut s: Subject) {
 pub async fn upkeep_is_kept_after_reopening(mut s: Subject) {
     furnish(&s).await;
     let later = Caller::default().at(at(0).plus_days(99)).keeping_history(1);
-    let later = later.grant(Right::Purge);
+    let later = later.grant(Right::Purge).accept_clock();
     let upkept = s.upkeep(&later, 1000).await;
     assert_eq!((upkept.expired, upkept.history), (1, 5));
     let before = s.seen(&later).await;

@@ -109,7 +109,8 @@ pub async fn upkeep_stays_within(s: Subject) {
     furnish(&s).await;
     let at_day = |tenant, day| {
         let caller = Caller::default().on(tenant).at(at(0).plus_days(day));
-        caller.keeping_history(1).grant(Right::Write)
+        let caller = caller.keeping_history(1);
+        caller.grant(Right::Write).accept_clock()
     };
     let before = s.seen(&at_day("a", 99)).await;
     s.put(&at_day("b", 99), [note("1").on("b")]).await;

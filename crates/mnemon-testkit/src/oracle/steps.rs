@@ -39,6 +39,8 @@ pub enum Step {
         tenant: usize,
         limit: usize,
         history_days: Option<i64>,
+        /// Whether the caller vouches for the clock.
+        accept_clock: bool,
     },
     /// The store is closed and opened again.
     Reopen,
@@ -101,19 +103,23 @@ fn passing() -> impl Strategy<Value = Step> {
         2 => Just(LIFE_MS),
         1 => Just(DAY_MS),
         1 => Just(40 * DAY_MS),
+        // The clock is put back.
+        1 => Just(-40 * DAY_MS),
     ];
     ms.prop_map(|ms| Step::Pass { ms })
 }
 
 fn upkeep() -> impl Strategy<Value = Step> {
     let limit = prop_oneof![0_usize..4, Just(1000)];
-    (0..TENANTS.len(), limit, option::of(0_i64..3)).prop_map(|(tenant, limit, history_days)| {
-        Step::Upkeep {
+    let accept_clock = prop::bool::weighted(0.3);
+    (0..TENANTS.len(), limit, option::of(0_i64..3), accept_clock).prop_map(
+        |(tenant, limit, history_days, accept_clock)| Step::Upkeep {
             tenant,
             limit,
             history_days,
-        }
-    })
+            accept_clock,
+        },
+    )
 }
 
 fn one_move() -> impl Strategy<Value = Move> {

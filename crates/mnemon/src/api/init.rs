@@ -54,7 +54,7 @@ pub fn run(config: &Config, request: Request) -> Result<Response, Error> {
         );
         return Err(Invalid::new("PATH", what).into());
     }
-    fs::create_dir_all(&folder).map_err(|source| failed(&folder, source))?;
+    wiring::make_private_folder(&folder).map_err(|source| failed(&folder, source))?;
     let ignore = folder.join(".gitignore");
     let made = match fs::File::create_new(&ignore) {
         Ok(mut file) => file.write_all(IGNORE.as_bytes()).map(|()| true),

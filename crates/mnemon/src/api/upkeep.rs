@@ -16,11 +16,16 @@ pub struct Request {
     /// At most this many records, versions and receipts are cleared away, as many records get the
     /// vectors that they lack, and as many steps are read to learn from them.
     pub limit: usize,
+    /// Believe the clock, however far it is ahead of the newest write.
+    pub accept_clock: bool,
 }
 
 impl Default for Request {
     fn default() -> Self {
-        Self { limit: LIMIT }
+        Self {
+            limit: LIMIT,
+            accept_clock: false,
+        }
     }
 }
 
@@ -41,10 +46,17 @@ pub struct Response {
     pub swept: u64,
     /// Whether there is more to do.
     pub more: bool,
+    /// How many days the clock is ahead of the newest write, if nothing was erased because of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_days_ahead: Option<i64>,
 }
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let kept = memory.records().upkeep(ctx, request.limit).await?;
+    let records = memory.records();
+    let kept = match request.accept_clock {
+        true => records.upkeep_accepting_clock(ctx, request.limit).await?,
+        false => records.upkeep(ctx, request.limit).await?,
+    };
     let slice = reembed::Request {
         limit: request.limit,
         ..reembed::Request::default()
@@ -66,5 +78,6 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         learnt: learnt.learnt.len() as u64,
         swept: 0,
         more: kept.more || learnt.more || (embedded.more && embedded.embedded > 0),
+        clock_days_ahead: kept.clock_days_ahead,
     })
 }

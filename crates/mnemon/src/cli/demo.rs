@@ -220,7 +220,7 @@ impl Demo<'_> {
         self.say("The doctor looks at the file.")?;
         let found = api::doctor::run(&self.config, api::doctor::Request::default())?;
         for finding in &found.examination.findings {
-            let state = if finding.ok { "ok" } else { "WRONG" };
+            let state = finding.state();
             let detail = text::one_line(&finding.detail);
             self.door
                 .out

@@ -11,7 +11,8 @@ use crate::{Error, api};
 /// Checks structure, checksums, counts, format version, permissions and free space without opening
 /// the store for use. A repair says what it would do before it does it, and looks again afterwards.
 /// From a damaged SQLite file it copies every record that can still be read into a new one, and
-/// keeps the damaged file as FILE.bad. Exits with 9 when something is wrong.
+/// keeps the damaged file as FILE.bad. Exits with 9 when something is wrong; a warning (little space,
+/// harmless leftovers, lines that a repair set aside) does not change the exit code.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon doctor\n  \
@@ -92,7 +93,7 @@ fn proposals(examination: &Examination) -> Vec<String> {
 fn show(examination: &Examination, door: &mut Door) -> Result<(), Error> {
     door.out.line(text::one_line(&examination.place))?;
     let rows = examination.findings.iter().map(|finding| {
-        let state = if finding.ok { "ok" } else { "WRONG" };
+        let state = finding.state();
         let detail = match &finding.repair {
             Some(repair) => format!("{} (repair: {repair})", finding.detail),
             None => finding.detail.clone(),

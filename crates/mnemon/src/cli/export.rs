@@ -129,6 +129,10 @@ impl Target {
             .into_inner()
             .map_err(|error| failed(path.clone(), error.into_error()))?;
         sync(file.as_file()).map_err(|error| failed(path.clone(), error))?;
+        if let Ok(there) = std::fs::metadata(&path) {
+            let kept = file.as_file().set_permissions(there.permissions());
+            kept.map_err(|error| failed(path.clone(), error))?;
+        }
         let placed = match self.force {
             true => file.persist(&path),
             false => file.persist_noclobber(&path),

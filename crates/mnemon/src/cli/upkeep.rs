@@ -13,11 +13,18 @@ use crate::{Error, api, wiring};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon upkeep\n  \
-    mnemon upkeep --limit 1000")]
+    mnemon upkeep --limit 1000\n  \
+    mnemon upkeep --accept-clock")]
 pub(super) struct Args {
     /// Do at most this many pieces of work [default: all that is due]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+    /// Erase what has expired although the clock is far ahead of the newest write
+    ///
+    /// Without it nothing is erased while the clock is more than 35 days ahead, until it has
+    /// stayed so for a day: a clock that is wrong for a moment must not erase anything.
+    #[arg(long)]
+    accept_clock: bool,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
@@ -30,7 +37,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     // In slices, so that other processes get their turn in between.
     loop {
         let limit = left.min(api::upkeep::LIMIT);
-        let request = api::upkeep::Request { limit };
+        let request = api::upkeep::Request {
+            limit,
+            accept_clock: args.accept_clock,
+        };
         let slice = api::upkeep::run(&memory, &door.ctx()?, request).await?;
         done = Response {
             expired: done.expired + slice.expired,
@@ -42,6 +52,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             learnt: done.learnt + slice.learnt,
             swept: done.swept,
             more: slice.more,
+            clock_days_ahead: slice.clock_days_ahead,
         };
         left -= limit;
         let cleared = slice.expired + slice.history + slice.receipts;
@@ -73,6 +84,9 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
     }
     if done.compacted {
         door.out.line("the store was compacted")?;
+    }
+    if let Some(days) = done.clock_days_ahead {
+        door.out.line(mnemon_core::clock::notice(days))?;
     }
     door.out.line(match done.more {
         true => "there is more to do",

@@ -3,7 +3,7 @@
 //! A backup is a folder like the store itself. Each tenant's log is copied under its lock, up to its
 //! last complete commit, with the history that it names; lines that were set aside stay behind.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -13,8 +13,9 @@ use super::disk::{Lock, write_failed};
 use super::doctor::{self, examine, folders};
 use super::folder::Folder;
 use super::line::FORMAT;
-use crate::files::{make_folder, parent, sync_folder};
+use crate::files::{make_store_folder, parent, sync_folder};
 use crate::health::BackupSummary;
+use crate::private;
 
 /// Writes a copy of the store to a new folder.
 pub(crate) fn backup(root: &Path, to: &Path, force: bool) -> Result<BackupSummary, StoreError> {
@@ -86,7 +87,7 @@ fn copy(log: &Folder, root: &Path, to: &Path) -> Result<(), StoreError> {
         Ok(rest) => to.join(rest),
         Err(_) => to.to_owned(),
     };
-    make_folder(&folder).map_err(|error| write_failed(&folder, error))?;
+    make_store_folder(&folder).map_err(|error| write_failed(&folder, error))?;
     let mut state = log.state_mut();
     log.refresh(&mut state)?;
     // The same lock that keeps writers and rewrites away from readers.
@@ -108,10 +109,8 @@ fn copy(log: &Folder, root: &Path, to: &Path) -> Result<(), StoreError> {
 
 fn copy_file(from: &Path, folder: &Path, bytes: u64) -> Result<(), StoreError> {
     let to = folder.join(from.file_name().unwrap_or_default());
-    let mut options = OpenOptions::new();
+    let mut options = private::options();
     options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let copied = options.open(&to).and_then(|mut file| {
         io::copy(&mut File::open(from)?.take(bytes), &mut file)?;
         file.sync_all()
@@ -161,7 +160,7 @@ pub(crate) fn check_backup(folder: &Path) -> Result<BackupSummary, StoreError> {
 /// name in the answer.
 pub(crate) fn restore(root: &Path, from: &Path) -> Result<Option<PathBuf>, StoreError> {
     let new = unfinished(root);
-    make_folder(parent(root)).map_err(|error| write_failed(root, error))?;
+    make_store_folder(parent(root)).map_err(|error| write_failed(root, error))?;
     let copied = doctor::folders(from)?
         .iter()
         .try_for_each(|log| copy(log, from, &new))

@@ -1,16 +1,16 @@
 //! Lines that could not be read: kept beside the log when it is rewritten, not destroyed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
-use mnemon_core::ram::Effect;
 use mnemon_core::{Id, StoreError};
 
-use super::disk::{read_failed, write_failed};
+use super::disk::{self, read_failed, write_failed};
 use super::folder::Folder;
 use super::line::{Foreign, Header};
-use super::reader::{self, Bad, Mark, Sink, Stop};
+use super::reader::{self, Bad, Mark, Placed, Sink, Stop};
 use super::state::{State, walk_history};
+use crate::private;
 
 /// Collects the places of bad lines.
 #[derive(Default)]
@@ -21,12 +21,17 @@ impl Sink for BadLines {
         Ok(())
     }
 
-    fn commit(&mut self, _effects: Vec<Effect>) {}
+    fn commit(&mut self, _lines: Vec<Placed>) {}
 
     fn foreign(&mut self, _change: Foreign) {}
 
     fn bad(&mut self, bad: Bad) {
         self.0.push(bad);
+    }
+
+    /// The log is read from its beginning.
+    fn last_seq(&self) -> u64 {
+        0
     }
 }
 
@@ -71,11 +76,16 @@ impl Folder {
     }
 
     fn copy_bad_lines(&self, sources: &[(File, Vec<Bad>)], purged: &[Vec<u8>]) -> io::Result<()> {
-        let mut options = OpenOptions::new();
+        let mut options = private::options();
         let file = options.append(true).create(true).open(&self.paths.bad)?;
         let mut out = BufWriter::new(file);
         for (file, lines) in sources {
             for bad in lines {
+                if bad.bytes == 0 {
+                    // There is no line to keep; that it is missing must not be forgotten.
+                    writeln!(out, "# line {}: {}", bad.line, bad.why)?;
+                    continue;
+                }
                 let mut file = file;
                 file.seek(SeekFrom::Start(bad.offset))?;
                 let mut line = Vec::new();
@@ -92,7 +102,7 @@ impl Folder {
 
     fn clean_bad_file(&self, purged: &[Vec<u8>]) -> io::Result<()> {
         let mut input = BufReader::new(File::open(&self.paths.bad)?);
-        let mut out = BufWriter::new(File::create(&self.paths.bad_aside)?);
+        let mut out = BufWriter::new(disk::create(&self.paths.bad_aside)?);
         let mut line = Vec::new();
         while input.read_until(b'\n', &mut line)? > 0 {
             if !mentions(&line, purged) {

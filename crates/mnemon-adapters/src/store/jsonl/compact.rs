@@ -6,7 +6,7 @@
 //! behind is neither read twice nor mistaken for the truth.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, BufWriter, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -20,12 +20,14 @@ use super::line::{Header, HistoryRef};
 use super::reader::Mark;
 use super::state::{Filed, State};
 use super::write::Failed;
+use crate::private;
 
 impl Folder {
     /// Writes the log anew from the image. Of what was `purged`, which the image no longer holds,
     /// no copy stays in the folder.
     pub(super) fn rewrite(&self, state: &mut State, purged: &[Id]) -> Result<(), Failed> {
         let (header, filed, mark) = self.write_aside(state, purged).map_err(Failed::Before)?;
+        let _held = disk::hold_next_log(&self.paths.aside);
         fs::rename(&self.paths.aside, &self.paths.log)
             .map_err(|error| Failed::Before(write_failed(&self.paths.log, error)))?;
         if let Some(log) = &state.log {
@@ -62,6 +64,7 @@ impl Folder {
             generation,
             last_seq: state.image.last_seq(),
             history,
+            clock: Some(state.image.clock()),
         };
         let mark = write_log(&self.paths.aside, &header, &state.image)
             .and_then(|mark| self.like_log(&self.paths.aside).map(|()| mark))
@@ -167,7 +170,7 @@ impl Folder {
 
 /// Writes a whole log to the disk; the mark is its end.
 fn write_log(path: &Path, header: &Header, image: &Image) -> io::Result<Mark> {
-    let mut out = BufWriter::with_capacity(1 << 16, File::create(path)?);
+    let mut out = BufWriter::with_capacity(1 << 16, disk::create(path)?);
     encode::header(header, &mut out)?;
     let mut lines = 1;
     for (entry, record) in image.current() {
@@ -186,7 +189,7 @@ fn append_history(
     filed: &Filed,
     image: &Image,
 ) -> io::Result<(HistoryRef, Filed)> {
-    let mut options = OpenOptions::new();
+    let mut options = private::options();
     let mut file = options
         .write(true)
         .create(true)

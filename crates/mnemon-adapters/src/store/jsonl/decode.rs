@@ -9,6 +9,7 @@ use mnemon_core::{
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::checksum::{self, Checksum};
 use super::foreign;
 use super::line::{ERASED, FORMAT, Header, Kept, Line, Part, Stamp, Unread};
 
@@ -95,12 +96,10 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 
 /// Reads a line of the log of this tenant.
 pub(super) fn decode(line: &[u8], tenant: &Tenant) -> Result<Line, Unread> {
+    let checksum = verify(line)?;
     let mut raw = parse(line)?;
-    let stamp = raw.mnemon.take();
-    let stamp = match stamp {
-        Some(stamp) if stamp.v > FORMAT => return Err(Unread::TooNew(stamp.v)),
-        Some(stamp) => stamp,
-        None => return foreign::change(raw, tenant).map(Line::Foreign),
+    let Some(stamp) = raw.stamp(checksum)? else {
+        return foreign::change(raw, tenant).map(Line::Foreign);
     };
     if raw.op == "header" {
         let header = raw.header.ok_or_else(|| lacks("header"))?;
@@ -112,11 +111,14 @@ pub(super) fn decode(line: &[u8], tenant: &Tenant) -> Result<Line, Unread> {
     if at == 0 || at > of {
         return Err(bad(format!("it says it is line {at} of {of}")));
     }
-    let commit = stamp.commit;
+    let time = raw.timestamp.ok_or_else(|| lacks("timestamp"))?.time()?;
+    let (commit, accepts_clock) = (stamp.commit, stamp.accepts_clock);
     let effect = effect(raw, stamp, tenant)?;
     Ok(Line::Ours(Part {
         effect,
         commit,
+        time,
+        accepts_clock,
         at,
         of,
     }))
@@ -124,11 +126,9 @@ pub(super) fn decode(line: &[u8], tenant: &Tenant) -> Result<Line, Unread> {
 
 /// Reads a line of the history of this tenant.
 pub(super) fn decode_kept(line: &[u8], tenant: &Tenant) -> Result<Kept, Unread> {
+    let checksum = verify(line)?;
     let mut raw = parse(line)?;
-    let stamp = raw.mnemon.take().ok_or_else(|| lacks("mnemon"))?;
-    if stamp.v > FORMAT {
-        return Err(Unread::TooNew(stamp.v));
-    }
+    let stamp = raw.stamp(checksum)?.ok_or_else(|| lacks("mnemon"))?;
     let (version, expires) = (stamp.version, stamp.expires);
     Ok(match effect(raw, stamp, tenant)? {
         Effect::Write { entry, record } => Kept::Past(Box::new(Past::of(entry, *record))),
@@ -144,6 +144,28 @@ pub(super) fn decode_kept(line: &[u8], tenant: &Tenant) -> Result<Kept, Unread> 
             return Err(bad("such a line does not belong into a history".to_owned()));
         }
     })
+}
+
+impl Raw {
+    /// The stamp of a line that is ours, if this version knows its format.
+    fn stamp(&mut self, checksum: Checksum) -> Result<Option<Stamp>, Unread> {
+        let stamp = self.mnemon.take();
+        match &stamp {
+            Some(stamp) if stamp.v > FORMAT => Err(Unread::TooNew(stamp.v)),
+            Some(stamp) if stamp.checked && checksum == Checksum::Absent => {
+                Err(bad("its checksum is missing".to_owned()))
+            }
+            _ => Ok(stamp),
+        }
+    }
+}
+
+/// Comes before everything else: a damaged version number must not look like a newer format.
+fn verify(line: &[u8]) -> Result<Checksum, Unread> {
+    match checksum::check(line) {
+        Checksum::Wrong => Err(bad("its checksum does not match".to_owned())),
+        checksum => Ok(checksum),
+    }
 }
 
 fn parse(line: &[u8]) -> Result<Raw, Unread> {

@@ -4,9 +4,11 @@ use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mnemon_core::{StoreError, Tenant};
+
+use crate::private;
 
 /// How long a call waits for other processes before it gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -61,6 +63,12 @@ impl Paths {
         Ok(found)
     }
 
+    /// The file of damaged lines, if there are any.
+    pub(super) fn set_aside(&self) -> Option<PathBuf> {
+        let metadata = look(&self.bad).ok().flatten()?;
+        (metadata.len() > 0).then(|| self.bad.clone())
+    }
+
     /// The folder with a file in it that has just been made or renamed survives a power cut.
     pub(super) fn sync_folder(&self) -> io::Result<()> {
         sync_dir(&self.folder)
@@ -89,7 +97,7 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     let missing: Vec<&Path> = folder.ancestors().take_while(|dir| !dir.is_dir()).collect();
-    fs::create_dir_all(folder)?;
+    private::make_folder(folder)?;
     for dir in missing {
         sync_dir(dir)?;
         sync_dir(&parent(dir))?;
@@ -149,6 +157,12 @@ pub(super) fn look(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
+/// Makes a file for its owner only, or empties the one that is there.
+pub(super) fn create(path: &Path) -> io::Result<File> {
+    let mut options = private::options();
+    options.write(true).create(true).truncate(true).open(path)
+}
+
 /// Removes the file if it is there. Whether it was.
 pub(super) fn remove(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
@@ -158,39 +172,122 @@ pub(super) fn remove(path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Whether the path still leads to the open file: nobody deleted it or put another in its place.
+#[cfg(unix)]
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
+    let there = look(path).ok().flatten();
+    let identities = file.metadata().ok().zip(there).map(|(ours, there)| {
+        let ours = Identity::of(path, &ours).ok();
+        ours.is_some() && ours == Identity::of(path, &there).ok()
+    });
+    identities.unwrap_or(false)
+}
+
+/// Elsewhere a file that is open is neither deleted nor replaced.
+#[cfg(not(unix))]
+pub(super) fn is_at(_file: &File, _path: &Path) -> bool {
+    true
+}
+
+/// Locks a log that is about to take its place, so that nobody uses it before the rewrite has
+/// ended, whatever became of the lock file. Nobody else can hold it yet.
+pub(super) fn hold_next_log(path: &Path) -> Option<File> {
+    let file = open_log(path).ok().flatten().filter(|_| cfg!(unix))?;
+    file.try_lock().ok()?;
+    Some(file)
+}
+
 /// A lock among processes, on a file of its own: the log itself is replaced by compaction. It is
 /// let go when it is dropped, or when the process ends in whatever way.
+///
+/// Somebody may delete the lock file, and then the next process makes and locks another. So a
+/// writer holds a lock on the log, too, where that does not keep others from reading it.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
+    _log: Option<File>,
 }
 
 impl Lock {
-    /// Nobody else reads or writes.
+    /// Nobody else writes, and nobody who uses the same lock file reads.
     pub(super) fn exclusive(paths: &Paths) -> Result<Self, StoreError> {
-        let file = open_lock(&paths.lock).map_err(|error| write_failed(&paths.lock, error))?;
-        wait(file, &paths.lock, Mode::Exclusive)
+        let failed = |error| write_failed(&paths.lock, error);
+        let lock = locked(&paths.lock, Mode::Exclusive, || {
+            open_lock(&paths.lock).map(Some).map_err(failed)
+        })?;
+        let log = match cfg!(unix) {
+            true => locked(&paths.log, Mode::Exclusive, || open_log(&paths.log))?,
+            false => None,
+        };
+        let gone = || StoreError::Internal("the lock file was not opened".to_owned());
+        Ok(Self {
+            _file: lock.ok_or_else(gone)?,
+            _log: log,
+        })
     }
 
     /// Like [`Lock::exclusive`], but gives up at once when somebody is there.
     pub(super) fn try_exclusive(paths: &Paths) -> Option<Self> {
         let file = open_lock(&paths.lock).ok()?;
         file.try_lock().ok()?;
-        Some(Self { _file: file })
+        let log = match cfg!(unix) {
+            true => open_log(&paths.log).ok()?,
+            false => None,
+        };
+        if let Some(log) = &log {
+            log.try_lock().ok()?;
+        }
+        is_at(&file, &paths.lock).then_some(Self {
+            _file: file,
+            _log: log,
+        })
     }
 
     /// Nobody writes. `None` where there is no lock file that can be opened: no writer of ours has
     /// been here, or it is not for us to wait for one; what is half written is then not read.
     pub(super) fn shared(paths: &Paths) -> Result<Option<Self>, StoreError> {
-        match File::open(&paths.lock) {
-            Ok(file) => wait(file, &paths.lock, Mode::Shared).map(Some),
-            Err(_) => Ok(None),
-        }
+        let lock = locked(&paths.lock, Mode::Shared, || {
+            Ok(File::open(&paths.lock).ok())
+        })?;
+        Ok(lock.map(|file| Self {
+            _file: file,
+            _log: None,
+        }))
     }
 }
 
+/// Opens the log for its lock; `None` while there is none.
+fn open_log(path: &Path) -> Result<Option<File>, StoreError> {
+    // For writing, too: network file systems let nobody else lock a file exclusively.
+    match OpenOptions::new().read(true).append(true).open(path) {
+        Ok(file) if file.metadata().is_ok_and(|meta| meta.is_file()) => Ok(Some(file)),
+        Ok(_) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(write_failed(path, error)),
+    }
+}
+
+/// Locks the file that is at the path. If another is there by the time it is locked, that one.
+fn locked(
+    path: &Path,
+    mode: Mode,
+    open: impl Fn() -> Result<Option<File>, StoreError>,
+) -> Result<Option<File>, StoreError> {
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
+        let Some(file) = open()? else {
+            return Ok(None);
+        };
+        let file = wait(file, path, mode)?;
+        if is_at(&file, path) {
+            return Ok(Some(file));
+        }
+    }
+    Err(busy(path))
+}
+
 fn open_lock(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
+    let mut options = private::options();
     options.read(true).write(true).create(true).truncate(false);
     options.open(path)
 }
@@ -201,13 +298,13 @@ enum Mode {
     Shared,
 }
 
-fn wait(file: File, path: &Path, mode: Mode) -> Result<Lock, StoreError> {
+fn wait(file: File, path: &Path, mode: Mode) -> Result<File, StoreError> {
     let tried = match mode {
         Mode::Exclusive => file.try_lock(),
         Mode::Shared => file.try_lock_shared(),
     };
     match tried {
-        Ok(()) => Ok(Lock { _file: file }),
+        Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => wait_patiently(file, path, mode),
         Err(TryLockError::Error(error)) => Err(read_failed(path, error)),
     }
@@ -215,7 +312,7 @@ fn wait(file: File, path: &Path, mode: Mode) -> Result<Lock, StoreError> {
 
 /// The system's wait knows no time limit, so a thread waits. If it gets the lock too late, nobody
 /// takes the file from it and the lock is let go at once.
-fn wait_patiently(file: File, path: &Path, mode: Mode) -> Result<Lock, StoreError> {
+fn wait_patiently(file: File, path: &Path, mode: Mode) -> Result<File, StoreError> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let waiting = std::thread::Builder::new().name("memory.lock".to_owned());
     let spawned = waiting.spawn(move || {
@@ -224,18 +321,22 @@ fn wait_patiently(file: File, path: &Path, mode: Mode) -> Result<Lock, StoreErro
             Mode::Shared => file.lock_shared(),
         };
         // The receiver may have given up; then the file is closed here.
-        let _ = sender.send(locked.map(|()| Lock { _file: file }));
+        let _ = sender.send(locked.map(|()| file));
     });
     spawned.map_err(|error| read_failed(path, error))?;
     match receiver.recv_timeout(PATIENCE) {
         Ok(locked) => locked.map_err(|error| read_failed(path, error)),
-        Err(RecvTimeoutError::Timeout) => Err(StoreError::Busy {
-            place: path.display().to_string(),
-            seconds: PATIENCE.as_secs(),
-        }),
+        Err(RecvTimeoutError::Timeout) => Err(busy(path)),
         Err(RecvTimeoutError::Disconnected) => {
             Err(StoreError::Internal("the lock's thread is gone".to_owned()))
         }
+    }
+}
+
+fn busy(path: &Path) -> StoreError {
+    StoreError::Busy {
+        place: path.display().to_string(),
+        seconds: PATIENCE.as_secs(),
     }
 }
 

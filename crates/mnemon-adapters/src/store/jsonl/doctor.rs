@@ -71,6 +71,24 @@ impl Folder {
             self.left_behind(&state),
             self.permissions(),
         ]
+        .into_iter()
+        .chain(self.set_aside())
+        .collect()
+    }
+
+    /// Damaged lines that a rewrite has taken out of the log.
+    fn set_aside(&self) -> Option<Finding> {
+        let file = self.paths.set_aside()?;
+        let bytes = fs::read(&file).unwrap_or_default();
+        let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+        Some(Finding::warning(
+            "set aside",
+            format!(
+                "{} holds {lines} damaged lines that were taken out of the log: look at them, \
+                 then delete the file",
+                file.display()
+            ),
+        ))
     }
 
     fn lines(&self, state: &State) -> Finding {
@@ -79,13 +97,21 @@ impl Folder {
         let records = state.image.len();
         let seen = format!("{place}: {records} records in {lines} lines");
         let bad = state.notices.skipped_total;
-        let Some(first) = state.notices.skipped.first() else {
+        if bad == 0 {
             return Finding::good("integrity", seen);
+        }
+        let named = state.notices.skipped.iter().map(|bad| {
+            let (file, line, why) = (bad.file.display(), bad.line, &bad.why);
+            format!("{file}:{line}: {why}")
+        });
+        let named: Vec<String> = named.collect();
+        let more = match bad - named.len() as u64 {
+            0 => String::new(),
+            more => format!("; and {more} more"),
         };
-        let (file, line, why) = (first.file.display(), first.line, &first.why);
         Finding::mendable(
             "integrity",
-            format!("{seen}, {bad} cannot be used; the first is {file}:{line}: {why}"),
+            format!("{seen}; {bad} cannot be used: {}{more}", named.join("; ")),
             format!("move them to {}", self.paths.bad.display()),
         )
     }
@@ -94,7 +120,7 @@ impl Folder {
         let place = self.paths.log.display();
         match state.log.as_ref().map_or(0, |log| log.reached.torn) {
             0 => Finding::good("tail", format!("{place}: the last write is complete")),
-            torn => Finding::mendable(
+            torn => Finding::harmless(
                 "tail",
                 format!("{place}: ends in {torn} bytes of a write that was never acknowledged"),
                 "cut them off (the next write does so, too)",
@@ -120,7 +146,7 @@ impl Folder {
             return Finding::good("leftovers", format!("{folder}: nothing is left behind"));
         };
         let more = left.len() - 1;
-        Finding::mendable(
+        Finding::harmless(
             "leftovers",
             format!(
                 "an interrupted rewrite left {} behind, and {more} more files",

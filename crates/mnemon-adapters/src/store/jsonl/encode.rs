@@ -6,11 +6,13 @@ use std::io::{self, Write};
 use mnemon_core::commit::Entry;
 use mnemon_core::ram::{Effect, Past};
 use mnemon_core::{
-    Id, IdempotencyKey, Kind, Namespace, Origin, Owner, Receipt, Record, Scope, StoreError, Time,
+    Grant, Id, IdempotencyKey, Kind, Namespace, Origin, Owner, Receipt, Record, Scope, StoreError,
+    Time,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::checksum;
 use super::foreign;
 use super::line::{ERASED, FORMAT, Header, LINE_BYTES, Stamp};
 
@@ -177,9 +179,19 @@ impl<'a> Out<'a> {
         }
     }
 
-    fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
+    /// Appends the line with its checksum.
+    fn append_to(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        let start = out.len();
         serde_json::to_writer(&mut *out, self)?;
-        out.write_all(b"\n")
+        checksum::seal(out, start);
+        out.push(b'\n');
+        Ok(())
+    }
+
+    fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut line = Vec::new();
+        self.append_to(&mut line)?;
+        out.write_all(&line)
     }
 }
 
@@ -194,6 +206,8 @@ impl Stamp {
             version: None,
             expires: None,
             part: [1, 1],
+            checked: true,
+            accepts_clock: false,
         }
     }
 
@@ -209,18 +223,23 @@ impl Stamp {
 }
 
 /// The lines of one commit, each saying which of how many it is.
-pub(super) fn commit(effects: &[Effect], now: Time, out: &mut Vec<u8>) -> Result<(), StoreError> {
+pub(super) fn commit(
+    effects: &[Effect],
+    grant: &Grant,
+    out: &mut Vec<u8>,
+) -> Result<(), StoreError> {
     let of = effects.len() as u64;
     let number = effects.iter().find_map(|effect| match effect {
         Effect::Write { entry, .. } | Effect::Bury { entry, .. } => Some(entry.commit),
         _ => None,
     });
     for (at, effect) in (1..).zip(effects) {
-        let mut line = Out::effect(effect, now);
+        let mut line = Out::effect(effect, grant.now());
+        line.mnemon.accepts_clock = grant.accepts_clock();
         line.mnemon.commit = number.unwrap_or_default();
         line.mnemon.part = [at, of];
         let start = out.len();
-        line.write_to(out)
+        line.append_to(out)
             .map_err(|error| StoreError::Internal(format!("a line cannot be written: {error}")))?;
         let count = out.len() - start;
         if count > LINE_BYTES {

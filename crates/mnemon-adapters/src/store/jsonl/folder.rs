@@ -101,6 +101,8 @@ impl Folder {
 
     pub(super) fn notices(&self) -> Notices {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        state.notices.clone()
+        let mut notices = state.notices.clone();
+        notices.set_aside.extend(self.paths.set_aside());
+        notices
     }
 }

@@ -21,7 +21,9 @@ pub(super) fn change(raw: Raw, tenant: &Tenant) -> Result<Foreign, Unread> {
         "add" | "update" => {
             let entry = raw.entry.ok_or_else(|| lacks("entry"))?;
             let record = match &entry.record {
-                // One of our own entries, rewritten by the original's compaction.
+                // One of our own entries, rewritten by the original's compaction, which writes the
+                // time; without it this is a line of ours that lost its end.
+                Some(_) if raw.timestamp.is_none() => return Err(lacks("timestamp")),
                 Some(_) => ours(entry, tenant)?,
                 None => note(entry, tenant)?,
             };

@@ -4,7 +4,7 @@
 //! field for, `mnemon` says which change of which commit the line is; the original ignores both.
 
 use mnemon_core::ram::{Effect, Past};
-use mnemon_core::{Id, Invalid, Record, Time};
+use mnemon_core::{Clock, Id, Invalid, Record, Time};
 use serde::{Deserialize, Serialize};
 
 /// The version of our part of the format.
@@ -30,6 +30,10 @@ pub(super) enum Line {
 pub(super) struct Part {
     pub(super) effect: Effect,
     pub(super) commit: u64,
+    /// When it was written.
+    pub(super) time: Time,
+    /// Whether the clock of that moment was accepted, however far ahead it was.
+    pub(super) accepts_clock: bool,
     /// This is line `at` of `of`, from 1. A commit counts when all its lines are there.
     pub(super) at: u64,
     pub(super) of: u64,
@@ -42,6 +46,14 @@ pub(super) enum Foreign {
     Delete { at: Time, id: Id },
 }
 
+impl Foreign {
+    pub(super) fn at(&self) -> Time {
+        match self {
+            Self::Put { at, .. } | Self::Delete { at, .. } => *at,
+        }
+    }
+}
+
 /// What a compacted log must know that its lines do not say.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Header {
@@ -50,6 +62,9 @@ pub(super) struct Header {
     pub(super) last_seq: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) history: Option<HistoryRef>,
+    /// The clock as the lines that the rewrite removed left it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) clock: Option<Clock>,
 }
 
 /// Where the history is, and how much of that file counts: what lies beyond was appended by a
@@ -107,6 +122,12 @@ pub(super) struct Stamp {
     pub(super) expires: Option<Time>,
     #[serde(default = "alone")]
     pub(super) part: [u64; 2],
+    /// The line ends with a checksum.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) checked: bool,
+    /// Somebody said that the clock is right although it is far ahead of the commit before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) accepts_clock: bool,
 }
 
 fn alone() -> [u64; 2] {

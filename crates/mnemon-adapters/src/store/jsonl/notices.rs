@@ -21,6 +21,9 @@ pub struct Notices {
     pub cut_bytes: u64,
     /// Why the last automatic compaction did not happen.
     pub not_compacted: Option<String>,
+    /// Files of damaged lines that were taken out of a log. They are reported until somebody has
+    /// looked at them and deleted them.
+    pub set_aside: Vec<PathBuf>,
 }
 
 /// A line that could not be used.
@@ -47,6 +50,7 @@ impl Notices {
         self.skipped_total += other.skipped_total;
         self.torn_bytes += other.torn_bytes;
         self.cut_bytes += other.cut_bytes;
+        self.set_aside.extend(other.set_aside.iter().cloned());
         if self.not_compacted.is_none() {
             self.not_compacted.clone_from(&other.not_compacted);
         }
@@ -76,6 +80,13 @@ impl Notices {
         if self.cut_bytes > 0 {
             let bytes = self.cut_bytes;
             told.push(format!("{bytes} bytes of an unfinished write were cut off"));
+        }
+        for file in &self.set_aside {
+            let file = file.display();
+            told.push(format!(
+                "{file} holds damaged lines that were taken out of the log: look at them, then \
+                 delete the file"
+            ));
         }
         if let Some(why) = &self.not_compacted {
             told.push(format!("the log was not compacted: {why}"));

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use mnemon_core::Tenant;
-use mnemon_core::ram::Effect;
 use serde::de::IgnoredAny;
 
+use super::checksum;
 use super::decode::decode;
 use super::line::{Foreign, Header, LINE_BYTES, Line, Part, Unread};
 
@@ -35,16 +35,39 @@ impl Mark {
 pub(super) struct Bad {
     pub(super) line: u64,
     pub(super) offset: u64,
+    /// 0 where a line is missing.
     pub(super) bytes: u64,
     pub(super) why: String,
+    /// It looks like a line of ours that was damaged, not like another program's.
+    pub(super) looks_ours: bool,
+}
+
+/// A line of a commit, and where it stands.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) part: Part,
+    pub(super) from: Mark,
+    pub(super) to: Mark,
+}
+
+impl Placed {
+    pub(super) fn bad(&self, why: &str) -> Bad {
+        Bad {
+            looks_ours: true,
+            ..bad(self.from, self.to, why.to_owned())
+        }
+    }
 }
 
 /// What is done with what a log says.
 pub(super) trait Sink {
     fn header(&mut self, header: Header) -> Result<(), Stop>;
-    fn commit(&mut self, effects: Vec<Effect>);
+    /// The lines of a commit in their order, without those that are damaged.
+    fn commit(&mut self, lines: Vec<Placed>);
     fn foreign(&mut self, change: Foreign);
     fn bad(&mut self, bad: Bad);
+    /// The number of the newest change before the place where reading begins.
+    fn last_seq(&self) -> u64;
 }
 
 /// Why reading came to an end before the end.
@@ -78,9 +101,11 @@ pub(super) fn read(
 ) -> Result<Reached, Stop> {
     let mut lines = Lines::new(file, from)?;
     let mut walk = Walk {
+        newest: sink.last_seq(),
         sink,
         tenant,
-        open: Vec::new(),
+        open: Open::default(),
+        zeros: false,
         mark: from,
     };
     let mut bytes = Vec::new();
@@ -97,10 +122,12 @@ pub(super) fn read(
             }
             Next::TooLong => {
                 let most = LINE_BYTES / 1024 / 1024;
-                walk.skip(here, lines.mark, format!("it is longer than {most} MiB"));
+                let why = format!("it is longer than {most} MiB");
+                walk.skip(&bytes, bad(here, lines.mark, why), lines.mark);
             }
         }
     }
+    walk.close(Follower::Nothing);
     Ok(Reached {
         mark: walk.mark,
         torn: lines.mark.offset - walk.mark.offset,
@@ -167,17 +194,74 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A line of a commit that is not complete yet.
+/// The commit whose lines are being read.
+#[derive(Default)]
 struct Open {
-    part: Part,
-    from: Mark,
+    lines: Vec<Placed>,
+    /// Lines between those of the commit, or after them, that cannot be read.
+    bad: Vec<Bad>,
+    /// Zeros stand among its lines: a power cut left a hole in a write.
+    zeros: bool,
+    /// Where the last of its lines ends.
     to: Mark,
+}
+
+/// What comes after a commit that is not complete.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follower {
+    /// A line of ours. Our writers cut a torn commit off before they append, so the commit was
+    /// whole once.
+    Ours,
+    /// A line of the original, which appends after a torn commit.
+    Foreign,
+    Nothing,
+}
+
+impl Open {
+    fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.bad.is_empty()
+    }
+
+    fn number(&self) -> u64 {
+        self.lines.first().map_or(0, |line| line.part.commit)
+    }
+
+    fn has(&self, at: u64) -> Option<&Placed> {
+        self.lines.iter().find(|line| line.part.at == at)
+    }
+
+    /// Whether the line may be one of this commit.
+    fn takes(&self, part: &Part) -> bool {
+        let Some(first) = self.lines.first() else {
+            return true;
+        };
+        let same = first.part.commit == part.commit && first.part.of == part.of;
+        same && self
+            .has(part.at)
+            .is_none_or(|line| line.part.effect == part.effect)
+    }
+
+    /// How many of its lines are not there.
+    fn missing(&self) -> u64 {
+        let of = self.lines.first().map_or(0, |line| line.part.of);
+        of.saturating_sub(self.lines.len() as u64)
+    }
+
+    /// Whether lines of it were damaged after they had been written whole.
+    fn is_damaged(&self) -> bool {
+        let has_end = self.lines.iter().any(|line| line.part.at == line.part.of);
+        !self.zeros && (has_end || !self.bad.is_empty())
+    }
 }
 
 struct Walk<'a> {
     sink: &'a mut dyn Sink,
     tenant: &'a Tenant,
-    open: Vec<Open>,
+    open: Open,
+    /// The newest commit so far.
+    newest: u64,
+    /// The line before could not be read and held zeros.
+    zeros: bool,
     /// Up to here everything is used, or skipped for good.
     mark: Mark,
 }
@@ -191,14 +275,23 @@ impl Walk<'_> {
             }
             return Ok(());
         }
-        match decode(bytes, self.tenant) {
-            Ok(line) => self.good(line, from, to),
-            Err(Unread::TooNew(found)) => Err(Stop::TooNew(found)),
-            Err(Unread::Bad(why)) => {
-                self.skip(from, to, why);
-                Ok(())
+        let why = match decode(bytes, self.tenant) {
+            Ok(line) => return self.good(line, from, to),
+            Err(Unread::TooNew(found)) => return Err(Stop::TooNew(found)),
+            Err(Unread::Bad(why)) => why,
+        };
+        let within = checksum::lines_within(bytes);
+        for line in &within {
+            if let Ok(line) = decode(line, self.tenant) {
+                self.good(line, from, to)?;
             }
         }
+        let why = match within.len() {
+            0 => why,
+            read => format!("{why}; {read} whole lines in it were read all the same"),
+        };
+        self.skip(bytes, bad(from, to, why), to);
+        Ok(())
     }
 
     /// The last line, which has no line break. Whether it was whole all the same.
@@ -213,61 +306,113 @@ impl Walk<'_> {
 
     fn good(&mut self, line: Line, from: Mark, to: Mark) -> Result<(), Stop> {
         match line {
-            Line::Ours(part) => self.part(Open { part, from, to }),
+            Line::Ours(part) => self.part(Placed { part, from, to }),
             Line::Foreign(change) => {
-                self.give_up("its commit is not complete");
+                self.close(Follower::Foreign);
                 self.sink.foreign(change);
                 self.mark = to;
             }
-            Line::Header(header) if from.offset == 0 => {
-                self.sink.header(header)?;
+            Line::Header(header) => {
+                self.close(Follower::Ours);
+                if from.offset > 0 {
+                    self.sink
+                        .bad(bad(from, to, "a header stands in the middle".to_owned()));
+                }
+                // Only a header with a checksum is trusted where it does not belong.
+                if from.offset == 0 || header.clock.is_some() {
+                    self.sink.header(header)?;
+                }
                 self.mark = to;
             }
-            Line::Header(_) => self.skip(from, to, "a header stands in the middle".to_owned()),
         }
+        self.zeros = false;
         Ok(())
     }
 
-    fn part(&mut self, line: Open) {
-        let follows = match self.open.last() {
-            Some(Open { part, .. }) => {
-                let same = part.commit == line.part.commit && part.of == line.part.of;
-                same && part.at + 1 == line.part.at
-            }
-            None => line.part.at == 1,
-        };
-        if !follows {
-            self.give_up("its commit is not complete");
-            if line.part.at != 1 {
-                let why = "the beginning of its commit is missing".to_owned();
-                self.skip(line.from, line.to, why);
-                return;
-            }
+    fn part(&mut self, line: Placed) {
+        if !self.open.takes(&line.part) {
+            self.close(Follower::Ours);
         }
-        let complete = line.part.at == line.part.of;
-        let to = line.to;
-        self.open.push(line);
-        if complete {
-            let lines = self.open.drain(..);
-            self.sink
-                .commit(lines.map(|open| open.part.effect).collect());
+        self.open.to = line.to;
+        if self.open.has(line.part.at).is_some() {
+            self.open
+                .bad
+                .push(line.bad("the same line stands before it"));
+            return;
+        }
+        self.open.zeros |= self.zeros;
+        self.open.lines.push(line);
+        if self.open.missing() == 0 {
+            self.close(Follower::Ours);
+        }
+    }
+
+    /// Skips a line that cannot be read. Inside a commit it waits for what becomes of the commit.
+    fn skip(&mut self, bytes: &[u8], mut bad: Bad, to: Mark) {
+        bad.looks_ours = looks_ours(bytes);
+        let zeros = bytes.contains(&0);
+        if self.open.is_empty() {
+            self.zeros = zeros;
+            self.sink.bad(bad);
             self.mark = to;
+            return;
         }
+        self.open.zeros |= zeros;
+        self.open.bad.push(bad);
+        self.open.to = to;
     }
 
-    /// Skips a line for good, and with it a commit that it interrupts.
-    fn skip(&mut self, from: Mark, to: Mark, why: String) {
-        self.give_up("its commit is not complete");
-        self.sink.bad(bad(from, to, why));
-        self.mark = to;
-    }
-
-    fn give_up(&mut self, why: &str) {
-        for open in self.open.drain(..) {
-            self.mark = open.to;
-            self.sink.bad(bad(open.from, open.to, why.to_owned()));
+    /// Ends the commit. A whole one counts; of a damaged one the lines that can be read count; a
+    /// torn one was never acknowledged: at the end of the log it is left to the next writer.
+    fn close(&mut self, follower: Follower) {
+        if self.open.is_empty() {
+            return;
         }
+        let is_old = (1..=self.newest).contains(&self.open.number());
+        let counts = match follower {
+            Follower::Ours => true,
+            Follower::Foreign => self.open.is_damaged(),
+            Follower::Nothing => self.open.is_damaged() || is_old,
+        };
+        if !counts && follower == Follower::Nothing {
+            return;
+        }
+        let mut open = std::mem::take(&mut self.open);
+        self.mark = open.to;
+        let lost = open.missing().saturating_sub(open.bad.len() as u64);
+        if counts && lost > 0 {
+            open.bad.extend(open.lines.first().map(|line| Bad {
+                bytes: 0,
+                ..line.bad(&format!("{lost} other lines of its commit are missing"))
+            }));
+        }
+        for bad in open.bad {
+            self.sink.bad(bad);
+        }
+        if !counts {
+            for line in &open.lines {
+                self.sink.bad(line.bad("its commit is not complete"));
+            }
+            return;
+        }
+        open.lines.sort_by_key(|line| line.part.at);
+        let numbers = open.lines.iter().map(|line| line.part.commit);
+        self.newest = numbers.fold(self.newest, u64::max);
+        self.sink.commit(open.lines);
     }
+}
+
+/// Whether a line that cannot be read was written by us or by the original. One damaged byte hides
+/// only one of these marks.
+fn looks_ours(bytes: &[u8]) -> bool {
+    let begins = |start: &str| bytes.starts_with(start.as_bytes());
+    let has = |text: &str| {
+        let mut parts = bytes.windows(text.len());
+        parts.any(|part| part == text.as_bytes())
+    };
+    begins(r#"{"op":"add","entry":{"id":""#)
+        || begins(r#"{"op":"update","entry":{"id":""#)
+        || has(r#""mnemon":{"v":1,"#)
 }
 
 /// The line without the byte order mark that some editors put first.
@@ -284,5 +429,6 @@ fn bad(from: Mark, to: Mark, why: String) -> Bad {
         offset: from.offset,
         bytes: to.offset - from.offset,
         why,
+        looks_ours: false,
     }
 }

@@ -6,15 +6,15 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use mnemon_core::commit::Entry;
-use mnemon_core::ram::{Effect, Image};
-use mnemon_core::{Cause, StoreError, Tenant, Time};
+use mnemon_core::ram::{Effect, Image, Past};
+use mnemon_core::{Cause, Id, StoreError, Tenant, Time};
 
 use super::decode::decode_kept;
 use super::disk::{self, Identity, Paths, read_failed};
 use super::foreign;
-use super::line::{FORMAT, Foreign, Header, HistoryRef, Kept, Unread};
+use super::line::{FORMAT, Foreign, Header, HistoryRef, Kept, Part, Unread};
 use super::notices::{Notices, Skipped};
-use super::reader::{self, Bad, Lines, Mark, Next, Reached, Sink, Stop};
+use super::reader::{self, Bad, Lines, Mark, Next, Placed, Reached, Sink, Stop};
 
 /// The image, and how much of which file it is made of.
 #[derive(Debug, Default)]
@@ -113,9 +113,10 @@ impl State {
             notices: &mut self.notices,
             paths,
             tenant,
-            header: None,
+            header: log.header.clone(),
             filed: Filed::default(),
             used: 0,
+            early_deletions: HashMap::new(),
         };
         let reached = reader::read(file, log.reached.mark, tenant, &mut sink);
         log.reached = reached.map_err(|stop| stop.told(&paths.log))?;
@@ -144,6 +145,7 @@ impl State {
             header: None,
             filed: Filed::default(),
             used: 0,
+            early_deletions: HashMap::new(),
         };
         // A device has no size; what it would have us read has no end.
         let reached = match metadata.len() {
@@ -253,30 +255,47 @@ struct Player<'a> {
     filed: Filed,
     /// How many lines or commits were understood.
     used: u64,
+    /// Deletions of records that are not there: the line that wrote one may come later.
+    early_deletions: HashMap<Id, Entry>,
 }
 
 impl Sink for Player<'_> {
     /// The history comes before the lines that follow: what they erase is erased there, too.
     fn header(&mut self, header: Header) -> Result<(), Stop> {
         self.used += 1;
+        if self.header.is_some() {
+            // Two logs were joined: the first one's counts.
+            return Ok(());
+        }
         if let Some(history) = &header.history {
             self.read_history(history)?;
         }
         self.image.skip_to(header.last_seq);
+        if let Some(clock) = header.clock {
+            self.image.set_clock(clock);
+        }
         self.header = Some(header);
         Ok(())
     }
 
-    fn commit(&mut self, effects: Vec<Effect>) {
+    fn commit(&mut self, lines: Vec<Placed>) {
         self.used += 1;
-        for mut effect in effects {
-            self.renumber(&mut effect);
-            self.image.play(effect);
+        for line in lines {
+            if self.is_repeated(&line.part.effect) {
+                self.bad(line.bad("the same change stands before it"));
+                continue;
+            }
+            self.observe(&line.part);
+            self.play(line.part.effect);
         }
     }
 
     fn foreign(&mut self, change: Foreign) {
         self.used += 1;
+        // A deletion may lack its time; then it says nothing about the clock.
+        if change.at() > Time::EPOCH {
+            self.image.observe_clock(change.at(), false);
+        }
         let seq = self.image.last_seq() + 1;
         let entry = |at, cause| Entry {
             seq,
@@ -306,15 +325,106 @@ impl Sink for Player<'_> {
     }
 
     fn bad(&mut self, bad: Bad) {
+        self.used += u64::from(bad.looks_ours);
+        if bad.offset == 0 && bad.bytes > 0 && self.header.is_none() {
+            self.do_without_header();
+        }
         self.notices.skip(Skipped {
             file: self.paths.log.clone(),
             line: bad.line,
             why: bad.why,
         });
     }
+
+    fn last_seq(&self) -> u64 {
+        self.image.last_seq()
+    }
 }
 
 impl Player<'_> {
+    /// Whether the image holds this very change already: the line stands in the log twice.
+    fn is_repeated(&self, effect: &Effect) -> bool {
+        match effect {
+            Effect::Write { entry, record } => self.image.is_written(entry, record),
+            Effect::Bury { entry, id } => self.image.is_buried(entry, id),
+            Effect::Erase { .. } | Effect::Receipt { .. } | Effect::Drop { .. } => false,
+        }
+    }
+
+    /// Follows the clock. The header of a compacted log knows what the lines that were there
+    /// before had said of it.
+    fn observe(&mut self, part: &Part) {
+        let seq = match &part.effect {
+            Effect::Write { entry, .. } | Effect::Bury { entry, .. } => entry.seq,
+            Effect::Erase { .. } | Effect::Receipt { .. } | Effect::Drop { .. } => u64::MAX,
+        };
+        let header = self.header.as_ref();
+        let known = header.filter(|header| header.clock.is_some());
+        if known.is_none_or(|header| seq > header.last_seq) {
+            self.image.observe_clock(part.time, part.accepts_clock);
+        }
+    }
+
+    /// Plays the effect in the order of the numbers, also where the lines stand in another.
+    fn play(&mut self, mut effect: Effect) {
+        self.renumber(&mut effect);
+        match effect {
+            Effect::Write { entry, record } => {
+                let (id, seq) = (record.id.clone(), entry.seq);
+                if self.image.slot(&id).is_some_and(|slot| slot.seq > seq) {
+                    self.image.restore_past(Past::of(entry, *record));
+                    return;
+                }
+                self.image.play(Effect::Write { entry, record });
+                let deletion = self.early_deletions.remove(&id);
+                if let Some(entry) = deletion.filter(|entry| entry.seq > seq) {
+                    self.image.play(Effect::Bury { entry, id });
+                }
+            }
+            Effect::Bury { entry, id } => match self.image.slot(&id) {
+                Some(slot) if slot.seq > entry.seq => {}
+                Some(_) => self.image.play(Effect::Bury { entry, id }),
+                None => {
+                    self.image.skip_to(entry.seq);
+                    self.early_deletions.insert(id, entry);
+                }
+            },
+            effect => self.image.play(effect),
+        }
+    }
+
+    /// The first line is damaged. If it was a header, its history is the newest one there is.
+    fn do_without_header(&mut self) {
+        let histories = self.paths.histories_but(None).unwrap_or_default();
+        let numbered = histories.iter().filter_map(|path| {
+            let name = path.file_name()?.to_str()?;
+            Some((
+                disk::generation_of(name)?,
+                name,
+                path.metadata().ok()?.len(),
+            ))
+        });
+        let Some((generation, name, bytes)) = numbered.max() else {
+            return;
+        };
+        let history = HistoryRef {
+            file: name.to_owned(),
+            bytes,
+        };
+        if let Err(stop) = self.read_history(&history) {
+            let path = self.paths.history(name);
+            let why = stop.told(&path).to_string();
+            self.lost(&path, why);
+        }
+        // The next rewrite writes the history anew, and names it in a header of its own.
+        self.filed.damaged = true;
+        self.header = Some(Header {
+            generation,
+            history: Some(history),
+            ..Header::default()
+        });
+    }
+
     /// Two logs that somebody joined use the same numbers twice; the second use gets a new one.
     fn renumber(&mut self, effect: &mut Effect) {
         let next = self.image.last_seq() + 1;
@@ -401,6 +511,7 @@ pub(super) fn walk_history(
                 offset: from.offset,
                 bytes: lines.mark.offset - from.offset,
                 why,
+                looks_ours: true,
             }),
             Ok(kept) => Ok(kept),
         };

@@ -1,7 +1,6 @@
 //! Commits: to the image, to the end of the log, to the disk.
 
 use std::borrow::Cow;
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +11,7 @@ use super::disk::{self, write_failed};
 use super::encode;
 use super::folder::Folder;
 use super::state::State;
+use crate::private;
 
 /// How many batches, and about how many bytes, go to the disk at once.
 const GROUP_JOBS: usize = 1000;
@@ -142,7 +142,7 @@ impl Folder {
     fn append(&self, state: &mut State, lines: &[u8]) -> Result<(), StoreError> {
         let failed = |error| write_failed(&self.paths.log, error);
         let is_new = state.log.is_none();
-        let mut file = OpenOptions::new()
+        let mut file = private::options()
             .append(true)
             .create(true)
             .open(&self.paths.log)
@@ -161,6 +161,12 @@ impl Folder {
                 true => self.paths.sync_folder(),
                 false => Ok(()),
             });
+        let still_there = written
+            .as_ref()
+            .is_ok_and(|()| disk::is_at(&file, &self.paths.log));
+        if written.is_ok() && !still_there {
+            return Err(self.replaced());
+        }
         if let Err(error) = written {
             // If this fails as well, what was written is either torn or was never acknowledged.
             let _ = file.set_len(mark.offset).and_then(|()| file.sync_data());
@@ -176,6 +182,17 @@ impl Folder {
             None => state.adopt(&self.paths, mark),
         }
         Ok(())
+    }
+
+    /// The log was deleted or replaced while it was written to: what was written is not in the
+    /// log that others read. The next call notices and reads the one that is there.
+    fn replaced(&self) -> StoreError {
+        let what = "it was deleted or replaced during the write; nothing was stored, try again";
+        StoreError::Unavailable {
+            place: self.paths.log.display().to_string(),
+            what: what.to_owned(),
+            source: what.into(),
+        }
     }
 
     /// Takes off what an interrupted write left at the end.
@@ -215,7 +232,15 @@ impl Folder {
         let mut state = self.state_mut();
         let state = &mut *state;
         let _lock = self.hold(state)?;
-        let (mut done, effects) = state.image.upkeep(grant, limit);
+        let clock = state.image.clock();
+        let (mut done, mut effects) = state.image.upkeep(grant, limit);
+        if effects.is_empty() && state.image.clock() != clock {
+            // The clock is read from the times of the lines, so there must be one.
+            effects.push(Effect::Drop {
+                seqs: Vec::new(),
+                keys: Vec::new(),
+            });
+        }
         if let Err(error) = self.log_upkeep(state, grant, &effects) {
             *state = State::default();
             return Err(error);
@@ -237,7 +262,7 @@ impl Folder {
             return Ok(());
         }
         let mut lines = Vec::new();
-        encode::commit(effects, grant.now(), &mut lines)?;
+        encode::commit(effects, grant, &mut lines)?;
         self.append(state, &lines)
     }
 
@@ -281,7 +306,7 @@ impl Group {
             Err(error) => return job.finish(Err(error)),
         };
         let start = self.lines.len();
-        if let Err(error) = encode::commit(&done.effects, grant.now(), &mut self.lines) {
+        if let Err(error) = encode::commit(&done.effects, &grant, &mut self.lines) {
             self.lines.truncate(start);
             image.take_back(done.way_back);
             return job.finish(Err(error));

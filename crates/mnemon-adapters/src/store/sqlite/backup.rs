@@ -13,7 +13,7 @@ use super::health::{self, free_name};
 use super::identity::{FileId, beside};
 use super::schema;
 use super::writer::empty_log;
-use crate::files::{make_folder, parent, sync_folder};
+use crate::files::{make_store_folder, parent, sync_folder};
 use crate::health::BackupSummary;
 
 /// How long a restore waits for readers and writers of the file that it replaces.
@@ -140,7 +140,7 @@ pub(crate) fn restore(path: &Path, from: &Path) -> Result<Option<PathBuf>, Store
         return Err(Invalid::new("file", what).into());
     }
     let folder = parent(path);
-    make_folder(folder).map_err(|error| failed(path, "its folder cannot be made", error))?;
+    make_store_folder(folder).map_err(|error| failed(path, "its folder cannot be made", error))?;
     let new = unfinished(path);
     let copied = schema::create_private(&new)
         .and_then(|mut file| {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use mnemon_core::{Id, Kind, Namespace, Scope, StoreError};
+use mnemon_core::{Clock, Id, Kind, Namespace, Scope, StoreError, Time};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::errors::At;
@@ -23,6 +23,7 @@ pub(super) struct State {
     /// How many more or fewer records there are of each sort.
     pub(super) grown: BTreeMap<(Scope, Kind, Namespace), i64>,
     pub(super) history_grown: i64,
+    pub(super) clock: Clock,
 }
 
 /// The greatest id that a tenant ever had.
@@ -70,7 +71,10 @@ impl From<String> for Newest {
 impl State {
     fn load(connection: &Connection, place: &str, name: &str) -> Result<Self, StoreError> {
         let found = connection
-            .prepare_cached("SELECT num, last_seq, history FROM tenants WHERE name = ?1")
+            .prepare_cached(
+                "SELECT num, last_seq, history, clock_trusted, clock_suspect
+                 FROM tenants WHERE name = ?1",
+            )
             .and_then(|mut select| {
                 select
                     .query_row([name], |row| {
@@ -78,6 +82,10 @@ impl State {
                             num: row.get(0)?,
                             last_seq: row.get::<_, i64>(1)?.cast_unsigned(),
                             history: row.get(2)?,
+                            clock: Clock {
+                                trusted: time(row.get(3)?),
+                                suspect: time(row.get(4)?),
+                            },
                             ..Self::default()
                         })
                     })
@@ -126,12 +134,15 @@ impl State {
     fn save(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection
             .prepare_cached(
-                "UPDATE tenants SET last_seq = ?2, history = history + ?3 WHERE num = ?1",
+                "UPDATE tenants SET last_seq = ?2, history = history + ?3, clock_trusted = ?4,
+                    clock_suspect = ?5 WHERE num = ?1",
             )?
             .execute(params![
                 self.num,
                 self.last_seq.cast_signed(),
-                self.history_grown
+                self.history_grown,
+                self.clock.trusted.map(Time::millis),
+                self.clock.suspect.map(Time::millis),
             ])?;
         for ((scope, kind, namespace), grown) in &self.grown {
             connection
@@ -150,6 +161,10 @@ impl State {
         }
         Ok(())
     }
+}
+
+fn time(millis: Option<i64>) -> Option<Time> {
+    millis.map(|millis| Time::EPOCH.plus_millis(millis))
 }
 
 impl Counts {

@@ -9,7 +9,7 @@
 //! puts the file in its place within a transaction, too, and only if the mark is still the one
 //! that it began with; so none appears after a purge that knows what was purged.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
@@ -23,6 +23,7 @@ use super::errors::At;
 use super::identity::FileId;
 use super::schema;
 use super::search::Followed;
+use crate::private;
 
 /// Changes are worth a new file if they are so large a share of the documents.
 const SHARE: usize = 16;
@@ -105,7 +106,7 @@ impl Place {
 
 /// A file of the permissions of the database.
 fn create(path: &Path, like: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let file = private::options().write(true).create_new(true).open(path)?;
     file.set_permissions(std::fs::metadata(like)?.permissions())?;
     Ok(file)
 }

@@ -12,7 +12,8 @@ use super::errors::{At, patience, store_error};
 use super::identity::{FileId, FileIds, beside};
 use super::sums;
 use super::tables::count;
-use crate::files::{make_folder, parent, sync_folder};
+use crate::files::{make_store_folder, parent, sync_folder};
+use crate::private;
 
 /// `MNEM`: tells our files from other programs'.
 pub(super) const APPLICATION_ID: i64 = 0x4d4e_454d;
@@ -138,13 +139,22 @@ const V4: &str = "
 ALTER TABLE tenants ADD COLUMN saved INTEGER NOT NULL DEFAULT 0;
 ";
 
-/// Checksums of rows; see [`super::sums`], which fills them in.
+/// Checksums of rows; see [`super::sums`], which fills them in. And the clock; see
+/// [`mnemon_core::clock`].
 const V5: &str = "
 ALTER TABLE records ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE history ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE history ADD COLUMN replaced_sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE search ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE receipts ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+-- What the tenant knows of the clock; one that was there before goes by its newest change.
+ALTER TABLE tenants ADD COLUMN clock_trusted INTEGER;
+ALTER TABLE tenants ADD COLUMN clock_suspect INTEGER;
+UPDATE tenants SET clock_trusted = (
+    SELECT at FROM (
+        SELECT key, at FROM records WHERE tenant = tenants.num
+        UNION ALL SELECT key, at FROM history WHERE tenant = tenants.num)
+    ORDER BY key DESC LIMIT 1);
 ";
 
 /// The version that brought checksums.
@@ -195,7 +205,8 @@ fn create(path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     let folder = parent(path);
-    make_folder(folder).map_err(|error| unavailable(&place, "its folder cannot be made", error))?;
+    make_store_folder(folder)
+        .map_err(|error| unavailable(&place, "its folder cannot be made", error))?;
     match create_private(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(creation_failed(&place, error)),
@@ -208,11 +219,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
 
 /// Makes a new file that only its owner can read and write.
 pub(super) fn create_private(path: &Path) -> io::Result<std::fs::File> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    private::options().write(true).create_new(true).open(path)
 }
 
 fn creation_failed(place: &str, error: io::Error) -> StoreError {

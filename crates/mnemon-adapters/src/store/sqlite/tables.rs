@@ -6,7 +6,7 @@ use mnemon_core::commit::{Entry, KeptReceipt, Slot, Tables};
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::{Doc, StoredVector, Terms};
 use mnemon_core::{
-    Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Right, StoreError, Time,
+    Clock, Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Right, StoreError, Time,
 };
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
@@ -585,6 +585,15 @@ impl Tables for SqlTables<'_, '_> {
             "SELECT id FROM records WHERE tenant = ?1 AND expires < ?2 ORDER BY expires, id LIMIT ?3",
             params![self.tenant, now.millis(), count(most)],
         )
+    }
+
+    fn clock(&mut self) -> Result<Clock, StoreError> {
+        Ok(self.state.clock)
+    }
+
+    fn keep_clock(&mut self, clock: Clock) -> Result<(), StoreError> {
+        self.state.clock = clock;
+        Ok(())
     }
 
     fn receipt(&mut self, key: &str) -> Result<Option<KeptReceipt>, StoreError> {

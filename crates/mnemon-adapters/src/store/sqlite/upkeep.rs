@@ -12,6 +12,20 @@ use super::tables::{SqlTables, count, word};
 impl SqlTables<'_, '_> {
     /// A slice of housekeeping, in the order that `Store::upkeep` says.
     pub(super) fn upkeep(&mut self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
+        let before = self.state.clock;
+        let after = before.observe(grant.now(), grant.accepts_clock());
+        let done = match before.days_ahead(grant) {
+            Some(days) => Upkept::held_back(days),
+            None => self.clear_away(grant, limit)?,
+        };
+        let changed = done.expired + done.history + done.receipts > 0;
+        if changed || after.is_worth_keeping_after(before) {
+            self.state.clock = after;
+        }
+        Ok(done)
+    }
+
+    fn clear_away(&mut self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         let now = grant.now();
         let mut done = Upkept::default();
         let mut left = limit;

@@ -167,7 +167,7 @@ fn lines_that_only_look_like_ours_are_skipped() {
     let odd = [
         format!(r#"{{"op":"add",{entry},"timestamp":1,{stamp}[1,1]}}}}"#),
         format!(r#"{{"op":"add",{entry},"timestamp":1,{stamp}[0,0]}}}}"#),
-        format!(r#"{{"op":"delete","id":"a","timestamp":1,{stamp}[2,2]}}}}"#),
+        format!(r#"{{"op":"delete","id":"a","timestamp":1,{stamp}[3,2]}}}}"#),
         format!(r#"{{"op":"delete","id":"a","timestamp":1e300,{stamp}[1,1]}}}}"#),
         format!(r#"{{"op":"explode","id":"a","timestamp":1,{stamp}[1,1]}}}}"#),
         r#"{"op":"delete","id":"a","timestamp":1,"mnemon":{"v":1,"seq":18446744073709551615,"commit":1,"actor":"t","cause":"forgotten"}}"#.to_owned(),

@@ -59,7 +59,7 @@ fn a_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         10 => (ops, key).prop_map(|(ops, key)| Step::Apply { ops, key }),
         1 => (1..6_usize).prop_map(|limit| Step::Upkeep { limit }),
-        1 => (1..40_i64).prop_map(|days| Step::Wait { days }),
+        1 => (-30..80_i64).prop_map(|days| Step::Wait { days }),
         2 => Just(Step::Reopen),
         1 => Just(Step::Compact),
         2 => Just(Step::Switch),

@@ -150,6 +150,51 @@ fn eight_processes_lose_nothing() {
     assert_eq!(tally.seq, tally.records(), "none was written twice");
 }
 
+#[test]
+fn deleting_the_lock_file_lets_no_second_writer_in() {
+    let dir = tempfile::tempdir().unwrap();
+    put(&open(dir.path()), "first", "x");
+    let mut processes: Vec<Child> = (0..4)
+        .map(|writer| {
+            let mut command = helper("sharing::a_writing_process", dir.path(), "");
+            let command = command.env("MNEMON_TEST_WRITER", writer.to_string());
+            command.spawn().unwrap()
+        })
+        .collect();
+    // Somebody cleans up what looks like a leftover, again and again.
+    while processes
+        .iter_mut()
+        .any(|one| one.try_wait().unwrap().is_none())
+    {
+        let _ = fs::remove_file(dir.path().join("memory.lock"));
+    }
+    for mut process in processes {
+        assert!(process.wait().unwrap().success());
+    }
+    let store = open(dir.path());
+    let tally = wait(store.tally(&grant())).unwrap();
+    assert_eq!(tally.records(), 1 + 4 * each() as u64);
+    assert_eq!(tally.seq, tally.records(), "none was written twice");
+    assert_eq!(store.notices(), Default::default());
+}
+
+#[test]
+fn a_log_that_was_deleted_or_replaced_is_noticed() {
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = open(dir.path());
+    put(&store, "old", "x");
+    fs::remove_file(log(dir.path())).unwrap();
+    put(&store, "new", "x");
+    assert_eq!(names(&open(dir.path())), ["new"]);
+    put(&open(other.path()), "restored", "x");
+    fs::copy(log(other.path()), other.path().join("copy")).unwrap();
+    fs::rename(other.path().join("copy"), log(dir.path())).unwrap();
+    put(&store, "after", "x");
+    for store in [&store, &open(dir.path())] {
+        assert_eq!(names(store), ["restored", "after"]);
+    }
+}
+
 /// How often a writer is killed; the long run sets it to 200.
 fn rounds() -> u64 {
     let asked = std::env::var("MNEMON_TEST_ROUNDS").ok();

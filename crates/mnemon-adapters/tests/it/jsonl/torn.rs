@@ -96,15 +96,21 @@ fn doctor_finds_and_mends() {
     fs::write(dir.path().join("memory.jsonl.tmp"), "left").unwrap();
 
     let findings = crate::kit::examine_jsonl(dir.path());
-    let wrong: Vec<&str> = findings.iter().filter(|f| !f.ok).map(|f| f.check).collect();
-    assert_eq!(wrong, ["integrity", "tail", "leftovers"]);
-    assert!(findings.iter().all(|f| f.ok || f.repair.is_some()));
+    let with_repair = findings.iter().filter(|f| f.repair.is_some());
+    let seen: Vec<(&str, &str)> = with_repair.map(|f| (f.check, f.state())).collect();
+    let expected = [
+        ("integrity", "WRONG"),
+        ("tail", "warning"),
+        ("leftovers", "warning"),
+    ];
+    assert_eq!(seen, expected);
     assert_eq!(fs::read(log(dir.path())).unwrap(), bytes, "only looked");
 
     let done = crate::kit::repair_jsonl(dir.path()).unwrap();
     assert_eq!(done.len(), 3, "{done:?}");
     let findings = crate::kit::examine_jsonl(dir.path());
     assert!(findings.iter().all(|f| f.ok), "{findings:?}");
+    assert!(findings.iter().all(|f| f.repair.is_none()), "{findings:?}");
     assert_eq!(content(&open(dir.path()), "a").unwrap(), "second ✓");
     let bad = fs::read_to_string(dir.path().join("memory.jsonl.bad")).unwrap();
     assert_eq!(bad, "not a line\n");

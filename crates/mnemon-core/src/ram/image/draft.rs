@@ -3,7 +3,7 @@
 
 use super::{Effect, Image, Past, Row, WayBack};
 use crate::commit::{Entry, KeptReceipt, Slot, Tables};
-use crate::{Id, IdempotencyKey, Kind, Namespace, Receipt, Record, StoreError, Time};
+use crate::{Clock, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, StoreError, Time};
 
 /// A batch that runs on the image and can be taken back.
 pub(super) struct Draft<'a> {
@@ -28,6 +28,8 @@ pub(super) enum Step {
     Receipt(String),
     /// Count from here.
     Seq(u64),
+    /// Know this of the clock.
+    Clock(Clock),
 }
 
 impl Draft<'_> {
@@ -119,6 +121,16 @@ impl Tables for Draft<'_> {
 
     fn expired(&mut self, now: Time, count: usize) -> Result<Vec<Id>, StoreError> {
         Ok(self.image.expired_ids(now, count))
+    }
+
+    fn clock(&mut self) -> Result<Clock, StoreError> {
+        Ok(self.image.clock)
+    }
+
+    fn keep_clock(&mut self, clock: Clock) -> Result<(), StoreError> {
+        self.way_back.0.push(Step::Clock(self.image.clock));
+        self.image.clock = clock;
+        Ok(())
     }
 
     fn receipt(&mut self, key: &str) -> Result<Option<KeptReceipt>, StoreError> {

@@ -7,6 +7,19 @@ impl Image {
     /// A slice of housekeeping, and what it did, for a log. In the order that
     /// [`Store::upkeep`](crate::Store::upkeep) says.
     pub fn upkeep(&mut self, grant: &Grant, limit: usize) -> (Upkept, Vec<Effect>) {
+        let before = self.clock;
+        let after = before.observe(grant.now(), grant.accepts_clock());
+        let (done, effects) = match before.days_ahead(grant) {
+            Some(days) => (Upkept::held_back(days), Vec::new()),
+            None => self.clear_away(grant, limit),
+        };
+        if !effects.is_empty() || after.is_worth_keeping_after(before) {
+            self.clock = after;
+        }
+        (done, effects)
+    }
+
+    fn clear_away(&mut self, grant: &Grant, limit: usize) -> (Upkept, Vec<Effect>) {
         let now = grant.now();
         let mut done = Upkept::default();
         let mut effects = Vec::new();

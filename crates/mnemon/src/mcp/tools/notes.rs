@@ -492,6 +492,7 @@ const ROUNDS: u32 = 10;
 
 async fn run_cleanup(served: &Served, call: Call) -> Result<Answer, Error> {
     let (mut cleaned, mut more, mut round) = (0, true, 0);
+    let mut held_back = None;
     while more && round < ROUNDS {
         let said = format!("{cleaned} erased");
         call.progress.tell(round, ROUNDS, &said).await;
@@ -499,10 +500,14 @@ async fn run_cleanup(served: &Served, call: Call) -> Result<Answer, Error> {
         let done = api::note_cleanup::run(&served.memory, &served.ctx()?, request).await?;
         cleaned += done.cleaned;
         more = done.more;
+        held_back = done.held_back;
         round += 1;
     }
     call.progress.tell(ROUNDS, ROUNDS, "done").await;
-    let mut message = format!("Cleaned up {cleaned} expired entries.");
+    let mut message = match held_back {
+        Some(why) => why,
+        None => format!("Cleaned up {cleaned} expired entries."),
+    };
     if more {
         message.push_str(" There are more: call again.");
     }
