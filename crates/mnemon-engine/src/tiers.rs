@@ -167,12 +167,12 @@ impl Tiers {
         }
     }
 
-    /// When the session was last purged: lines that are not younger are not read.
     /// Which project's files these are; empty if they are not known by a path.
     fn project(&self) -> &str {
         self.root.as_deref().unwrap_or_default()
     }
 
+    /// When the session was last purged: lines that are not younger are not read.
     async fn purged_at(&self, ctx: &Ctx, session: &SessionId) -> Result<Option<Time>, Error> {
         let records = self.cold.records_of(Scope::Dialog);
         records.purged_at(ctx, session.as_str()).await
