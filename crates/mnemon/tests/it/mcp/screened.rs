@@ -30,11 +30,16 @@ fn tags_with_commas_are_a_list() {
     assert_eq!(found["total"], 3, "{found}");
 }
 
+/// A token in the form of a repository's; it is put together here, so that no scanner stumbles.
+fn token() -> String {
+    format!("gh{}_a8Kd03LmQx7Zt5Rv1Yb9Nc2Ws4Ej6Hu0Pg8Fi3", "p")
+}
+
 #[test]
-fn a_masked_secret_is_told_and_an_error_repeats_none() {
+fn a_masked_secret_is_reported() {
     let sandbox = Sandbox::new();
     let mut client = Client::start(&sandbox, &["--tools", "all"]);
-    let key = format!("gh{}_a8Kd03LmQx7Zt5Rv1Yb9Nc2Ws4Ej6Hu0Pg8Fi3", "p");
+    let key = token();
     let added = client.call("memory_add", json!({"content": format!("use {key}")}));
     assert!(
         added["notices"][0]
@@ -58,6 +63,13 @@ fn a_masked_secret_is_told_and_an_error_repeats_none() {
         json!({"content": [format!("use {key}")]}),
     );
     assert!(said.to_string().contains("A secret was found"), "{said}");
+}
+
+#[test]
+fn no_error_of_the_server_repeats_a_secret() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &["--tools", "all"]);
+    let key = token();
     for (tool, arguments) in [
         (
             "memory_add",
