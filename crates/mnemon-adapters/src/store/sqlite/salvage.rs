@@ -119,6 +119,16 @@ impl Haul {
         said
     }
 
+    /// The number of the tenant of this name, as far as it is known.
+    fn number_of(&self, source: &Source, name: &str) -> Option<i64> {
+        let met = self.tenants.iter().find(|(_, known)| *known == name);
+        let met = met.map(|(number, _)| *number);
+        met.or_else(|| {
+            let mut named = tenants(source).into_iter();
+            Some(named.find(|(_, known, _)| known == name)?.0)
+        })
+    }
+
     fn taken(&mut self, table: Table) -> &mut BTreeSet<i64> {
         match table {
             Table::Records => &mut self.records,
@@ -285,13 +295,15 @@ impl Whole {
 
     /// The content agrees with its checksum, but a column beside it does not: what the content
     /// says is taken from there, and the rest as far as it can be.
-    fn rebuilt(table: Table, row: &Row<'_>) -> Option<Self> {
+    fn rebuilt(source: &Source, table: Table, row: &Row<'_>, haul: &Haul) -> Option<Self> {
         let doc: String = row.get(8).ok()?;
         let record = sums::record("", &doc, row.get(9).ok()?).ok()?;
         let at = row.get(4).unwrap_or(record.updated.millis());
         let cause = row.get::<_, String>(6).ok();
         let cause = cause.filter(|cause| cause.parse::<Cause>().is_ok());
-        let tenant = row.get::<_, i64>(0).ok()? >> schema::SEQ_BITS;
+        // The key may be what is damaged, so the name that the content gives counts first.
+        let tenant = haul.number_of(source, record.tenant.as_str());
+        let tenant = tenant.or_else(|| Some(row.get::<_, i64>(0).ok()? >> schema::SEQ_BITS))?;
         Some(Self {
             key: key(tenant, record.seq),
             id: record.id.to_string(),
@@ -408,7 +420,7 @@ fn take(
     };
     let whole = match checked {
         Ok(record) => Whole::copied(table, row, record).ok(),
-        Err(_) if source.has_sums => Whole::rebuilt(table, row),
+        Err(_) if source.has_sums => Whole::rebuilt(source, table, row, haul),
         Err(_) => None,
     };
     let Some(whole) = whole else {
