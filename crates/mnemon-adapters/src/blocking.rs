@@ -88,14 +88,14 @@ impl Workers {
         }
         let mut queue = self.lock();
         queue.threads -= 1;
-        // A busy thread will come to the job; without any, it is done here.
-        let job = match queue.threads {
-            0 => queue.jobs.pop_front(),
-            _ => None,
-        };
-        drop(queue);
-        if let Some(job) = job {
+        // A busy thread will come to the job; without any, it is done here, and so are those whose
+        // callers counted on a thread that could not be started either.
+        while queue.threads == 0
+            && let Some(job) = queue.jobs.pop_front()
+        {
+            drop(queue);
             run_caught(job);
+            queue = self.lock();
         }
     }
 

@@ -245,3 +245,28 @@ fn a_repair_keeps_all_that_can_be_read() {
     }
     assert!(harmed >= 30 && kept_some >= 30, "{harmed}, {kept_some}");
 }
+
+/// A process of an earlier version that was running during the migration writes no checksums.
+#[test]
+fn rows_without_a_checksum_are_read_and_kept_by_a_repair() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.db");
+    let before = fill(&path, 60);
+    let raw = Connection::open(&path).unwrap();
+    raw.execute_batch("UPDATE records SET sum = 0; UPDATE history SET sum = 0, replaced_sum = 0")
+        .unwrap();
+    drop(raw);
+    let could = readable(&path, &before);
+    assert!(!could.is_empty());
+    assert!(wrong(&path).is_empty(), "{:?}", wrong(&path));
+    // A repair of something else loses none of them.
+    let raw = Connection::open(&path).unwrap();
+    raw.execute_batch("UPDATE records SET sum = 1 WHERE id = 'record-0010'")
+        .unwrap();
+    drop(raw);
+    mnemon_adapters::repair(&url(&path)).unwrap();
+    let after = readable(&path, &before);
+    for (id, record) in could.iter().filter(|(id, _)| id.as_str() != "record-0010") {
+        assert_eq!(after.get(id), Some(record), "{id}");
+    }
+}

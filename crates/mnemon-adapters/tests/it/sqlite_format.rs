@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use mnemon_adapters::Sqlite;
-use mnemon_core::{ErrorKind, Store};
+use mnemon_core::{Batch, ErrorKind, Id, Op, Record, Store};
 use rusqlite::Connection;
 
-use crate::kit::{assert_healthy, everything, grant, wait};
+use crate::kit::{assert_healthy, ctx, everything, grant, wait};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -113,4 +113,40 @@ fn a_wrong_count_is_found_and_mended() {
     assert!(wrong[0].repair.is_some());
     mnemon_adapters::repair(&url).unwrap();
     assert_healthy(&url);
+}
+
+/// A migration writes every row anew, and must not leave the old ones in freed space.
+#[test]
+fn a_purge_after_a_migration_leaves_no_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("old.db");
+    let notes = |what: fn(usize) -> Op| Batch::from((0..400).map(what).collect::<Vec<_>>());
+    let put = notes(|n| {
+        let text = format!("purged{n:04} ").repeat(1 + n % 40);
+        Op::put(Record::note(id(n), &ctx(), text))
+    });
+    let store = Sqlite::open(&path).unwrap();
+    wait(store.apply(&grant(), put)).unwrap();
+    drop(store);
+    // As a file of version 4 was, with nothing in its freed space.
+    let raw = Connection::open(&path).unwrap();
+    raw.execute_batch(
+        "ALTER TABLE records DROP COLUMN sum; ALTER TABLE history DROP COLUMN sum;
+         ALTER TABLE history DROP COLUMN replaced_sum; ALTER TABLE search DROP COLUMN sum;
+         ALTER TABLE receipts DROP COLUMN sum; ALTER TABLE tenants DROP COLUMN clock_trusted;
+         ALTER TABLE tenants DROP COLUMN clock_suspect; PRAGMA user_version = 4; VACUUM;",
+    )
+    .unwrap();
+    drop(raw);
+    let store = Sqlite::open(&path).unwrap();
+    let purge = notes(|n| Op::Purge { id: id(n) });
+    wait(store.apply(&grant(), purge)).unwrap();
+    drop(store);
+    let bytes = std::fs::read(&path).unwrap();
+    let left = bytes.windows(6).filter(|part| part == b"purged").count();
+    assert_eq!(left, 0);
+}
+
+fn id(n: usize) -> Id {
+    format!("id-{n}").parse().unwrap()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mnemon_core::{Ctx, Id, Receipt, Record, Time, limits};
+use mnemon_core::{Changes, Ctx, Id, Receipt, Record, Time, limits};
 
 use super::NotErased;
 use crate::session_marks::is_root_mark;
@@ -38,7 +38,15 @@ impl Memory {
         let mut roots: HashSet<Id> = HashSet::new();
         for chunk in ids.chunks(limits::PAGE) {
             let found = self.records().get(ctx, chunk).await?;
-            for record in found.into_iter().flatten() {
+            for (id, found) in chunk.iter().zip(found) {
+                let record = match found {
+                    Some(record) => record,
+                    // What was forgotten earlier may still stand in a file.
+                    None => match self.last_content(ctx, id).await? {
+                        Some(record) => record,
+                        None => continue,
+                    },
+                };
                 if is_root_mark(&record) {
                     // It holds no text, and is needed to find the files.
                     roots.insert(record.id);
@@ -54,6 +62,18 @@ impl Memory {
         let ids: Vec<Id> = ids.cloned().collect();
         let receipt = self.records().purge(ctx, &ids, key).await?;
         Ok(Purged { receipt, left })
+    }
+
+    /// The newest version with content of a record that was deleted.
+    async fn last_content(&self, ctx: &Ctx, id: &Id) -> Result<Option<Record>, Error> {
+        let changes = Changes {
+            id: Some(id.clone()),
+            limit: 1,
+            ..Changes::default()
+        };
+        let newest = self.records().history(ctx, &changes).await?;
+        let newest = newest.into_iter().next();
+        Ok(newest.and_then(|change| change.after.or(change.before)))
     }
 
     /// One line needs a mark of its own, unless its whole session is purged now.

@@ -198,6 +198,8 @@ impl<'a> Lines<'a> {
 #[derive(Default)]
 struct Open {
     lines: Vec<Placed>,
+    /// The highest number of these lines within the commit.
+    highest: u64,
     /// Lines between those of the commit, or after them, that cannot be read.
     bad: Vec<Bad>,
     /// Zeros stand among its lines: a power cut left a hole in a write.
@@ -227,7 +229,11 @@ impl Open {
     }
 
     fn has(&self, at: u64) -> Option<&Placed> {
-        self.lines.iter().find(|line| line.part.at == at)
+        // Lines nearly always come in order, and a commit may have 100,000 of them.
+        match at > self.highest {
+            true => None,
+            false => self.lines.iter().find(|line| line.part.at == at),
+        }
     }
 
     /// Whether the line may be one of this commit.
@@ -341,6 +347,7 @@ impl Walk<'_> {
             return;
         }
         self.open.zeros |= self.zeros;
+        self.open.highest = self.open.highest.max(line.part.at);
         self.open.lines.push(line);
         if self.open.missing() == 0 {
             self.close(Follower::Ours);

@@ -151,7 +151,8 @@ pub(crate) fn restore(path: &Path, from: &Path) -> Result<Option<PathBuf>, Store
         // Not the backup, but what is put in place must be whole.
         .and_then(|()| check_backup(&new).map(drop));
     let kept = path.exists().then(|| free_name(path, ".before-restore"));
-    let restored = copied.and_then(|()| replace(path, &new, kept.as_deref()));
+    let held = copied.and_then(|()| hold(path));
+    let restored = held.and_then(|held| replace(path, &new, kept.as_deref(), held));
     if let Err(error) = restored {
         discard(&new);
         return Err(error);
@@ -162,17 +163,18 @@ pub(crate) fn restore(path: &Path, from: &Path) -> Result<Option<PathBuf>, Store
 /// Puts `new` in the place of the store in one step, and keeps the store that was there under the
 /// name `kept`.
 ///
-/// The write lock is held meanwhile, and the write-ahead log is empty: a log that lies beside the
+/// `held` is the write lock ([`hold`]), and the write-ahead log is empty: a log that lies beside the
 /// new file would be taken for its own. A process that opens the store in the moment between the
 /// rename and the removal of the old log is not guarded against.
-pub(super) fn replace(path: &Path, new: &Path, kept: Option<&Path>) -> Result<(), StoreError> {
+pub(super) fn replace(
+    path: &Path,
+    new: &Path,
+    kept: Option<&Path>,
+    held: Option<Connection>,
+) -> Result<(), StoreError> {
     let cannot = |error| failed(path, "cannot be replaced", error);
     let synced = File::open(new).and_then(|file| file.sync_all());
     synced.map_err(cannot)?;
-    let held = match path.exists() {
-        true => hold(path)?,
-        false => None,
-    };
     if let Some(kept) = kept {
         if held.is_none() {
             // It is too damaged to be opened: its log stays with it.
@@ -199,8 +201,12 @@ pub(super) fn replace(path: &Path, new: &Path, kept: Option<&Path>) -> Result<()
     Ok(())
 }
 
-/// Holds the write lock of the store with its write-ahead log empty. `None` if it is damaged.
-fn hold(path: &Path) -> Result<Option<Connection>, StoreError> {
+/// Holds the write lock of the store with its write-ahead log empty. `None` if it is damaged or not
+/// there.
+pub(super) fn hold(path: &Path) -> Result<Option<Connection>, StoreError> {
+    if !path.exists() {
+        return Ok(None);
+    }
     let place = path.display().to_string();
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let since = Instant::now();

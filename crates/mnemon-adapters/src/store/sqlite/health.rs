@@ -216,7 +216,8 @@ pub(super) fn check_record(row: &Row<'_>) -> Result<Record, String> {
 /// The record in it, if nothing is; `None` for a deletion.
 pub(super) fn check_row(row: &Row<'_>) -> Result<Option<Record>, String> {
     let columns = sums::Row::of(row).map_err(|error| error.to_string())?;
-    if row.get::<_, i64>(9).ok() != Some(columns.sum()) {
+    let sum = row.get::<_, i64>(9).ok();
+    if sum != Some(sums::UNSIGNED) && sum != Some(columns.sum()) {
         return Err("it does not agree with its checksum".to_owned());
     }
     content(&columns)
@@ -284,8 +285,9 @@ fn checksums(connection: &Connection) -> Finding {
 /// The same as [`check_row`] of a row of `history`, which goes on with [`PAST_COLUMNS`].
 pub(super) fn check_past(row: &Row<'_>) -> Result<Option<Record>, String> {
     let record = check_row(row)?;
-    let replaced = row.get::<_, i64>(10).map(sums::of_number);
-    if replaced.ok() != row.get::<_, i64>(11).ok() {
+    let replaced = row.get::<_, i64>(10).map(sums::of_number).ok();
+    let sum = row.get::<_, i64>(11).ok();
+    if sum != Some(sums::UNSIGNED) && sum != replaced {
         return Err("the time of its replacement does not agree with its checksum".to_owned());
     }
     let tenant = row.get::<_, i64>(0).map(|key| key >> schema::SEQ_BITS);

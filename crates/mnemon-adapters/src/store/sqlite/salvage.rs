@@ -61,6 +61,8 @@ UPDATE tenants SET clock_trusted = (
 /// was kept and what was lost.
 pub(super) fn salvage(path: &Path) -> Result<Vec<String>, StoreError> {
     let place = path.display().to_string();
+    // Nobody writes while it is copied: what they wrote would be missing in the new file.
+    let held = backup::hold(path)?;
     let source = Source::open(path, &place)?;
     let new = backup::unfinished(path);
     let copied = copy(&source, &new);
@@ -83,7 +85,7 @@ pub(super) fn salvage(path: &Path) -> Result<Vec<String>, StoreError> {
         });
     }
     let bad = free_name(path, ".bad");
-    backup::replace(path, &new, Some(&bad))?;
+    backup::replace(path, &new, Some(&bad), held)?;
     Ok(haul.report(&bad))
 }
 

@@ -258,13 +258,16 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if connection.is_readonly("main").at(&place)? {
         return Err(StoreError::ReadOnly { place });
     }
+    // Freed space is overwritten with zeros, so that a purge leaves no copy behind. A migration
+    // frees space, too: it writes every row anew.
+    connection
+        .execute_batch("PRAGMA secure_delete = ON")
+        .at(&place)?;
     if version(&connection, &place)? < current() {
         migrate(&mut connection, &place)?;
     }
     use_wal(&connection, &place)?;
-    // Freed space is overwritten with zeros, so that a purge leaves no copy behind.
-    let pragmas =
-        "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;
+    let pragmas = "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;
                    PRAGMA journal_size_limit = 16777216; PRAGMA cache_size = -16384;";
     connection.execute_batch(pragmas).at(&place)?;
     // The first read makes the shared memory, which is compared later.
