@@ -40,7 +40,7 @@ pub use origin::{Origin, Sourced};
 pub use policies::{FlowPolicies, PolicyRow};
 pub use reranker::RerankerChoice;
 pub use risk::Risk;
-use risk::{DELETES, HARMLESS, IMPERSONATES, OPENS, ProjectRule, SENDS};
+use risk::{DELETES, IMPERSONATES, OPENS, ProjectRule, SENDS, WEAKENS};
 use sources::Sources;
 pub use sources::{Ignored, Inspected, RiskySetting, ignored_notice, inspect};
 pub use trust::{Trust, TrustList, TrustedFile};
@@ -67,7 +67,8 @@ const fn file_key(name: &'static str, rule: ProjectRule) -> Key {
 const STORE: Key = key("store", env_vars::MNEMON_STORE, OPENS);
 const TENANT: Key = key("tenant", env_vars::MNEMON_TENANT, IMPERSONATES);
 const ACTOR: Key = key("actor", env_vars::MNEMON_ACTOR, IMPERSONATES);
-const JSON: Key = key("json", env_vars::MNEMON_JSON, HARMLESS);
+// Answers in JSON leave out what a person is shown before a question.
+const JSON: Key = key("json", env_vars::MNEMON_JSON, WEAKENS);
 const EMBEDDER: Key = key("embedder", env_vars::MNEMON_EMBEDDER, SENDS);
 const RERANKER: Key = key("reranker", env_vars::MNEMON_RERANKER, SENDS);
 const SHORT_TTL: Key = key(
@@ -312,6 +313,13 @@ impl Config {
         let (scheme, path) = self.store.value.split_once(':').unwrap_or_default();
         let path = path.strip_prefix("//").unwrap_or(path);
         scheme == "ram" || environment::would_be_below(&self.cwd.join(path), folder)
+    }
+
+    /// The project, if the store is its own and so may have come with it.
+    #[must_use]
+    pub fn own_project(&self) -> Option<&Path> {
+        let is_own = !self.store.value.starts_with("ram:") && self.store_is_below(&self.project);
+        is_own.then_some(self.project.as_path())
     }
 
     /// Whether agents' files may be indexed in the store without asking: if it is the project's

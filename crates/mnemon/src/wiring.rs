@@ -18,7 +18,7 @@ use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::notes::NoteFiles;
 use mnemon_engine::session::JsonSessions;
 use mnemon_engine::tiers::Tiers;
-use mnemon_engine::{Memory, ProjectFiles, Retention, SavedFolder};
+use mnemon_engine::{Memory, NotErased, ProjectFiles, Retention, SavedFolder};
 
 use crate::Error;
 use crate::config::{Config, EmbedderChoice, LlmProvider, LlmSettings, RerankerChoice};
@@ -313,6 +313,34 @@ pub fn project_at(root: &Path) -> ProjectFiles {
         log: disk,
         may_erase: true,
     }
+}
+
+/// Copies of the store that a restore or a repair kept beside it. A purge does not reach into them,
+/// as they are what is left if the restore or the repair was a mistake.
+#[must_use]
+pub fn kept_copies(config: &Config) -> Vec<NotErased> {
+    let (_, path) = config.store.value.split_once(':').unwrap_or_default();
+    let path = config.cwd.join(path.strip_prefix("//").unwrap_or(path));
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Vec::new();
+    };
+    let name = name.to_string_lossy();
+    let kept = [format!("{name}.bad"), format!("{name}.before-restore")];
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let copies = entries.filter(|entry| {
+        let entry = entry.file_name().to_string_lossy().into_owned();
+        kept.iter().any(|kept| entry.starts_with(kept))
+    });
+    let mut copies: Vec<NotErased> = copies
+        .map(|entry| NotErased {
+            path: entry.path().display().to_string(),
+            why: "a restore or repair kept this copy, which may hold the text; delete it when you \
+                  no longer need it"
+                .to_owned(),
+        })
+        .collect();
+    copies.sort_by(|one, other| one.path.cmp(&other.path));
+    copies
 }
 
 /// The tenant's folder of saved sessions, for a purge.

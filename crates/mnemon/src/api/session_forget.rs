@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mnemon_core::Ctx;
-use mnemon_engine::{Forgotten, Memory, ProjectFiles, SavedFolder, SessionForget};
+use mnemon_engine::{Forgotten, Memory, NotErased, ProjectFiles, SavedFolder, SessionForget};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, wiring};
@@ -44,8 +44,25 @@ pub struct Response {
     pub forgotten: Forgotten,
 }
 
-pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let projects = projects(memory, ctx, &request).await?;
+impl Response {
+    /// Adds what still holds text of a session that was purged.
+    pub fn list(&mut self, left: Vec<NotErased>) {
+        if !left.is_empty() {
+            self.status = Status::PartlyPurged;
+            self.forgotten.left.extend(left);
+        }
+    }
+}
+
+/// `within` is the project that the store came with, if it is a project's own: such a store may name
+/// any folder of this machine, so only files in the project are erased unless others were named.
+pub async fn run(
+    memory: &Memory,
+    ctx: &Ctx,
+    request: Request,
+    within: Option<&Path>,
+) -> Result<Response, Error> {
+    let projects = projects(memory, ctx, &request, within).await?;
     let folders = request.folders.iter();
     let folders: Vec<SavedFolder> = folders
         .map(|folder| wiring::saved_folder(&ctx.tenant, folder))
@@ -73,7 +90,14 @@ async fn projects(
     memory: &Memory,
     ctx: &Ctx,
     request: &Request,
+    within: Option<&Path>,
 ) -> Result<Vec<ProjectFiles>, Error> {
+    let within = within.map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()));
+    let is_ours = |root: &Path| {
+        let real = root.canonicalize();
+        let inside = |folder: &Path| real.as_ref().is_ok_and(|real| real.starts_with(folder));
+        within.as_deref().is_none_or(inside)
+    };
     let known = memory.session_roots(ctx, &request.session).await?;
     let named = request
         .files
@@ -82,6 +106,7 @@ async fn projects(
     let known = known.into_iter().map(|root| ProjectFiles {
         // As the store knows it, whatever it is called by now.
         root: root.clone(),
+        may_erase: is_ours(Path::new(&root)),
         ..wiring::project_at(Path::new(&root))
     });
     let here = ProjectFiles {

@@ -7,7 +7,7 @@ use super::confirm::{confirm, is_interactive};
 use super::door::Door;
 use super::filters::FilterArgs;
 use super::{list, text};
-use crate::{Error, api};
+use crate::{Error, api, wiring};
 
 /// Forget records, and all that was derived from them
 ///
@@ -219,7 +219,11 @@ async fn remove(
             key,
             ..request.clone()
         };
-        let done = api::forget::run(memory, &door.ctx()?, request).await?;
+        let purge = request.purge;
+        let mut done = api::forget::run(memory, &door.ctx()?, request).await?;
+        if purge && !done.more {
+            done.left.extend(wiring::kept_copies(&door.config));
+        }
         show(&done, door)?;
         left += done.left.len();
         let gone = done.receipt.items.into_iter();

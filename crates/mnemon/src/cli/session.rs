@@ -8,7 +8,7 @@ use super::confirm::{confirm, is_interactive};
 use super::door::Door;
 use super::text;
 use crate::api::session_forget::{Response, Status};
-use crate::{Error, api};
+use crate::{Error, api, wiring};
 
 /// Save, load, copy or forget a session
 #[derive(Debug, clap::Args)]
@@ -122,7 +122,13 @@ async fn forget(args: ForgetArgs, door: &mut Door) -> Result<(), Error> {
         files: args.files,
         folders: args.folder,
     };
-    let gone = api::session_forget::run(&door.memory()?, &door.ctx()?, request).await?;
+    let mut gone = {
+        let within = door.config.own_project();
+        api::session_forget::run(&door.memory()?, &door.ctx()?, request, within).await?
+    };
+    if args.purge && gone.status != Status::Nothing {
+        gone.list(wiring::kept_copies(&door.config));
+    }
     if door.out.json {
         door.out.json(&gone)?;
     } else {

@@ -383,7 +383,6 @@ fn mistakes_in_the_documents_own_file_are_named() {
 #[test]
 fn a_project_sets_only_what_is_on_the_list() {
     let allowed = [
-        "json",
         "notes.top_k",
         "notes.min_score",
         "notes.recipe",

@@ -323,3 +323,50 @@ fn a_killed_export_is_swept_by_the_next_one_after_a_day() {
     run(&sandbox, &["export", "second.jsonl"]);
     assert!(!sandbox.path(left).exists());
 }
+
+#[test]
+fn copies_that_a_restore_kept_are_listed() {
+    let sandbox = sandbox("sqlite:m.db");
+    run(&sandbox, &["add", NEEDLE, "--id", "n"]);
+    run(&sandbox, &["backup", "b.db"]);
+    run(&sandbox, &["restore", "b.db", "--yes"]);
+    std::fs::remove_file(sandbox.path("b.db")).unwrap();
+    let (code, said) = sandbox.run(&["forget", "n", "--purge", "--yes"]).failed();
+    assert_eq!(code, 5, "{said}");
+    let held = holding(sandbox.folder());
+    assert_eq!(held, [sandbox.path("m.db.before-restore")]);
+    std::fs::remove_file(&held[0]).unwrap();
+    run(&sandbox, &["add", NEEDLE, "--id", "n"]);
+    let again = sandbox
+        .command()
+        .args(["forget", "n", "--purge", "--yes"])
+        .output();
+    assert!(again.unwrap().status.success());
+}
+
+/// A store that came with a clone may name any folder as one of its sessions'.
+#[test]
+fn a_store_of_a_clone_erases_no_files_outside_it() {
+    let sandbox = Sandbox::new();
+    let inside = |folder: &str, args: &[&str]| {
+        let mut command = sandbox.command();
+        command.current_dir(sandbox.path(folder)).args(args);
+        command.output().unwrap()
+    };
+    for folder in ["clone", "victim"] {
+        std::fs::create_dir(sandbox.path(folder)).unwrap();
+    }
+    let victim = sandbox.path("victim").display().to_string();
+    assert!(inside("clone", &["init"]).status.success());
+    inside("clone", &["tiers", "append", "s1", "x", "--files", &victim]);
+    std::fs::remove_dir_all(sandbox.path("victim/.airsspec")).unwrap();
+    inside("victim", &["tiers", "append", "s1", NEEDLE, "--files", "."]);
+    let purge = ["session", "forget", "s1", "--purge", "--yes"];
+    let done = inside("clone", &purge);
+    assert_eq!(holding(&sandbox.path("victim")).len(), 1, "{done:?}");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(said.contains("s1.jsonl"), "{done:?}");
+    // Whoever means it names the folder.
+    inside("clone", &[&purge[..], &["--files", &victim]].concat());
+    assert!(holding(&sandbox.path("victim")).is_empty());
+}
