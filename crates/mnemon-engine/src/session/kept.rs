@@ -62,6 +62,8 @@ impl Sessions for KeptSessions<'_> {
         state: &SessionState,
         seen: Option<&Mark>,
     ) -> Result<(), Error> {
+        let safety = self.records.safety;
+        safety.check_identifier("session", state.session.as_str())?;
         let id = self.id(&state.session);
         let expect = match seen {
             None => Expect::Absent,

@@ -24,8 +24,10 @@ const COMPONENTS: &str = "components";
 const TIMESTAMP: &str = "timestamp";
 
 impl SessionState {
-    /// The same without secrets.
+    /// The same without secrets. The name of a session is refused if it holds one: a masked name
+    /// would be another session's.
     pub(super) fn screened(&self, safety: Safety) -> Result<Self, Invalid> {
+        safety.check_identifier("session", self.session.as_str())?;
         let mut taken = TakenOut::default();
         let mut screened = self.clone();
         safety.clean_map("components", &mut screened.components, &mut taken)?;

@@ -270,3 +270,16 @@ fn a_saved_session_in_a_store_has_a_history_and_is_its_users() {
     let gone = wait(memory.delete_session(&ctx(), "ann", "s", false)).unwrap();
     assert_eq!(gone.records, 1, "forgetting the session takes it along");
 }
+
+/// A masked name would be another session's, and an error must not repeat it.
+#[test]
+fn a_name_that_holds_a_secret_is_refused() {
+    let token = format!("gh{}_a8Kd03LmQx7Zt5Rv1Yb9Nc2Ws4Ej6Hu0Pg8Fi3", "p");
+    everywhere(|place| {
+        let state = mnemon_engine::session::SessionState::new(sid(&token));
+        let error = wait(place.save(&ctx(), &state, None)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(!error.to_string().contains("a8Kd03"), "{error}");
+        assert!(wait(place.list(&ctx())).unwrap().is_empty());
+    });
+}
