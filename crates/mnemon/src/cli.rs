@@ -208,7 +208,25 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
     }
 }
 
+/// The runtime panics if it cannot open the descriptors it needs, so they are tried first.
+#[cfg(unix)]
+fn check_descriptors() -> Result<(), Error> {
+    let pairs = (0..4).map(|_| std::os::unix::net::UnixStream::pair());
+    match pairs.collect::<std::io::Result<Vec<_>>>() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::Internal(format!(
+            "no runtime: {error}; allow more open files (ulimit -n)"
+        ))),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_descriptors() -> Result<(), Error> {
+    Ok(())
+}
+
 fn start(command: Command, config: Config) -> Result<(), Error> {
+    check_descriptors()?;
     let mut runtime = match &command {
         Command::Mcp(args) if args.is_http() => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
