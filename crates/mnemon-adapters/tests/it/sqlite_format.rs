@@ -150,3 +150,20 @@ fn a_purge_after_a_migration_leaves_no_bytes() {
 fn id(n: usize) -> Id {
     format!("id-{n}").parse().unwrap()
 }
+
+/// A trigger in a file that came with a clone could delete or copy what is written.
+#[test]
+fn a_file_with_triggers_or_views_is_refused() {
+    for sql in [
+        "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END",
+        "CREATE VIEW v AS SELECT doc FROM records",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.db");
+        drop(Sqlite::open(&path).unwrap());
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        let (kind, said) = kind_of_opening(&path);
+        assert_eq!(kind, ErrorKind::Foreign, "{said}");
+        assert!(said.contains("triggers or views"), "{said}");
+    }
+}

@@ -421,10 +421,20 @@ pub(super) fn version(connection: &Connection, place: &str) -> Result<i64, Store
     // One statement, one moment: another process may be making the file right now.
     let sql = "SELECT (SELECT application_id FROM pragma_application_id),
                       (SELECT user_version FROM pragma_user_version),
-                      (SELECT count(*) FROM sqlite_schema)";
-    let (owner, found, tables): (i64, i64, i64) = connection
-        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+                      (SELECT count(*) FROM sqlite_schema),
+                      (SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view'))";
+    let (owner, found, tables, foreign): (i64, i64, i64, i64) = connection
+        .query_row(sql, [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })
         .at(place)?;
+    if foreign > 0 {
+        // A file that came with a clone could change or copy every write that way.
+        return Err(StoreError::Foreign {
+            place: place.to_owned(),
+            what: "it has triggers or views, which Mnemon never makes".to_owned(),
+        });
+    }
     if owner == APPLICATION_ID {
         if found > current() {
             return Err(StoreError::TooNew {
