@@ -73,7 +73,7 @@ fn check_target(root: &Path, to: &Path, force: bool) -> Result<(), StoreError> {
     // Only what is a backup is ever removed to make room for one.
     if to.exists() && check_backup(to).is_err() {
         let what = format!(
-            "{} exists, and is no backup of a jsonl: store",
+            "{} exists and is not a backup of a jsonl: store",
             to.display()
         );
         return Err(Invalid::new("file", what).into());
@@ -125,7 +125,7 @@ pub(crate) fn check_backup(folder: &Path) -> Result<BackupSummary, StoreError> {
     if logs.is_empty() {
         return Err(StoreError::Foreign {
             place,
-            what: "it is no folder with a memory.jsonl in it".to_owned(),
+            what: "it is not a folder that holds memory.jsonl".to_owned(),
         });
     }
     let checks = ["integrity", "format", "tail"];
