@@ -8,8 +8,8 @@
 use std::collections::{HashSet, VecDeque};
 
 use crate::{
-    Batch, Cause, Clock, Expect, Fate, Grant, Id, IdempotencyKey, Kind, Namespace, Op, Outcome,
-    Receipt, Record, Right, Scope, StoreError, Time, clock, limits,
+    Batch, Cause, Clock, Expect, Fate, Grant, Id, IdempotencyKey, Invalid, Kind, Namespace, Op,
+    Outcome, Receipt, Record, Right, Scope, StoreError, Time, clock, limits,
 };
 
 /// The current version of a record, as far as the rules need to know it.
@@ -118,7 +118,7 @@ pub fn commit(grant: &Grant, batch: Batch, tables: &mut dyn Tables) -> Result<Re
         days_ahead: clock.days_ahead(grant),
         changed: false,
         next_seq: first,
-        first,
+        commit: commit_number(batch.continues, first)?,
         undoes: batch.undoes,
         grown: HashSet::new(),
         cascaded: Vec::new(),
@@ -131,7 +131,7 @@ pub fn commit(grant: &Grant, batch: Batch, tables: &mut dyn Tables) -> Result<Re
     let notices = work.clear_expired()?;
     let changed = work.changed || batch.key.is_some();
     let receipt = Receipt {
-        commit: (work.next_seq > first).then_some(first),
+        commit: (work.next_seq > first).then_some(work.commit),
         items,
         cascaded: work.cascaded,
         evicted,
@@ -193,6 +193,15 @@ fn check_tenant(grant: &Grant, record: &Record) -> Result<(), StoreError> {
     Err(crate::Denied::Tenant(record.tenant.clone()).into())
 }
 
+/// A commit goes on under the number that it began with.
+fn commit_number(continues: Option<u64>, next_seq: u64) -> Result<u64, StoreError> {
+    match continues {
+        None => Ok(next_seq),
+        Some(begun) if (1..next_seq).contains(&begun) => Ok(begun),
+        Some(begun) => Err(Invalid::new("continues", format!("there is no commit {begun}")).into()),
+    }
+}
+
 fn replay(key: &IdempotencyKey, kept: KeptReceipt) -> Result<Receipt, StoreError> {
     if kept.digest == key.digest {
         return Ok(kept.receipt);
@@ -211,7 +220,8 @@ struct Work<'a> {
     /// Whether any move was made.
     changed: bool,
     next_seq: u64,
-    first: u64,
+    /// Under which number the changes stand in the history.
+    commit: u64,
     undoes: Option<u64>,
     /// Namespaces that got a note, where a cap may have been passed.
     grown: HashSet<Namespace>,
@@ -415,7 +425,7 @@ impl Work<'_> {
         self.next_seq += 1;
         Entry {
             seq,
-            commit: self.first,
+            commit: self.commit,
             at: self.grant.now(),
             actor: self.grant.actor().to_owned(),
             cause,

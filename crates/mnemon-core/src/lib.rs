@@ -68,6 +68,7 @@ pub use clock::Clock;
 pub use ctx::Ctx;
 pub use error::{ErrorKind, Invalid};
 pub use id::{Id, Ids};
+pub use limits::Limits;
 pub use message::{Block, Media, Message, Role};
 pub use owner::{Owner, Tenant};
 pub use policy::{Caps, Denied, Grant, Policy, Right, Rights};

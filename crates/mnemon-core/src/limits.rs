@@ -1,5 +1,75 @@
-//! Every limit on what may be stored, in one place. They are checked where a commit is planned,
-//! so that no door and no backend can get around them.
+//! Every limit in one place.
+//!
+//! The constants say how large one field, file or message may be. [`Limits`] holds the limits on
+//! how many there may be of something, as a value that a [`Policy`](crate::Policy) carries and
+//! every [`Grant`](crate::Grant) hands on: tests shrink it, so that small worlds cross each limit.
+
+/// How many there may be of something, in one call or one list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Operations in one batch.
+    pub batch_ops: usize,
+    /// Content, body and metadata of one batch together, in bytes.
+    pub batch_bytes: usize,
+    /// Records that one deletion may take with it.
+    pub cascade: usize,
+    /// Records in one page of a scan, and ids in one get.
+    pub page: usize,
+    /// Changes in one page of history.
+    pub changes: usize,
+    /// Expired records that a write erases on the side.
+    pub expired_per_write: usize,
+    /// Records that one search returns.
+    pub hits: usize,
+    /// How many of the best each arm of a search contributes.
+    pub search_depth: usize,
+    /// The same, at the most, where records that may not be shown stand in the way.
+    pub search_depth_most: usize,
+    /// Numbers of removed records that a store keeps for indexes that follow it. An index that is
+    /// further behind compares all numbers instead.
+    pub removal_log: usize,
+    /// Bytes of the built-in indexes that one process keeps in memory; the least recently
+    /// searched tenants' are dropped.
+    pub index_cache_bytes: usize,
+}
+
+impl Limits {
+    /// The limits of the product.
+    pub const DEFAULT: Self = Self {
+        batch_ops: BATCH_OPS,
+        batch_bytes: BATCH_BYTES,
+        cascade: CASCADE,
+        page: PAGE,
+        changes: CHANGES,
+        expired_per_write: EXPIRED_PER_WRITE,
+        hits: HITS,
+        search_depth: 100,
+        search_depth_most: 10_000,
+        removal_log: 100_000,
+        index_cache_bytes: 1024 * 1024 * 1024,
+    };
+
+    /// Limits so small that a test of a few records crosses every one of them.
+    pub const TINY: Self = Self {
+        batch_ops: 8,
+        batch_bytes: 64 * 1024,
+        cascade: 12,
+        page: 3,
+        changes: 3,
+        expired_per_write: 1,
+        hits: 4,
+        search_depth: 3,
+        search_depth_most: 24,
+        removal_log: 4,
+        index_cache_bytes: 64 * 1024,
+    };
+}
+
+impl Default for &'static Limits {
+    fn default() -> Self {
+        &Limits::DEFAULT
+    }
+}
 
 /// A record's content, in bytes of UTF-8.
 pub const CONTENT_BYTES: usize = 10 * 1024 * 1024;

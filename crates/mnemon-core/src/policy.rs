@@ -1,6 +1,7 @@
 //! Permission as a value: no store is touched without a [`Grant`], and only a [`Policy`] makes one.
 
-use crate::{Ctx, Namespace, Tenant, Time, limits, owner::check_line};
+use crate::limits::{self, Limits};
+use crate::{Ctx, Namespace, Tenant, Time, owner::check_line};
 
 /// What a call wants to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,8 @@ pub struct Policy {
     pub caps: Caps,
     /// After how many days upkeep drops old versions; `None` keeps them until they are purged.
     pub history_days: Option<i64>,
+    /// How many there may be of something; tests shrink them.
+    pub limits: &'static Limits,
 }
 
 /// The policy said no.
@@ -102,6 +105,7 @@ impl Policy {
             right,
             caps: self.caps,
             history_days: self.history_days,
+            limits: self.limits,
             accepts_clock: false,
         })
     }
@@ -117,6 +121,7 @@ pub struct Grant {
     right: Right,
     caps: Caps,
     history_days: Option<i64>,
+    limits: &'static Limits,
     accepts_clock: bool,
 }
 
@@ -151,6 +156,12 @@ impl Grant {
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// How many there may be of something.
+    #[must_use]
+    pub fn limits(&self) -> &'static Limits {
+        self.limits
     }
 
     /// How many notes may be kept.

@@ -82,6 +82,9 @@ pub struct Batch {
     /// Makes a retry harmless: the second batch with the same key changes nothing and answers
     /// with the first one's receipt.
     pub key: Option<IdempotencyKey>,
+    /// The commit that this batch goes on with: its changes get that number in the history, so
+    /// that one undo reverts them together. `None` begins a new commit.
+    pub continues: Option<u64>,
     /// The commit that this batch takes back, for the history.
     pub undoes: Option<u64>,
     /// Vectors of records that the batch puts. They are not needed: a record without one is found
