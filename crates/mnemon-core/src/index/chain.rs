@@ -1,6 +1,6 @@
 //! Who speaks after whom: the documents of a session in the order they were said.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 use super::docs::{Docs, NO_NAME, keep};
@@ -8,12 +8,22 @@ use super::saved::Numbers;
 use super::{LENDING_WORDS, LENT_WORDS, NOBODY};
 use crate::columns::{Reading, Writing};
 
+/// How far back from a session's end a place is looked for before the session is sorted.
+const WALK: usize = 32;
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chain {
     before: Vec<u32>,
     after: Vec<u32>,
     /// The last document of each session, by the session's number.
     last: HashMap<u32, u32>,
+    /// The documents of sessions that did not arrive in time order, by when they were created.
+    /// Made when a document belongs further back than [`WALK`], so that a session which arrives
+    /// in order, or almost, takes no memory for it. Not saved: it follows from the links.
+    sorted: HashMap<u32, BTreeSet<(i64, u32)>>,
+    /// Documents that were passed while places were looked for.
+    #[cfg(test)]
+    pub(super) steps: usize,
     /// Each document's length with what its neighbours lend it.
     length: Vec<f32>,
     total_length: f64,
@@ -26,7 +36,9 @@ pub(super) fn lends(length: f32) -> f32 {
 
 impl Chain {
     pub(super) fn bytes(&self) -> usize {
-        self.before.len() * 12
+        // A set of pairs is about two thirds full.
+        let sorted: usize = self.sorted.values().map(BTreeSet::len).sum();
+        self.before.len() * 12 + sorted * 24
     }
 
     /// The length of the document, context included.
@@ -60,30 +72,64 @@ impl Chain {
         self.after.get(doc as usize).copied().unwrap_or(NOBODY)
     }
 
-    /// Puts a new document at its place in its session: behind the last one that is not younger.
+    /// Puts a new document at its place in its session: behind the last one that is not younger,
+    /// which is the order of (created, number), since a new document has the highest number.
     pub(super) fn push(&mut self, docs: &Docs, doc: u32) {
         self.before.push(NOBODY);
         self.after.push(NOBODY);
         self.length.push(0.0);
         let session = docs.session(doc);
         if session != NO_NAME {
-            let last = self.last.get(&session).copied().unwrap_or(NOBODY);
-            let mut place = last;
-            while place != NOBODY && docs.created(place) > docs.created(doc) {
-                place = self.previous(place);
-            }
-            let behind = if place == NOBODY {
-                self.first_of(last)
-            } else {
-                self.next(place)
-            };
-            self.join(place, doc);
-            self.join(doc, behind);
-            if place == last {
+            let (before, after) = self.place(docs, session, doc);
+            self.join(before, doc);
+            self.join(doc, after);
+            if after == NOBODY {
                 self.last.insert(session, doc);
             }
         }
         self.measure_around(docs, doc);
+    }
+
+    /// Between which two documents of the session a new one belongs.
+    fn place(&mut self, docs: &Docs, session: u32, doc: u32) -> (u32, u32) {
+        let created = docs.created(doc);
+        if !self.sorted.contains_key(&session) {
+            let mut before = self.last.get(&session).copied().unwrap_or(NOBODY);
+            let mut after = NOBODY;
+            for _ in 0..WALK {
+                if before == NOBODY || docs.created(before) <= created {
+                    return (before, after);
+                }
+                after = before;
+                before = self.step_back(before);
+            }
+            self.sort(docs, session);
+        }
+        let sorted = self.sorted.entry(session).or_default();
+        let before = sorted.range(..(created, doc)).next_back();
+        let after = sorted.range((created, doc)..).next();
+        let number = |found: Option<&(i64, u32)>| found.map_or(NOBODY, |(_, doc)| *doc);
+        let place = (number(before), number(after));
+        sorted.insert((created, doc));
+        place
+    }
+
+    fn sort(&mut self, docs: &Docs, session: u32) {
+        let mut sorted = BTreeSet::new();
+        let mut doc = self.last.get(&session).copied().unwrap_or(NOBODY);
+        while doc != NOBODY {
+            sorted.insert((docs.created(doc), doc));
+            doc = self.step_back(doc);
+        }
+        self.sorted.insert(session, sorted);
+    }
+
+    fn step_back(&mut self, doc: u32) -> u32 {
+        #[cfg(test)]
+        {
+            self.steps += 1;
+        }
+        self.previous(doc)
     }
 
     pub(super) fn unlink(&mut self, docs: &Docs, doc: u32) {
@@ -97,19 +143,15 @@ impl Chain {
                 self.last.insert(session, before);
             }
         }
+        if let Some(sorted) = self.sorted.get_mut(&session) {
+            sorted.remove(&(docs.created(doc), doc));
+        }
         self.join(before, after);
         self.set(doc, NOBODY, NOBODY);
         self.measure(doc, 0.0);
         for neighbour in around {
             self.measure_one(docs, neighbour);
         }
-    }
-
-    fn first_of(&self, mut doc: u32) -> u32 {
-        while doc != NOBODY && self.previous(doc) != NOBODY {
-            doc = self.previous(doc);
-        }
-        doc
     }
 
     fn set(&mut self, doc: u32, before: u32, after: u32) {
@@ -183,6 +225,9 @@ impl Chain {
                 .into_iter()
                 .map(|[session, doc]| (session, doc))
                 .collect(),
+            sorted: HashMap::new(),
+            #[cfg(test)]
+            steps: 0,
             total_length: length.iter().map(|length| f64::from(*length)).sum(),
             length,
         })
