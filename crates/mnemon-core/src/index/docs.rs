@@ -247,15 +247,22 @@ impl Docs {
     }
 
     pub(super) fn has_expired(&self, doc: u32, now: Time) -> bool {
-        let now = now.millis();
-        self.soonest_expiry.is_some_and(|soonest| soonest < now)
-            && self.expires.get(doc as usize).is_none_or(|at| *at < now)
+        self.some_expired(now)
+            && self
+                .expires
+                .get(doc as usize)
+                .is_none_or(|at| *at < now.millis())
+    }
+
+    /// Whether a document may have expired.
+    pub(super) fn some_expired(&self, now: Time) -> bool {
+        self.soonest_expiry
+            .is_some_and(|soonest| soonest < now.millis())
     }
 
     /// Whether nothing was removed, and nothing has expired.
     pub(super) fn all_live(&self, now: Time) -> bool {
-        let soonest = self.soonest_expiry.unwrap_or(i64::MAX);
-        self.alive == self.len() && soonest >= now.millis()
+        self.alive == self.len() && !self.some_expired(now)
     }
 
     pub(super) fn importance(&self, doc: u32) -> f32 {

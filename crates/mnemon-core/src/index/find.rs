@@ -1,5 +1,6 @@
 //! Answering a probe.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::chain::lends;
@@ -43,12 +44,9 @@ impl Index {
         if probe.terms.is_empty() && probe.vectors.is_empty() {
             return Ok(self.newest(&probe.filter, now, within, probe.depth));
         }
-        let mut mask = self.mask(&probe.filter, within);
-        match mask.as_ref().map(count) {
-            Some(0) => return Ok(Vec::new()),
-            // Nobody is left out.
-            Some(meant) if meant == self.docs.alive() => mask = None,
-            _ => {}
+        let mask = self.mask(&probe.filter, within, now);
+        if mask.as_ref().is_some_and(|mask| count(mask) == 0) {
+            return Ok(Vec::new());
         }
         let mut scratch = self.scratch.borrow(self.docs.len());
         let heard = mask.as_ref().and_then(|mask| self.heard_by(mask));
@@ -56,23 +54,16 @@ impl Index {
         let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
         let mut top = TopK::new(probe.depth);
         for doc in &matched {
-            if self.may(*doc, &mask, now) {
+            if mask.as_ref().is_none_or(|mask| has(mask, *doc)) {
                 top.push(score(*doc), *doc);
             }
         }
         let mut found: Vec<u32> = top.into_sorted().into_iter().map(|(_, doc)| doc).collect();
-        let candidates = match &mask {
-            Some(mask) => Candidates::Mask(mask),
-            None if self.docs.alive() == self.docs.len() => Candidates::All,
-            None => Candidates::Mask(self.docs.living()),
-        };
+        let candidates = mask.as_deref().map_or(Candidates::All, Candidates::Mask);
         for (set, query) in self.queries(probe) {
             let near = set.search(query, probe.depth, candidates, &ScanConfig::default())?;
             let near = near.into_iter().filter(|scored| scored.score > 0.0);
-            found.extend(
-                near.map(|scored| scored.slot)
-                    .filter(|doc| self.is_live(*doc, now)),
-            );
+            found.extend(near.map(|scored| scored.slot));
         }
         found.sort_unstable();
         found.dedup();
@@ -108,38 +99,43 @@ impl Index {
         within: Option<&HashSet<u64>>,
         most: usize,
     ) -> Vec<Candidate> {
-        let mask = self.mask(filter, within);
-        let mut docs: Vec<(i64, u64, u32)> = Vec::new();
-        each_bit(mask.as_deref().unwrap_or(self.docs.living()), &mut |doc| {
-            if self.is_live(doc, now) {
-                docs.push((self.docs.created(doc), self.docs.seq(doc), doc));
-            }
-        });
-        docs.sort_unstable_by(|a, b| b.cmp(a));
-        let docs = docs.into_iter().take(most);
-        docs.filter_map(|(.., doc)| self.describe(doc)).collect()
+        let mut newest = TopK::new(most);
+        let mut push = |doc: u32| newest.push(0.0, Reverse((self.docs.created(doc), doc)));
+        match self.mask(filter, within, now) {
+            Some(mask) => each_bit(&mask, &mut push),
+            None => each_bit(self.docs.living(), &mut push),
+        }
+        let newest = newest.into_sorted().into_iter();
+        newest
+            .filter_map(|(_, Reverse((_, doc)))| self.describe(doc))
+            .collect()
     }
 
-    fn may(&self, doc: u32, mask: &Option<Mask>, now: Time) -> bool {
-        mask.as_ref().is_none_or(|mask| has(mask, doc)) && self.is_live(doc, now)
-    }
-
-    fn mask(&self, filter: &Filter, within: Option<&HashSet<u64>>) -> Option<Mask> {
-        if filter.is_empty() && within.is_none() {
+    /// The documents that a probe may find: neither removed nor expired, so that no arm spends
+    /// its depth on documents which are not shown. `None` if every document may be found.
+    fn mask(&self, filter: &Filter, within: Option<&HashSet<u64>>, now: Time) -> Option<Mask> {
+        let all_live = self.docs.all_live(now);
+        if filter.is_empty() && within.is_none() && all_live {
             return None;
         }
         let mut mask = self.docs.meant(filter);
-        if let Some(within) = within {
+        let mut remove_unless = |keep: &dyn Fn(u32) -> bool| {
             let among = mask.clone();
             each_bit(&among, &mut |doc| {
-                if !within.contains(&self.docs.seq(doc))
+                if !keep(doc)
                     && let Some(word) = mask.get_mut(doc as usize / 64)
                 {
                     *word &= !(1 << (doc % 64));
                 }
             });
+        };
+        if let Some(within) = within {
+            remove_unless(&|doc| within.contains(&self.docs.seq(doc)));
         }
-        Some(mask)
+        if self.docs.some_expired(now) {
+            remove_unless(&|doc| !self.docs.has_expired(doc, now));
+        }
+        (count(&mask) < self.docs.len()).then_some(mask)
     }
 
     /// The documents whose words count for those in the mask: they themselves and their

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::embed::ModelId;
 use crate::text::query_terms;
@@ -103,6 +105,143 @@ fn messages_that_come_late_take_their_place() {
     last.created = now().plus_millis(30);
     index.add(&Doc::of(&last), &Terms::of(&last), None).unwrap();
     assert_eq!(index.chain.around(4), [0, 1, NOBODY, NOBODY]);
+}
+
+fn said_at(seq: u64, session: &str, millis: i64) -> Record {
+    Record {
+        created: now().plus_millis(millis),
+        ..said(seq, session, "x")
+    }
+}
+
+#[test]
+fn a_session_that_arrives_newest_first_costs_no_walk_per_record() {
+    let count = 5_000;
+    let newest_first: Vec<Record> = (1..=count)
+        .map(|seq| said_at(seq, "s", -(seq as i64)))
+        .collect();
+    let index = index(&newest_first);
+    assert_eq!(index.chain.around(2), [4, 3, 1, 0]);
+    assert!(
+        index.chain.steps < 3 * count as usize,
+        "{} steps",
+        index.chain.steps
+    );
+}
+
+#[test]
+fn edits_of_old_messages_cost_no_walk_per_edit() {
+    let (count, edits) = (2_000, 500);
+    let mut index = index(
+        &(1..=count)
+            .map(|seq| said_at(seq, "s", seq as i64))
+            .collect::<Vec<_>>(),
+    );
+    for edit in 1..=edits {
+        index.remove(edit);
+        let edited = said_at(count + edit, "s", edit as i64);
+        index
+            .add(&Doc::of(&edited), &Terms::of(&edited), None)
+            .unwrap();
+    }
+    assert!(index.chain.steps < 2 * count as usize);
+    let first = count as u32;
+    assert_eq!(
+        index.chain.around(first),
+        [NOBODY, NOBODY, first + 1, first + 2]
+    );
+}
+
+proptest! {
+    /// Neighbours are those of a list sorted by time, whatever arrives and goes in which order.
+    #[test]
+    fn neighbours_are_those_of_a_sorted_list(
+        moves in proptest::collection::vec((0..2_usize, 0..40_i64, 0..4_u8), 1..250),
+        saved_after in 0..250_usize,
+    ) {
+        let mut index = Index::new();
+        let mut sessions = [Vec::new(), Vec::new()];
+        for (at, (session, millis, action)) in moves.into_iter().enumerate() {
+            let list: &mut Vec<(i64, u32)> = &mut sessions[session];
+            if action == 0 && !list.is_empty() {
+                let (_, doc) = list.remove(millis as usize % list.len());
+                index.remove(index.docs.seq(doc));
+            } else {
+                let doc = index.docs.len() as u32;
+                let record = said_at(at as u64 + 1, ["s", "t"][session], millis);
+                index.add(&Doc::of(&record), &Terms::of(&record), None).unwrap();
+                list.push((millis, doc));
+                list.sort_unstable();
+            }
+            if at == saved_after && index.len() == index.docs.len() {
+                let mut file = Vec::new();
+                index.save(&mut file).unwrap();
+                index = Index::load(&mut file.as_slice(), file.len() as u64).unwrap();
+            }
+        }
+        for list in &sessions {
+            let around = |at: usize, by: isize| {
+                let at = at.checked_add_signed(by)?;
+                list.get(at).map(|(_, doc)| *doc)
+            };
+            for (at, (_, doc)) in list.iter().enumerate() {
+                let expected = [-2, -1, 1, 2].map(|by| around(at, by).unwrap_or(NOBODY));
+                prop_assert_eq!(index.chain.around(*doc), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn expired_documents_do_not_crowd_out_live_ones() {
+    let model = ModelId {
+        name: "m".to_owned(),
+        dimension: 4,
+    };
+    let vector = |values: [f32; 4]| StoredVector {
+        model: model.clone(),
+        vector: quantise(&values).unwrap(),
+    };
+    let mut index = Index::new();
+    for seq in 1..=401 {
+        let mut record = record(seq, "x");
+        let mut near = [1.0, 0.0, 0.0, 0.0];
+        if seq == 200 {
+            near = [0.8, 0.6, 0.0, 0.0];
+        } else {
+            record.expires = Some(now());
+        }
+        index
+            .add(&Doc::of(&record), &Terms::of(&record), Some(&vector(near)))
+            .unwrap();
+    }
+    let probe = Probe {
+        vectors: vec![Embedding {
+            model: model.clone(),
+            vector: vec![1.0, 0.0, 0.0, 0.0],
+        }],
+        depth: 100,
+        ..Probe::default()
+    };
+    let found = |at: Time| best(index.find(&probe, at, None).unwrap());
+    assert_eq!(found(now()).len(), 100);
+    assert_eq!(found(now().plus_millis(1)), [200]);
+}
+
+#[test]
+fn a_query_that_says_nothing_finds_the_newest() {
+    let mut records: Vec<Record> = (1..=300)
+        .map(|seq| said_at(seq, "s", seq as i64 % 7))
+        .collect();
+    records[292].expires = Some(now());
+    let index = index(&records);
+    let probe = Probe {
+        depth: 3,
+        ..Probe::default()
+    };
+    let found = index.find(&probe, now().plus_millis(1), None).unwrap();
+    let seqs: Vec<u64> = found.iter().map(|candidate| candidate.seq).collect();
+    assert_eq!(seqs, [300, 286, 279]);
 }
 
 #[test]
