@@ -9,6 +9,7 @@
 mod agents;
 mod chat;
 mod context;
+mod edges;
 mod facade;
 mod ingest;
 mod learn;
@@ -59,6 +60,9 @@ enum What {
         #[arg(long, value_delimiter = ',', default_value = "1000,10000")]
         sizes: Vec<usize>,
     },
+    /// Searches of unusual stores beside plain ones: many speakers, users, expired records, a
+    /// session imported newest first.
+    Edges,
     /// Reading one scope, and four at the same time, as the store grows.
     Facade {
         /// How many records, one column each.
@@ -117,6 +121,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
         What::Ingest { files, folder } => ingest::run(files, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
+        What::Edges => edges::run(&edges::SIZES),
         What::Facade { sizes } => facade::run(&sizes),
         What::Mcp { sizes, reference } => {
             let reference = reference.or_else(mcp::usual_reference);
