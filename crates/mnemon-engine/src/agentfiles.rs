@@ -6,7 +6,6 @@
 //! finishes what was cut off.
 
 mod agent;
-mod compliance;
 mod context;
 mod ending;
 mod indexing;
@@ -26,7 +25,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use agent::{Activation, AgentInfo, Part};
-pub use compliance::Requirement;
 pub use context::{ContextChange, KeyFile, SectionText, StateRow};
 pub use ending::{Archived, Ended, SessionEnd, Sizes};
 pub(crate) use indexing::is_of_other_project;

@@ -1,4 +1,9 @@
 //! Agents and teams whose memory is Markdown.
+//!
+//! The requirements of the format and where they are tested: activation with context, recent
+//! decisions and memory before the prompt (M2.1 to M2.3) and no sessions (S3.2) in `activating`;
+//! context, decisions, learnings, new files and the archive (M2.4 to M2.7, S3.1, S3.3) in
+//! `ending`; members, lead, activation, handoffs and blockers (T3.1 to T3.6) in `teams`.
 
 mod activating;
 mod bad_input;

@@ -2,7 +2,6 @@
 
 pub mod activate;
 pub mod archive;
-pub mod compliance;
 pub mod context;
 pub mod decide;
 pub mod end;

@@ -108,12 +108,6 @@ enum What {
     /// Where the memory is the project's own, a search does this by itself. Elsewhere a search
     /// writes nothing: the text of a folder goes into your own memory only by this command.
     Index,
-    /// Try every requirement of the format on the agents of a folder; nothing is written
-    Compliance {
-        /// The folder, for example .microai
-        #[arg(value_name = "PATH")]
-        path: PathBuf,
-    },
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
@@ -152,7 +146,6 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             show_ended(&ended, door)
         }
         What::Index => index(&agents, door).await,
-        What::Compliance { path } => compliance(&path, door).await,
     }
 }
 
@@ -261,32 +254,6 @@ async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
         done.written,
         done.removed
     ))
-}
-
-async fn compliance(path: &Path, door: &mut Door) -> Result<(), Error> {
-    let agents = wiring::agents(&door.config.tenant.value, path)?;
-    let request = api::agent::compliance::Request {};
-    let report = api::agent::compliance::run(&agents, &door.ctx()?, request).await?;
-    let failed = report.requirements.iter().filter(|row| !row.pass).count();
-    if door.out.json {
-        door.out.json(&report)?;
-    } else {
-        for row in &report.requirements {
-            let word = if row.pass { "pass" } else { "FAIL" };
-            let note = text::one_line(&row.note);
-            door.out
-                .line(format!("{word}  {}  {} ({note})", row.id, row.what))?;
-        }
-    }
-    match failed {
-        0 => Ok(()),
-        found => Err(Error::Unwell {
-            place: path.display().to_string(),
-            found,
-            checks: report.requirements.len(),
-            mendable: false,
-        }),
-    }
 }
 
 /// What was said, from stdin or from a file.

@@ -108,26 +108,6 @@ fn a_session_ends_in_all_its_files() {
 }
 
 #[test]
-fn requirements_are_tried_and_listed() {
-    let desk = at_work();
-    let before = read(&desk, &format!("{MEMORY}/decisions.md"));
-    let report = desk.run(&["agent", "compliance", ".microai"]).ok();
-    assert_eq!(report.lines().count(), 10, "{report}");
-    assert!(
-        report.lines().all(|line| line.starts_with("pass")),
-        "{report}"
-    );
-    assert_eq!(read(&desk, &format!("{MEMORY}/decisions.md")), before);
-    assert!(!desk.path(".microai/agents/mnemon-rehearsal").exists());
-    write(&desk, &format!("{MEMORY}/decisions.md"), "```\nopen");
-    let ran = desk.run(&["agent", "compliance", ".microai"]);
-    assert!(ran.out.contains("FAIL  M2.5"), "{}", ran.out);
-    assert_ne!(ran.code, 0);
-    let listed = desk.run(&["agent", "list", "--json"]).json();
-    assert_eq!(listed["agents"][0]["name"], "coder");
-}
-
-#[test]
 fn search_finds_entries_and_edits_by_hand() {
     let desk = desk();
     decide(&desk, "Use zebras for transport");
