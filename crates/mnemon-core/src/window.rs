@@ -6,13 +6,13 @@
 //! messages that were replaced under the uuid that the replacement names.
 //!
 //! ```
-//! use mnemon_core::window::{Settings, Strategy, Refined, plan};
+//! use mnemon_core::window::{Settings, Strategy, estimate, plan};
 //! use mnemon_core::{Message, Role};
 //!
 //! let settings = Settings { last_keep: 1, large_payload_threshold: 100, ..Settings::default() };
 //! let long = Message::text("m1", Role::User, "tea ".repeat(100));
 //! let talk = [long, Message::text("m2", Role::Assistant, "yes"), Message::text("m3", Role::User, "so?")];
-//! let changes = plan(Strategy::LargeProtected, &talk, &settings, &Refined);
+//! let changes = plan(Strategy::LargeProtected, &talk, &settings, &estimate);
 //! let short = changes[0].replacement(&talk, "", &"u1".parse()?, &settings);
 //! assert!(short.text_content().ends_with("<!-- CONTEXT_OFFLOAD: uuid=u1 -->"));
 //! # Ok::<(), mnemon_core::Invalid>(())
@@ -29,7 +29,7 @@ mod settings;
 mod strategy;
 mod tokens;
 
-pub use calls::{is_closed, is_paired, truncated};
+pub use calls::{is_paired, truncated};
 pub use change::{Change, tag};
 pub use event::CompressionEvent;
 pub use extract::extract;
@@ -39,7 +39,7 @@ pub use predicates::{
 pub use prompts::{Ask, INSTRUCTIONS, PLAN_TOOLS, Plan, Prompts, without_plan_tools};
 pub use settings::Settings;
 pub use strategy::{Strategy, plan};
-pub use tokens::{Counted, Measure, Refined, document_estimate, message_tokens, tokens};
+pub use tokens::{Measure, estimate, message_tokens, tokens};
 
 #[cfg(test)]
 mod tests;

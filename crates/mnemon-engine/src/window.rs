@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use mnemon_core::llm::Llm;
 use mnemon_core::log::Log;
-use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Refined, Settings};
+use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Settings, estimate};
 use mnemon_core::{
     Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt, Record,
     Role, Scan, Scope, StoreError, Time, limits,
@@ -57,7 +57,7 @@ pub struct Window<'a> {
     frozen: Option<Arc<dyn Log>>,
     /// Where the log lies, so that a purge finds it.
     frozen_root: Option<String>,
-    measure: &'a dyn Measure,
+    measure: &'a Measure,
 }
 
 /// What a window holds at a moment.
@@ -92,7 +92,7 @@ impl Memory {
             llm: self.llm().cloned(),
             frozen: None,
             frozen_root: None,
-            measure: &Refined,
+            measure: &estimate,
         })
     }
 }
@@ -154,7 +154,7 @@ impl<'a> Window<'a> {
 
     /// How tokens are counted, if not by the estimate.
     #[must_use]
-    pub fn measure(mut self, measure: &'a dyn Measure) -> Self {
+    pub fn measure(mut self, measure: &'a Measure) -> Self {
         self.measure = measure;
         self
     }

@@ -12,7 +12,7 @@ use mnemon_core::llm::Llm;
 use mnemon_core::log::Log;
 use mnemon_core::ram::Ram;
 use mnemon_core::rerank::Reranker;
-use mnemon_core::window::{Measure, Refined};
+use mnemon_core::window::estimate;
 use mnemon_core::{Ctx, Ids, StoreError, Tenant, Time};
 use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::notes::NoteFiles;
@@ -261,9 +261,8 @@ pub async fn tiers(
     memory: Arc<Memory>,
     root: Option<&Path>,
 ) -> Result<Tiers, Error> {
-    let count = |text: &str| Refined.text(text);
     let Some(root) = root else {
-        return Ok(Tiers::on_store(memory, config.tiers.value, count)?);
+        return Ok(Tiers::on_store(memory, config.tiers.value, estimate)?);
     };
     // The settings are the project's, the files the tenant's.
     let settings = Tiers::read_config(&files(root), config.tiers.value).await?;
@@ -271,7 +270,7 @@ pub async fn tiers(
     let folder = tenant_folder(&config.tenant.value, root);
     let disk = Arc::new(mnemon_adapters::Disk::new(&folder));
     let log = frozen(&config.tenant.value, root);
-    let tiers = Tiers::new(disk, log, memory, settings, count)?.at(real_name(&folder));
+    let tiers = Tiers::new(disk, log, memory, settings, estimate)?.at(real_name(&folder));
     if is_own {
         return Ok(tiers);
     }

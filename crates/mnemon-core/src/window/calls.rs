@@ -65,12 +65,6 @@ fn newest_calls(messages: &[Message]) -> Option<usize> {
     (users < 2).then_some(at)
 }
 
-/// Whether these messages can be replaced without parting a call from its result.
-#[must_use]
-pub fn is_closed(messages: &[Message], range: &Range<usize>) -> bool {
-    Calls::of(messages).closed(range)
-}
-
 /// The last `count` messages, or fewer: what would begin with results whose calls are gone begins
 /// after them. The plainest way to make a window smaller; nothing is kept of the rest.
 #[must_use]

@@ -50,7 +50,7 @@ pub fn plan(
     strategy: Strategy,
     messages: &[Message],
     settings: &Settings,
-    measure: &dyn Measure,
+    measure: &Measure,
 ) -> Vec<Change> {
     let talk = Talk {
         messages,
@@ -81,7 +81,7 @@ pub fn plan(
 struct Talk<'a> {
     messages: &'a [Message],
     settings: &'a Settings,
-    measure: &'a dyn Measure,
+    measure: &'a Measure,
     calls: Calls,
     last_user: Option<usize>,
     last_final: Option<usize>,

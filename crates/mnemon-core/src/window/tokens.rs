@@ -2,62 +2,38 @@
 
 use serde_json::{Map, Value};
 
-use crate::budget::Counter;
 use crate::{Block, Message, Role};
 
-/// Says how many tokens a text is.
-pub trait Measure: Send + Sync {
-    /// The tokens of this text.
-    fn text(&self, text: &str) -> usize;
-}
+/// Says how many tokens a text is: [`estimate`], or the counter of a family of models.
+pub type Measure = dyn Fn(&str) -> usize + Send + Sync;
 
 /// The estimate that needs no vocabulary: two tokens for five UTF-16 units, rounded up.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Refined;
-
-impl Measure for Refined {
-    fn text(&self, text: &str) -> usize {
-        (utf16(text) * 2).div_ceil(5)
-    }
-}
-
-/// The count of a family of models in place of the estimate.
-pub struct Counted<'a>(pub &'a dyn Counter);
-
-impl Measure for Counted<'_> {
-    fn text(&self, text: &str) -> usize {
-        self.0.count(text)
-    }
-}
-
-/// The coarse estimate: a quarter of each message's text, rounded down.
 #[must_use]
-pub fn document_estimate(messages: &[Message]) -> usize {
-    let quarters = messages.iter().map(|m| utf16(&m.text_content()) / 4);
-    quarters.sum()
+pub fn estimate(text: &str) -> usize {
+    (utf16(text) * 2).div_ceil(5)
 }
 
 /// The tokens of these messages together.
 #[must_use]
-pub fn tokens(messages: &[Message], measure: &dyn Measure) -> usize {
+pub fn tokens(messages: &[Message], measure: &Measure) -> usize {
     messages.iter().map(|m| message_tokens(m, measure)).sum()
 }
 
 /// The tokens of a message: what it says, who says it, and what the format around it takes.
 #[must_use]
-pub fn message_tokens(message: &Message, measure: &dyn Measure) -> usize {
-    let name = message.name.as_deref().map_or(0, |name| measure.text(name));
-    let role = measure.text(role_name(message.role));
+pub fn message_tokens(message: &Message, measure: &Measure) -> usize {
+    let name = message.name.as_deref().map_or(0, |name| measure(name));
+    let role = measure(role_name(message.role));
     5 + role + name + blocks(&message.content, measure)
 }
 
-fn blocks(content: &[Block], measure: &dyn Measure) -> usize {
+fn blocks(content: &[Block], measure: &Measure) -> usize {
     content.iter().map(|part| block(part, measure)).sum()
 }
 
-fn block(block: &Block, measure: &dyn Measure) -> usize {
+fn block(block: &Block, measure: &Measure) -> usize {
     match block {
-        Block::Text { text } => measure.text(text),
+        Block::Text { text } => measure(text),
         Block::ToolUse {
             id,
             name,
@@ -67,14 +43,14 @@ fn block(block: &Block, measure: &dyn Measure) -> usize {
         } => {
             let input = match input.is_empty() {
                 true => 0,
-                false => measure.text(&flat_json(input)),
+                false => measure(&flat_json(input)),
             };
-            let raw = content.as_deref().map_or(0, |raw| measure.text(raw));
-            10 + measure.text(name) + measure.text(id) + input + raw
+            let raw = content.as_deref().map_or(0, |raw| measure(raw));
+            10 + measure(name) + measure(id) + input + raw
         }
         Block::ToolResult {
             id, name, output, ..
-        } => 8 + measure.text(name) + measure.text(id) + blocks(output, measure),
+        } => 8 + measure(name) + measure(id) + blocks(output, measure),
         Block::Thinking { .. }
         | Block::Image { .. }
         | Block::Audio { .. }

@@ -1,7 +1,7 @@
 //! What the operations on a conversation share: whose it is, and how its window is kept.
 
-use mnemon_core::budget::{Counter, Family};
-use mnemon_core::window::{Counted, Settings};
+use mnemon_core::budget::Family;
+use mnemon_core::window::{Measure, Settings};
 use mnemon_engine::{Memory, Window};
 use serde::Deserialize;
 
@@ -20,31 +20,22 @@ pub struct Chat {
     pub model: Option<String>,
 }
 
-/// Counts the tokens, if they are not to be estimated.
-pub(super) struct Tokens(Option<Box<dyn Counter>>);
-
-impl Tokens {
-    pub(super) fn of(chat: &Chat) -> Self {
-        let model = chat.model.as_deref();
-        Self(model.map(|model| wiring::counter(Family::of(model).family)))
-    }
-
-    /// The measure, to be kept beside the window that uses it.
-    pub(super) fn counted(&self) -> Option<Counted<'_>> {
-        self.0.as_deref().map(Counted)
-    }
-}
-
 impl Chat {
+    /// The tokens of the model that was named; `None` if they are to be estimated.
+    pub(super) fn measure(&self) -> Option<Box<Measure>> {
+        let counter = wiring::counter(Family::of(self.model.as_deref()?).family);
+        Some(Box::new(move |text: &str| counter.count(text)))
+    }
+
     pub(super) fn window<'a>(
         &self,
         memory: &'a Memory,
-        counted: Option<&'a Counted<'a>>,
+        measure: Option<&'a Measure>,
     ) -> Result<Window<'a>, Error> {
         let window = memory.window(&self.user, &self.session)?;
         let window = window.settings(self.settings)?;
-        Ok(match counted {
-            Some(counted) => window.measure(counted),
+        Ok(match measure {
+            Some(measure) => window.measure(measure),
             None => window,
         })
     }

@@ -6,7 +6,7 @@ use mnemon_core::{Ctx, Receipt};
 use mnemon_engine::{Memory, Utterance};
 use serde::{Deserialize, Serialize};
 
-use super::chat::{Chat, Tokens};
+use super::chat::Chat;
 use crate::{Error, wiring};
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -34,9 +34,8 @@ pub struct Response {
 }
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let tokens = Tokens::of(&request.chat);
-    let counted = tokens.counted();
-    let mut window = request.chat.window(memory, counted.as_ref())?;
+    let measure = request.chat.measure();
+    let mut window = request.chat.window(memory, measure.as_deref())?;
     if let Some(root) = &request.files {
         window = window
             .frozen(wiring::frozen(&ctx.tenant, root))

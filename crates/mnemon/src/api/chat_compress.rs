@@ -5,7 +5,7 @@ use mnemon_core::window::CompressionEvent;
 use mnemon_engine::{Memory, Shown};
 use serde::{Deserialize, Serialize};
 
-use super::chat::{Chat, Tokens};
+use super::chat::Chat;
 use crate::Error;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -27,9 +27,8 @@ pub struct Response {
 }
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let tokens = Tokens::of(&request.chat);
-    let counted = tokens.counted();
-    let window = request.chat.window(memory, counted.as_ref())?;
+    let measure = request.chat.measure();
+    let window = request.chat.window(memory, measure.as_deref())?;
     let before = window.show(ctx).await?;
     let events = match before.due || !request.if_needed {
         true => window.compress(ctx).await?,

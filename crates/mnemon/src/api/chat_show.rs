@@ -4,7 +4,7 @@ use mnemon_core::Ctx;
 use mnemon_engine::{Memory, Shown};
 use serde::Deserialize;
 
-use super::chat::{Chat, Tokens};
+use super::chat::Chat;
 use crate::Error;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -17,8 +17,7 @@ pub struct Request {
 pub type Response = Shown;
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let tokens = Tokens::of(&request.chat);
-    let counted = tokens.counted();
-    let window = request.chat.window(memory, counted.as_ref())?;
+    let measure = request.chat.measure();
+    let window = request.chat.window(memory, measure.as_deref())?;
     Ok(window.show(ctx).await?)
 }

@@ -1,5 +1,5 @@
 use mnemon_core::Message;
-use mnemon_core::window::{Refined, Settings, is_paired, tokens};
+use mnemon_core::window::{Settings, estimate, is_paired, tokens};
 use mnemon_testkit::talks::{Talk, is_full};
 
 use super::memory;
@@ -28,7 +28,7 @@ fn a_long_conversation_stays_within_its_limit() {
             compressed += 1;
         }
         let now = wait(window.get_messages(&ctx())).unwrap();
-        assert!(tokens(&now, &Refined) < settings.max_token);
+        assert!(tokens(&now, &estimate) < settings.max_token);
         assert!(now.len() < 2 * settings.msg_threshold, "{}", now.len());
         assert!(is_paired(&now));
     }

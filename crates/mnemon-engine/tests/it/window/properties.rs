@@ -1,6 +1,6 @@
 use mnemon_core::Message;
 use mnemon_core::window::{
-    CompressionEvent, Refined, Settings, Strategy, is_paired, is_user, tokens,
+    CompressionEvent, Settings, Strategy, estimate, is_paired, is_user, tokens,
 };
 use mnemon_engine::Window;
 use mnemon_testkit::talks::{Dice, Talk, seeds};
@@ -46,7 +46,7 @@ impl Checked<'_> {
             return false;
         }
         assert!(
-            tokens(&after, &Refined) < tokens(&before, &Refined),
+            tokens(&after, &estimate) < tokens(&before, &estimate),
             "seed {seed}: it grew"
         );
         assert!(is_paired(&after), "seed {seed}: a result lost its call");
