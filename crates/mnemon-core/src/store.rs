@@ -231,17 +231,9 @@ pub enum Fate {
     Updated {
         version: u64,
     },
-    /// Its content went into another record.
-    Merged {
-        into: Id,
-    },
     /// The same is already there.
     Duplicate {
         of: Id,
-    },
-    /// It is new, and an older record points to it as its successor.
-    Superseded {
-        previous: Id,
     },
     Deleted,
     Purged,

@@ -116,9 +116,7 @@ pub(super) fn fate(fate: &Fate) -> String {
     match fate {
         Fate::Stored { .. } => "stored".to_owned(),
         Fate::Updated { version } => format!("updated to version {version}:"),
-        Fate::Merged { into } => format!("merged into {into}:"),
         Fate::Duplicate { of } => format!("duplicate of {of}:"),
-        Fate::Superseded { previous } => format!("stored in place of {previous}:"),
         Fate::Deleted => "forgotten".to_owned(),
         Fate::Purged => "purged".to_owned(),
         Fate::Missing => "missing".to_owned(),
