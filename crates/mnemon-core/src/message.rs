@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Ctx, Id, Invalid, Kind, Origin, Record, Time};
+use crate::{Invalid, Record};
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -137,28 +137,6 @@ impl Message {
         texts.join("\n")
     }
 
-    /// The record that keeps this message: its text to be found by, its blocks as the body.
-    pub fn to_record(&self, ctx: &Ctx) -> Result<Record, Invalid> {
-        let id: Id = self.id.parse()?;
-        let mut record = Record::new(id, ctx, Kind::Message, self.text_content());
-        record.origin = match self.role {
-            Role::User => Origin::User,
-            Role::Assistant | Role::System => Origin::Agent,
-            Role::Tool => Origin::Tool,
-        };
-        if let Some(at) = self
-            .timestamp
-            .as_deref()
-            .and_then(|text| text.parse::<Time>().ok())
-        {
-            record.created = at;
-        }
-        let body = serde_json::to_value(self)
-            .map_err(|error| Invalid::new("message", error.to_string()))?;
-        record.body = Some(body);
-        Ok(record)
-    }
-
     /// The message that a record keeps.
     pub fn from_record(record: &Record) -> Result<Self, Invalid> {
         let body = record
@@ -199,7 +177,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Tenant;
 
     fn every_block() -> Value {
         json!({
@@ -225,17 +202,6 @@ mod tests {
         let message: Message = serde_json::from_value(every_block()).unwrap();
         assert_eq!(serde_json::to_value(&message).unwrap(), every_block());
         assert_eq!(message.text_content(), "one\ntwo");
-    }
-
-    #[test]
-    fn a_message_is_kept_in_a_record_and_comes_back() {
-        let ctx = Ctx::new(Tenant::default(), "test", Time::from_millis(5).unwrap());
-        let message: Message = serde_json::from_value(every_block()).unwrap();
-        let record = message.to_record(&ctx).unwrap();
-        record.check().unwrap();
-        assert_eq!(record.content, "one\ntwo");
-        assert_eq!(record.created.to_string(), "2026-01-31T12:00:00.000Z");
-        assert_eq!(Message::from_record(&record).unwrap(), message);
     }
 
     #[test]

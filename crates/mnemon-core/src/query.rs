@@ -164,16 +164,6 @@ impl Cursor {
             seq: record.seq,
         }
     }
-
-    /// Whether the record comes after this place.
-    #[must_use]
-    pub fn is_before(&self, record: &Record, order: Order) -> bool {
-        let theirs = Self::after(record, order);
-        match order {
-            Order::Newest => (theirs.key, theirs.seq) < (self.key, self.seq),
-            Order::Oldest | Order::Written => (theirs.key, theirs.seq) > (self.key, self.seq),
-        }
-    }
 }
 
 impl fmt::Display for Cursor {

@@ -137,7 +137,7 @@ proptest! {
             let compiled = compile(&materials, &budget, form, counter(family).as_ref()).unwrap();
             for left in &compiled.left_out {
                 let said = match &left.why {
-                    Why::Duplicate { of } => compiled.cited().any(|id| id == of),
+                    Why::Duplicate { of } => compiled.taken.iter().any(|taken| taken.id == *of),
                     why => *why == Why::Empty,
                 };
                 prop_assert!(said, "{} and {}: {:?}", form, family, left);

@@ -34,13 +34,6 @@ pub struct Compiled {
     pub sections: Vec<SectionReport>,
 }
 
-impl Compiled {
-    /// The records that the text cites.
-    pub fn cited(&self) -> impl Iterator<Item = &Id> {
-        self.taken.iter().map(|taken| &taken.id)
-    }
-}
-
 /// A material that is in the context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Taken {

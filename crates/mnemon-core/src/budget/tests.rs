@@ -50,7 +50,11 @@ fn whole(materials: &[Material], form: Form) -> Compiled {
 }
 
 fn cited(compiled: &Compiled) -> Vec<&str> {
-    compiled.cited().map(Id::as_str).collect()
+    compiled
+        .taken
+        .iter()
+        .map(|taken| taken.id.as_str())
+        .collect()
 }
 
 fn why<'a>(compiled: &'a Compiled, name: &str) -> &'a Why {

@@ -140,6 +140,7 @@ const fn prefix(
     }
 }
 
+/// A prefix whose rest must also look randomly drawn.
 const fn drawn(
     kind: &'static str,
     starts: &'static [&'static str],
@@ -148,18 +149,11 @@ const fn drawn(
     example: &'static [&'static str],
     counter_example: &'static str,
 ) -> Rule {
-    let prefix = Prefix {
-        starts,
-        rest,
-        length,
-        drawn: true,
-    };
-    Rule {
-        kind,
-        form: Form::Prefix(prefix),
-        example,
-        counter_example,
+    let mut rule = prefix(kind, starts, rest, length, example, counter_example);
+    if let Form::Prefix(prefix) = &mut rule.form {
+        prefix.drawn = true;
     }
+    rule
 }
 
 const fn name(
