@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mnemon_core::ram::Ram;
-use mnemon_core::{Invalid, Store, StoreError};
+use mnemon_core::{Backend, Invalid, StoreError};
 
 use crate::health::{BackupSummary, Examination, Finding};
 use crate::store::jsonl::{self, Jsonl};
@@ -20,9 +20,9 @@ pub const SCHEMES: &[(&str, &str)] = &[
     ),
 ];
 
-/// A store, and what was noticed while opening it.
+/// A store with its index, and what was noticed while opening it.
 pub struct Opened {
-    pub store: Arc<dyn Store>,
+    pub backend: Backend,
     /// Sentences for people: what was skipped, what was repaired.
     pub notices: Vec<String>,
 }
@@ -60,16 +60,16 @@ impl Place {
 
 /// Opens the store that the URL names, and makes it if it is not there.
 pub fn open(url: &str) -> Result<Opened, StoreError> {
-    let (store, notices): (Arc<dyn Store>, _) = match Place::of(url)? {
-        Place::Ram => (Arc::new(Ram::new()), Vec::new()),
+    let (backend, notices): (Backend, _) = match Place::of(url)? {
+        Place::Ram => (Arc::new(Ram::new()).into(), Vec::new()),
         Place::Jsonl(path) => {
             let store = Jsonl::open(&path)?;
             let notices = store.notices().sentences();
-            (Arc::new(store), notices)
+            (Arc::new(store).into(), notices)
         }
-        Place::Sqlite(path) => (Arc::new(Sqlite::open(&path)?), Vec::new()),
+        Place::Sqlite(path) => (Arc::new(Sqlite::open(&path)?).into(), Vec::new()),
     };
-    Ok(Opened { store, notices })
+    Ok(Opened { backend, notices })
 }
 
 /// Looks at the store without using it: whole, ours, readable, with room to grow?

@@ -5,8 +5,8 @@
 //! follow their `seq`, so that a document is found by bisection.
 //!
 //! A message is understood by its neighbours: each of the two before and after it in its session
-//! lends it a share of its words and of its nearness ([`LENT_WORDS`], [`LENT_MEANING`]). That
-//! happens while a query is answered and costs no memory.
+//! lends it a share of its words and of its nearness (the arithmetic stands in [`crate::rank`]).
+//! That happens while a query is answered and costs no memory.
 
 mod chain;
 mod docs;
@@ -24,14 +24,6 @@ use crate::vector::{Quantised, VectorError, VectorSet};
 
 pub use docs::Doc;
 pub use terms::{Terms, hash};
-
-/// What neighbours lend of their words, by their place: two before, one before, one after, two
-/// after. From a sweep by cross-validation; see `docs/ranking.md`.
-const LENT_WORDS: [f32; 4] = [0.3, 0.5, 0.2, 0.1];
-/// What neighbours lend of their nearness in meaning.
-const LENT_MEANING: [f32; 4] = [0.2, 0.3, 0.2, 0.1];
-/// A neighbour of more words than this lends proportionally less: a long text speaks for itself.
-const LENDING_WORDS: f32 = 40.0;
 
 /// Documents by which the middle of their vectors is known; below, none is needed.
 const RECENTRE: usize = 4096;
@@ -106,12 +98,6 @@ impl Index {
             .filter(|doc| self.docs.is_alive(*doc))
             .map(|doc| self.docs.seq(doc))
             .collect()
-    }
-
-    /// Those who speak in the records, the most talkative first.
-    #[must_use]
-    pub fn speakers(&self, most: usize) -> Vec<String> {
-        self.docs.speakers(most)
     }
 
     /// Adds a record. Records come in the order of their `seq`; one that is not newer than the

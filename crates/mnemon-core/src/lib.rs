@@ -1,6 +1,7 @@
 //! Mnemon's vocabulary: nouns, ports and arithmetic.
 //!
-//! Everything an agent remembers is a [`Record`]. A [`Store`] keeps records; what a commit means
+//! Everything an agent remembers is a [`Record`]. A [`Store`] keeps records, a [`SearchIndex`] finds
+//! them; what a commit means
 //! (versions, idempotency, provenance, eviction, undo) is written once, in [`commit`], and every
 //! store runs the same rules over its own tables. [`ram::Ram`] is the reference store.
 //!
@@ -46,6 +47,7 @@ pub mod rank;
 pub mod recalled;
 pub mod rerank;
 pub mod secrets;
+pub mod speakers;
 pub mod text;
 pub mod vector;
 pub mod window;
@@ -58,9 +60,9 @@ mod message;
 mod owner;
 mod policy;
 mod query;
-mod recall;
 mod record;
 mod scope;
+mod search_index;
 mod store;
 mod time;
 
@@ -73,11 +75,16 @@ pub use message::{Block, Media, Message, Role};
 pub use owner::{Owner, Tenant};
 pub use policy::{Caps, Denied, Grant, Policy, Right, Rights};
 pub use query::{Cursor, Expr, Filter, Order, Page, Scan};
-pub use recall::{Candidate, Embedding, Probe, Recall};
+pub use rank::Candidate;
 pub use record::{Format, Record};
 pub use scope::{Kind, Namespace, Origin, Scope};
+pub use search_index::{
+    Answer, Backend, Embedding, Features, IndexCapabilities, IndexFilters, Match, Probe, QueryTerm,
+    ScoreScale, SearchIndex, Statistics, TermRole,
+};
 pub use store::{
     Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, Hidden, HiddenScan,
-    IdempotencyKey, Op, Outcome, Receipt, Store, StoreError, Tally, Upkept,
+    IdempotencyKey, Op, Outcome, Receipt, SessionWindow, Store, StoreError, Tally,
+    Upkept,
 };
 pub use time::Time;

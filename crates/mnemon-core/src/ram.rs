@@ -14,8 +14,9 @@ pub use image::{Committed, Effect, Image, Past, WayBack};
 
 use crate::embed::ModelId;
 use crate::{
-    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
-    Page, Probe, Recall, Receipt, Record, Right, Scan, Store, StoreError, Tally, Tenant, Upkept,
+    Answer, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
+    IndexCapabilities, Page, Probe, Receipt, Record, Right, Scan, SearchIndex, Store, StoreError,
+    Tally, Tenant, Upkept, limits,
 };
 
 /// A store that lives as long as the process.
@@ -54,37 +55,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[async_trait]
-impl Recall for Ram {
-    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
+impl SearchIndex for Ram {
+    fn capabilities(&self) -> IndexCapabilities {
+        IndexCapabilities::BUILT_IN
+    }
+
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
         self.search(grant, |Searched { image, finder }| {
             finder.find(image, grant, probe)
-        })
-    }
-
-    async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
-        self.search(grant, |Searched { image, finder }| finder.speakers(image))
-    }
-
-    async fn lacking(
-        &self,
-        grant: &Grant,
-        model: &ModelId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Record>, StoreError> {
-        self.search(grant, |Searched { image, finder }| {
-            finder.lacking(image, grant, model, after, limit)
-        })
-    }
-
-    async fn embed(
-        &self,
-        grant: &Grant,
-        vectors: Vec<(u64, Embedding)>,
-    ) -> Result<usize, StoreError> {
-        grant.require(Right::Write)?;
-        self.search(grant, |Searched { image, finder }| {
-            finder.embed(image, vectors)
         })
     }
 }
@@ -94,8 +72,6 @@ impl Store for Ram {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             backend: "ram",
-            durable: false,
-            shared: false,
             keeps_vectors: true,
         }
     }
@@ -134,6 +110,34 @@ impl Store for Ram {
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         grant.require(Right::Write)?;
         Ok(self.with(grant, |image| image.upkeep(grant, limit)).0)
+    }
+
+    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
+        grant.require(Right::Read)?;
+        Ok(self.with(grant, |image| image.speakers().named(words, limits::SPEAKERS)))
+    }
+
+    async fn lacking(
+        &self,
+        grant: &Grant,
+        model: &ModelId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.search(grant, |Searched { image, finder }| {
+            finder.lacking(image, grant, model, after, limit)
+        })
+    }
+
+    async fn embed(
+        &self,
+        grant: &Grant,
+        vectors: Vec<(u64, Embedding)>,
+    ) -> Result<usize, StoreError> {
+        grant.require(Right::Write)?;
+        self.search(grant, |Searched { image, finder }| {
+            finder.embed(image, vectors)
+        })
     }
 }
 

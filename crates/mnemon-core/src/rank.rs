@@ -7,13 +7,16 @@
 //!
 //! Where the constants come from is told in `docs/ranking.md`.
 
+mod context;
 mod formula;
 mod question;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Candidate, Id, Time};
+use crate::{Features, Id, Match, ScoreScale, Time};
 
+pub(crate) use context::{Bm25, LENT_MEANING, LENT_WORDS, lends, lent_length, mean_nearness};
+pub use context::{CONTEXT_REACH, score_in_context};
 pub use formula::{formula, formula_tokens};
 pub use question::{Asked, Question};
 
@@ -83,6 +86,38 @@ const HALF_LIFE_DAYS: f32 = 30.0;
 /// What shares no word with the question and is farther than this from it is not an answer.
 const FLOOR: f32 = 0.15;
 
+/// A record that an index found, with what ranking needs to know of it. The scores contain what
+/// its neighbours lend it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    pub id: Id,
+    /// How well its words and its neighbours' words match.
+    pub words: f32,
+    /// How near it and its neighbours are in meaning, from 0 to 1.
+    pub meaning: f32,
+    pub features: Features,
+}
+
+/// The rank at which a score by rank is about half of the best one.
+const RANK_DAMPING: f32 = 60.0;
+
+/// Replaces the scores of an arm whose scale is unknown by scores of their ranks, so that both arms
+/// can be added (reciprocal rank fusion).
+pub fn fuse_by_rank(
+    matches: &mut [Match],
+    scale: ScoreScale,
+    arm: fn(&mut Match) -> &mut Option<f32>,
+) {
+    if scale != ScoreScale::Unknown {
+        return;
+    }
+    let mut scores: Vec<&mut f32> = matches.iter_mut().filter_map(|m| arm(m).as_mut()).collect();
+    scores.sort_by(|a, b| b.total_cmp(a));
+    for (rank, score) in scores.into_iter().enumerate() {
+        *score = (RANK_DAMPING + 1.0) / (RANK_DAMPING + 1.0 + rank as f32);
+    }
+}
+
 /// A candidate with its score, and what made it up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ranked {
@@ -143,23 +178,24 @@ pub fn rank(
         .iter()
         .filter(|c| {
             let by_words = words > 0.0 && c.words > 0.0;
-            let by_meaning = meaning > 0.0 && c.cosine.max(c.meaning) >= FLOOR;
+            let by_meaning = meaning > 0.0 && c.features.cosine.max(c.meaning) >= FLOOR;
             recipe == Recipe::Recent || by_words || by_meaning
         })
         .map(|candidate| {
+            let features = &candidate.features;
             let parts = Parts {
                 words: words * candidate.words / best_words,
                 meaning: meaning * candidate.meaning / best_meaning,
-                speaker: question.speaker_factor(candidate.speaker.as_deref(), NAMED),
-                date: 1.0 + DATED * question.date_match(candidate.created),
-                asking: asking(candidate),
-                recency: 1.0 + NEW * newness(candidate.created, now),
-                importance: 1.0 + IMPORTANT * candidate.importance.clamp(0.0, 1.0),
+                speaker: question.speaker_factor(features.speaker.as_deref(), NAMED),
+                date: 1.0 + DATED * question.date_match(features.created),
+                asking: asking(features),
+                recency: 1.0 + NEW * newness(features.created, now),
+                importance: 1.0 + IMPORTANT * features.importance.clamp(0.0, 1.0),
                 reread: None,
             };
             Ranked {
                 id: candidate.id.clone(),
-                seq: candidate.seq,
+                seq: features.seq,
                 score: parts.score(),
                 parts,
             }
@@ -186,9 +222,9 @@ impl Parts {
     }
 }
 
-fn asking(candidate: &Candidate) -> f32 {
-    let short = (ASKING_WORDS / candidate.length.max(1.0)).min(1.0);
-    1.0 - ASKING * candidate.asking * short
+fn asking(features: &Features) -> f32 {
+    let short = (ASKING_WORDS / features.length.max(1.0)).min(1.0);
+    1.0 - ASKING * features.asking * short
 }
 
 /// 1 now, a half after the half-life, towards 0; what lies ahead is as new as can be.

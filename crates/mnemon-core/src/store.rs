@@ -6,9 +6,10 @@ use std::str::FromStr;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::embed::ModelId;
 use crate::{
-    Cursor, Denied, Embedding, ErrorKind, Filter, Grant, Id, Invalid, Kind, Namespace, Page,
-    Recall, Record, Scan, Scope, Time, limits,
+    Cursor, Denied, Embedding, ErrorKind, Filter, Grant, Id, Invalid, Kind, Namespace, Order, Page,
+    Record, Scan, Scope, Time, limits,
 };
 
 /// A place where records are kept.
@@ -17,12 +18,12 @@ use crate::{
 /// store over its own tables, inside its own transaction. `mnemon-testkit` holds the suite that
 /// each must pass.
 #[async_trait]
-pub trait Store: Recall {
+pub trait Store: Send + Sync {
     /// What this backend can do. Constant for the life of the store.
     fn capabilities(&self) -> Capabilities;
 
-    /// Applies the whole batch or nothing. When it returns, the batch survives a kill and, where
-    /// [`Capabilities::durable`] says so, a power cut.
+    /// Applies the whole batch or nothing. When it returns, the batch survives whatever the store
+    /// is made for: a store on disk keeps it through a kill and a power cut.
     async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError>;
 
     /// The records with these ids, in the order asked; `None` for one that is missing, expired or
@@ -60,6 +61,83 @@ pub trait Store: Recall {
     /// Nothing of this is done while the clock is too far ahead of the newest write; see
     /// [`crate::clock`].
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError>;
+
+    /// Speakers of the records whose name begins with one of these words, which are in lower case:
+    /// those with the most records first, equals by name. At most [`limits::SPEAKERS`].
+    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError>;
+
+    /// Live records without a vector of this model, written after `after`, in order of writing.
+    async fn lacking(
+        &self,
+        grant: &Grant,
+        model: &ModelId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError>;
+
+    /// Gives records, named by their `seq`, vectors. Records that have changed since are left out.
+    /// How many vectors were stored.
+    async fn embed(
+        &self,
+        grant: &Grant,
+        vectors: Vec<(u64, Embedding)>,
+    ) -> Result<usize, StoreError>;
+
+    /// Each of these records with up to `reach` live records before and after it in its session;
+    /// `None` for a record that is missing. At most [`limits::PAGE`] ids. A store across a network
+    /// should override this with one query.
+    async fn neighbours(
+        &self,
+        grant: &Grant,
+        ids: &[Id],
+        reach: usize,
+    ) -> Result<Vec<Option<SessionWindow>>, StoreError> {
+        let mut windows = Vec::with_capacity(ids.len());
+        for record in self.get(grant, ids).await? {
+            windows.push(match record {
+                None => None,
+                Some(record) => {
+                    let mut records = beside(self, grant, &record, Order::Newest, reach).await?;
+                    records.reverse();
+                    let at = records.len();
+                    let after = beside(self, grant, &record, Order::Oldest, reach).await?;
+                    records.push(record);
+                    records.extend(after);
+                    Some(SessionWindow { records, at })
+                }
+            });
+        }
+        Ok(windows)
+    }
+}
+
+/// The records that come next in the record's session in this order.
+async fn beside<S: Store + ?Sized>(
+    store: &S,
+    grant: &Grant,
+    record: &Record,
+    order: Order,
+    reach: usize,
+) -> Result<Vec<Record>, StoreError> {
+    let Some(session) = &record.owner.session else {
+        return Ok(Vec::new());
+    };
+    let mut filter = Filter::default();
+    filter.owner.session = Some(session.clone());
+    let scan = Scan {
+        order,
+        after: Some(Cursor::after(record, order)),
+        ..Scan::new(filter, reach)
+    };
+    Ok(store.scan(grant, &scan).await?.records)
+}
+
+/// A part of a session: records by creation, equals by `seq`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionWindow {
+    pub records: Vec<Record>,
+    /// Where the record stands among them that the window is around.
+    pub at: usize,
 }
 
 /// What a backend can do, so that the engine plans instead of failing.
@@ -67,10 +145,6 @@ pub trait Store: Recall {
 pub struct Capabilities {
     /// The scheme it is opened with.
     pub backend: &'static str,
-    /// An acknowledged write survives a power cut.
-    pub durable: bool,
-    /// Several processes may use it at once.
-    pub shared: bool,
     /// It keeps vectors; otherwise they are made anew when the store was opened.
     pub keeps_vectors: bool,
 }

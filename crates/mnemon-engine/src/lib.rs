@@ -41,7 +41,7 @@ mod payload;
 mod policies;
 mod reading;
 mod records;
-mod rereading;
+mod rerank;
 mod retrieve;
 mod safety;
 mod scoped;

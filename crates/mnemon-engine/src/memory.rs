@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mnemon_core::embed::Embedder;
 use mnemon_core::llm::Llm;
 use mnemon_core::rerank::Reranker;
-use mnemon_core::{Ids, Policy, Scope, Store};
+use mnemon_core::{Backend, Ids, Policy, Scope};
 
 use crate::notes::{NoteFiles, NotesConfig};
 use crate::policies::Rates;
@@ -27,14 +27,14 @@ pub struct Memory {
 
 /// Puts a [`Memory`] together.
 pub struct Builder {
-    store: Arc<dyn Store>,
+    backend: Backend,
     ids: Arc<Ids>,
     policy: Policy,
     retention: Retention,
     embedders: Vec<Arc<dyn Embedder>>,
     reranker: Option<Arc<dyn Reranker>>,
     /// Scopes that have a store of their own.
-    apart: Vec<(Scope, Arc<dyn Store>)>,
+    apart: Vec<(Scope, Backend)>,
     policies: Policies,
     llm: Option<Arc<dyn Llm>>,
     notes: NotesConfig,
@@ -118,61 +118,62 @@ impl Builder {
 
     /// Keeps one scope on a store of its own.
     #[must_use]
-    pub fn scope(mut self, scope: Scope, store: Arc<dyn Store>) -> Self {
-        self.apart.push((scope, store));
+    pub fn scope(mut self, scope: Scope, backend: impl Into<Backend>) -> Self {
+        self.apart.push((scope, backend.into()));
         self
     }
 
     /// Keeps what was said on a store of its own.
     #[must_use]
-    pub fn dialog(self, store: Arc<dyn Store>) -> Self {
-        self.scope(Scope::Dialog, store)
+    pub fn dialog(self, backend: impl Into<Backend>) -> Self {
+        self.scope(Scope::Dialog, backend)
     }
 
     /// Keeps states and tasks on a store of their own.
     #[must_use]
-    pub fn state(self, store: Arc<dyn Store>) -> Self {
-        self.scope(Scope::State, store)
+    pub fn state(self, backend: impl Into<Backend>) -> Self {
+        self.scope(Scope::State, backend)
     }
 
     /// Keeps what is known on a store of its own.
     #[must_use]
-    pub fn semantic(self, store: Arc<dyn Store>) -> Self {
-        self.scope(Scope::Semantic, store)
+    pub fn semantic(self, backend: impl Into<Backend>) -> Self {
+        self.scope(Scope::Semantic, backend)
     }
 
     /// Keeps skills on a store of their own.
     #[must_use]
-    pub fn procedural(self, store: Arc<dyn Store>) -> Self {
-        self.scope(Scope::Procedural, store)
+    pub fn procedural(self, backend: impl Into<Backend>) -> Self {
+        self.scope(Scope::Procedural, backend)
     }
 
     /// Keeps profiles on a store of their own.
     #[must_use]
-    pub fn profile(self, store: Arc<dyn Store>) -> Self {
-        self.scope(Scope::Profile, store)
+    pub fn profile(self, backend: impl Into<Backend>) -> Self {
+        self.scope(Scope::Profile, backend)
     }
 
     /// Keeps what was tried on a store of its own.
     #[must_use]
-    pub fn experience(self, store: Arc<dyn Store>) -> Self {
-        self.scope(Scope::Experience, store)
+    pub fn experience(self, backend: impl Into<Backend>) -> Self {
+        self.scope(Scope::Experience, backend)
     }
 
     /// The memory.
     #[must_use]
     pub fn build(self) -> Memory {
-        let records = Arc::new(self.over(self.store.clone()));
+        let records = Arc::new(self.over(&self.backend));
         let mut backends = vec![records.clone()];
         let scopes = Scope::ALL.iter().map(|scope| {
             let own = self.apart.iter().rev().find(|(apart, _)| apart == scope);
-            let Some((_, store)) = own else {
+            let Some((_, backend)) = own else {
                 return records.clone();
             };
-            if let Some(known) = backends.iter().find(|one| Arc::ptr_eq(&one.store, store)) {
+            let same = |one: &&Arc<Records>| Arc::ptr_eq(&one.store, &backend.store);
+            if let Some(known) = backends.iter().find(same) {
                 return known.clone();
             }
-            let fresh = Arc::new(self.over(store.clone()));
+            let fresh = Arc::new(self.over(backend));
             backends.push(fresh.clone());
             fresh
         });
@@ -187,9 +188,10 @@ impl Builder {
         }
     }
 
-    fn over(&self, store: Arc<dyn Store>) -> Records {
+    fn over(&self, backend: &Backend) -> Records {
         Records {
-            store,
+            store: backend.store.clone(),
+            index: backend.index.clone(),
             policy: self.policy.clone(),
             embedders: self.embedders.clone(),
             reranker: self.reranker.clone(),
@@ -206,9 +208,9 @@ impl Memory {
     /// A memory over this store, with fresh ids from there. Every scope is kept on it unless the
     /// builder is told otherwise.
     #[must_use]
-    pub fn builder(store: Arc<dyn Store>, ids: Ids) -> Builder {
+    pub fn builder(backend: impl Into<Backend>, ids: Ids) -> Builder {
         Builder {
-            store,
+            backend: backend.into(),
             ids: Arc::new(ids),
             policy: Policy::default(),
             retention: Retention::default(),

@@ -7,7 +7,8 @@ use mnemon_core::embed::Embedder;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{
     Batch, Capabilities, Change, Changes, Ctx, Expect, Hidden, HiddenScan, Id, IdempotencyKey, Ids,
-    Invalid, Op, Page, Policy, Receipt, Record, Right, Scan, Store, Tally, Upkept,
+    Invalid, Op, Page, Policy, Receipt, Record, Right, Scan, SearchIndex, Store, Tally,
+    Upkept,
 };
 
 use serde::Serialize;
@@ -21,6 +22,8 @@ use crate::{Draft, Error, Retention, Safety};
 #[derive(Clone)]
 pub struct Records {
     pub(crate) store: Arc<dyn Store>,
+    /// Finds the records of the store.
+    pub(crate) index: Arc<dyn SearchIndex>,
     pub(crate) policy: Policy,
     /// The model that places new records, then those whose vectors may still be about.
     pub(crate) embedders: Vec<Arc<dyn Embedder>>,

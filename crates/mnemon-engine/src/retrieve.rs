@@ -1,14 +1,19 @@
 //! Finding: plan → find → rank → fetch.
 
+mod distinct;
+mod find;
+
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
+use distinct::Distinct;
+use find::DEEPEST;
 use futures::future::try_join_all;
-use mnemon_core::index::hash;
 use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
 use mnemon_core::text::{self, query_terms};
 use mnemon_core::{
-    Ctx, Filter, Grant, Id, Invalid, Order, Origin, Probe, Record, Right, Scan, Time, limits,
+    Ctx, Filter, Grant, Id, Invalid, Order, Origin, Probe, QueryTerm, Record, Right, Scan,
+    TermRole, Time, limits, speakers,
 };
 use serde::Serialize;
 
@@ -18,14 +23,8 @@ use crate::{Error, Records};
 
 /// How many of the best each arm contributes.
 const DEPTH: usize = 100;
-/// The same, at the most, where entries of another project's files stand in the way.
-const DEEPEST: usize = 10_000;
 /// What a named speaker's name weighs as a word.
 const NAME_WEIGHT: f32 = 0.2;
-/// Two texts that share this much of their words say the same.
-const SAME: f32 = 0.9;
-/// Words by which texts are compared at the most.
-const COMPARED_WORDS: usize = 500;
 /// Records that the formula reads at the most; it has no index.
 const FORMULA_READS: usize = 100_000;
 
@@ -38,8 +37,8 @@ pub struct Query {
     pub limit: usize,
     /// Whether to say which words of the query each hit has.
     pub explain: bool,
-    /// Whether nothing else is asked at the same time ([`Probe::alone`]).
-    pub alone: bool,
+    /// Whether the caller waits for this search and nothing else ([`Probe::may_run_inline`]).
+    pub may_run_inline: bool,
 }
 
 impl Query {
@@ -51,7 +50,7 @@ impl Query {
             recipe: Recipe::Hybrid,
             limit: 10,
             explain: false,
-            alone: false,
+            may_run_inline: false,
         }
     }
 }
@@ -69,7 +68,7 @@ pub struct Hit {
     pub record: Record,
 }
 
-/// Records that were found, and how many others belong to another project's files.
+/// Records that were found, and how many others may not be shown or have gone in the meantime.
 #[derive(Default)]
 struct Fetched {
     hits: Vec<Hit>,
@@ -89,11 +88,11 @@ impl Records {
     pub async fn warm(&self, ctx: &Ctx) -> Result<(), Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
         let probe = Probe {
-            terms: vec![(hash("warm"), 1.0)],
+            terms: QueryTerm::words_of("warm"),
             depth: 1,
             ..Probe::default()
         };
-        self.store.find(&grant, &probe).await?;
+        self.index.find(&grant, &probe).await?;
         Ok(())
     }
 
@@ -131,7 +130,9 @@ impl Records {
                 Err(error) => return Err(error),
             }
         }
-        let speakers = self.store.speakers(&grant).await?;
+        let words = speakers::lookup_words(&query.text);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let speakers = self.store.speakers(&grant, &words).await?;
         let question = Question::read(&query.text, &speakers);
         let probe = self.probe(query, &question).await;
         if probe.terms.is_empty() && probe.vectors.is_empty() {
@@ -159,15 +160,15 @@ impl Records {
         enough: Option<Enough>,
     ) -> Result<Vec<Hit>, Error> {
         let mut hits = loop {
-            let candidates = self.store.find(grant, &probe).await?;
-            let ranked = rank::rank(&candidates, query.recipe, question, ctx.now);
+            let found = self.candidates(grant, &probe).await?;
+            let ranked = rank::rank(&found.list, query.recipe, question, ctx.now);
             let fetched = self.distinct(grant, ranked, query, &probe.filter, enough);
             let Fetched { hits, hidden } = fetched.await?;
-            let is_all = candidates.len() < probe.depth || probe.depth >= DEEPEST;
-            if hidden == 0 || hits.len() >= query.limit || is_all {
+            let hidden = hidden + found.left_out;
+            if hidden == 0 || hits.len() >= query.limit || found.is_all {
                 break hits;
             }
-            // What another project's files hold must not crowd out what may be shown.
+            // Records that may not be shown must not crowd out those that may.
             probe.depth = probe.depth.saturating_mul(8).min(DEEPEST);
         };
         if query.explain {
@@ -193,34 +194,28 @@ impl Records {
             depth: limit,
             ..Probe::default()
         };
-        let found = self.store.find(&grant, &probe).await?;
-        let ids: Vec<Id> = found.into_iter().map(|candidate| candidate.id).collect();
+        if !self.index.capabilities().filters.cover(&probe.filter) {
+            let scan = Scan::new(probe.filter, limit);
+            return Ok(self.store.scan(&grant, &scan).await?.records);
+        }
+        let found = self.index.find(&grant, &self.planned(&probe)).await?;
+        let ids: Vec<Id> = found.matches.into_iter().map(|found| found.id).collect();
         let mut records = Vec::with_capacity(ids.len());
-        for page in ids.chunks(limits::PAGE) {
+        for page in ids.chunks(grant.limits().page) {
             let page = self.store.get(&grant, page).await?.into_iter().flatten();
             records.extend(page.filter(|record| probe.filter.matches(record)));
         }
+        records.truncate(limit);
         Ok(records)
     }
 
     /// What the stores are asked. An embedder that fails costs the meaning arm, not the search.
     async fn probe(&self, query: &Query, question: &Question) -> Probe {
-        let mut terms: Vec<(u32, f32)> = Vec::new();
+        let mut terms: Vec<QueryTerm> = Vec::new();
         let mut vectors = Vec::new();
         if query.recipe != Recipe::Meaning {
-            let wanted = query_terms(&question.rest);
-            terms.extend(
-                wanted
-                    .iter()
-                    .filter(|term| !term.stop)
-                    .map(|t| (hash(&t.text), t.weight)),
-            );
-            let known: HashSet<u32> = terms.iter().map(|(term, _)| *term).collect();
-            for name in &question.named {
-                let names = query_terms(name).into_iter();
-                let names = names.map(|term| (hash(&term.text), NAME_WEIGHT * term.weight));
-                terms.extend(names.filter(|(term, _)| !known.contains(term)));
-            }
+            terms = QueryTerm::words_of(&question.rest);
+            terms.extend(named_terms(question, &terms));
         }
         if query.recipe != Recipe::Words {
             for embedder in &self.embedders {
@@ -234,7 +229,7 @@ impl Records {
             terms,
             vectors,
             depth: DEPTH.max(query.limit * 2),
-            alone: query.alone,
+            may_run_inline: query.may_run_inline,
         }
     }
 
@@ -249,13 +244,13 @@ impl Records {
         enough: Option<Enough>,
     ) -> Result<Fetched, Error> {
         let mut distinct = Distinct::new(query.limit, enough);
-        let (page, pages) = match self.rereads() {
+        let (page, pages) = match self.rerank_depth() {
             0 => (query.limit.min(limits::PAGE), 2),
             // It chooses from all of them.
             most => (most.max(query.limit * 2).min(limits::PAGE), 1),
         };
         let step = match enough {
-            Some(enough) if self.rereads() == 0 => enough.count.clamp(1, page),
+            Some(enough) if self.rerank_depth() == 0 => enough.count.clamp(1, page),
             _ => page,
         };
         let most = page * pages;
@@ -267,7 +262,7 @@ impl Records {
             at = end;
             let fetched = self.fetch(grant, chunk, filter).await?;
             hidden += fetched.hidden;
-            for hit in self.reread(query, fetched.hits).await {
+            for hit in self.rerank(query, fetched.hits).await {
                 distinct.push(hit);
             }
             if distinct.is_full() || distinct.has_enough() {
@@ -289,13 +284,11 @@ impl Records {
         let records = self.store.get(grant, &ids).await?;
         let mut fetched = Fetched::default();
         for (ranked, record) in ranked.iter().zip(records) {
-            let Some(record) = record.filter(|record| filter.matches(record)) else {
-                continue;
-            };
-            if !self.shows(&record) {
+            let shown = |record: &Record| filter.matches(record) && self.shows(record);
+            let Some(record) = record.filter(shown) else {
                 fetched.hidden += 1;
                 continue;
-            }
+            };
             fetched.hits.push(Hit {
                 score: f64::from(ranked.score),
                 parts: Some(ranked.parts),
@@ -399,6 +392,18 @@ fn check(query: &Query) -> Result<(), Invalid> {
     Ok(())
 }
 
+/// The terms of the names in the question that are not among its other terms.
+fn named_terms(question: &Question, known: &[QueryTerm]) -> Vec<QueryTerm> {
+    let terms = question.named.iter().flat_map(|name| query_terms(name));
+    let terms = terms.filter(|term| known.iter().all(|known| known.text != term.text));
+    let terms = terms.map(|term| QueryTerm {
+        text: term.text,
+        weight: NAME_WEIGHT * term.weight,
+        role: TermRole::Speaker,
+    });
+    terms.collect()
+}
+
 /// The distinct words of a text, as the index knows them.
 fn words_of(text: &str) -> Vec<String> {
     let terms = query_terms(text);
@@ -422,82 +427,6 @@ fn words_of_record(record: &Record) -> HashSet<String> {
     texts.extend(record.summary.as_deref());
     let terms = texts.into_iter().flat_map(text::index_terms);
     terms.map(|term| term.text).collect()
-}
-
-/// Hits, the best first. One that repeats a better one goes to the end; nothing is lost if there
-/// is room.
-struct Distinct {
-    limit: usize,
-    enough: Option<Enough>,
-    /// With the words that each has.
-    kept: Vec<(Vec<u32>, Hit)>,
-    copies: Vec<Hit>,
-}
-
-impl Distinct {
-    fn new(limit: usize, enough: Option<Enough>) -> Self {
-        Self {
-            limit,
-            enough,
-            kept: Vec::new(),
-            copies: Vec::new(),
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.kept.len() >= self.limit
-    }
-
-    fn has_enough(&self) -> bool {
-        self.enough.is_some_and(|enough| {
-            let fit = self.kept.iter().filter(|(_, hit)| (enough.of)(&hit.record));
-            fit.count() >= enough.count
-        })
-    }
-
-    fn push(&mut self, hit: Hit) {
-        if self.is_full() {
-            return;
-        }
-        let words = plain_words(&hit.record);
-        let says = |others: &[u32]| overlap(&words, others) >= SAME;
-        if self.kept.iter().any(|(others, _)| says(others)) {
-            self.copies.push(hit);
-        } else {
-            self.kept.push((words, hit));
-        }
-    }
-
-    fn into_hits(self) -> Vec<Hit> {
-        let kept = self.kept.into_iter().map(|(_, hit)| hit);
-        kept.chain(self.copies).take(self.limit).collect()
-    }
-}
-
-/// The words as they stand there, by their numbers, each once and in order: enough to tell a copy,
-/// and cheaper than an analysis.
-fn plain_words(record: &Record) -> Vec<u32> {
-    let words = record.content.split(|c: char| !c.is_alphanumeric());
-    let words = words.filter(|word| !word.is_empty()).take(COMPARED_WORDS);
-    let mut words: Vec<u32> = words.map(|word| hash(&word.to_lowercase())).collect();
-    words.sort_unstable();
-    words.dedup();
-    words
-}
-
-/// The share of all their words that both have.
-fn overlap(one: &[u32], other: &[u32]) -> f32 {
-    let mut theirs = other.iter().peekable();
-    let mut shared = 0;
-    for word in one {
-        while theirs.next_if(|other| *other < word).is_some() {}
-        shared += usize::from(theirs.next_if_eq(&word).is_some());
-    }
-    let all = one.len() + other.len() - shared;
-    if all == 0 {
-        return 1.0;
-    }
-    shared as f32 / all as f32
 }
 
 fn newness(record: &Record, now: Time) -> f64 {

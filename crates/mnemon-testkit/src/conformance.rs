@@ -42,10 +42,9 @@ macro_rules! conformance {
                     tally_equals_a_recount
                 }
                 finding {
-                    what_is_written_is_found_and_what_is_gone_is_not
-                    nobody_finds_anothers_records
                     vectors_are_found_by_the_model_that_made_them
-                    a_probe_that_says_nothing_finds_the_newest
+                    speakers_are_known_while_they_have_records
+                    neighbours_stand_beside_each_other_in_their_session
                 }
                 paging {
                     orders_are_as_named

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::{
-    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
-    Page, Probe, Recall, Receipt, Record, Scan, Store, StoreError, Tally, Upkept,
+    Answer, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
+    IndexCapabilities, Page, Probe, Receipt, Record, Scan, SearchIndex, Store, StoreError, Tally,
+    Upkept,
 };
 
 /// When a call fails.
@@ -123,32 +124,13 @@ fn lost(what: &str) -> StoreError {
 }
 
 #[async_trait]
-impl<S: Store> Recall for Flaky<S> {
-    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
+impl<S: SearchIndex> SearchIndex for Flaky<S> {
+    fn capabilities(&self) -> IndexCapabilities {
+        self.inner.capabilities()
+    }
+
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
         self.call(self.inner.find(grant, probe)).await
-    }
-
-    async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
-        self.call(self.inner.speakers(grant)).await
-    }
-
-    async fn lacking(
-        &self,
-        grant: &Grant,
-        model: &ModelId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Record>, StoreError> {
-        self.call(self.inner.lacking(grant, model, after, limit))
-            .await
-    }
-
-    async fn embed(
-        &self,
-        grant: &Grant,
-        vectors: Vec<(u64, Embedding)>,
-    ) -> Result<usize, StoreError> {
-        self.call(self.inner.embed(grant, vectors)).await
     }
 }
 
@@ -184,5 +166,28 @@ impl<S: Store> Store for Flaky<S> {
 
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         self.call(self.inner.upkeep(grant, limit)).await
+    }
+
+    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
+        self.call(self.inner.speakers(grant, words)).await
+    }
+
+    async fn lacking(
+        &self,
+        grant: &Grant,
+        model: &ModelId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.call(self.inner.lacking(grant, model, after, limit))
+            .await
+    }
+
+    async fn embed(
+        &self,
+        grant: &Grant,
+        vectors: Vec<(u64, Embedding)>,
+    ) -> Result<usize, StoreError> {
+        self.call(self.inner.embed(grant, vectors)).await
     }
 }

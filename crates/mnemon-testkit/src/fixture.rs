@@ -4,14 +4,14 @@ use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mnemon_core::{Store, ram::Ram};
+use mnemon_core::{Backend, ram::Ram};
 
 /// A place where a store can be opened.
 #[async_trait]
 pub trait Fixture: Send + Sync {
-    /// Opens the store at this place. It is empty the first time; opened again, after the handle
+    /// Opens the store at this place, with its index. It is empty the first time; opened again, after the handle
     /// before was dropped, it holds what was written.
-    async fn open(&self) -> Arc<dyn Store>;
+    async fn open(&self) -> Backend;
 }
 
 /// The reference store. It has no place to come back from, so that "again" is the same store.
@@ -20,8 +20,8 @@ pub struct InRam(Arc<Ram>);
 
 #[async_trait]
 impl Fixture for InRam {
-    async fn open(&self) -> Arc<dyn Store> {
-        self.0.clone()
+    async fn open(&self) -> Backend {
+        self.0.clone().into()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What Mnemon's tests are made of.
 //!
-//! [`conformance`] is the suite that every store passes with the same test bodies, [`oracle`] runs
+//! [`conformance`] is the suite that every store passes with the same test bodies,
+//! [`index_conformance`] the one that every index passes, [`oracle`] runs
 //! random operations on a store and on [`mnemon_core::ram::Ram`] and compares, [`faults`] breaks a
 //! store on purpose, [`fakes`] stand in for the other ports, [`ports`] says what files and logs
 //! must do, [`talks`] makes conversations up, [`worlds`] makes up what is learnt from, and [`make`] keeps tests short.
@@ -9,15 +10,15 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use mnemon_core::{Store, ram::Ram};
+//! use mnemon_core::{Backend, ram::Ram};
 //! use mnemon_testkit::Fixture;
 //!
 //! struct Place(Arc<Ram>); // for a store on disk: a temporary folder
 //!
 //! #[async_trait::async_trait]
 //! impl Fixture for Place {
-//!     async fn open(&self) -> Arc<dyn Store> {
-//!         self.0.clone()
+//!     async fn open(&self) -> Backend {
+//!         self.0.clone().into()
 //!     }
 //! }
 //!
@@ -38,8 +39,10 @@
 pub mod conformance;
 pub mod fakes;
 pub mod faults;
+pub mod index_conformance;
 pub mod make;
 pub mod oracle;
+pub mod plain_index;
 pub mod ports;
 pub mod talks;
 pub mod texts;

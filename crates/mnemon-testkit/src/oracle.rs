@@ -2,10 +2,8 @@
 
 mod steps;
 
-use std::sync::Arc;
-
 use mnemon_core::{
-    Batch, Changes, Grant, Id, Op, Receipt, Record, Right, Store, StoreError, Time, Upkept,
+    Backend, Batch, Changes, Grant, Id, Op, Receipt, Record, Right, Store, StoreError, Time, Upkept,
     ram::Ram,
 };
 use proptest::prelude::ProptestConfig;
@@ -40,7 +38,7 @@ pub fn check_against_ram<F: Fixture>(fresh: impl Fn() -> F, cases: u32) {
 pub async fn check<F: Fixture>(fixture: &F, steps: &[Step]) -> Result<(), String> {
     let mut pair = Pair {
         fixture,
-        store: Some(fixture.open().await),
+        backend: Some(fixture.open().await),
         ram: Ram::new(),
         now: at(0),
     };
@@ -58,7 +56,7 @@ pub async fn check<F: Fixture>(fixture: &F, steps: &[Step]) -> Result<(), String
 /// The store under test beside the reference, at one moment.
 struct Pair<'a, F> {
     fixture: &'a F,
-    store: Option<Arc<dyn Store>>,
+    backend: Option<Backend>,
     ram: Ram,
     now: Time,
 }
@@ -77,7 +75,7 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, theirs: &T, ours: &T) -> Res
 
 impl<F: Fixture> Pair<'_, F> {
     fn store(&self) -> &dyn Store {
-        self.store.as_deref().unwrap()
+        &*self.backend.as_ref().unwrap().store
     }
 
     fn caller(&self, tenant: usize) -> Caller {
@@ -92,8 +90,8 @@ impl<F: Fixture> Pair<'_, F> {
                 self.compare(1).await
             }
             Step::Reopen => {
-                drop(self.store.take());
-                self.store = Some(self.fixture.open().await);
+                drop(self.backend.take());
+                self.backend = Some(self.fixture.open().await);
                 self.compare(0).await?;
                 self.compare(1).await
             }
@@ -226,6 +224,13 @@ impl<F: Fixture> Pair<'_, F> {
             &theirs.map_err(|e| told(&e)),
             &ours.map_err(|e| told(&e)),
         )?;
+        let words: Vec<&str> = steps::SPEAKERS.iter().flat_map(|name| name.split(' ')).collect();
+        let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let theirs = self.store().speakers(&grant, &words).await;
+        let ours = self.ram.speakers(&grant, &words).await;
+        let (theirs, ours) = (theirs.map_err(|e| told(&e)), ours.map_err(|e| told(&e)));
+        same("speakers", &theirs, &ours)?;
         self.compare_history(&grant, ids).await
     }
 

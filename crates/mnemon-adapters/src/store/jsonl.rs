@@ -34,8 +34,9 @@ use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::ram::{Finder, Image};
 use mnemon_core::{
-    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
-    Page, Probe, Recall, Receipt, Record, Right, Scan, Store, StoreError, Tally, Tenant, Upkept,
+    Answer, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
+    IndexCapabilities, Page, Probe, Receipt, Record, Right, Scan, SearchIndex, Store, StoreError,
+    Tally, Tenant, Upkept, limits,
 };
 
 pub(crate) use backup::{backup, check_backup, restore};
@@ -168,41 +169,17 @@ async fn blocking<T: Send + 'static>(
 }
 
 #[async_trait]
-impl Recall for Jsonl {
-    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
+impl SearchIndex for Jsonl {
+    fn capabilities(&self) -> IndexCapabilities {
+        IndexCapabilities::BUILT_IN
+    }
+
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
         let (held, probe) = (grant.clone(), probe.clone());
         self.search(grant, move |finder, image| {
             finder.find(image, &held, &probe)
         })
         .await
-    }
-
-    async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
-        self.search(grant, Finder::speakers).await
-    }
-
-    async fn lacking(
-        &self,
-        grant: &Grant,
-        model: &ModelId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Record>, StoreError> {
-        let (held, model) = (grant.clone(), model.clone());
-        self.search(grant, move |finder, image| {
-            finder.lacking(image, &held, &model, after, limit)
-        })
-        .await
-    }
-
-    async fn embed(
-        &self,
-        grant: &Grant,
-        vectors: Vec<(u64, Embedding)>,
-    ) -> Result<usize, StoreError> {
-        grant.require(Right::Write)?;
-        self.search(grant, move |finder, image| finder.embed(image, vectors))
-            .await
     }
 }
 
@@ -211,8 +188,6 @@ impl Store for Jsonl {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             backend: "jsonl",
-            durable: true,
-            shared: true,
             keeps_vectors: false,
         }
     }
@@ -264,5 +239,38 @@ impl Store for Jsonl {
         let folder = self.shelf.folder(grant.tenant());
         let grant = grant.clone();
         blocking(move || folder.upkeep(&grant, limit)).await
+    }
+
+    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        self.read(grant, move |image| {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            image.speakers().named(&words, limits::SPEAKERS)
+        })
+        .await
+    }
+
+    async fn lacking(
+        &self,
+        grant: &Grant,
+        model: &ModelId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let (held, model) = (grant.clone(), model.clone());
+        self.search(grant, move |finder, image| {
+            finder.lacking(image, &held, &model, after, limit)
+        })
+        .await
+    }
+
+    async fn embed(
+        &self,
+        grant: &Grant,
+        vectors: Vec<(u64, Embedding)>,
+    ) -> Result<usize, StoreError> {
+        grant.require(Right::Write)?;
+        self.search(grant, move |finder, image| finder.embed(image, vectors))
+            .await
     }
 }

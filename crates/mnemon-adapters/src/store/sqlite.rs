@@ -17,6 +17,7 @@ mod salvage;
 mod saved;
 mod schema;
 mod search;
+mod speakers;
 mod sums;
 mod tables;
 mod upkeep;
@@ -29,8 +30,9 @@ use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::ram::stored;
 use mnemon_core::{
-    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
-    Page, Probe, Recall, Receipt, Record, Scan, Store, StoreError, Tally, Upkept,
+    Answer, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
+    IndexCapabilities, Page, Probe, Receipt, Record, Scan, SearchIndex, Store, StoreError, Tally,
+    Upkept,
 };
 
 pub(crate) use backup::{backup, check_backup, restore};
@@ -116,8 +118,12 @@ impl Sqlite {
 }
 
 #[async_trait]
-impl Recall for Sqlite {
-    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
+impl SearchIndex for Sqlite {
+    fn capabilities(&self) -> IndexCapabilities {
+        IndexCapabilities::BUILT_IN
+    }
+
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
         let at_hand = |reader: &Reader<'_>| self.indexes.find_at_hand(reader, grant, probe);
         if let Some(found) = self.pool.with_idle(at_hand).transpose()?.flatten() {
             return Ok(found);
@@ -126,47 +132,6 @@ impl Recall for Sqlite {
         self.read(move |reader| indexes.find(reader, &grant, &probe))
             .await
     }
-
-    async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
-        // Every search asks, and should not queue behind what others ask in the meantime.
-        let at_hand = |reader: &Reader<'_>| self.indexes.speakers_at_hand(reader, grant);
-        if let Some(known) = self.pool.with_idle(at_hand).transpose()?.flatten() {
-            return Ok(known);
-        }
-        let (grant, indexes) = (grant.clone(), Arc::clone(&self.indexes));
-        self.read(move |reader| indexes.speakers(reader, &grant))
-            .await
-    }
-
-    async fn lacking(
-        &self,
-        grant: &Grant,
-        model: &ModelId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Record>, StoreError> {
-        let (grant, model) = (grant.clone(), model.clone());
-        self.read(move |reader| {
-            let Reader {
-                connection, place, ..
-            } = reader;
-            search::lacking(connection, place, &grant, &model, after, limit)
-        })
-        .await
-    }
-
-    async fn embed(
-        &self,
-        grant: &Grant,
-        vectors: Vec<(u64, Embedding)>,
-    ) -> Result<usize, StoreError> {
-        let vectors = vectors.into_iter().map(|(seq, embedding)| {
-            let kept = stored(&embedding)?;
-            Ok((seq, kept))
-        });
-        let vectors = vectors.collect::<Result<_, StoreError>>()?;
-        self.writer()?.embed(grant, vectors).await
-    }
 }
 
 #[async_trait]
@@ -174,8 +139,6 @@ impl Store for Sqlite {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             backend: "sqlite",
-            durable: true,
-            shared: true,
             keeps_vectors: true,
         }
     }
@@ -230,5 +193,51 @@ impl Store for Sqlite {
 
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         self.writer()?.upkeep(grant, limit).await
+    }
+
+    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
+        // Every search asks, and should not queue behind what others ask in the meantime.
+        let named =
+            |reader: &Reader<'_>| speakers::named(reader.connection, reader.place, grant, words);
+        if let Some(named) = self.pool.with_idle(named) {
+            return named;
+        }
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let grant = grant.clone();
+        self.read(move |reader| {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            speakers::named(reader.connection, reader.place, &grant, &words)
+        })
+        .await
+    }
+
+    async fn lacking(
+        &self,
+        grant: &Grant,
+        model: &ModelId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let (grant, model) = (grant.clone(), model.clone());
+        self.read(move |reader| {
+            let Reader {
+                connection, place, ..
+            } = reader;
+            search::lacking(connection, place, &grant, &model, after, limit)
+        })
+        .await
+    }
+
+    async fn embed(
+        &self,
+        grant: &Grant,
+        vectors: Vec<(u64, Embedding)>,
+    ) -> Result<usize, StoreError> {
+        let vectors = vectors.into_iter().map(|(seq, embedding)| {
+            let kept = stored(&embedding)?;
+            Ok((seq, kept))
+        });
+        let vectors = vectors.collect::<Result<_, StoreError>>()?;
+        self.writer()?.embed(grant, vectors).await
     }
 }

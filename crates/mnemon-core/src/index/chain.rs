@@ -5,8 +5,9 @@ use std::io;
 
 use super::docs::{Docs, NO_NAME, keep};
 use super::saved::Numbers;
-use super::{LENDING_WORDS, LENT_WORDS, NOBODY};
+use super::NOBODY;
 use crate::columns::{Reading, Writing};
+use crate::rank::{LENT_WORDS, lent_length};
 
 /// How far back from a session's end a place is looked for before the session is sorted.
 const WALK: usize = 32;
@@ -29,11 +30,6 @@ pub(super) struct Chain {
     total_length: f64,
 }
 
-/// How much of itself a document of this length lends.
-pub(super) fn lends(length: f32) -> f32 {
-    (LENDING_WORDS / length.max(1.0)).min(1.0)
-}
-
 impl Chain {
     pub(super) fn bytes(&self) -> usize {
         // A set of pairs is about two thirds full.
@@ -47,7 +43,7 @@ impl Chain {
     }
 
     pub(super) fn mean_length(&self, docs: usize) -> f32 {
-        ((self.total_length / docs.max(1) as f64) as f32).max(1e-6)
+        (self.total_length / docs.max(1) as f64) as f32
     }
 
     /// The neighbours: two before, one before, one after, two after; [`NOBODY`] where none is.
@@ -186,8 +182,7 @@ impl Chain {
         let mut length = docs.length(doc);
         for (neighbour, share) in self.around(doc).into_iter().zip(LENT_WORDS) {
             if neighbour != NOBODY {
-                let theirs = docs.length(neighbour);
-                length += share * lends(theirs) * theirs;
+                length += lent_length(share, docs.length(neighbour));
             }
         }
         self.measure(doc, length);

@@ -81,7 +81,6 @@ pub(super) struct Docs {
     living: Vec<u64>,
     alive: usize,
     names: Names,
-    said: HashMap<u32, u32>,
     tags: HashMap<String, Vec<u32>>,
 }
 
@@ -108,9 +107,6 @@ impl<'a> Doc<'a> {
     /// What the index wants to know of this record.
     #[must_use]
     pub fn of(record: &'a Record) -> Self {
-        let named = record.metadata.get("speaker");
-        let named = named.and_then(|name| name.as_str());
-        let speaker = named.or_else(|| record.body.as_ref()?.get("name")?.as_str());
         Self {
             seq: record.seq,
             id: record.id.as_str(),
@@ -123,7 +119,7 @@ impl<'a> Doc<'a> {
             created: record.created,
             expires: record.expires,
             importance: record.importance,
-            speaker,
+            speaker: record.speaker(),
             tags: record.tags.iter().map(String::as_str).collect(),
         }
     }
@@ -152,15 +148,11 @@ impl Docs {
         let expires = new.expires.map_or(i64::MAX, Time::millis);
         self.expires.push(expires);
         self.importance.push(new.importance as f32);
-        let speaker = self.names.number(new.speaker);
-        self.speakers.push(speaker);
+        self.speakers.push(self.names.number(new.speaker));
         self.lengths.push(terms.length);
         self.asking.push(terms.asking);
         for tag in &new.tags {
             self.tags.entry(tag.to_lowercase()).or_default().push(doc);
-        }
-        if speaker != NO_NAME {
-            *self.said.entry(speaker).or_default() += 1;
         }
         self.mark(doc, owner, sort, expires);
         doc
@@ -281,17 +273,6 @@ impl Docs {
         self.names.name(*self.speakers.get(doc as usize)?)
     }
 
-    pub(super) fn speakers(&self, most: usize) -> Vec<String> {
-        // Of some all that they said was removed.
-        let said = self.said.iter().filter(|(_, count)| **count > 0);
-        let mut said: Vec<(&u32, &u32)> = said.collect();
-        said.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), **name));
-        said.into_iter()
-            .take(most)
-            .filter_map(|(name, _)| self.names.name(*name).map(str::to_owned))
-            .collect()
-    }
-
     pub(super) fn is_alive(&self, doc: u32) -> bool {
         has_bit(&self.living, doc)
     }
@@ -304,10 +285,6 @@ impl Docs {
         }
         if was {
             self.alive -= 1;
-            let speaker = self.speakers.get(doc as usize).copied();
-            if let Some(said) = speaker.and_then(|speaker| self.said.get_mut(&speaker)) {
-                *said = said.saturating_sub(1);
-            }
         }
         was
     }

@@ -3,17 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::chain::lends;
 use super::docs::each_bit;
 use super::scratch::Scratch;
-use super::{Index, LENT_MEANING, LENT_WORDS, NOBODY};
+use super::{Index, NOBODY, hash};
+use crate::rank::{Bm25, LENT_MEANING, LENT_WORDS, lends, mean_nearness};
 use crate::vector::{Candidates, ScanConfig, TopK, VectorError, VectorSet};
-use crate::{Candidate, Filter, Probe, Time};
+use crate::{Answer, Features, Filter, Match, Probe, QueryTerm, Time};
 
-/// Saturation of a word that is repeated.
-const K1: f32 = 0.9;
-/// How much a long text is held back.
-const B: f32 = 0.75;
 /// Once this many places were touched by rarer words, commoner words only weigh what was found.
 const SPREAD: usize = 10_000;
 
@@ -40,7 +36,20 @@ impl Index {
         probe: &Probe,
         now: Time,
         within: Option<&HashSet<u64>>,
-    ) -> Result<Vec<Candidate>, VectorError> {
+    ) -> Result<Answer, VectorError> {
+        let matches = self.matches(probe, now, within)?;
+        Ok(Answer {
+            matches,
+            statistics: None,
+        })
+    }
+
+    fn matches(
+        &self,
+        probe: &Probe,
+        now: Time,
+        within: Option<&HashSet<u64>>,
+    ) -> Result<Vec<Match>, VectorError> {
         if probe.terms.is_empty() && probe.vectors.is_empty() {
             return Ok(self.newest(&probe.filter, now, within, probe.depth));
         }
@@ -70,19 +79,19 @@ impl Index {
         let looked_at = self.nearness(probe, &found, &mut scratch.near)?;
         let own = |doc: u32| scratch.near.get(doc as usize).copied().unwrap_or(0.0);
         let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
-        let candidates = found.into_iter().filter_map(|doc| {
-            Some(Candidate {
-                words: score(doc),
-                meaning: self.with_neighbours(doc, now, own),
-                cosine: own(doc),
-                ..self.describe(doc)?
+        let has_vectors = !probe.vectors.is_empty();
+        let matches = found.into_iter().filter_map(|doc| {
+            Some(Match {
+                words: Some(score(doc)).filter(|score| *score > 0.0),
+                meaning: has_vectors.then(|| self.with_neighbours(doc, now, own)),
+                ..self.describe(doc, own(doc))?
             })
         });
-        let candidates = candidates.collect();
+        let matches = matches.collect();
         zero(&mut scratch.words, &matched);
         zero(&mut scratch.near, &looked_at);
         self.scratch.give_back(scratch);
-        Ok(candidates)
+        Ok(matches)
     }
 
     /// Whether a probe with this filter looks at so many documents at the most.
@@ -98,7 +107,7 @@ impl Index {
         now: Time,
         within: Option<&HashSet<u64>>,
         most: usize,
-    ) -> Vec<Candidate> {
+    ) -> Vec<Match> {
         let mut newest = TopK::new(most);
         let mut push = |doc: u32| newest.push(0.0, Reverse((self.docs.created(doc), doc)));
         match self.mask(filter, within, now) {
@@ -107,7 +116,7 @@ impl Index {
         }
         let newest = newest.into_sorted().into_iter();
         newest
-            .filter_map(|(_, Reverse((_, doc)))| self.describe(doc))
+            .filter_map(|(_, Reverse((_, doc)))| self.describe(doc, 0.0))
             .collect()
     }
 
@@ -160,7 +169,7 @@ impl Index {
     /// which documents have any.
     fn words(
         &self,
-        terms: &[(u32, f32)],
+        terms: &[QueryTerm],
         now: Time,
         heard: Option<&Heard>,
         scratch: &mut Scratch,
@@ -172,11 +181,11 @@ impl Index {
         } = scratch;
         let mut touched: Vec<u32> = Vec::new();
         let mut matched: Vec<u32> = Vec::new();
-        let per_length = K1 * B / self.chain.mean_length(self.docs.alive());
+        let bm25 = Bm25::new(self.chain.mean_length(self.docs.alive()));
         let all_live = self.docs.all_live(now);
         let mut known: Vec<_> = terms
             .iter()
-            .filter_map(|(term, weight)| Some((self.postings.of(*term)?, *weight)))
+            .filter_map(|term| Some((self.postings.of(hash(&term.text))?, term.weight)))
             .collect();
         known.sort_by_key(|(posting, _)| posting.len());
         let mut spread = 0;
@@ -208,7 +217,7 @@ impl Index {
                 }
             }
             spread += touched.len();
-            let worth = weight * idf(self.docs.alive(), having) * (K1 + 1.0);
+            let worth = Bm25::worth(weight, self.docs.alive(), having);
             for doc in touched.drain(..) {
                 let (Some(tf), Some(score)) =
                     (lent.get_mut(doc as usize), scores.get_mut(doc as usize))
@@ -218,8 +227,7 @@ impl Index {
                 if *score == 0.0 {
                     matched.push(doc);
                 }
-                let held = K1 * (1.0 - B) + per_length * self.chain.length(doc);
-                *score += worth * *tf / (*tf + held);
+                *score += bm25.score(worth, *tf, self.chain.length(doc));
                 *tf = 0.0;
             }
         }
@@ -288,29 +296,29 @@ impl Index {
     /// How near it is with its neighbours: their mean, weighed by what they lend. One that has
     /// expired lends nothing.
     fn with_neighbours(&self, doc: u32, now: Time, own: impl Fn(u32) -> f32) -> f32 {
-        let (mut sum, mut weights) = (own(doc), 1.0);
-        for (neighbour, share) in self.chain.around(doc).into_iter().zip(LENT_MEANING) {
-            if self.is_live(neighbour, now) {
-                let share = share * lends(self.docs.length(neighbour));
-                sum += share * own(neighbour);
-                weights += share;
-            }
-        }
-        sum / weights
+        let around = self.chain.around(doc).into_iter().zip(LENT_MEANING);
+        let live = around.filter(|(neighbour, _)| self.is_live(*neighbour, now));
+        let lent = live.map(|(neighbour, share)| {
+            let share = share * lends(self.docs.length(neighbour));
+            (share, own(neighbour))
+        });
+        mean_nearness(own(doc), lent)
     }
 
-    fn describe(&self, doc: u32) -> Option<Candidate> {
-        Some(Candidate {
+    fn describe(&self, doc: u32, cosine: f32) -> Option<Match> {
+        Some(Match {
             id: self.docs.id(doc)?,
-            seq: self.docs.seq(doc),
-            words: 0.0,
-            meaning: 0.0,
-            cosine: 0.0,
-            created: Time::EPOCH.plus_millis(self.docs.created(doc)),
-            importance: self.docs.importance(doc),
-            asking: self.docs.asking(doc),
-            length: self.docs.length(doc),
-            speaker: self.docs.speaker(doc).map(str::to_owned),
+            words: None,
+            meaning: None,
+            features: Some(Features {
+                seq: self.docs.seq(doc),
+                cosine,
+                created: Time::EPOCH.plus_millis(self.docs.created(doc)),
+                importance: self.docs.importance(doc),
+                asking: self.docs.asking(doc),
+                length: self.docs.length(doc),
+                speaker: self.docs.speaker(doc).map(str::to_owned),
+            }),
         })
     }
 }
@@ -330,9 +338,4 @@ fn zero(numbers: &mut [f32], docs: &[u32]) {
             *number = 0.0;
         }
     }
-}
-
-fn idf(documents: usize, having: usize) -> f32 {
-    let (documents, having) = (documents as f32, having as f32);
-    (1.0 + (documents - having + 0.5) / (having + 0.5)).ln()
 }

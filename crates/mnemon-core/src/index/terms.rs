@@ -78,6 +78,26 @@ impl Terms {
         }
     }
 
+    /// How many words there are, stop words not counted.
+    #[must_use]
+    pub fn length(&self) -> f32 {
+        f32::from(self.length)
+    }
+
+    /// The share of the words that stand in questions.
+    #[must_use]
+    pub fn asking(&self) -> f32 {
+        f32::from(self.asking) / 255.0
+    }
+
+    /// How often the term of this number occurs.
+    #[must_use]
+    pub fn occurs(&self, term: u32) -> f32 {
+        let at = self.counts.binary_search_by_key(&term, |(term, _)| *term);
+        let quarters = at.ok().and_then(|at| self.counts.get(at));
+        quarters.map_or(0.0, |(_, quarters)| f32::from(*quarters) / QUARTERS)
+    }
+
     /// As a store keeps them: length, asking, then five bytes a term.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -2,9 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::embed::ModelId;
-use crate::text::query_terms;
 use crate::vector::quantise;
-use crate::{Candidate, Ctx, Embedding, Filter, Kind, Owner, Probe, Record, Tenant};
+use crate::{
+    Answer, Ctx, Embedding, Features, Filter, Kind, Owner, Probe, QueryTerm, Record, Tenant,
+};
 
 fn now() -> Time {
     Time::from_millis(1_700_000_000_000).unwrap()
@@ -35,17 +36,18 @@ fn index(records: &[Record]) -> Index {
 }
 
 fn words(query: &str) -> Probe {
-    let terms = query_terms(query);
     Probe {
-        terms: terms.iter().map(|t| (hash(&t.text), t.weight)).collect(),
+        terms: QueryTerm::words_of(query),
         depth: 100,
         ..Probe::default()
     }
 }
 
-fn best(mut found: Vec<Candidate>) -> Vec<u64> {
-    found.sort_by(|a, b| b.words.total_cmp(&a.words));
-    found.into_iter().map(|candidate| candidate.seq).collect()
+fn best(answer: Answer) -> Vec<u64> {
+    let mut found = answer.matches;
+    found.sort_by(|a, b| b.words.partial_cmp(&a.words).unwrap());
+    let found = found.into_iter();
+    found.map(|found| found.features.unwrap().seq).collect()
 }
 
 #[test]
@@ -350,12 +352,14 @@ fn near_vectors_are_found_and_neighbours_lend() {
         depth: 10,
         ..Probe::default()
     };
-    let found = index.find(&probe, now(), None).unwrap();
-    let of = |seq: u64| found.iter().find(|c| c.seq == seq);
-    assert!((of(1).unwrap().cosine - 1.0).abs() < 0.01);
-    assert!((of(3).unwrap().cosine - 0.6).abs() < 0.01);
+    let found = index.find(&probe, now(), None).unwrap().matches;
+    let features: Vec<&Features> = found.iter().flat_map(|one| &one.features).collect();
+    let of = |seq: u64| features.iter().position(|one| one.seq == seq);
+    let cosine = |seq: u64| features[of(seq).unwrap()].cosine;
+    assert!((cosine(1) - 1.0).abs() < 0.01);
+    assert!((cosine(3) - 0.6).abs() < 0.01);
     assert!(of(2).is_none(), "at a right angle");
-    assert!(of(1).unwrap().meaning < 1.0, "its neighbour is far");
+    assert!(found[of(1).unwrap()].meaning.unwrap() < 1.0, "its neighbour is far");
     assert_eq!(index.embedded(&model), (3, 0));
     let other = ModelId {
         name: "n".to_owned(),

@@ -7,7 +7,7 @@ use super::Image;
 use crate::embed::ModelId;
 use crate::index::{Doc, Index, StoredVector, Terms};
 use crate::vector::{VectorError, quantise};
-use crate::{Batch, Candidate, Embedding, Grant, Id, Op, Probe, Record, StoreError, limits};
+use crate::{Answer, Batch, Embedding, Grant, Id, Op, Probe, Record, StoreError, limits};
 
 /// An index over an image. It lives beside the image and catches up when it is asked.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ impl Finder {
         image: &Image,
         grant: &Grant,
         probe: &Probe,
-    ) -> Result<Vec<Candidate>, StoreError> {
+    ) -> Result<Answer, StoreError> {
         self.follow(image)?;
         let within: Option<HashSet<u64>> = probe.filter.needs_records().then(|| {
             let current = image.current().map(|(_, record)| record);
@@ -77,12 +77,6 @@ impl Finder {
         });
         let found = self.index.find(probe, grant.now(), within.as_ref());
         found.map_err(|error| wrong_vector(&error))
-    }
-
-    /// Who speaks in the records.
-    pub fn speakers(&mut self, image: &Image) -> Result<Vec<String>, StoreError> {
-        self.follow(image)?;
-        Ok(self.index.speakers(limits::SPEAKERS))
     }
 
     /// Live records without a vector of this model.
@@ -188,7 +182,7 @@ pub fn wrong_vector(error: &VectorError) -> StoreError {
 mod tests {
     use super::*;
     use crate::ram::Ram;
-    use crate::{Ctx, Policy, Recall, Right, Store, Tenant, Time};
+    use crate::{Ctx, Policy, Right, SearchIndex, Store, Tenant, Time};
 
     fn note(name: &str, content: &str) -> (Record, Grant) {
         let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
@@ -214,7 +208,7 @@ mod tests {
             ..Probe::default()
         };
         let found = futures::executor::block_on(store.find(grant, &probe));
-        found.unwrap().len()
+        found.unwrap().matches.len()
     }
 
     fn put(store: &Ram, name: &str, content: &str, placed: bool) {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use draft::{Draft, Step};
 
 use crate::commit::{self, Entry, Slot};
+use crate::speakers::Speakers;
 use crate::{
     Batch, Clock, Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Scope, StoreError,
     Time,
@@ -115,6 +116,7 @@ pub struct Image {
     derived: HashMap<Id, BTreeSet<Id>>,
     receipts: HashMap<String, Receipted>,
     groups: BTreeMap<(Scope, Kind, Namespace), u64>,
+    speakers: Speakers,
     last_seq: u64,
     clock: Clock,
 }
@@ -361,6 +363,12 @@ impl Image {
         self.rows.is_empty()
     }
 
+    /// Who speaks in the records.
+    #[must_use]
+    pub fn speakers(&self) -> &Speakers {
+        &self.speakers
+    }
+
     /// The number of the newest change.
     #[must_use]
     pub fn last_seq(&self) -> u64 {
@@ -466,6 +474,9 @@ impl Image {
         }
         let sort = (record.scope, record.kind, record.namespace);
         *self.groups.entry(sort).or_default() += 1;
+        if let Some(name) = record.speaker() {
+            self.speakers.add(name);
+        }
         self.rows.insert(record.id.clone(), row);
     }
 
@@ -481,6 +492,9 @@ impl Image {
             self.by_expiry.remove(&(expires, record.id.clone()));
         }
         self.by_worth.remove(&worth(record));
+        if let Some(name) = record.speaker() {
+            self.speakers.remove(name);
+        }
         let sort = (record.scope, record.kind, record.namespace);
         if let Some(count) = self.groups.get_mut(&sort) {
             *count -= 1;

@@ -5,15 +5,17 @@ use super::*;
 fn candidate(seq: u64, words: f32, meaning: f32) -> Candidate {
     Candidate {
         id: format!("c{seq}").parse().unwrap(),
-        seq,
         words,
         meaning,
-        cosine: meaning,
-        created: Time::EPOCH,
-        importance: 0.0,
-        asking: 0.0,
-        length: 8.0,
-        speaker: None,
+        features: Features {
+            seq,
+            cosine: meaning,
+            created: Time::EPOCH,
+            importance: 0.0,
+            asking: 0.0,
+            length: 8.0,
+            speaker: None,
+        },
     }
 }
 
@@ -48,7 +50,7 @@ fn what_is_far_and_shares_no_word_is_no_answer() {
 #[test]
 fn who_and_when_lift() {
     let mut said = candidate(2, 5.0, 0.5);
-    said.speaker = Some("Ann".to_owned());
+    said.features.speaker = Some("Ann".to_owned());
     let other = candidate(1, 5.0, 0.5);
     let question = Question::read("What did Ann say?", &["Ann".to_owned()]);
     let candidates = [other, said];
@@ -70,10 +72,10 @@ proptest! {
         importance in 0.0_f32..1.0,
     ) {
         let mut winner = candidate(1, words, meaning);
-        winner.created = now().plus_days(-days);
+        winner.features.created = now().plus_days(-days);
         let mut rival = candidate(2, words * 0.7, meaning * 0.7);
-        rival.created = now();
-        rival.importance = importance;
+        rival.features.created = now();
+        rival.features.importance = importance;
         let ranked = rank(&[rival, winner], Recipe::Hybrid, &Question::default(), now());
         prop_assert_eq!(order(&ranked), vec![1, 2]);
     }

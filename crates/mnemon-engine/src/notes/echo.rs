@@ -1,12 +1,10 @@
 //! The echo guard: what is known already is not stored as something new.
 
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
-use mnemon_core::index::hash;
-use mnemon_core::text::query_terms;
 use mnemon_core::{
-    Ctx, Filter, Id, Kind, Namespace, Probe, Record, Right, Scope, StoreError, limits, note,
+    Ctx, Filter, Id, Kind, Namespace, Probe, QueryTerm, Record, Right, Scope, StoreError, limits,
+    note,
 };
 
 use super::{Notes, is_note};
@@ -32,12 +30,8 @@ impl Notes {
         if !self.records.recalled.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let mut seen = HashSet::new();
-        let terms = query_terms(note::head(&draft.content, LOOKED_AT)).into_iter();
-        let terms = terms
-            .filter(|term| !term.stop)
-            .map(|term| (hash(&term.text), term.weight))
-            .filter(|(term, _)| seen.insert(*term));
+        let mut terms = QueryTerm::words_of(note::head(&draft.content, LOOKED_AT));
+        terms.truncate(WORDS);
         let probe = Probe {
             filter: Filter {
                 owner: draft.owner.clone(),
@@ -45,18 +39,21 @@ impl Notes {
                 kinds: vec![Kind::Note, Kind::Fact, Kind::Decision],
                 ..Filter::default()
             },
-            terms: terms.take(WORDS).collect(),
+            terms,
             vectors: Vec::new(),
             depth: COMPARED,
-            alone: true,
+            may_run_inline: true,
         };
         if probe.terms.is_empty() {
             return Ok(None);
         }
         let records = &self.records;
         let grant = records.policy.check(ctx, Right::Read)?;
-        let found = records.store.find(&grant, &probe).await?;
-        let ids: Vec<Id> = found.into_iter().map(|candidate| candidate.id).collect();
+        let mut found = records.index.find(&grant, &records.planned(&probe)).await?;
+        found
+            .matches
+            .sort_by(|a, b| b.words.unwrap_or(0.0).total_cmp(&a.words.unwrap_or(0.0)));
+        let ids: Vec<Id> = found.matches.into_iter().map(|found| found.id).collect();
         let ids = ids.get(..COMPARED * 4).unwrap_or(&ids);
         let there = records.store.get(&grant, ids).await?.into_iter().flatten();
         let same =

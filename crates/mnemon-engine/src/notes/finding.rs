@@ -106,7 +106,7 @@ impl Notes {
             filter: query.filter.of_records(),
             recipe,
             limit,
-            alone: true,
+            may_run_inline: true,
             ..Query::new(query.text.trim())
         };
         let mut hits = self.records.search(ctx, &asked).await?;

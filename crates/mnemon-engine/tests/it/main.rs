@@ -17,7 +17,7 @@ mod import;
 mod learn;
 mod longterm;
 mod notes;
-mod rereading;
+mod rerank;
 mod retries;
 mod secrets;
 mod session;

@@ -1,68 +1,18 @@
-//! What is there is found, and nothing else.
+//! Vectors, speakers and neighbours, which a store keeps for searches.
 
 use mnemon_core::embed::ModelId;
-use mnemon_core::index::hash;
-use mnemon_core::{Batch, Embedding, Filter, Grant, Id, Op, Probe, Record, limits};
+use mnemon_core::{Batch, Embedding, Grant, Id, Op, Probe};
 
 use super::Subject;
 use crate::make::{Remade, at, grant, grant_on, id, ids, note};
 
-fn words(query: &str) -> Probe {
-    let terms = mnemon_core::text::query_terms(query);
-    Probe {
-        terms: terms
-            .iter()
-            .map(|term| (hash(&term.text), term.weight))
-            .collect(),
-        depth: limits::PAGE,
-        ..Probe::default()
-    }
-}
-
 async fn found(s: &Subject, g: &Grant, probe: &Probe) -> Vec<Id> {
-    let mut found = s.store().find(g, probe).await.unwrap();
+    let mut found = s.index().find(g, probe).await.unwrap().matches;
     found.sort_by(|a, b| {
-        b.words
-            .total_cmp(&a.words)
-            .then(b.meaning.total_cmp(&a.meaning))
+        let (a, b) = ((a.words, a.meaning), (b.words, b.meaning));
+        b.partial_cmp(&a).unwrap()
     });
-    found.into_iter().map(|candidate| candidate.id).collect()
-}
-
-pub async fn what_is_written_is_found_and_what_is_gone_is_not(s: Subject) {
-    let g = grant(at(0));
-    s.put(
-        &g,
-        [
-            note("a").saying("green tea"),
-            note("b").saying("black coffee"),
-        ],
-    )
-    .await;
-    assert_eq!(found(&s, &g, &words("tea")).await, [id("a")]);
-    s.put(
-        &g,
-        [
-            note("a").saying("black coffee, too"),
-            note("c").saying("tea again"),
-        ],
-    )
-    .await;
-    assert_eq!(found(&s, &g, &words("tea")).await, [id("c")]);
-    assert_eq!(found(&s, &g, &words("coffee")).await.len(), 2);
-    s.apply(&g, vec![Op::delete(id("b"))]).await.unwrap();
-    s.apply(&g, vec![Op::Purge { id: id("c") }]).await.unwrap();
-    assert_eq!(found(&s, &g, &words("tea")).await, Vec::<Id>::new());
-    assert_eq!(found(&s, &g, &words("coffee")).await, [id("a")]);
-}
-
-pub async fn nobody_finds_anothers_records(s: Subject) {
-    let (ours, theirs) = (grant(at(0)), grant_on("other"));
-    s.put(&ours, [note("a").saying("green tea")]).await;
-    assert_eq!(found(&s, &theirs, &words("tea")).await, Vec::<Id>::new());
-    s.put(&theirs, [note("a").saying("tea").on("other")]).await;
-    assert_eq!(found(&s, &ours, &words("green")).await, [id("a")]);
-    assert_eq!(found(&s, &theirs, &words("green")).await, Vec::<Id>::new());
+    found.into_iter().map(|found| found.id).collect()
 }
 
 pub async fn vectors_are_found_by_the_model_that_made_them(s: Subject) {
@@ -112,40 +62,85 @@ pub async fn vectors_are_found_by_the_model_that_made_them(s: Subject) {
     );
     let wrong = near(vec![place(&model("one", 2), &[1.0])]);
     assert!(
-        s.store().find(&g, &wrong).await.is_err(),
+        s.index().find(&g, &wrong).await.is_err(),
         "a wrong dimension is no match"
     );
     let stale = vec![(u64::MAX >> 30, place(&two, &[1.0, 0.0, 0.0]))];
     assert_eq!(s.store().embed(&g, stale).await.unwrap(), 0);
 }
 
-pub async fn a_probe_that_says_nothing_finds_the_newest(s: Subject) {
+pub async fn speakers_are_known_while_they_have_records(mut s: Subject) {
     let g = grant(at(0));
-    let tagged = |name: &str, tag: &str, created: i64| Record {
-        tags: vec![tag.to_owned()],
-        ..note(name).created(at(created))
+    let said = |name: &str, speaker: &str| {
+        let mut record = note(name);
+        record.metadata.insert("speaker".to_owned(), speaker.into());
+        record
+    };
+    s.put(
+        &g,
+        [
+            said("a", "Ann Lee"),
+            said("b", "Ann"),
+            said("c", "Ann"),
+            said("d", "Đức"),
+            note("e"),
+        ],
+    )
+    .await;
+    let named = async |s: &Subject, words: &[&str]| s.store().speakers(&g, words).await.unwrap();
+    assert_eq!(named(&s, &["ann", "lee"]).await, ["Ann", "Ann Lee"]);
+    assert_eq!(named(&s, &["đức", "", "nobody"]).await, ["Đức"]);
+    assert!(named(&s, &["Ann", "lee"]).await.is_empty());
+    assert!(named(&s, &[]).await.is_empty());
+    let theirs = s.store().speakers(&grant_on("other"), &["ann"]).await;
+    assert!(theirs.unwrap().is_empty());
+    // A replaced, a deleted and a purged version speak no more.
+    s.put(&g, [said("b", "Bob")]).await;
+    s.delete(&g, "c").await;
+    s.purge(&g, "a").await;
+    assert!(named(&s, &["ann"]).await.is_empty());
+    s.put(&g, [said("c", "Ann")]).await;
+    s.reopen().await;
+    assert_eq!(named(&s, &["ann", "bob", "đức"]).await, ["Ann", "Bob", "Đức"]);
+}
+
+pub async fn neighbours_stand_beside_each_other_in_their_session(s: Subject) {
+    let g = grant(at(0));
+    let said = |name: &str, session: &str, created: i64| {
+        let mut record = note(name).created(at(created));
+        record.owner.session = Some(session.to_owned());
+        record
     };
     let records = [
-        tagged("b", "Failed:build", 2),
-        tagged("a", "failed:build", 3),
-        tagged("c", "failed:build", 1),
-        tagged("d", "done:build", 4),
+        said("c", "s", 3),
+        said("a", "s", 1),
+        said("x", "t", 2),
+        said("b", "s", 2),
+        said("d", "s", 3),
+        said("e", "s", 5),
+        note("alone"),
     ];
     s.put(&g, records).await;
-    let newest = async |depth| {
-        let probe = Probe {
-            filter: Filter {
-                tags: vec!["failed:build".to_owned()],
-                ..Filter::default()
-            },
-            depth,
-            ..Probe::default()
-        };
-        let found = s.store().find(&g, &probe).await.unwrap();
-        found.into_iter().map(|one| one.id).collect::<Vec<Id>>()
-    };
-    assert_eq!(newest(9).await, ids(&["a", "b", "c"]));
-    assert_eq!(newest(2).await, ids(&["a", "b"]));
-    s.delete(&g, "a").await;
-    assert_eq!(newest(2).await, ids(&["b", "c"]));
+    s.put(&g, [said("y", "s", 4)]).await;
+    s.delete(&g, "y").await;
+    let asked = ids(&["c", "alone", "missing", "a"]);
+    let windows = s.store().neighbours(&g, &asked, 2).await.unwrap();
+    let told: Vec<Option<(Vec<String>, usize)>> = windows
+        .into_iter()
+        .map(|window| {
+            let window = window?;
+            let ids = window.records.iter().map(|record| record.id.to_string());
+            Some((ids.collect(), window.at))
+        })
+        .collect();
+    let window = |ids: &[&str], at| Some((ids.iter().map(|id| (*id).to_owned()).collect(), at));
+    assert_eq!(
+        told,
+        [
+            window(&["a", "b", "c", "d", "e"], 2),
+            window(&["alone"], 0),
+            None,
+            window(&["a", "b", "c"], 0),
+        ]
+    );
 }

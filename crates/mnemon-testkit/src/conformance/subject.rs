@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use mnemon_core::{
-    Batch, Change, Changes, Filter, Grant, Op, Order, Receipt, Record, Store, StoreError, Tally,
-    Upkept, limits,
+    Backend, Batch, Change, Changes, Filter, Grant, Op, Order, Receipt, Record, SearchIndex, Store,
+    StoreError, Tally, Upkept, limits,
 };
 
 use crate::make::id;
@@ -20,15 +20,15 @@ where
     Fut: Future<Output = ()>,
 {
     crate::block_on(async {
-        let store = Some(fixture.open().await);
+        let backend = Some(fixture.open().await);
         let fixture = Box::new(fixture);
-        case(Subject { store, fixture }).await;
+        case(Subject { backend, fixture }).await;
     });
 }
 
 /// An open store and the place to open it at again.
 pub struct Subject {
-    store: Option<Arc<dyn Store>>,
+    backend: Option<Backend>,
     fixture: Box<dyn Fixture>,
 }
 
@@ -36,13 +36,19 @@ impl Subject {
     /// The store itself.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
-        self.store.as_ref().unwrap()
+        &self.backend.as_ref().unwrap().store
+    }
+
+    /// Its index.
+    #[must_use]
+    pub fn index(&self) -> &Arc<dyn SearchIndex> {
+        &self.backend.as_ref().unwrap().index
     }
 
     /// Closes the store and opens it again.
     pub async fn reopen(&mut self) {
-        drop(self.store.take());
-        self.store = Some(self.fixture.open().await);
+        drop(self.backend.take());
+        self.backend = Some(self.fixture.open().await);
     }
 
     /// Applies the operations together.

@@ -13,6 +13,9 @@ pub const TENANTS: [&str; 2] = ["acme", "default"];
 /// All ids there are.
 pub(super) const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
+/// Those who speak in some of the records.
+pub(super) const SPEAKERS: [&str; 3] = ["Ann", "Ann Lee", "Bob"];
+
 const DAY_MS: i64 = 86_400_000;
 
 /// What expires does so within this time, replaced and deleted versions as well.
@@ -163,11 +166,15 @@ fn record() -> impl Strategy<Value = Record> {
                     .into_iter()
                     .filter(|source| *source != name || text == 0)
                     .collect();
-                let record = Record {
+                let mut record = Record {
                     namespace,
                     expires: ttl.map(|ms| Time::EPOCH.plus_millis(ms)),
                     ..base.saying(&format!("text {text}"))
                 };
+                if let Some(speaker) = SPEAKERS.get(usize::from(text) % 5) {
+                    let speaker = (*speaker).into();
+                    record.metadata.insert("speaker".to_owned(), speaker);
+                }
                 record
                     .made_from(&sources)
                     .worth(f64::from(worth) / 2.0)

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 
 use super::errors::At;
 use super::identity::beside;
-use super::{salvage, schema, sums};
+use super::{salvage, schema, speakers, sums};
 use crate::health::Finding;
 
 /// Damaged rows that a finding names; of more it only says how many.
@@ -84,10 +84,11 @@ pub(crate) fn repair(path: &Path) -> Result<Vec<String>, StoreError> {
         done.extend(salvage::salvage(path)?);
         return Ok(done);
     }
+    let counted = counts(&connection);
     let steps = [
-        (counts(&connection), RECOUNT, "counted the records again"),
+        (&counted, RECOUNT, "counted the records again"),
         (
-            links(&connection),
+            &links(&connection),
             RELINK,
             "recorded again which record was derived from which",
         ),
@@ -98,6 +99,9 @@ pub(crate) fn repair(path: &Path) -> Result<Vec<String>, StoreError> {
             transaction.execute_batch(sql).at(&place)?;
             done.push(said.to_owned());
         }
+    }
+    if !counted.ok {
+        speakers::fill(&transaction).at(&place)?;
     }
     if !derived(&transaction).ok {
         done.extend(drop_damaged_derived(&transaction).at(&place)?);
@@ -331,7 +335,7 @@ fn counts(connection: &Connection) -> Finding {
     mismatches(
         connection,
         "counts",
-        MISCOUNTED,
+        &format!("{MISCOUNTED} UNION ALL {}", speakers::miscounted()),
         "agree with the records",
         "count the records again",
     )

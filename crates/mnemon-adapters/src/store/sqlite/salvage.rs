@@ -16,7 +16,7 @@ use super::backup;
 use super::errors::At;
 use super::health::{self, RECOUNT, RELINK, free_name};
 use super::tables::{key, seq};
-use super::{schema, sums};
+use super::{schema, speakers, sums};
 
 /// Change numbers that are looked up one by one, at the most.
 const PROBES: u64 = 10_000_000;
@@ -190,6 +190,7 @@ fn copy(source: &Source, new: &Path) -> Result<Haul, StoreError> {
     transaction.execute_batch(RELINK).at(&place)?;
     transaction.execute_batch(RECOUNT).at(&place)?;
     transaction.execute_batch(RECLOCK).at(&place)?;
+    speakers::fill(&transaction).at(&place)?;
     transaction.commit().at(&place)?;
     target
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))

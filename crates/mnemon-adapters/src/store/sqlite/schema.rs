@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::errors::{At, patience, store_error};
 use super::identity::{FileId, FileIds, beside};
+use super::speakers;
 use super::sums;
 use super::tables::count;
 use crate::files::{make_store_folder, parent, sync_folder};
@@ -20,7 +21,7 @@ pub(super) const APPLICATION_ID: i64 = 0x4d4e_454d;
 
 /// Each step leads from one version of the format to the next; the last one is current. Steps are
 /// never edited once they were released: a file of every version is kept under `tests/fixtures`.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6];
 
 /// A row's key is its tenant's number and, in the lower 40 bits, its change number, so that a
 /// tenant's records lie together in the order they were written without an index for it.
@@ -156,6 +157,9 @@ UPDATE tenants SET clock_trusted = (
         UNION ALL SELECT key, at FROM history WHERE tenant = tenants.num)
     ORDER BY key DESC LIMIT 1);
 ";
+
+/// Who speaks; see [`super::speakers`], which counts.
+const V6: &str = speakers::CREATE;
 
 /// The version that brought checksums.
 pub(super) const SUMS_SINCE: i64 = 5;
@@ -467,6 +471,9 @@ fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
     if count(from) < SUMS_SINCE {
         complete_history(&transaction).at(place)?;
         sums::fill(&transaction).at(place)?;
+    }
+    if count(from) < speakers::SINCE {
+        speakers::fill(&transaction).at(place)?;
     }
     let mark = format!(
         "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",

@@ -14,7 +14,7 @@ use mnemon_core::embed::ModelId;
 use mnemon_core::index::{Doc, Index, StoredVector, Terms};
 use mnemon_core::ram::wrong_vector;
 use mnemon_core::vector::Quantised;
-use mnemon_core::{Candidate, Filter, Grant, Order, Probe, Record, Scan, StoreError, Time, limits};
+use mnemon_core::{Answer, Filter, Grant, Order, Probe, Record, Scan, StoreError, Time, limits};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Reader;
@@ -157,30 +157,18 @@ impl Indexes {
         result
     }
 
-    /// The speakers, if the index has them and is up to the file; nobody waits for one that is
-    /// being loaded.
-    pub(super) fn speakers_at_hand(
-        &self,
-        reader: &Reader<'_>,
-        grant: &Grant,
-    ) -> Result<Option<Vec<String>>, StoreError> {
-        let any = |_: &Index| true;
-        let speakers = |index: &Index| index.speakers(limits::SPEAKERS);
-        self.at_hand(reader, grant, any, speakers)
-    }
-
     /// What is found among few, if the index is up to the file: sooner than a thread is woken.
     pub(super) fn find_at_hand(
         &self,
         reader: &Reader<'_>,
         grant: &Grant,
         probe: &Probe,
-    ) -> Result<Option<Vec<Candidate>>, StoreError> {
+    ) -> Result<Option<Answer>, StoreError> {
         if probe.filter.needs_records() {
             return Ok(None);
         }
         let is_short = |index: &Index| {
-            (probe.alone && is_short(probe, index)) || index.is_among(&probe.filter, AT_HAND)
+            (probe.may_run_inline && is_short(probe, index)) || index.is_among(&probe.filter, AT_HAND)
         };
         let find = |index: &Index| index.find(probe, grant.now(), None);
         let found = self.at_hand(reader, grant, is_short, find)?;
@@ -220,7 +208,7 @@ impl Indexes {
         reader: &Reader<'_>,
         grant: &Grant,
         probe: &Probe,
-    ) -> Result<Vec<Candidate>, StoreError> {
+    ) -> Result<Answer, StoreError> {
         let within = if probe.filter.needs_records() {
             Some(meant(
                 reader.connection,
@@ -236,15 +224,6 @@ impl Indexes {
             found.map_err(|error| wrong_vector(&error))
         })?;
         Ok(found.unwrap_or_default())
-    }
-
-    pub(super) fn speakers(
-        &self,
-        reader: &Reader<'_>,
-        grant: &Grant,
-    ) -> Result<Vec<String>, StoreError> {
-        let speakers = self.with(reader, grant, |index| Ok(index.speakers(limits::SPEAKERS)))?;
-        Ok(speakers.unwrap_or_default())
     }
 }
 

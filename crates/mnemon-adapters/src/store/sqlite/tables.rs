@@ -14,6 +14,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use super::counts::{Counts, Known, Newest, State};
 use super::errors::At;
 use super::schema::SEQ_BITS;
+use super::speakers;
 use super::sums;
 
 /// A tenant within a transaction.
@@ -275,6 +276,13 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             .at(self.place)
     }
 
+    /// The record with this key is about to leave the table.
+    fn uncount_speaker(&mut self, key: i64) -> Result<(), StoreError> {
+        let speaker = speakers::of_record(self.connection, key).at(self.place)?;
+        self.state.count_speaker(speaker.as_deref(), -1);
+        Ok(())
+    }
+
     fn count(&mut self, slot: &Slot, grown: i64) {
         let sort = (slot.scope, slot.kind, slot.namespace);
         *self.state.grown.entry(sort).or_default() += grown;
@@ -283,6 +291,7 @@ impl<'c, 'b> SqlTables<'c, 'b> {
     /// Moves the current version to the history.
     fn retire(&mut self, slot: &Slot, at: Time) -> Result<(), StoreError> {
         let key = key(self.tenant, slot.seq);
+        self.uncount_speaker(key)?;
         self.run(
             "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced,
                 expires, doc, sum, replaced_sum)
@@ -460,6 +469,7 @@ impl Tables for SqlTables<'_, '_> {
             None => {}
         }
         self.insert(entry, &record)?;
+        self.state.count_speaker(record.speaker(), 1);
         // Every put is written once and in order, so the next one is this record's.
         let found_by = self.found_by.next().filter(|next| next.id == record.id);
         let found_by = found_by.unwrap_or_else(|| FoundBy {
@@ -520,8 +530,9 @@ impl Tables for SqlTables<'_, '_> {
         let target = params![tenant, id.as_str()];
         let slot = self.slot(id)?;
         if let Some(slot) = &slot {
-            self.run("DELETE FROM records WHERE tenant = ?1 AND id = ?2", target)?;
             let key = key(tenant, slot.seq);
+            self.uncount_speaker(key)?;
+            self.run("DELETE FROM records WHERE tenant = ?1 AND id = ?2", target)?;
             self.run("DELETE FROM search WHERE key = ?1", params![key])?;
             self.count(slot, -1);
         }

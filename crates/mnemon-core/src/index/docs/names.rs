@@ -39,10 +39,6 @@ impl Names {
         self.number.get(name).copied()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.name.len()
-    }
-
     pub(super) fn bytes(&self) -> usize {
         self.name.iter().map(|name| 2 * name.len() + 56).sum()
     }

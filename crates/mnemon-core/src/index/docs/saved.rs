@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-use super::{Docs, NO_NAME, Names, Sort, place_to_bytes, set_bit};
+use super::{Docs, Names, Sort, place_to_bytes, set_bit};
 use crate::columns::{Cell, Reading, Writing, wrong};
 use crate::index::saved::Numbers;
 use crate::{Kind, Namespace, Scope};
@@ -96,7 +96,6 @@ impl Docs {
 
     /// What follows from the columns, without going through the maps for each document.
     fn mark_all(&mut self) {
-        let mut said = vec![0_u32; self.names.len() + 1];
         for doc in 0..self.seqs.len() as u32 {
             let at = doc as usize;
             let owner = self.owners.get(at).copied().unwrap_or_default();
@@ -104,13 +103,7 @@ impl Docs {
             if let Some(sort) = self.sorts.get(at).copied() {
                 self.mark(doc, owner, sort, expires);
             }
-            let speaker = self.speakers.get(at).map_or(0, |speaker| *speaker as usize);
-            if let Some(count) = said.get_mut(speaker) {
-                *count += 1;
-            }
         }
-        let said = (NO_NAME..).zip(said).skip(1);
-        self.said = said.filter(|(_, count)| *count > 0).collect();
     }
 }
 

@@ -6,21 +6,21 @@ use crate::Records;
 use crate::retrieve::{Hit, Query};
 
 /// Hits that the model reads. It takes about a millisecond for each.
-const REREADS: usize = 30;
+const RERANKED: usize = 30;
 
 impl Records {
     /// How many hits must be fetched for the model to choose from.
-    pub(crate) fn rereads(&self) -> usize {
-        self.reranker.as_ref().map_or(0, |_| REREADS)
+    pub(crate) fn rerank_depth(&self) -> usize {
+        self.reranker.as_ref().map_or(0, |_| RERANKED)
     }
 
     /// The hits in the order that the model and the arms together give them. A model that fails,
     /// or says what is no number, costs the last look, not the search.
-    pub(crate) async fn reread(&self, query: &Query, mut hits: Vec<Hit>) -> Vec<Hit> {
+    pub(crate) async fn rerank(&self, query: &Query, mut hits: Vec<Hit>) -> Vec<Hit> {
         let Some(reranker) = &self.reranker else {
             return hits;
         };
-        let rest = hits.split_off(hits.len().min(REREADS));
+        let rest = hits.split_off(hits.len().min(RERANKED));
         let texts: Vec<&str> = hits.iter().map(|hit| hit.record.content.as_str()).collect();
         let said = match reranker.scores(&query.text, &texts).await {
             Ok(said) if said.len() == hits.len() && said.iter().all(|s| s.is_finite()) => said,
