@@ -71,7 +71,7 @@ async fn hundred(
     table.add("of many agents: reading, µs", mean(&floor));
     table.add("of many agents: activation, µs", mean(&told));
     let url = format!("sqlite:{}", folder.join("m.db").display());
-    let memory = Memory::builder(mnemon_adapters::open(&url)?.store, Ids::new(3)).build();
+    let memory = Memory::builder(mnemon_adapters::open(&url)?.backend, Ids::new(3)).build();
     let start = Instant::now();
     files.index(ctx, &memory).await?;
     table.add("index everything, µs", micros(start));

@@ -26,7 +26,7 @@ pub(crate) fn run(sizes: &[usize]) -> Outcome<()> {
 async fn measure(size: usize, table: &mut Table) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite:{}", folder.path().join("m.db").display());
-    let memory = Memory::builder(mnemon_adapters::open(&url)?.store, Ids::new(3)).build();
+    let memory = Memory::builder(mnemon_adapters::open(&url)?.backend, Ids::new(3)).build();
     let start = Time::from_millis(1_700_000_000_000)?;
     // A message each second, as in a conversation.
     let at = |number: usize| {

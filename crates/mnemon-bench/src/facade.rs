@@ -39,7 +39,7 @@ pub(crate) fn run(sizes: &[usize]) -> Outcome<()> {
 async fn measure(size: usize, table: &mut Table) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite:{}", folder.path().join("m.db").display());
-    let memory = Memory::builder(mnemon_adapters::open(&url)?.store, Ids::new(3))
+    let memory = Memory::builder(mnemon_adapters::open(&url)?.backend, Ids::new(3))
         .embedder(Arc::new(Builtin::new()?))
         .build();
     let ctx = Ctx::new(

@@ -303,7 +303,7 @@ async fn measure(sizes: &[usize], table: &mut Table) -> Outcome<()> {
 async fn made(ctx: &Ctx, size: usize, table: &mut Table) -> Outcome<Log> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite:{}", folder.path().join("m.db").display());
-    let memory = Memory::builder(mnemon_adapters::open(&url)?.store, Ids::new(3)).build();
+    let memory = Memory::builder(mnemon_adapters::open(&url)?.backend, Ids::new(3)).build();
     let mut written = 0;
     write(&memory, ctx, &mut written, size).await?;
     let start = Instant::now();

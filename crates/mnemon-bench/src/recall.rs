@@ -13,7 +13,7 @@ use mnemon_core::ram::stored;
 use mnemon_core::rank::Recipe;
 use mnemon_core::text::query_terms;
 use mnemon_core::vector::{Candidates, ScanConfig, Scored, VectorSet, dot};
-use mnemon_core::{Batch, Ctx, Embedding, Ids, Op, Policy, Record, Right, Store, Tenant, Time};
+use mnemon_core::{Backend, Batch, Ctx, Embedding, Ids, Op, Policy, Record, Right, Tenant, Time};
 use mnemon_engine::{Memory, Query};
 
 use crate::measure::{Outcome, Table, Times, rate};
@@ -128,7 +128,7 @@ async fn one(size: usize, place: &Path, table: &mut Table) -> Outcome<()> {
         for text in &queries {
             let query = Query {
                 recipe,
-                alone: true,
+                may_run_inline: true,
                 ..Query::new(text.as_str())
             };
             let start = Instant::now();
@@ -155,7 +155,7 @@ async fn cold(
     query: &str,
 ) -> Outcome<(Memory, f64)> {
     let start = Instant::now();
-    let memory = memory(mnemon_adapters::open(url)?.store, embedder);
+    let memory = memory(mnemon_adapters::open(url)?.backend, embedder);
     memory.records().search(ctx, &Query::new(query)).await?;
     Ok((memory, start.elapsed().as_secs_f64() * 1e3))
 }
@@ -166,7 +166,7 @@ async fn ingest(
     ctx: &Ctx,
     embedder: Option<&Builtin>,
 ) -> Outcome<f64> {
-    let store = mnemon_adapters::open(url)?.store;
+    let store = mnemon_adapters::open(url)?.backend.store;
     let grant = Policy::default().check(ctx, Right::Write)?;
     let start = Instant::now();
     for chunk in records.chunks(BATCH) {
@@ -195,9 +195,9 @@ async fn ingest(
     Ok(rate(records.len(), start))
 }
 
-fn memory(store: Arc<dyn Store>, embedder: &Arc<Builtin>) -> Memory {
+fn memory(backend: Backend, embedder: &Arc<Builtin>) -> Memory {
     let embedder: Arc<dyn Embedder> = Arc::clone(embedder) as Arc<dyn Embedder>;
-    Memory::builder(store, Ids::new(2))
+    Memory::builder(backend, Ids::new(2))
         .embedder(embedder)
         .build()
 }
@@ -308,7 +308,7 @@ async fn in_turn(
     for (texts, places) in queries.chunks(TURN).zip(vectors.chunks(TURN)) {
         for text in texts {
             let query = Query {
-                alone: true,
+                may_run_inline: true,
                 ..Query::new(text.as_str())
             };
             let start = Instant::now();

@@ -106,7 +106,7 @@ impl World {
         add("ingest / bare loop", ingest.ratio);
 
         let url = url(scheme, place, 0);
-        let store = mnemon_adapters::open(&url)?.store;
+        let store = mnemon_adapters::open(&url)?.backend.store;
         let commits = Beside::of(7, |round| {
             let one = self.commits(&store, 1, round)?;
             Ok((self.commits(&store, 8, round)?, one))
@@ -137,7 +137,7 @@ impl World {
         }
         drop(store);
         let open = Times::of(10, |_| {
-            let store = mnemon_adapters::open(&url)?.store;
+            let store = mnemon_adapters::open(&url)?.backend.store;
             let first: Vec<Id> = ids.first().cloned().into_iter().collect();
             self.block(store.get(&self.grant, &first)).map(drop)
         })?;
@@ -147,7 +147,7 @@ impl World {
 
     /// Rows per second into a new store, durable per batch.
     fn ingest(&self, url: &str, records: &[Record]) -> Outcome<f64> {
-        let store = mnemon_adapters::open(url)?.store;
+        let store = mnemon_adapters::open(url)?.backend.store;
         // Made beforehand, like the rows of the bare loop.
         let batches: Vec<Batch> = records
             .chunks(BATCH)

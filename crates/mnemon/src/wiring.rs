@@ -44,7 +44,7 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
         short_term_days: config.short_term.ttl_days.value,
         long_term_days: config.long_term.ttl_days.value,
     };
-    let mut builder = Memory::builder(opened.store, Ids::new(seed()))
+    let mut builder = Memory::builder(opened.backend, Ids::new(seed()))
         .policy(config.policy())
         .policies(config.policies.policies.clone())
         .retention(retention)

@@ -1,9 +1,7 @@
 //! The suite that every store passes, and random operations compared with the reference store.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
-use mnemon_core::Store;
+use mnemon_core::Backend;
 use mnemon_testkit::Fixture;
 
 use crate::kit::rounds;
@@ -26,12 +24,13 @@ impl OnDisk {
 
 #[async_trait]
 impl Fixture for OnDisk {
-    async fn open(&self) -> Arc<dyn Store> {
-        crate::kit::open(&self.url)
+    async fn open(&self) -> Backend {
+        crate::kit::open_backend(&self.url)
     }
 }
 
 mnemon_testkit::conformance!(sqlite, OnDisk::fresh("sqlite"));
+mnemon_testkit::index_conformance!(sqlite_index, OnDisk::fresh("sqlite"));
 
 #[test]
 fn sqlite_agrees_with_the_reference_on_random_operations() {
@@ -39,6 +38,7 @@ fn sqlite_agrees_with_the_reference_on_random_operations() {
 }
 
 mnemon_testkit::conformance!(jsonl, OnDisk::fresh("jsonl"));
+mnemon_testkit::index_conformance!(jsonl_index, OnDisk::fresh("jsonl"));
 
 #[test]
 fn jsonl_agrees_with_the_reference_on_random_operations() {

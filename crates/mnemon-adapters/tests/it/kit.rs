@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use mnemon_adapters::Finding;
 use mnemon_core::{
-    Ctx, Filter, Grant, Ids, Order, Policy, Record, Right, Scan, Store, StoreError, Tenant, Time,
-    limits,
+    Backend, Ctx, Filter, Grant, Ids, Order, Policy, Record, Right, Scan, Store, StoreError,
+    Tenant, Time, limits,
 };
 
 /// The stores on disk, as URLs of a fresh place in the folder.
@@ -19,8 +19,12 @@ pub(crate) fn on_disk(folder: &Path) -> Vec<String> {
 }
 
 pub(crate) fn open(url: &str) -> Arc<dyn Store> {
+    open_backend(url).store
+}
+
+pub(crate) fn open_backend(url: &str) -> Backend {
     match mnemon_adapters::open(url) {
-        Ok(opened) => opened.store,
+        Ok(opened) => opened.backend,
         Err(error) => panic!("{url}: {error}"),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mnemon_adapters::{Saving, Sqlite};
-use mnemon_core::{Batch, Changes, Fate, Op, Probe, Recall, Record, Store};
+use mnemon_core::{Batch, Changes, Fate, Op, Probe, Record, SearchIndex, Store};
 
 use crate::kit::{ctx, everything, grant, ids, on_disk, open, wait};
 
@@ -112,6 +112,7 @@ fn a_purge_leaves_nothing_in_a_saved_index() {
             },
         ))
         .unwrap()
+        .matches
     };
     let saved = folder.path().join("m.db-index.1");
     let known = || {

@@ -11,10 +11,9 @@ use std::time::Duration;
 
 use mnemon_adapters::{Saving, Sqlite};
 use mnemon_core::embed::Embedder;
-use mnemon_core::index::hash;
-use mnemon_core::text::query_terms;
 use mnemon_core::{
-    Batch, Candidate, Embedding, Grant, Id, Op, Probe, Recall, Record, Store, Time, limits,
+    Backend, Batch, Embedding, Features, Grant, Id, Match, Op, Probe, QueryTerm, Record, SearchIndex, Store,
+    Time, limits,
 };
 use mnemon_testkit::fakes::HashEmbedder;
 use mnemon_testkit::make::{Remade, at, grant, grant_on, id, note};
@@ -22,7 +21,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::kit::{child, childs_work, open, rounds, wait};
+use crate::kit::{child, childs_work, open, open_backend, rounds, wait};
 
 const WORDS: [&str; 6] = ["tea", "coffee", "quyết", "quyet", "東京", "parseJSON"];
 const IDS: usize = 5;
@@ -84,18 +83,20 @@ fn place(text: &str) -> Option<Embedding> {
 }
 
 fn probe(query: &str) -> Probe {
-    let terms = query_terms(query);
-    let terms = terms.iter().map(|term| (hash(&term.text), term.weight));
     Probe {
-        terms: terms.collect(),
+        terms: QueryTerm::words_of(query),
         vectors: place(query).into_iter().collect(),
         depth: limits::PAGE,
         ..Probe::default()
     }
 }
 
+fn features(found: &Match) -> &Features {
+    found.features.as_ref().unwrap()
+}
+
 /// What the engine would show, and what the store had to say about it.
-fn search(store: &dyn Store, grant: &Grant, query: &str) -> Vec<(Candidate, Record)> {
+fn search(Backend { store, index }: &Backend, grant: &Grant, query: &str) -> Vec<(Match, Record)> {
     if !store.capabilities().keeps_vectors {
         let model = HashEmbedder::new(16).model().clone();
         let lacking = wait(store.lacking(grant, &model, 0, limits::PAGE)).unwrap();
@@ -103,7 +104,7 @@ fn search(store: &dyn Store, grant: &Grant, query: &str) -> Vec<(Candidate, Reco
         let made = made.filter_map(|(seq, made)| Some((seq, made?)));
         wait(store.embed(grant, made.collect())).unwrap();
     }
-    let found = wait(store.find(grant, &probe(query))).unwrap();
+    let found = wait(index.find(grant, &probe(query))).unwrap().matches;
     let ids: Vec<Id> = found.iter().map(|c| c.id.clone()).collect();
     let records = wait(store.get(grant, &ids)).unwrap();
     let shown = found.into_iter().zip(records);
@@ -113,18 +114,18 @@ fn search(store: &dyn Store, grant: &Grant, query: &str) -> Vec<(Candidate, Reco
 }
 
 /// A handle that saves its index whenever it has changed.
-fn saves_always(file: &Path) -> Sqlite {
+fn saves_always(file: &Path) -> Backend {
     let saving = Saving {
         changes: 1,
         pause: Duration::ZERO,
     };
-    Sqlite::open_with(file, saving).unwrap()
+    Arc::new(Sqlite::open_with(file, saving).unwrap()).into()
 }
 
 /// The same store several times: some handles were opened before anything was written and are
 /// told of nothing.
 struct Handles {
-    all: Vec<(&'static str, Arc<dyn Store>)>,
+    all: Vec<(&'static str, Backend)>,
     file: PathBuf,
     /// Through these it is written, one for each store.
     writers: [usize; 3],
@@ -136,13 +137,13 @@ impl Handles {
         let jsonl = format!("jsonl:{}", folder.join("log").display());
         Self {
             all: vec![
-                ("ram", open("ram:")),
-                ("jsonl", open(&jsonl)),
-                ("sqlite", open(&sqlite)),
-                ("another jsonl", open(&jsonl)),
+                ("ram", open_backend("ram:")),
+                ("jsonl", open_backend(&jsonl)),
+                ("sqlite", open_backend(&sqlite)),
+                ("another jsonl", open_backend(&jsonl)),
                 (
                     "another sqlite",
-                    Arc::new(saves_always(&folder.join("m.db"))),
+                    saves_always(&folder.join("m.db")),
                 ),
             ],
             file: folder.join("m.db"),
@@ -160,7 +161,7 @@ impl Handles {
                     .into_iter()
                     .collect();
             }
-            let (name, store) = &self.all[writer];
+            let (name, Backend { store, .. }) = &self.all[writer];
             if let Err(error) = wait(store.apply(grant, batch)) {
                 panic!("{name}: {error}");
             }
@@ -213,11 +214,12 @@ impl Truth {
             Step::Pass(ms) => self.now += ms,
             Step::Upkeep => {
                 for writer in handles.writers {
-                    wait(handles.all[writer].1.upkeep(&ours, 1000)).unwrap();
+                    let store = &handles.all[writer].1.store;
+                    wait(store.upkeep(&ours, 1000)).unwrap();
                 }
             }
             Step::Look(handle) => {
-                search(handles.all[*handle].1.as_ref(), &ours, WORDS[0]);
+                search(&handles.all[*handle].1, &ours, WORDS[0]);
             }
             Step::LookAfresh => {
                 let afresh = saves_always(&handles.file);
@@ -228,7 +230,7 @@ impl Truth {
     }
 
     /// Exactly what is there is shown.
-    fn check(&self, name: &str, query: &str, shown: &[(Candidate, Record)]) {
+    fn check(&self, name: &str, query: &str, shown: &[(Match, Record)]) {
         for (candidate, record) in shown {
             let known = self.ours.get(&record.id);
             let known = known.filter(|(_, until)| until.is_none_or(|until| until >= at(self.now)));
@@ -236,7 +238,7 @@ impl Truth {
                 panic!("{name}, {query}: {record:?} is gone");
             };
             assert_eq!(
-                (&record.content, candidate.seq),
+                (&record.content, features(candidate).seq),
                 (content, record.seq),
                 "{name}"
             );
@@ -254,9 +256,9 @@ impl Truth {
     }
 }
 
-fn assert_alike(one: &[(Candidate, Record)], other: &[(Candidate, Record)], what: &str) {
-    let ids = |shown: &[(Candidate, Record)]| -> Vec<(Id, u64)> {
-        let mut ids: Vec<_> = shown.iter().map(|(c, _)| (c.id.clone(), c.seq)).collect();
+fn assert_alike(one: &[(Match, Record)], other: &[(Match, Record)], what: &str) {
+    let ids = |shown: &[(Match, Record)]| -> Vec<(Id, u64)> {
+        let mut ids: Vec<_> = shown.iter().map(|(c, _)| (c.id.clone(), features(c).seq)).collect();
         ids.sort();
         ids
     };
@@ -264,14 +266,16 @@ fn assert_alike(one: &[(Candidate, Record)], other: &[(Candidate, Record)], what
     for (a, _) in one {
         let (b, _) = other.iter().find(|(b, _)| a.id == b.id).unwrap();
         let scores = [
-            (a.words, b.words),
-            (a.meaning, b.meaning),
-            (a.cosine, b.cosine),
-            (a.length, b.length),
-            (a.importance, b.importance),
+            (a.words.unwrap_or(0.0), b.words.unwrap_or(0.0)),
+            (a.meaning.unwrap(), b.meaning.unwrap()),
+            (features(a).cosine, features(b).cosine),
         ];
         let near = scores.iter().all(|(x, y)| (x - y).abs() <= NEAR);
-        assert!(near && a.created == b.created, "{what}\n{a:?}\n{b:?}");
+        let rest = |one: &Match| Features {
+            cosine: 0.0,
+            ..features(one).clone()
+        };
+        assert!(near && rest(a) == rest(b), "{what}\n{a:?}\n{b:?}");
     }
 }
 
@@ -289,18 +293,18 @@ proptest! {
             if removes {
                 // The one that was told nothing comes first.
                 for (name, store) in handles.all.iter().rev() {
-                    let shown = search(store.as_ref(), &grant(at(truth.now)), WORDS[0]);
+                    let shown = search(store, &grant(at(truth.now)), WORDS[0]);
                     truth.check(name, WORDS[0], &shown);
                 }
             }
         }
         let reopened = saves_always(&handles.file);
         for query in WORDS {
-            let of = |store: &dyn Store| search(store, &grant(at(truth.now)), query);
-            let first = of(handles.all[0].1.as_ref());
+            let of = |store: &Backend| search(store, &grant(at(truth.now)), query);
+            let first = of(&handles.all[0].1);
             truth.check("ram", query, &first);
             for (name, store) in &handles.all {
-                let shown = of(store.as_ref());
+                let shown = of(store);
                 truth.check(name, query, &shown);
                 assert_alike(&first, &shown, &format!("{name}, {query}"));
             }
@@ -309,7 +313,7 @@ proptest! {
     }
 }
 
-fn put(store: &dyn Store, id: &str, content: &str) {
+fn put(Backend { store, .. }: &Backend, id: &str, content: &str) {
     let mut batch = Batch::of(Op::put(note(id).saying(content)));
     let made = place(content);
     batch.vectors = made.map(|made| (named(id), made)).into_iter().collect();
@@ -320,7 +324,7 @@ fn named(name: &str) -> Id {
     id(name)
 }
 
-fn shown(store: &dyn Store, query: &str) -> Vec<String> {
+fn shown(store: &Backend, query: &str) -> Vec<String> {
     let shown = search(store, &grant(at(0)), query);
     let mut ids: Vec<String> = shown.iter().map(|(_, r)| r.id.to_string()).collect();
     ids.sort();
@@ -358,7 +362,7 @@ fn a_saved_index_is_used_and_a_damaged_one_is_not() {
     bytes[middle] ^= 1;
     std::fs::write(&saved, bytes).unwrap();
     let probe = probe("tea");
-    let failed = wait(saves_always(&file).find(&grant(at(0)), &probe)).unwrap_err();
+    let failed = wait(saves_always(&file).index.find(&grant(at(0)), &probe)).unwrap_err();
     assert!(failed.to_string().contains("rebuild"), "{failed}");
     for (key, terms) in words {
         let mend = "UPDATE search SET terms = ?2 WHERE key = ?1";
@@ -386,7 +390,7 @@ fn a_backup_that_is_restored_does_not_believe_the_index_of_later() {
     put(&store, "other", "coffee");
     assert!(shown(&store, "tea").contains(&"a".to_owned()));
     assert!(shown(&store, "coffee").contains(&"other".to_owned()));
-    let found = wait(store.find(&grant(at(0)), &probe("tea"))).unwrap();
+    let found = wait(store.index.find(&grant(at(0)), &probe("tea"))).unwrap().matches;
     assert!(found.iter().all(|candidate| candidate.id != named("b")));
 }
 
@@ -396,11 +400,11 @@ fn asker() {
     let Some((url, _)) = childs_work() else {
         return;
     };
-    let store = open(&url);
+    let store = open_backend(&url);
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
         let (word, now) = line.split_once(' ').unwrap();
-        let shown = search(store.as_ref(), &grant(at(now.parse().unwrap())), word);
+        let shown = search(&store, &grant(at(now.parse().unwrap())), word);
         let mut ids: Vec<&str> = shown.iter().map(|(_, record)| record.id.as_str()).collect();
         ids.sort_unstable();
         println!("\nFOUND {}", ids.join(" "));
@@ -487,8 +491,8 @@ fn vectors_that_another_handle_made_are_seen() {
         ..Probe::default()
     };
     let cosine = |store: &Sqlite| -> Vec<f32> {
-        let found = wait(store.find(&g, &near)).unwrap();
-        found.iter().map(|candidate| candidate.cosine).collect()
+        let found = wait(store.find(&g, &near)).unwrap().matches;
+        found.iter().map(|found| features(found).cosine).collect()
     };
     assert!(cosine(&other).is_empty(), "it has no vector yet");
     let made = vec![(1, place("tea").unwrap())];
@@ -507,7 +511,7 @@ fn old_files_are_found_by_words() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.db");
         std::fs::copy(fixtures.join(format!("sqlite-v{version}.db")), &path).unwrap();
-        let store = Sqlite::open(&path).unwrap();
+        let store = Arc::new(Sqlite::open(&path).unwrap()).into();
         let found = |query: &str| -> Vec<String> {
             let shown = search(&store, &grant(at(0)), query);
             shown

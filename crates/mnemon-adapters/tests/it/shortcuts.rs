@@ -2,15 +2,13 @@
 //! seen, and short reads are done on the spot.
 
 use futures::FutureExt;
-use mnemon_core::index::hash;
-use mnemon_core::text::query_terms;
 use mnemon_core::{
-    Batch, Candidate, Expect, Fate, Filter, Id, Kind, Op, Probe, Receipt, Record, Scan, Scope,
-    Store, StoreError,
+    Answer, Backend, Batch, Expect, Fate, Filter, Id, Kind, Op, Probe, QueryTerm, Receipt, Record, Scan,
+    Scope, Store, StoreError,
 };
 use mnemon_testkit::make::id;
 
-use crate::kit::{ctx, everything, grant, on_disk, open, wait};
+use crate::kit::{ctx, everything, grant, on_disk, open, open_backend, wait};
 
 fn record(name: &str) -> Record {
     Record::note(id(name), &ctx(), format!("the note {name}"))
@@ -102,17 +100,21 @@ fn writers_at_once_get_an_id_once() {
     }
 }
 
-fn seen(mut found: Vec<Candidate>) -> Vec<(Id, u64, bool)> {
+fn seen(answer: Answer) -> Vec<(Id, u64, bool)> {
+    let mut found = answer.matches;
     found.sort_by(|a, b| a.id.cmp(&b.id));
     let found = found.into_iter();
-    found.map(|c| (c.id, c.seq, c.words > 0.0)).collect()
+    found
+        .map(|c| (c.id, c.features.unwrap().seq, c.words.is_some()))
+        .collect()
 }
 
 #[test]
 fn few_and_many_are_found_alike() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
-    let (ram, sqlite) = (open("ram:"), open(&on_disk(folder.path())[0]));
+    let ram = open_backend("ram:");
+    let sqlite = open_backend(&on_disk(folder.path())[0]);
     let write = |from: usize, to: usize| {
         let records = (from..to).map(|n| {
             let mut record = record(&format!("{n:04}"));
@@ -124,12 +126,11 @@ fn few_and_many_are_found_alike() {
             Op::append(record)
         });
         let batch = Batch::from(records.collect::<Vec<Op>>());
-        for store in [&ram, &sqlite] {
-            wait(store.apply(&grant(), batch.clone())).unwrap();
+        for backend in [&ram, &sqlite] {
+            wait(backend.store.apply(&grant(), batch.clone())).unwrap();
         }
     };
-    let terms: Vec<_> = query_terms("a note 0300").into_iter().collect();
-    let terms: Vec<_> = terms.iter().map(|t| (hash(&t.text), t.weight)).collect();
+    let terms = QueryTerm::words_of("a note 0300");
     let few = Filter {
         scopes: vec![Scope::Procedural],
         ..Filter::default()
@@ -151,22 +152,24 @@ fn few_and_many_are_found_alike() {
                 depth: 3000,
                 ..Probe::default()
             };
-            let expected = wait(ram.find(&grant(), &probe)).unwrap();
+            let expected = wait(ram.index.find(&grant(), &probe)).unwrap();
             // Each twice: the first time the index may have to be loaded, elsewhere.
-            for alone in [false, false, true, true] {
-                probe.alone = alone;
-                let found = runtime.block_on(sqlite.find(&grant(), &probe)).unwrap();
-                assert_eq!(seen(found), seen(expected.clone()), "{filter:?}");
+            for may_run_inline in [false, false, true, true] {
+                probe.may_run_inline = may_run_inline;
+                let found = runtime.block_on(sqlite.index.find(&grant(), &probe));
+                assert_eq!(seen(found.unwrap()), seen(expected.clone()), "{filter:?}");
             }
             for limit in [1, 16, 17, 500] {
-                let ids: Vec<Id> = expected.iter().map(|c| c.id.clone()).take(limit).collect();
-                let got = runtime.block_on(sqlite.get(&grant(), &ids)).unwrap();
+                let ids = expected.matches.iter().map(|found| found.id.clone());
+                let ids: Vec<Id> = ids.take(limit).collect();
+                let got = runtime.block_on(sqlite.store.get(&grant(), &ids)).unwrap();
                 let got: Vec<Id> = got.into_iter().map(|found| found.unwrap().id).collect();
                 assert_eq!(got, ids);
             }
             let scan = Scan::new(filter.clone(), 50);
-            let page = runtime.block_on(sqlite.scan(&grant(), &scan)).unwrap();
-            assert_eq!(page, wait(ram.scan(&grant(), &scan)).unwrap(), "{filter:?}");
+            let page = runtime.block_on(sqlite.store.scan(&grant(), &scan));
+            let expected = wait(ram.store.scan(&grant(), &scan)).unwrap();
+            assert_eq!(page.unwrap(), expected, "{filter:?}");
         }
     };
     write(0, 900);
@@ -176,46 +179,46 @@ fn few_and_many_are_found_alike() {
     check();
 }
 
-/// What is asked alone is answered before anything is waited for; what is not, is answered by
+/// A probe that may run inline is answered before anything is waited for; others are answered by
 /// another thread.
 #[test]
-fn what_is_asked_alone_is_answered_where_it_is_asked() {
+fn a_probe_that_may_run_inline_is_answered_on_the_callers_thread() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open(&on_disk(folder.path())[0]);
+    let Backend { store, index } = open_backend(&on_disk(folder.path())[0]);
     let records = (0..2000).map(|n| Op::append(record(&format!("{n:04}"))));
     let batch = Batch::from(records.collect::<Vec<Op>>());
     wait(store.apply(&grant(), batch)).unwrap();
-    let terms = query_terms("a note 0300");
-    let probe = |alone: bool, copies: usize| Probe {
+    let terms = QueryTerm::words_of("a note 0300");
+    let probe = |may_run_inline: bool, copies: usize| Probe {
         terms: terms
             .iter()
             .cycle()
             .take(terms.len() * copies)
-            .map(|term| (hash(&term.text), term.weight))
+            .cloned()
             .collect(),
         depth: 10,
-        alone,
+        may_run_inline,
         ..Probe::default()
     };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     // The index is there from now on.
-    let expected = runtime.block_on(store.find(&grant(), &probe(true, 1)));
+    let expected = runtime.block_on(index.find(&grant(), &probe(true, 1)));
     let expected = seen(expected.unwrap());
     let _runtime = runtime.enter();
     // How often the answer was there without a wait.
     let at_once = |probe: Probe| {
-        let ask = || store.find(&grant(), &probe).now_or_never();
+        let ask = || index.find(&grant(), &probe).now_or_never();
         let answers = (0..50).filter_map(|_| ask());
         answers.filter(|found| found.is_ok()).count()
     };
-    let found = store.find(&grant(), &probe(true, 1)).now_or_never();
+    let found = index.find(&grant(), &probe(true, 1)).now_or_never();
     assert_eq!(seen(found.unwrap().unwrap()), expected);
     assert_eq!(at_once(probe(true, 1)), 50);
     // Another thread may be that quick, but not every time.
     assert!(at_once(probe(false, 1)) < 50);
     // Nor does a question of many words hold up whoever asks it.
     assert!(at_once(probe(true, 20)) < 50);
-    let found = runtime.block_on(store.find(&grant(), &probe(false, 1)));
+    let found = runtime.block_on(index.find(&grant(), &probe(false, 1)));
     assert_eq!(seen(found.unwrap()), expected);
 }
 

@@ -5,10 +5,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mnemon_adapters::Sqlite;
-use mnemon_core::{Batch, ErrorKind, Op, Probe, Recall, Record, Store};
+use mnemon_core::{Backend, Batch, ErrorKind, Op, Probe, Record, SearchIndex, Store};
 use rusqlite::Connection;
 
-use crate::kit::{assert_healthy, childs_work, ctx, everything, grant, ids, on_disk, open, wait};
+use crate::kit::{assert_healthy, childs_work, ctx, everything, grant, ids, on_disk, open, open_backend, wait};
 
 fn url(path: &Path) -> String {
     format!("sqlite:{}", path.display())
@@ -32,12 +32,12 @@ fn contents(store: &dyn Store) -> Vec<String> {
 }
 
 /// The ids that a search for nothing in particular finds.
-fn found(store: &dyn Recall) -> Vec<String> {
+fn found(store: &dyn SearchIndex) -> Vec<String> {
     let probe = Probe {
         depth: 100,
         ..Probe::default()
     };
-    let found = wait(store.find(&grant(), &probe)).unwrap();
+    let found = wait(store.find(&grant(), &probe)).unwrap().matches;
     let mut ids: Vec<String> = found.into_iter().map(|hit| hit.id.to_string()).collect();
     ids.sort();
     ids
@@ -401,21 +401,21 @@ fn a_restore_is_followed_by_those_who_use_the_store() {
     let folder = tempfile::tempdir().unwrap();
     for url in on_disk(folder.path()) {
         let scheme = url.split(':').next().unwrap();
-        let store = open(&url);
+        let Backend { store, index } = open_backend(&url);
         put(store.as_ref(), "early");
         let to = folder.path().join(format!("{scheme}.backup"));
         mnemon_adapters::backup(&url, &to, false).unwrap();
         put(store.as_ref(), "late");
-        assert_eq!(found(store.as_ref()), ["early", "late"]);
+        assert_eq!(found(index.as_ref()), ["early", "late"]);
 
         assert_eq!(mnemon_adapters::check_backup(&url, &to).unwrap().records, 1);
         let restored = mnemon_adapters::restore(&url, &to).unwrap();
         assert_eq!(restored.summary.records, 1);
         assert_eq!(contents(store.as_ref()), ["early"], "{url}");
-        assert_eq!(found(store.as_ref()), ["early"], "{url}");
+        assert_eq!(found(index.as_ref()), ["early"], "{url}");
         put(store.as_ref(), "after");
         assert_eq!(contents(store.as_ref()), ["early", "after"], "{url}");
-        drop(store);
+        drop((store, index));
         assert_eq!(contents(open(&url).as_ref()), ["early", "after"], "{url}");
         assert_healthy(&url);
         let kept = format!("{scheme}:{}", restored.kept.unwrap().display());

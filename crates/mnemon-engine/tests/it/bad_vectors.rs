@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mnemon_core::embed::Embedder;
 use mnemon_core::ram::Ram;
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Ids, Policy, Recall, Right};
+use mnemon_core::{Ids, Policy, Right, Store};
 use mnemon_engine::{Draft, Memory, Query};
 use mnemon_testkit::fakes::{BadEmbedder, HashEmbedder, Mischief};
 

@@ -42,7 +42,7 @@ pub struct Response {
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let query = Query {
         explain: true,
-        alone: true,
+        may_run_inline: true,
         text: request.query,
         filter: request.filter,
         recipe: request.recipe,

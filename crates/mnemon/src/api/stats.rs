@@ -15,10 +15,6 @@ pub struct Response {
     pub tenant: Tenant,
     /// The kind of store.
     pub backend: &'static str,
-    /// Whether an acknowledged write survives a power cut.
-    pub durable: bool,
-    /// Whether several processes may use the store at once.
-    pub shared: bool,
     /// Records that can be seen.
     pub records: u64,
     #[serde(flatten)]
@@ -31,8 +27,6 @@ pub async fn run(memory: &Memory, ctx: &Ctx, _request: Request) -> Result<Respon
     Ok(Response {
         tenant: ctx.tenant.clone(),
         backend: capabilities.backend,
-        durable: capabilities.durable,
-        shared: capabilities.shared,
         records: tally.records().saturating_sub(tally.expired),
         tally,
     })

@@ -15,7 +15,7 @@ fn unused_for_years(folder: &Path, url: &str) {
     let grant = Policy::default().check(&ctx, Right::Write).unwrap();
     let (scheme, path) = url.split_once(':').unwrap();
     let url = format!("{scheme}:{}", folder.join(path).display());
-    let store = mnemon_adapters::open(&url).unwrap().store;
+    let store = mnemon_adapters::open(&url).unwrap().backend.store;
     let put = store.apply(&grant, Batch::of(Op::put(brief)));
     mnemon_testkit::block_on(put).unwrap();
 }

@@ -30,8 +30,8 @@ fn ctx() -> Ctx {
 }
 
 async fn remember(notes: impl Iterator<Item = &'static str>) -> Memory {
-    let store = mnemon_adapters::open("ram:").unwrap().store;
-    let memory = Memory::builder(store, Ids::new(3))
+    let opened = mnemon_adapters::open("ram:").unwrap();
+    let memory = Memory::builder(opened.backend, Ids::new(3))
         .embedder(Arc::new(Builtin::new().unwrap()))
         .build();
     let drafts = notes.map(Draft::note).collect();

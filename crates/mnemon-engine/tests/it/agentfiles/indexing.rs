@@ -105,7 +105,7 @@ fn decided(desk: &Desk, text: &str) {
 
 #[test]
 fn two_projects_on_one_store_do_not_meet() {
-    let store: Arc<dyn Store> = Arc::new(Ram::new());
+    let store = Arc::new(Ram::new());
     let memory = |project: &str| {
         let builder = Memory::builder(store.clone(), Ids::new(7));
         builder.project(project).build()
@@ -136,7 +136,7 @@ fn two_projects_on_one_store_do_not_meet() {
 
 #[test]
 fn many_entries_of_another_project_hide_nothing() {
-    let store: Arc<dyn Store> = Arc::new(Ram::new());
+    let store = Arc::new(Ram::new());
     let memory = |project: &str| {
         let builder = Memory::builder(store.clone(), Ids::new(7));
         builder.project(project).build()

@@ -158,7 +158,7 @@ fn a_policy_that_wants_no_experience_gets_none() {
 
 #[test]
 fn a_memory_that_fails_does_not_cost_the_work() {
-    let broken: Arc<dyn Store> = Arc::new(Flaky::new(Ram::new(), 1, 100));
+    let broken = Arc::new(Flaky::new(Ram::new(), 1, 100));
     let memory = Memory::builder(Arc::new(Ram::new()), Ids::new(7))
         .experience(broken)
         .build();

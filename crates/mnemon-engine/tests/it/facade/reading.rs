@@ -105,7 +105,7 @@ fn a_search_without_words_is_left_out_with_the_reason() {
 
 #[test]
 fn one_scope_that_fails_does_not_fail_the_others() {
-    let broken: Arc<dyn Store> = Arc::new(Flaky::new(Ram::new(), 1, 100));
+    let broken = Arc::new(Flaky::new(Ram::new(), 1, 100));
     let memory = Memory::builder(Arc::new(Ram::new()), Ids::new(7))
         .profile(broken)
         .build();
@@ -131,7 +131,7 @@ fn one_scope_that_fails_does_not_fail_the_others() {
 
 #[test]
 fn each_scope_can_lie_on_a_store_of_its_own() {
-    let stores: Vec<Arc<dyn Store>> = (0..6).map(|_| Arc::new(Ram::new()) as _).collect();
+    let stores: Vec<Arc<Ram>> = (0..6).map(|_| Arc::default()).collect();
     let mut builder = Memory::builder(Arc::new(Ram::new()), Ids::new(7));
     for (scope, store) in Scope::ALL.iter().zip(&stores) {
         builder = builder.scope(*scope, store.clone());
@@ -150,7 +150,7 @@ fn each_scope_can_lie_on_a_store_of_its_own() {
 
 #[test]
 fn scopes_on_one_store_share_it() {
-    let (one, two): (Arc<dyn Store>, Arc<dyn Store>) = (Arc::new(Ram::new()), Arc::new(Ram::new()));
+    let (one, two) = (Arc::new(Ram::new()), Arc::new(Ram::new()));
     let memory = Memory::builder(one, Ids::new(7))
         .dialog(two.clone())
         .state(two.clone())

@@ -159,7 +159,7 @@ fn a_session_larger_than_a_page_or_a_batch_goes_whole() {
 /// The session's records and what was derived from them lie on different stores.
 #[test]
 fn it_reaches_every_store() {
-    let store = || -> Arc<dyn Store> { Arc::new(Ram::new()) };
+    let store = || Arc::new(Ram::new());
     let memory = Memory::builder(store(), Ids::new(7))
         .dialog(store())
         .experience(store())
@@ -438,8 +438,8 @@ mod endless {
     use async_trait::async_trait;
     use mnemon_core::embed::ModelId;
     use mnemon_core::{
-        Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Op,
-        Page, Probe, Recall, Receipt, Scan, StoreError, Tally, Upkept,
+        Answer, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan,
+        IndexCapabilities, Op, Page, Probe, Receipt, Scan, SearchIndex, StoreError, Tally, Upkept,
     };
 
     use super::*;
@@ -452,38 +452,20 @@ mod endless {
     }
 
     #[async_trait]
-    impl Recall for Restless {
-        async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
+    impl SearchIndex for Restless {
+        fn capabilities(&self) -> IndexCapabilities {
+            IndexCapabilities::BUILT_IN
+        }
+
+        async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
             self.ram.find(grant, probe).await
-        }
-
-        async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
-            self.ram.speakers(grant).await
-        }
-
-        async fn lacking(
-            &self,
-            grant: &Grant,
-            model: &ModelId,
-            after: u64,
-            limit: usize,
-        ) -> Result<Vec<Record>, StoreError> {
-            self.ram.lacking(grant, model, after, limit).await
-        }
-
-        async fn embed(
-            &self,
-            grant: &Grant,
-            vectors: Vec<(u64, Embedding)>,
-        ) -> Result<usize, StoreError> {
-            self.ram.embed(grant, vectors).await
         }
     }
 
     #[async_trait]
     impl Store for Restless {
         fn capabilities(&self) -> Capabilities {
-            self.ram.capabilities()
+            Store::capabilities(&self.ram)
         }
 
         async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
@@ -523,6 +505,28 @@ mod endless {
 
         async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
             self.ram.upkeep(grant, limit).await
+        }
+
+        async fn speakers(&self, grant: &Grant, w: &[&str]) -> Result<Vec<String>, StoreError> {
+            self.ram.speakers(grant, w).await
+        }
+
+        async fn lacking(
+            &self,
+            grant: &Grant,
+            model: &ModelId,
+            after: u64,
+            limit: usize,
+        ) -> Result<Vec<Record>, StoreError> {
+            self.ram.lacking(grant, model, after, limit).await
+        }
+
+        async fn embed(
+            &self,
+            grant: &Grant,
+            vectors: Vec<(u64, Embedding)>,
+        ) -> Result<usize, StoreError> {
+            self.ram.embed(grant, vectors).await
         }
     }
 
