@@ -219,7 +219,7 @@ impl World<'_> {
             .folder
             .join(format!("{}.db", self.ids.next(self.ctx.now)));
         let url = format!("sqlite:{}", file.display());
-        let store = mnemon_adapters::open(&url)?.store;
+        let store = mnemon_adapters::open(&url)?.backend.store;
         let grant = Policy::default().check(&self.ctx, Right::Write)?;
         for chunk in records.chunks(BATCH) {
             let mut batch = Batch::from(chunk.iter().cloned().map(Op::append).collect::<Vec<_>>());
@@ -238,7 +238,7 @@ impl World<'_> {
 
     fn open(&self, url: &str) -> Outcome<Memory> {
         let embedder = Arc::clone(&self.embedder) as Arc<dyn Embedder>;
-        let memory = Memory::builder(mnemon_adapters::open(url)?.store, Ids::new(2));
+        let memory = Memory::builder(mnemon_adapters::open(url)?.backend, Ids::new(2));
         Ok(memory.embedder(embedder).build())
     }
 }

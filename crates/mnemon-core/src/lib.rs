@@ -84,7 +84,6 @@ pub use search_index::{
 };
 pub use store::{
     Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, Hidden, HiddenScan,
-    IdempotencyKey, Op, Outcome, Receipt, SessionWindow, Store, StoreError, Tally,
-    Upkept,
+    IdempotencyKey, Op, Outcome, Receipt, SessionWindow, Store, StoreError, Tally, Upkept,
 };
 pub use time::Time;

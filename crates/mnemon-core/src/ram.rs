@@ -114,7 +114,9 @@ impl Store for Ram {
 
     async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
         grant.require(Right::Read)?;
-        Ok(self.with(grant, |image| image.speakers().named(words, limits::SPEAKERS)))
+        Ok(self.with(grant, |image| {
+            image.speakers().named(words, limits::SPEAKERS)
+        }))
     }
 
     async fn lacking(

@@ -128,9 +128,8 @@ impl IndexFilters {
     pub fn cover(&self, filter: &Filter) -> bool {
         let owner = &filter.owner;
         let owned = owner.user.is_some() || owner.agent.is_some() || owner.session.is_some();
-        let sorted = !(filter.scopes.is_empty()
-            && filter.kinds.is_empty()
-            && filter.namespaces.is_empty());
+        let sorted =
+            !(filter.scopes.is_empty() && filter.kinds.is_empty() && filter.namespaces.is_empty());
         (self.owner || !owned)
             && (self.viewer || filter.seen_by.is_none())
             && (self.sorts || !sorted)

@@ -57,7 +57,9 @@ impl Speakers {
     #[must_use]
     pub fn named(&self, words: &[&str], most: usize) -> Vec<String> {
         let words: BTreeSet<&str> = words.iter().copied().collect();
-        let named = words.iter().filter_map(|word| self.by_first_word.get(*word));
+        let named = words
+            .iter()
+            .filter_map(|word| self.by_first_word.get(*word));
         let mut named: Vec<(&String, &u64)> = named.flatten().collect();
         named.sort_by_key(|(name, count)| (Reverse(**count), *name));
         let named = named.into_iter().take(most);
@@ -90,7 +92,11 @@ pub fn lookup_words(query: &str) -> Vec<String> {
             }
         }
     }
-    words.into_iter().take(LOOKED_UP).map(str::to_owned).collect()
+    words
+        .into_iter()
+        .take(LOOKED_UP)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Where a name may begin or end in the word: at its ends, and beside every character that is no
@@ -116,7 +122,10 @@ mod tests {
             speakers.add(name);
         }
         assert_eq!(speakers.named(&["ann"], 9), ["Ann", "Ann Lee", "ann zed"]);
-        assert_eq!(speakers.named(&["ann", "bob", "ann"], 2), ["Ann", "Ann Lee"]);
+        assert_eq!(
+            speakers.named(&["ann", "bob", "ann"], 2),
+            ["Ann", "Ann Lee"]
+        );
         speakers.remove("Ann");
         speakers.remove("Ann");
         speakers.remove("Nobody");

@@ -7,8 +7,7 @@ use mnemon_core::embed::Embedder;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{
     Batch, Capabilities, Change, Changes, Ctx, Expect, Hidden, HiddenScan, Id, IdempotencyKey, Ids,
-    Invalid, Op, Page, Policy, Receipt, Record, Right, Scan, SearchIndex, Store, Tally,
-    Upkept,
+    Invalid, Op, Page, Policy, Receipt, Record, Right, Scan, SearchIndex, Store, Tally, Upkept,
 };
 
 use serde::Serialize;

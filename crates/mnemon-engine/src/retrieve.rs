@@ -194,18 +194,18 @@ impl Records {
             depth: limit,
             ..Probe::default()
         };
-        if !self.index.capabilities().filters.cover(&probe.filter) {
+        let index = self.index.capabilities();
+        if !index.deletes_at_once || !index.filters.cover(&probe.filter) {
             let scan = Scan::new(probe.filter, limit);
             return Ok(self.store.scan(&grant, &scan).await?.records);
         }
-        let found = self.index.find(&grant, &self.planned(&probe)).await?;
+        let found = self.index.find(&grant, &probe).await?;
         let ids: Vec<Id> = found.matches.into_iter().map(|found| found.id).collect();
         let mut records = Vec::with_capacity(ids.len());
         for page in ids.chunks(grant.limits().page) {
             let page = self.store.get(&grant, page).await?.into_iter().flatten();
             records.extend(page.filter(|record| probe.filter.matches(record)));
         }
-        records.truncate(limit);
         Ok(records)
     }
 

@@ -135,7 +135,14 @@ pub async fn expired_records_are_not_found(s: Subject) {
     let mut short = note("a").saying("green tea");
     short.expires = Some(at(10));
     put(&s, &g, [short, note("b").saying("tea")]).await;
-    for probe in [words("tea"), meaning("tea").await, Probe { depth: 9, ..Probe::default() }] {
+    for probe in [
+        words("tea"),
+        meaning("tea").await,
+        Probe {
+            depth: 9,
+            ..Probe::default()
+        },
+    ] {
         assert_eq!(found(&s, &g, &probe).await.len(), 2);
         assert_eq!(found(&s, &grant(at(11)), &probe).await, [id("b")]);
     }
@@ -247,7 +254,9 @@ pub async fn a_vector_of_the_wrong_length_is_refused(s: Subject) {
 pub async fn filters_that_are_declared_come_before_the_depth(s: Subject) {
     let g = grant(at(100));
     let crowd = (0..30).map(|n| {
-        let mut record = note(&format!("n{n:02}")).saying("tea tea tea").created(at(50));
+        let mut record = note(&format!("n{n:02}"))
+            .saying("tea tea tea")
+            .created(at(50));
         record.owner.user = Some("bob".to_owned());
         record
     });
@@ -331,7 +340,10 @@ pub async fn neighbours_count_if_that_is_declared(s: Subject) {
         record.owner.session = Some("s".to_owned());
         record
     };
-    let records = [said("a", "Have you been to Lisbon?"), said("b", "Yes, last summer")];
+    let records = [
+        said("a", "Have you been to Lisbon?"),
+        said("b", "Yes, last summer"),
+    ];
     put(&s, &g, records).await;
     let found = found(&s, &g, &words("Lisbon")).await;
     let both = s.index().capabilities().neighbour_context;
@@ -341,7 +353,10 @@ pub async fn neighbours_count_if_that_is_declared(s: Subject) {
 
 pub async fn statistics_fit_the_probe(s: Subject) {
     let g = grant(at(0));
-    let records = [note("a").saying("tea"), note("b").saying("green tea leaves")];
+    let records = [
+        note("a").saying("tea"),
+        note("b").saying("green tea leaves"),
+    ];
     put(&s, &g, records).await;
     if let Some(known) = answer(&s, &g, &words("green tea")).await.statistics {
         assert_eq!(known.documents, 2);

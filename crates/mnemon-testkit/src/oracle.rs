@@ -3,8 +3,8 @@
 mod steps;
 
 use mnemon_core::{
-    Backend, Batch, Changes, Grant, Id, Op, Receipt, Record, Right, Store, StoreError, Time, Upkept,
-    ram::Ram,
+    Backend, Batch, Changes, Grant, Id, Op, Receipt, Record, Right, Store, StoreError, Time,
+    Upkept, ram::Ram,
 };
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -224,7 +224,10 @@ impl<F: Fixture> Pair<'_, F> {
             &theirs.map_err(|e| told(&e)),
             &ours.map_err(|e| told(&e)),
         )?;
-        let words: Vec<&str> = steps::SPEAKERS.iter().flat_map(|name| name.split(' ')).collect();
+        let words: Vec<&str> = steps::SPEAKERS
+            .iter()
+            .flat_map(|name| name.split(' '))
+            .collect();
         let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let theirs = self.store().speakers(&grant, &words).await;

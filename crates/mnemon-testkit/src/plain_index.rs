@@ -118,7 +118,9 @@ impl PlainIndex {
         let Some(embedder) = &self.embedder else {
             return Ok(Vec::new());
         };
-        let asked = vectors.iter().find(|asked| asked.model == *embedder.model());
+        let asked = vectors
+            .iter()
+            .find(|asked| asked.model == *embedder.model());
         let Some(asked) = asked else {
             return Ok(Vec::new());
         };
@@ -183,7 +185,10 @@ impl SearchIndex for PlainIndex {
         let known = statistics(&terms, probe);
         let filters = self.capabilities.filters == IndexFilters::ALL;
         let meant = |record: &Record| !filters || probe.filter.matches(record);
-        let meant = records.iter().zip(terms).filter(|(record, _)| meant(record));
+        let meant = records
+            .iter()
+            .zip(terms)
+            .filter(|(record, _)| meant(record));
         let (meant, terms): (Vec<&Record>, Vec<Terms>) = meant.unzip();
         let bare = |record: &Record| Match {
             id: record.id.clone(),

@@ -12,8 +12,8 @@ use std::time::Duration;
 use mnemon_adapters::{Saving, Sqlite};
 use mnemon_core::embed::Embedder;
 use mnemon_core::{
-    Backend, Batch, Embedding, Features, Grant, Id, Match, Op, Probe, QueryTerm, Record, SearchIndex, Store,
-    Time, limits,
+    Backend, Batch, Embedding, Features, Grant, Id, Match, Op, Probe, QueryTerm, Record,
+    SearchIndex, Store, Time, limits,
 };
 use mnemon_testkit::fakes::HashEmbedder;
 use mnemon_testkit::make::{Remade, at, grant, grant_on, id, note};
@@ -141,10 +141,7 @@ impl Handles {
                 ("jsonl", open_backend(&jsonl)),
                 ("sqlite", open_backend(&sqlite)),
                 ("another jsonl", open_backend(&jsonl)),
-                (
-                    "another sqlite",
-                    saves_always(&folder.join("m.db")),
-                ),
+                ("another sqlite", saves_always(&folder.join("m.db"))),
             ],
             file: folder.join("m.db"),
             writers: [0, 1, 2],
@@ -258,7 +255,10 @@ impl Truth {
 
 fn assert_alike(one: &[(Match, Record)], other: &[(Match, Record)], what: &str) {
     let ids = |shown: &[(Match, Record)]| -> Vec<(Id, u64)> {
-        let mut ids: Vec<_> = shown.iter().map(|(c, _)| (c.id.clone(), features(c).seq)).collect();
+        let mut ids: Vec<_> = shown
+            .iter()
+            .map(|(c, _)| (c.id.clone(), features(c).seq))
+            .collect();
         ids.sort();
         ids
     };
@@ -390,7 +390,9 @@ fn a_backup_that_is_restored_does_not_believe_the_index_of_later() {
     put(&store, "other", "coffee");
     assert!(shown(&store, "tea").contains(&"a".to_owned()));
     assert!(shown(&store, "coffee").contains(&"other".to_owned()));
-    let found = wait(store.index.find(&grant(at(0)), &probe("tea"))).unwrap().matches;
+    let found = wait(store.index.find(&grant(at(0)), &probe("tea")))
+        .unwrap()
+        .matches;
     assert!(found.iter().all(|candidate| candidate.id != named("b")));
 }
 

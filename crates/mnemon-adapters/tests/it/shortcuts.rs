@@ -3,8 +3,8 @@
 
 use futures::FutureExt;
 use mnemon_core::{
-    Answer, Backend, Batch, Expect, Fate, Filter, Id, Kind, Op, Probe, QueryTerm, Receipt, Record, Scan,
-    Scope, Store, StoreError,
+    Answer, Backend, Batch, Expect, Fate, Filter, Id, Kind, Op, Probe, QueryTerm, Receipt, Record,
+    Scan, Scope, Store, StoreError,
 };
 use mnemon_testkit::make::id;
 

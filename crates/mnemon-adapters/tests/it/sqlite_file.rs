@@ -8,7 +8,9 @@ use mnemon_adapters::Sqlite;
 use mnemon_core::{Backend, Batch, ErrorKind, Op, Probe, Record, SearchIndex, Store};
 use rusqlite::Connection;
 
-use crate::kit::{assert_healthy, childs_work, ctx, everything, grant, ids, on_disk, open, open_backend, wait};
+use crate::kit::{
+    assert_healthy, childs_work, ctx, everything, grant, ids, on_disk, open, open_backend, wait,
+};
 
 fn url(path: &Path) -> String {
     format!("sqlite:{}", path.display())

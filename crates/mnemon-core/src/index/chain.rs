@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
+use super::NOBODY;
 use super::docs::{Docs, NO_NAME, keep};
 use super::saved::Numbers;
-use super::NOBODY;
 use crate::columns::{Reading, Writing};
 use crate::rank::{LENT_WORDS, lent_length};
 

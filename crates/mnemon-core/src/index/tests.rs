@@ -242,7 +242,8 @@ fn a_query_that_says_nothing_finds_the_newest() {
         ..Probe::default()
     };
     let found = index.find(&probe, now().plus_millis(1), None).unwrap();
-    let seqs: Vec<u64> = found.iter().map(|candidate| candidate.seq).collect();
+    let features = found.matches.iter().flat_map(|found| &found.features);
+    let seqs: Vec<u64> = features.map(|features| features.seq).collect();
     assert_eq!(seqs, [300, 286, 279]);
 }
 
@@ -359,7 +360,10 @@ fn near_vectors_are_found_and_neighbours_lend() {
     assert!((cosine(1) - 1.0).abs() < 0.01);
     assert!((cosine(3) - 0.6).abs() < 0.01);
     assert!(of(2).is_none(), "at a right angle");
-    assert!(found[of(1).unwrap()].meaning.unwrap() < 1.0, "its neighbour is far");
+    assert!(
+        found[of(1).unwrap()].meaning.unwrap() < 1.0,
+        "its neighbour is far"
+    );
     assert_eq!(index.embedded(&model), (3, 0));
     let other = ModelId {
         name: "n".to_owned(),

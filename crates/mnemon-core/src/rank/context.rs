@@ -226,3 +226,6 @@ fn scale(
     });
     (Bm25::new(mean * longer_by), worths.collect())
 }
+
+#[cfg(test)]
+mod tests;

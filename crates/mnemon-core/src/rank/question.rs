@@ -222,6 +222,7 @@ mod tests {
     use jiff::civil::date;
 
     use super::*;
+    use crate::speakers::{Speakers, lookup_words};
 
     fn names(query: &str) -> (Vec<String>, String) {
         let speakers = ["Caroline", "Mel", "Nguyễn An"].map(str::to_owned);
@@ -238,6 +239,65 @@ mod tests {
         assert_eq!(names("a melon and carolines").0, Vec::<String>::new());
         let (named, rest) = names("Mel");
         assert_eq!((named.len(), rest.as_str()), (1, "Mel"), "nothing else");
+    }
+
+    /// The speakers that the words of the query lead to are those that are named.
+    #[test]
+    fn speakers_that_are_looked_up_are_enough() {
+        let names = [
+            "Ann",
+            "ann",
+            "Ann Lee",
+            "O'Brien",
+            "J.R.R. Tolkien",
+            "@bob",
+            "bob_2",
+            "Nguyễn An",
+            "Jean-Luc",
+            "Dr. Who",
+            "42",
+            "李雷",
+            "Ёжик",
+            "-",
+            "élan vital",
+            "Mel",
+        ];
+        let around = [
+            "", " ", "'s ", "’s", ", ", "(", ") ", "\"", "? ", "x", "_", "-", ".", "\n",
+        ];
+        let mut speakers = Speakers::default();
+        names.iter().for_each(|name| speakers.add(name));
+        let all = names.map(str::to_owned);
+        let mut state = 11_u64;
+        let mut random = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        for _ in 0..5000 {
+            let mut query = String::new();
+            for _ in 0..1 + random(4) {
+                query.push_str(around[random(around.len())]);
+                let name = names[random(names.len())];
+                match random(3) {
+                    0 => query.push_str(&name.to_lowercase()),
+                    1 => query.push_str(name.split(' ').next().unwrap()),
+                    _ => query.push_str(name),
+                }
+                query.push_str(around[random(around.len())]);
+            }
+            let words = lookup_words(&query);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let found = speakers.named(&words, 1000);
+            assert!(found.len() <= names.len());
+            assert_eq!(
+                Question::read(&query, &found),
+                Question::read(&query, &all),
+                "{query}"
+            );
+        }
+        assert_eq!(speakers.named(&["nobody"], 9), Vec::<String>::new());
     }
 
     #[test]

@@ -139,7 +139,11 @@ mod tests {
             }
             let one: Vec<u32> = one.into_iter().collect();
             let other: Vec<u32> = other.into_iter().collect();
-            assert_eq!(is_same(&one, &other), overlaps(&one, &other), "{one:?} {other:?}");
+            assert_eq!(
+                is_same(&one, &other),
+                overlaps(&one, &other),
+                "{one:?} {other:?}"
+            );
             same += usize::from(is_same(&one, &other));
         }
         assert!((1000..19_000).contains(&same), "{same}");

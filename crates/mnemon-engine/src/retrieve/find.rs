@@ -144,7 +144,9 @@ impl Records {
 
 /// The best matches of one arm.
 fn best(matches: &[Match], most: usize, arm: fn(&Match) -> Option<f32>) -> Vec<&Id> {
-    let scored = matches.iter().filter_map(|found| Some((arm(found)?, found)));
+    let scored = matches
+        .iter()
+        .filter_map(|found| Some((arm(found)?, found)));
     let mut scored: Vec<(f32, &Match)> = scored.collect();
     scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let best = scored.into_iter().take(most);

@@ -142,7 +142,11 @@ fn a_context_has_all_that_a_node_needs_and_nothing_of_others() {
     let why = &compiled.left_out[0].why;
     assert!(matches!(why, Why::Duplicate { .. }), "{why:?}");
     // Every id that is cited can be fetched.
-    let ids: Vec<_> = compiled.taken.iter().map(|taken| taken.id.clone()).collect();
+    let ids: Vec<_> = compiled
+        .taken
+        .iter()
+        .map(|taken| taken.id.clone())
+        .collect();
     let records = wait(memory.records().get(&ctx(), &ids)).unwrap();
     assert!(records.iter().all(Option::is_some));
 }

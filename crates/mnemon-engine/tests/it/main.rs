@@ -19,6 +19,7 @@ mod longterm;
 mod notes;
 mod rerank;
 mod retries;
+mod search_index;
 mod secrets;
 mod session;
 mod tiers;

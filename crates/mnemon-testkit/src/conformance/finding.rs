@@ -101,7 +101,10 @@ pub async fn speakers_are_known_while_they_have_records(mut s: Subject) {
     assert!(named(&s, &["ann"]).await.is_empty());
     s.put(&g, [said("c", "Ann")]).await;
     s.reopen().await;
-    assert_eq!(named(&s, &["ann", "bob", "đức"]).await, ["Ann", "Bob", "Đức"]);
+    assert_eq!(
+        named(&s, &["ann", "bob", "đức"]).await,
+        ["Ann", "Bob", "Đức"]
+    );
 }
 
 pub async fn neighbours_stand_beside_each_other_in_their_session(s: Subject) {

@@ -168,7 +168,8 @@ impl Indexes {
             return Ok(None);
         }
         let is_short = |index: &Index| {
-            (probe.may_run_inline && is_short(probe, index)) || index.is_among(&probe.filter, AT_HAND)
+            (probe.may_run_inline && is_short(probe, index))
+                || index.is_among(&probe.filter, AT_HAND)
         };
         let find = |index: &Index| index.find(probe, grant.now(), None);
         let found = self.at_hand(reader, grant, is_short, find)?;

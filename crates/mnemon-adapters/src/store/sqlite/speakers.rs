@@ -59,7 +59,12 @@ pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     let mut select = connection.prepare(&counted())?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        add(connection, row.get(0)?, &row.get::<_, String>(1)?, row.get(2)?)?;
+        add(
+            connection,
+            row.get(0)?,
+            &row.get::<_, String>(1)?,
+            row.get(2)?,
+        )?;
     }
     Ok(())
 }
@@ -112,8 +117,8 @@ pub(super) fn named(
     let Some(tenant) = reads::tenant(connection, place, grant)? else {
         return Ok(Vec::new());
     };
-    let words = serde_json::to_string(words)
-        .map_err(|error| StoreError::Internal(error.to_string()))?;
+    let words =
+        serde_json::to_string(words).map_err(|error| StoreError::Internal(error.to_string()))?;
     connection
         .prepare_cached(
             "SELECT name FROM speakers WHERE tenant = ?1

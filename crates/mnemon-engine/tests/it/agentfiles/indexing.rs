@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use mnemon_core::ram::Ram;
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Filter, Ids, Kind, Store};
+use mnemon_core::{Filter, Ids, Kind};
 use mnemon_engine::{Draft, Memory, Query};
 
 use super::super::{all, memory};

@@ -2,7 +2,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use mnemon_core::ram::Ram;
-use mnemon_core::{ErrorKind, Ids, Role, Scope, Store, Time, limits};
+use mnemon_core::{ErrorKind, Ids, Role, Scope, Time, limits};
 use mnemon_engine::{Ended, LoggedStep, Memory, Node, NodeOutcome, Policies, Whom};
 use mnemon_testkit::faults::Flaky;
 use serde_json::json;

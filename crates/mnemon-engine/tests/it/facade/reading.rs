@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use mnemon_core::ram::Ram;
-use mnemon_core::{ErrorKind, Ids, Role, Scope, Store};
+use mnemon_core::{ErrorKind, Ids, Role, Scope};
 use mnemon_engine::{Answer, Memory, MemoryWriteEvent};
 use mnemon_testkit::faults::Flaky;
 use serde_json::json;
