@@ -123,6 +123,8 @@ pub const CHANGES: usize = 1000;
 pub const EXPIRED_PER_WRITE: usize = 8;
 /// Nesting of JSON in body and metadata.
 pub const JSON_DEPTH: usize = 100;
+/// Notices of one call; see [`crate::Notices`].
+pub const NOTICES: usize = 20;
 /// Turns of a conversation that one answer shows.
 pub const TURNS: usize = 1000;
 /// Messages of a conversation that are read for one answer.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use futures::future::try_join_all;
+use mnemon_core::embed::EmbedError;
 use mnemon_core::index::hash;
 use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
 use mnemon_core::text::{self, query_terms};
@@ -126,14 +127,17 @@ impl Records {
         }
         if !self.store.capabilities().keeps_vectors {
             match self.embed_missing(ctx, usize::MAX).await {
-                // What has no vector is still found by its words; one who may only read makes none.
-                Ok(_) | Err(Error::Embed(_) | Error::Denied(_)) => {}
+                Ok(_) => {}
+                // Records without a vector are still found by their words.
+                Err(Error::Embed(error)) => without_meaning(&grant, &error),
+                // Who may only read makes no vectors.
+                Err(Error::Denied(_)) => {}
                 Err(error) => return Err(error),
             }
         }
         let speakers = self.store.speakers(&grant).await?;
         let question = Question::read(&query.text, &speakers);
-        let probe = self.probe(query, &question).await;
+        let probe = self.probe(&grant, query, &question).await;
         if probe.terms.is_empty() && probe.vectors.is_empty() {
             // Nothing but words that mean nothing: that is no wish for the newest.
             return Ok(filters.iter().map(|_| Vec::new()).collect());
@@ -204,7 +208,7 @@ impl Records {
     }
 
     /// What the stores are asked. An embedder that fails costs the meaning arm, not the search.
-    async fn probe(&self, query: &Query, question: &Question) -> Probe {
+    async fn probe(&self, grant: &Grant, query: &Query, question: &Question) -> Probe {
         let mut terms: Vec<(u32, f32)> = Vec::new();
         let mut vectors = Vec::new();
         if query.recipe != Recipe::Meaning {
@@ -224,8 +228,10 @@ impl Records {
         }
         if query.recipe != Recipe::Words {
             for embedder in &self.embedders {
-                if let Ok(made) = ask(embedder.as_ref(), &[question.rest.as_str()]).await {
-                    vectors.extend(made.into_iter().flatten().flatten());
+                let made = ask(embedder.as_ref(), &[question.rest.as_str()]).await;
+                match made.and_then(|made| made.into_iter().collect::<Result<Vec<_>, _>>()) {
+                    Ok(made) => vectors.extend(made.into_iter().flatten()),
+                    Err(error) => without_meaning(grant, &error),
                 }
             }
         }
@@ -267,7 +273,7 @@ impl Records {
             at = end;
             let fetched = self.fetch(grant, chunk, filter).await?;
             hidden += fetched.hidden;
-            for hit in self.reread(query, fetched.hits).await {
+            for hit in self.reread(grant, query, fetched.hits).await {
                 distinct.push(hit);
             }
             if distinct.is_full() || distinct.has_enough() {
@@ -349,8 +355,10 @@ impl Records {
             ..Scan::new(filter.clone(), limits::PAGE)
         };
         let mut hits: Vec<Hit> = Vec::new();
-        for _ in 0..FORMULA_READS / limits::PAGE {
+        let mut pages = FORMULA_READS / limits::PAGE;
+        loop {
             let page = self.list(ctx, &scan).await?;
+            pages -= 1;
             let shown = page.records.into_iter();
             let shown = shown.filter(|record| self.shows(record));
             hits.extend(shown.map(|record| Hit {
@@ -360,7 +368,14 @@ impl Records {
                 record,
             }));
             match page.next {
-                Some(next) => scan.after = Some(next),
+                Some(next) if pages > 0 => scan.after = Some(next),
+                Some(_) => {
+                    ctx.notices.add(format!(
+                        "The recipe `formula` compared the first {FORMULA_READS} records and \
+                         stopped; narrow the filter to reach the others."
+                    ));
+                    break;
+                }
                 None => break,
             }
         }
@@ -397,6 +412,13 @@ fn check(query: &Query) -> Result<(), Invalid> {
         ));
     }
     Ok(())
+}
+
+/// Reports that a search went on without vectors.
+fn without_meaning(grant: &Grant, error: &EmbedError) {
+    grant.notices().add(format!(
+        "The search compared words only, not meaning: {error}."
+    ));
 }
 
 /// The distinct words of a text, as the index knows them.
