@@ -31,7 +31,9 @@ impl Notices {
 
     /// Adds several sentences.
     pub fn extend(&self, sentences: impl IntoIterator<Item = String>) {
-        sentences.into_iter().for_each(|sentence| self.add(sentence));
+        sentences
+            .into_iter()
+            .for_each(|sentence| self.add(sentence));
     }
 
     /// All sentences so far, the oldest first. The list is empty afterwards.
@@ -43,7 +45,10 @@ impl Notices {
     /// The sentences so far; they stay in the list.
     #[must_use]
     pub fn list(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 

@@ -26,30 +26,33 @@ pub struct Embedded {
 impl Records {
     /// Vectors for records about to be written. A write never fails because of its vectors: a
     /// record without one is found by its words, a notice says so, and upkeep tries again.
-    pub(crate) async fn vectors(
-        &self,
-        grant: &Grant,
-        records: &[&Record],
-    ) -> Vec<(Id, Embedding)> {
+    pub(crate) async fn vectors(&self, grant: &Grant, records: &[&Record]) -> Vec<(Id, Embedding)> {
         let Some(embedder) = self.embedders.first() else {
             return Vec::new();
         };
         let mut vectors = Vec::with_capacity(records.len());
+        let mut failure = None;
         for batch in records.chunks(BATCH) {
             let texts: Vec<&str> = batch.iter().map(|record| record.content.as_str()).collect();
             let made = match ask(embedder.as_ref(), &texts).await {
                 Ok(made) => made,
                 Err(error) => {
-                    without_vector(grant, &error);
+                    failure = Some(error);
                     continue;
                 }
             };
             for (record, made) in batch.iter().zip(made) {
                 match made {
                     Ok(made) => vectors.extend(made.map(|made| (record.id.clone(), made))),
-                    Err(error) => without_vector(grant, &error),
+                    Err(error) => failure = Some(error),
                 }
             }
+        }
+        if let Some(error) = failure {
+            grant.notices().add(format!(
+                "Records were written without a vector and are found by their words only, until \
+                 upkeep embeds them: {error}."
+            ));
         }
         vectors
     }
@@ -116,14 +119,6 @@ impl Records {
         }
         Ok(self.store.embed(grant, vectors).await? as u64)
     }
-}
-
-/// Reports that a write went on without vectors.
-fn without_vector(grant: &Grant, error: &EmbedError) {
-    grant.notices().add(format!(
-        "Records were written without a vector and are found by their words only, until upkeep \
-         embeds them: {error}."
-    ));
 }
 
 /// One answer per text, each of unit length and of the model's dimension, or what is wrong with

@@ -6,11 +6,10 @@ use std::sync::atomic::AtomicBool;
 use mnemon_core::embed::Embedder;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{
-    Batch, Capabilities, Change, Changes, Ctx, Expect, Grant, Hidden, HiddenScan, Id, IdempotencyKey, Ids,
-    Invalid, Op, Page, Policy, Receipt, Record, Right, Scan, Store, Tally, Upkept,
+    Batch, Capabilities, Change, Changes, Ctx, Expect, Grant, Hidden, HiddenScan, Id,
+    IdempotencyKey, Ids, Invalid, Op, Page, Policy, Receipt, Record, Right, Scan, Store, Tally,
+    Upkept,
 };
-
-use serde::Serialize;
 
 use crate::draft::{check_alive, intent};
 use crate::safety::TakenOut;
@@ -73,12 +72,6 @@ impl Records {
         let receipt = self.put(ctx, vec![(draft, Expect::Absent)], key).await?;
         ctx.notices.extend(taken.sentences());
         Ok(receipt)
-    }
-
-    /// What would be left out of this if it were written, in sentences.
-    #[must_use]
-    pub fn left_out<T: Serialize>(&self, value: &T) -> Vec<String> {
-        self.safety.left_out(value)
     }
 
     /// Writes the drafts, each if what is there under its id is as expected; all or none. Whatever

@@ -38,7 +38,9 @@ impl Records {
             Err(EmbedError::BadAnswer { what, source: None })
         });
         let said = said.unwrap_or_else(|error| {
-            let what = format!("The hits were not reranked: {error}.");
+            let what = format!(
+                "The reranker failed, so the hits have the order of words and meaning: {error}."
+            );
             grant.notices().add(what);
             Vec::new()
         });

@@ -27,8 +27,6 @@ const NAME_WEIGHT: f32 = 0.2;
 const SAME: f32 = 0.9;
 /// Words by which texts are compared at the most.
 const COMPARED_WORDS: usize = 500;
-/// Records that the formula reads at the most; it has no index.
-const FORMULA_READS: usize = 100_000;
 
 /// A search.
 #[derive(Debug, Clone, PartialEq)]
@@ -352,13 +350,13 @@ impl Records {
         let tokens = rank::formula_tokens(&query.text);
         let mut scan = Scan {
             order: Order::Written,
-            ..Scan::new(filter.clone(), limits::PAGE)
+            ..Scan::new(filter.clone(), self.policy.limits.page)
         };
+        let (mut read, most) = (0, self.policy.limits.formula_reads);
         let mut hits: Vec<Hit> = Vec::new();
-        let mut pages = FORMULA_READS / limits::PAGE;
         loop {
             let page = self.list(ctx, &scan).await?;
-            pages -= 1;
+            read += page.records.len();
             let shown = page.records.into_iter();
             let shown = shown.filter(|record| self.shows(record));
             hits.extend(shown.map(|record| Hit {
@@ -368,11 +366,11 @@ impl Records {
                 record,
             }));
             match page.next {
-                Some(next) if pages > 0 => scan.after = Some(next),
+                Some(next) if read < most => scan.after = Some(next),
                 Some(_) => {
                     ctx.notices.add(format!(
-                        "The recipe `formula` compared the first {FORMULA_READS} records and \
-                         stopped; narrow the filter to reach the others."
+                        "The recipe `formula` compared the first {read} records only; narrow the \
+                         filter to reach the others."
                     ));
                     break;
                 }
@@ -417,7 +415,7 @@ fn check(query: &Query) -> Result<(), Invalid> {
 /// Reports that a search went on without vectors.
 fn without_meaning(grant: &Grant, error: &EmbedError) {
     grant.notices().add(format!(
-        "The search compared words only, not meaning: {error}."
+        "The search went without an embedder and may miss records that use other words: {error}."
     ));
 }
 
