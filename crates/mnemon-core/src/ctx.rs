@@ -1,9 +1,9 @@
 //! Who asks, and when: stamped at the door, carried everywhere.
 
-use crate::{Tenant, Time};
+use crate::{Notices, Tenant, Time};
 
 /// The circumstances of one call. Nothing below the door looks at a clock or asks who is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Ctx {
     /// Whose memory it is.
     pub tenant: Tenant,
@@ -11,6 +11,8 @@ pub struct Ctx {
     pub actor: String,
     /// The moment of the call.
     pub now: Time,
+    /// What this call could not do, for the door to print.
+    pub notices: Notices,
 }
 
 impl Ctx {
@@ -20,6 +22,7 @@ impl Ctx {
             tenant,
             actor: actor.into(),
             now,
+            notices: Notices::default(),
         }
     }
 }

@@ -25,6 +25,10 @@ pub struct Limits {
     pub search_depth: usize,
     /// The same, at the most, where records that may not be shown stand in the way.
     pub search_depth_most: usize,
+    /// Records that a search by the formula reads; it has no index.
+    pub formula_reads: usize,
+    /// Notes that a search reads one by one for parts of words.
+    pub note_reads: usize,
     /// Numbers of removed records that a store keeps for indexes that follow it. An index that is
     /// further behind compares all numbers instead.
     pub removal_log: usize,
@@ -45,6 +49,8 @@ impl Limits {
         hits: HITS,
         search_depth: 100,
         search_depth_most: 10_000,
+        formula_reads: 100_000,
+        note_reads: 25_000,
         removal_log: 100_000,
         index_cache_bytes: 1024 * 1024 * 1024,
     };
@@ -60,6 +66,8 @@ impl Limits {
         hits: 4,
         search_depth: 3,
         search_depth_most: 24,
+        formula_reads: 6,
+        note_reads: 6,
         removal_log: 4,
         index_cache_bytes: 64 * 1024,
     };
@@ -123,6 +131,8 @@ pub const CHANGES: usize = 1000;
 pub const EXPIRED_PER_WRITE: usize = 8;
 /// Nesting of JSON in body and metadata.
 pub const JSON_DEPTH: usize = 100;
+/// Notices of one call; see [`crate::Notices`].
+pub const NOTICES: usize = 20;
 /// Turns of a conversation that one answer shows.
 pub const TURNS: usize = 1000;
 /// Messages of a conversation that are read for one answer.
@@ -254,8 +264,6 @@ pub const NOTE_QUERY_CHARS: usize = 1000;
 pub const NOTE_HITS: usize = 100;
 /// A file that becomes a note, in bytes.
 pub const NOTE_FILE_BYTES: usize = CONTENT_BYTES;
-/// Notes that a search reads one by one, newest first, when the index found too few.
-pub const NOTE_READS: usize = 25_000;
 /// Slices of upkeep that one cleanup does, of a page each.
 pub const CLEANUP_SLICES: usize = 100;
 /// The input, and the output, of a step, in bytes of JSON.

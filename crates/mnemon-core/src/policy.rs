@@ -1,7 +1,7 @@
 //! Permission as a value: no store is touched without a [`Grant`], and only a [`Policy`] makes one.
 
 use crate::limits::{self, Limits};
-use crate::{Ctx, Namespace, Tenant, Time, owner::check_line};
+use crate::{Ctx, Namespace, Notices, Tenant, Time, owner::check_line};
 
 /// What a call wants to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,13 +107,14 @@ impl Policy {
             history_days: self.history_days,
             limits: self.limits,
             accepts_clock: false,
+            notices: ctx.notices.clone(),
         })
     }
 }
 
 /// Permission for one call on one tenant at one moment. Its fields are private and only
 /// [`Policy::check`] fills them, so a store method that takes one cannot be called without.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Grant {
     tenant: Tenant,
     actor: String,
@@ -123,6 +124,7 @@ pub struct Grant {
     history_days: Option<i64>,
     limits: &'static Limits,
     accepts_clock: bool,
+    notices: Notices,
 }
 
 impl Grant {
@@ -156,6 +158,12 @@ impl Grant {
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// Where to report what the call could not do.
+    #[must_use]
+    pub fn notices(&self) -> &Notices {
+        &self.notices
     }
 
     /// How many there may be of something.

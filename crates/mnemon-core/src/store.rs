@@ -280,7 +280,8 @@ pub struct Receipt {
     /// Deleted because a cap was reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evicted: Vec<Id>,
-    /// What the caller should know, in sentences: that a secret was taken out, for one.
+    /// What the store has to say about it, in sentences. The engine passes them on to
+    /// [`crate::Ctx::notices`] and leaves none here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }

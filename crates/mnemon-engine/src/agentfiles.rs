@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use mnemon_core::files::{File, Files, FilesError, Stamp};
 use mnemon_core::markdown::Document;
-use mnemon_core::{Invalid, limits};
+use mnemon_core::{Ctx, Invalid, limits};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -84,29 +84,15 @@ impl AgentFiles {
         self
     }
 
-    /// What would be left out of this if it were written, in sentences.
-    #[must_use]
-    pub fn left_out<T: Serialize>(&self, value: &T) -> Vec<String> {
-        self.safety.left_out(value)
-    }
-
-    /// The same for a text that takes the place of `base`.
-    #[must_use]
-    pub fn left_out_of_change(&self, text: &str, base: &str) -> Vec<String> {
-        let mut taken = TakenOut::default();
-        let safety = self.safety.never_refusing();
-        // Which never fails.
-        let _ = safety.clean_change("context", text, base, &mut taken);
-        taken.sentences()
-    }
-
-    /// What may be written of this.
-    fn screened<T>(&self, field: &str, value: &T) -> Result<T, Invalid>
+    /// What may be written of this; a notice names the secrets that were taken out.
+    fn screened<T>(&self, ctx: &Ctx, field: &str, value: &T) -> Result<T, Invalid>
     where
         T: Serialize + DeserializeOwned + Clone,
     {
-        self.safety
-            .clean_value(field, value, &mut TakenOut::default())
+        let mut taken = TakenOut::default();
+        let clean = self.safety.clean_value(field, value, &mut taken)?;
+        ctx.notices.extend(taken.sentences());
+        Ok(clean)
     }
 
     /// How long files may get before the oldest entries move to the archive.

@@ -311,8 +311,7 @@ impl Records {
         if ops.is_empty() {
             return Ok(receipts);
         }
-        let batch = self.placed(Batch::from(ops)).await;
-        let receipt = self.store.apply(grant, batch).await?;
+        let receipt = self.commit(grant, Batch::from(ops)).await?;
         for document in &mut receipts {
             if document.fate != DocumentFate::Unchanged {
                 document.commit = receipt.commit;

@@ -2,7 +2,7 @@
 
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::vector::{VectorError, normalise};
-use mnemon_core::{Ctx, Embedding, Id, Record, Right, limits};
+use mnemon_core::{Ctx, Embedding, Grant, Id, Record, Right, limits};
 use serde::Serialize;
 
 use crate::{Error, Records};
@@ -24,21 +24,35 @@ pub struct Embedded {
 }
 
 impl Records {
-    /// Vectors for records about to be written. A write never fails because of its vectors: what
-    /// has none is found by its words, and upkeep tries again.
-    pub(crate) async fn vectors(&self, records: &[&Record]) -> Vec<(Id, Embedding)> {
+    /// Vectors for records about to be written. A write never fails because of its vectors: a
+    /// record without one is found by its words, a notice says so, and upkeep tries again.
+    pub(crate) async fn vectors(&self, grant: &Grant, records: &[&Record]) -> Vec<(Id, Embedding)> {
         let Some(embedder) = self.embedders.first() else {
             return Vec::new();
         };
         let mut vectors = Vec::with_capacity(records.len());
+        let mut failure = None;
         for batch in records.chunks(BATCH) {
             let texts: Vec<&str> = batch.iter().map(|record| record.content.as_str()).collect();
-            let Ok(made) = ask(embedder.as_ref(), &texts).await else {
-                continue;
+            let made = match ask(embedder.as_ref(), &texts).await {
+                Ok(made) => made,
+                Err(error) => {
+                    failure = Some(error);
+                    continue;
+                }
             };
-            let made = batch.iter().zip(made);
-            vectors
-                .extend(made.filter_map(|(record, made)| Some((record.id.clone(), made.ok()??))));
+            for (record, made) in batch.iter().zip(made) {
+                match made {
+                    Ok(made) => vectors.extend(made.map(|made| (record.id.clone(), made))),
+                    Err(error) => failure = Some(error),
+                }
+            }
+        }
+        if let Some(error) = failure {
+            grant.notices().add(format!(
+                "Records were written without a vector and are found by their words only, until \
+                 upkeep embeds them: {error}."
+            ));
         }
         vectors
     }
@@ -90,7 +104,7 @@ impl Records {
 
     async fn embed_records(
         &self,
-        grant: &mnemon_core::Grant,
+        grant: &Grant,
         embedder: &dyn Embedder,
         records: &[Record],
     ) -> Result<u64, Error> {

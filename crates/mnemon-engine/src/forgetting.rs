@@ -342,10 +342,9 @@ async fn drop_older_versions(records: &Records, ctx: &Ctx, record: &Record) -> R
         },
         Op::put(record.clone()),
     ];
-    let batch = records.placed(Batch::from(ops)).await;
-    match records.store.apply(&grant, batch).await {
+    match records.commit(&grant, Batch::from(ops)).await {
         Ok(_) => Ok(true),
-        Err(mnemon_core::StoreError::Conflict { .. }) => Ok(false),
-        Err(error) => Err(error.into()),
+        Err(Error::Store(mnemon_core::StoreError::Conflict { .. })) => Ok(false),
+        Err(error) => Err(error),
     }
 }

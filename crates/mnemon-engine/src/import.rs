@@ -57,14 +57,13 @@ impl Records {
             outcomes.push(outcome);
             ops.extend(op);
         }
-        let batch = self.placed(Batch::from(ops)).await;
-        let mut receipt = self.store.apply(&grant, batch).await?;
+        let mut receipt = self.commit(&grant, Batch::from(ops)).await?;
         let mut applied = std::mem::take(&mut receipt.items).into_iter();
         receipt.items = outcomes
             .into_iter()
             .filter_map(|decided| decided.or_else(|| applied.next()))
             .collect();
-        receipt.notices = taken.sentences();
+        ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
 

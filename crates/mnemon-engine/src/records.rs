@@ -6,11 +6,10 @@ use std::sync::atomic::AtomicBool;
 use mnemon_core::embed::Embedder;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{
-    Batch, Capabilities, Change, Changes, Ctx, Expect, Hidden, HiddenScan, Id, IdempotencyKey, Ids,
-    Invalid, Op, Page, Policy, Receipt, Record, Right, Scan, SearchIndex, Store, Tally, Upkept,
+    Batch, Capabilities, Change, Changes, Ctx, Expect, Grant, Hidden, HiddenScan, Id,
+    IdempotencyKey, Ids, Invalid, Op, Page, Policy, Receipt, Record, Right, Scan, SearchIndex,
+    Store, Tally, Upkept,
 };
-
-use serde::Serialize;
 
 use crate::draft::{check_alive, intent};
 use crate::safety::TakenOut;
@@ -58,8 +57,8 @@ impl Records {
             unecho(draft, &mut taken)?;
         }
         let absent = drafts.into_iter().map(|draft| (draft, Expect::Absent));
-        let mut receipt = self.put(ctx, absent.collect(), key).await?;
-        receipt.notices.extend(taken.sentences());
+        let receipt = self.put(ctx, absent.collect(), key).await?;
+        ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
 
@@ -72,15 +71,9 @@ impl Records {
     ) -> Result<Receipt, Error> {
         let mut taken = TakenOut::default();
         unecho(&mut draft, &mut taken)?;
-        let mut receipt = self.put(ctx, vec![(draft, Expect::Absent)], key).await?;
-        receipt.notices.extend(taken.sentences());
+        let receipt = self.put(ctx, vec![(draft, Expect::Absent)], key).await?;
+        ctx.notices.extend(taken.sentences());
         Ok(receipt)
-    }
-
-    /// What would be left out of this if it were written, in sentences.
-    #[must_use]
-    pub fn left_out<T: Serialize>(&self, value: &T) -> Vec<String> {
-        self.safety.left_out(value)
     }
 
     /// Writes the drafts, each if what is there under its id is as expected; all or none. Whatever
@@ -95,8 +88,8 @@ impl Records {
         for (draft, _) in &mut drafts {
             self.safety.screen(draft, &mut taken)?;
         }
-        let mut receipt = self.put_as_is(ctx, drafts, key).await?;
-        receipt.notices.extend(taken.sentences());
+        let receipt = self.put_as_is(ctx, drafts, key).await?;
+        ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
 
@@ -129,12 +122,11 @@ impl Records {
             Ok(Op::put_if(record, expect))
         });
         let ops: Vec<Op> = ops.collect::<Result<_, Invalid>>()?;
-        let batch = self.placed(Batch::from(ops).with_key(key)).await;
-        Ok(self.store.apply(&grant, batch).await?)
+        self.commit(&grant, Batch::from(ops).with_key(key)).await
     }
 
-    /// The batch with vectors for the records that it puts.
-    pub(crate) async fn placed(&self, mut batch: Batch) -> Batch {
+    /// Applies the batch, with vectors for the records that it puts.
+    pub(crate) async fn commit(&self, grant: &Grant, mut batch: Batch) -> Result<Receipt, Error> {
         let puts: Vec<&Record> = batch
             .ops
             .iter()
@@ -143,8 +135,10 @@ impl Records {
                 _ => None,
             })
             .collect();
-        batch.vectors = self.vectors(&puts).await;
-        batch
+        batch.vectors = self.vectors(grant, &puts).await;
+        let mut receipt = self.store.apply(grant, batch).await?;
+        grant.notices().extend(receipt.notices.drain(..));
+        Ok(receipt)
     }
 
     /// Replaces a record by a changed version of itself; refused if somebody changed it meanwhile.
@@ -158,8 +152,8 @@ impl Records {
         unecho(&mut said, &mut taken)?;
         record.content = said.content;
         self.safety.screen_record(&mut record, &mut taken)?;
-        let mut receipt = self.rewrite(ctx, record).await?;
-        receipt.notices.extend(taken.sentences());
+        let receipt = self.rewrite(ctx, record).await?;
+        ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
 
@@ -168,8 +162,8 @@ impl Records {
         let grant = self.policy.check(ctx, Right::Write)?;
         let expect = Expect::Version(record.version);
         record.updated = ctx.now;
-        let batch = self.placed(Batch::of(Op::put_if(record, expect))).await;
-        Ok(self.store.apply(&grant, batch).await?)
+        let batch = Batch::of(Op::put_if(record, expect));
+        self.commit(&grant, batch).await
     }
 
     /// The records with these ids; `None` where there is none.
@@ -216,8 +210,7 @@ impl Records {
             .map(|key| intent(key, &("remove", purge, ids)))
             .transpose()?;
         self.check_key(key.as_ref())?;
-        let batch = Batch::from(ops).with_key(key);
-        Ok(self.store.apply(&grant, batch).await?)
+        self.commit(&grant, Batch::from(ops).with_key(key)).await
     }
 
     /// A key is kept with its receipt, so that it is screened like an id.

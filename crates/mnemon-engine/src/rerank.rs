@@ -1,5 +1,7 @@
 //! The optional last look: a model reads the question and each hit together.
 
+use mnemon_core::Grant;
+use mnemon_core::embed::EmbedError;
 use mnemon_core::rank::after_rereading;
 
 use crate::Records;
@@ -15,17 +17,33 @@ impl Records {
     }
 
     /// The hits in the order that the model and the arms together give them. A model that fails,
-    /// or says what is no number, costs the last look, not the search.
-    pub(crate) async fn rerank(&self, query: &Query, mut hits: Vec<Hit>) -> Vec<Hit> {
+    /// or says what is no number, costs the last look, not the search; a notice says so.
+    pub(crate) async fn rerank(
+        &self,
+        grant: &Grant,
+        query: &Query,
+        mut hits: Vec<Hit>,
+    ) -> Vec<Hit> {
         let Some(reranker) = &self.reranker else {
             return hits;
         };
         let rest = hits.split_off(hits.len().min(RERANKED));
         let texts: Vec<&str> = hits.iter().map(|hit| hit.record.content.as_str()).collect();
-        let said = match reranker.scores(&query.text, &texts).await {
-            Ok(said) if said.len() == hits.len() && said.iter().all(|s| s.is_finite()) => said,
-            _ => Vec::new(),
-        };
+        let said = reranker.scores(&query.text, &texts).await;
+        let said = said.and_then(|said| {
+            if said.len() == hits.len() && said.iter().all(|score| score.is_finite()) {
+                return Ok(said);
+            }
+            let what = "its scores are not one number for each text".to_owned();
+            Err(EmbedError::BadAnswer { what, source: None })
+        });
+        let said = said.unwrap_or_else(|error| {
+            let what = format!(
+                "The reranker failed, so the hits have the order of words and meaning: {error}."
+            );
+            grant.notices().add(what);
+            Vec::new()
+        });
         let least = said.iter().copied().fold(f32::INFINITY, f32::min);
         let most = said.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         if most > least {

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use distinct::Distinct;
 use find::DEEPEST;
 use futures::future::try_join_all;
+use mnemon_core::embed::EmbedError;
 use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
 use mnemon_core::text::{self, query_terms};
 use mnemon_core::{
@@ -25,8 +26,6 @@ use crate::{Error, Records};
 const DEPTH: usize = 100;
 /// What a named speaker's name weighs as a word.
 const NAME_WEIGHT: f32 = 0.2;
-/// Records that the formula reads at the most; it has no index.
-const FORMULA_READS: usize = 100_000;
 
 /// A search.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,8 +124,11 @@ impl Records {
         }
         if !self.store.capabilities().keeps_vectors {
             match self.embed_missing(ctx, usize::MAX).await {
-                // What has no vector is still found by its words; one who may only read makes none.
-                Ok(_) | Err(Error::Embed(_) | Error::Denied(_)) => {}
+                Ok(_) => {}
+                // Records without a vector are still found by their words.
+                Err(Error::Embed(error)) => without_meaning(&grant, &error),
+                // Who may only read makes no vectors.
+                Err(Error::Denied(_)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -134,7 +136,7 @@ impl Records {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let speakers = self.store.speakers(&grant, &words).await?;
         let question = Question::read(&query.text, &speakers);
-        let probe = self.probe(query, &question).await;
+        let probe = self.probe(&grant, query, &question).await;
         if probe.terms.is_empty() && probe.vectors.is_empty() {
             // Nothing but words that mean nothing: that is no wish for the newest.
             return Ok(filters.iter().map(|_| Vec::new()).collect());
@@ -210,7 +212,7 @@ impl Records {
     }
 
     /// What the stores are asked. An embedder that fails costs the meaning arm, not the search.
-    async fn probe(&self, query: &Query, question: &Question) -> Probe {
+    async fn probe(&self, grant: &Grant, query: &Query, question: &Question) -> Probe {
         let mut terms: Vec<QueryTerm> = Vec::new();
         let mut vectors = Vec::new();
         if query.recipe != Recipe::Meaning {
@@ -219,8 +221,10 @@ impl Records {
         }
         if query.recipe != Recipe::Words {
             for embedder in &self.embedders {
-                if let Ok(made) = ask(embedder.as_ref(), &[question.rest.as_str()]).await {
-                    vectors.extend(made.into_iter().flatten().flatten());
+                let made = ask(embedder.as_ref(), &[question.rest.as_str()]).await;
+                match made.and_then(|made| made.into_iter().collect::<Result<Vec<_>, _>>()) {
+                    Ok(made) => vectors.extend(made.into_iter().flatten()),
+                    Err(error) => without_meaning(grant, &error),
                 }
             }
         }
@@ -262,7 +266,7 @@ impl Records {
             at = end;
             let fetched = self.fetch(grant, chunk, filter).await?;
             hidden += fetched.hidden;
-            for hit in self.rerank(query, fetched.hits).await {
+            for hit in self.rerank(grant, query, fetched.hits).await {
                 distinct.push(hit);
             }
             if distinct.is_full() || distinct.has_enough() {
@@ -339,11 +343,13 @@ impl Records {
         let tokens = rank::formula_tokens(&query.text);
         let mut scan = Scan {
             order: Order::Written,
-            ..Scan::new(filter.clone(), limits::PAGE)
+            ..Scan::new(filter.clone(), self.policy.limits.page)
         };
+        let (mut read, most) = (0, self.policy.limits.formula_reads);
         let mut hits: Vec<Hit> = Vec::new();
-        for _ in 0..FORMULA_READS / limits::PAGE {
+        loop {
             let page = self.list(ctx, &scan).await?;
+            read += page.records.len();
             let shown = page.records.into_iter();
             let shown = shown.filter(|record| self.shows(record));
             hits.extend(shown.map(|record| Hit {
@@ -353,7 +359,14 @@ impl Records {
                 record,
             }));
             match page.next {
-                Some(next) => scan.after = Some(next),
+                Some(next) if read < most => scan.after = Some(next),
+                Some(_) => {
+                    ctx.notices.add(format!(
+                        "The recipe `formula` compared the first {read} records only; narrow the \
+                         filter to reach the others."
+                    ));
+                    break;
+                }
                 None => break,
             }
         }
@@ -402,6 +415,13 @@ fn named_terms(question: &Question, known: &[QueryTerm]) -> Vec<QueryTerm> {
         role: TermRole::Speaker,
     });
     terms.collect()
+}
+
+/// Reports that a search went on without vectors.
+fn without_meaning(grant: &Grant, error: &EmbedError) {
+    grant.notices().add(format!(
+        "The search went without an embedder and may miss records that use other words: {error}."
+    ));
 }
 
 /// The distinct words of a text, as the index knows them.

@@ -180,15 +180,6 @@ impl Safety {
         }
     }
 
-    /// What would be left out of this, in sentences.
-    pub(crate) fn left_out<T: Serialize>(self, value: &T) -> Vec<String> {
-        let mut taken = TakenOut::default();
-        let mut json = serde_json::to_value(value).unwrap_or_default();
-        // What would be refused is told by the error.
-        let _ = self.never_refusing().clean_json("", &mut json, &mut taken);
-        taken.sentences()
-    }
-
     /// Anything that has a form in JSON and goes to a file. What holds no secret comes back as it
     /// is.
     pub(crate) fn clean_value<T>(

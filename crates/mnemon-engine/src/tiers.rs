@@ -37,6 +37,7 @@ pub use hot::{Hot, HotLine};
 pub(crate) use line::after_purge;
 pub use line::{Line, Said};
 pub use summary::Summariser;
+pub(crate) use summary::extracted;
 pub(crate) use warm::is_page_of;
 pub use warm::{Compressed, Summarise, first_sentences};
 
@@ -78,10 +79,6 @@ enum Place {
 pub struct Appended {
     /// How many lines were pushed out of the window.
     pub pushed_out: usize,
-    /// Why they could not be indexed. They are in the log in any case.
-    pub not_indexed: Option<String>,
-    /// What was left out of the line, in sentences.
-    pub notices: Vec<String>,
 }
 
 impl Tiers {
@@ -184,9 +181,15 @@ impl Tiers {
         let mut taken = TakenOut::default();
         let safety = self.cold.records_of(Scope::Dialog).safety;
         let said = safety.clean_value("line", &said, &mut taken)?;
-        let notices = taken.sentences();
+        ctx.notices.extend(taken.sentences());
         // A line is in the log whether or not the store answers.
-        let purged = self.purged_at(ctx, &hot.session).await.unwrap_or_default();
+        let purged = self.purged_at(ctx, &hot.session).await;
+        let purged = purged.unwrap_or_else(|error| {
+            ctx.notices.add(format!(
+                "The store did not say whether the session was purged: {error}."
+            ));
+            None
+        });
         let line = Line::new(said, after_purge(ctx.now, purged));
         let bytes = line.to_bytes()?;
         if bytes.len() > limits::LOG_LINE_BYTES {
@@ -196,8 +199,12 @@ impl Tiers {
         }
         let offset = match &self.place {
             Place::Files { log, .. } => {
-                // If the store does not answer, the next line tries again.
-                let _ = self.mark_root(ctx, &hot.session).await;
+                if let Err(error) = self.mark_root(ctx, &hot.session).await {
+                    ctx.notices.add(format!(
+                        "The store does not know yet where the log is, so a purge would miss it; \
+                         the next line tries again: {error}."
+                    ));
+                }
                 let end = log.append(&log_path(&hot.session), &bytes).await?;
                 end.saturating_sub(bytes.len() as u64)
             }
@@ -206,10 +213,7 @@ impl Tiers {
         hot.lines.push_back(HotLine { offset, line });
         let surplus = hot.lines.len().saturating_sub(self.config.hot_window_size);
         if surplus == 0 {
-            return Ok(Appended {
-                notices,
-                ..Appended::default()
-            });
+            return Ok(Appended::default());
         }
         let old: Vec<HotLine> = hot.lines.iter().take(surplus).cloned().collect();
         let indexed = self.index_lines(ctx, &hot.session, &old).await;
@@ -220,11 +224,8 @@ impl Tiers {
         } else {
             hot.lines.drain(..surplus).count()
         };
-        Ok(Appended {
-            pushed_out,
-            not_indexed: indexed.err().map(|error| error.to_string()),
-            notices,
-        })
+        not_indexed(ctx, indexed);
+        Ok(Appended { pushed_out })
     }
 
     async fn mark_root(&self, ctx: &Ctx, session: &SessionId) -> Result<(), Error> {
@@ -276,7 +277,7 @@ impl Tiers {
         if saved <= (self.tokens)(&hot::link_text("history-000.md")) {
             return Ok(None);
         }
-        let tree = warm::reduce(&old, self.config.chunk_size, summarise).await;
+        let tree = warm::reduce(ctx, &old, self.config.chunk_size, summarise).await;
         let session = &hot.session;
         let history = match &self.place {
             Place::Files { files, .. } => warm::write(&**files, ctx, session, &tree, &old).await?,
@@ -285,6 +286,7 @@ impl Tiers {
         // The library and the log hold everything now; the index can be made from them again.
         let lines = self.index_lines(ctx, session, &old).await;
         let library = self.index_library(ctx).await;
+        not_indexed(ctx, lines.and(library));
         hot.lines.drain(..split);
         hot.link(&history);
         Ok(Some(Compressed {
@@ -293,7 +295,6 @@ impl Tiers {
             levels: tree.levels,
             tokens_before,
             tokens_after: self.tokens(hot),
-            not_indexed: lines.and(library).err().map(|error| error.to_string()),
         }))
     }
 
@@ -368,6 +369,14 @@ impl Tiers {
             }
             Place::Records => Ok(()),
         }
+    }
+}
+
+/// Reports lines that could not be indexed. They are in the log in any case.
+fn not_indexed(ctx: &Ctx, indexed: Result<(), Error>) {
+    if let Err(error) = indexed {
+        ctx.notices
+            .add(format!("What left the window is not indexed yet: {error}."));
     }
 }
 

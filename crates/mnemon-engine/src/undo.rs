@@ -36,8 +36,7 @@ impl Records {
         }
         let mut batch = Batch::from(reversals(commit, changes)?);
         batch.undoes = Some(commit);
-        let batch = self.placed(batch).await;
-        Ok(self.store.apply(&grant, batch).await?)
+        self.commit(&grant, batch).await
     }
 
     /// The newest commit that touched this record. Without one the newest commit of a caller:

@@ -208,8 +208,8 @@ impl<'a> Window<'a> {
                 .collect::<Result<_, _>>()?,
         };
         self.mark_log(ctx).await?;
-        let mut receipt = self.records.put_as_is(ctx, drafts, key).await?;
-        receipt.notices.extend(taken.sentences());
+        let receipt = self.records.put_as_is(ctx, drafts, key).await?;
+        ctx.notices.extend(taken.sentences());
         self.stay_visible(ctx, &receipt, created).await?;
         self.freeze(ctx, &messages, &receipt).await?;
         Ok(receipt)

@@ -244,6 +244,7 @@ fn start(command: Command, config: Config) -> Result<(), Error> {
     let done = runtime.block_on(dispatch(command, &mut door));
     // What was printed before an error is part of the answer.
     let flushed = door.out.flush();
+    door.out.print_notices();
     // Somebody may still be waiting for input that never comes.
     runtime.shutdown_background();
     done.and(flushed)

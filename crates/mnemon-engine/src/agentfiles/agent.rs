@@ -109,7 +109,7 @@ impl AgentFiles {
         description: &str,
     ) -> Result<Vec<String>, Error> {
         check_line("description", description)?;
-        let description = &self.screened("description", &description.to_owned())?;
+        let description = &self.screened(ctx, "description", &description.to_owned())?;
         let (agent, memory) = (self.agent(name)?, self.memory_of(name)?);
         let today = Day::of(ctx.now);
         // JSON's quotes are YAML's, too.
@@ -202,8 +202,8 @@ impl AgentFiles {
         name: &str,
         change: &ContextChange,
     ) -> Result<(), Error> {
-        let change = self.screened("context", change)?;
-        let memory = self.ready(name).await?;
+        let change = self.screened(ctx, "context", change)?;
+        let memory = self.ready_or_new(ctx, name).await?;
         let today = Day::of(ctx.now);
         let empty = template("Current Context", today);
         let path = format!("{memory}/context.md");
@@ -224,10 +224,12 @@ impl AgentFiles {
             let what = "is empty; a context is only ever replaced by something";
             return Err(Invalid::new("context", what).into());
         }
+        let mut taken = TakenOut::default();
         let text = self
             .safety
-            .clean_change("context", text, base, &mut TakenOut::default())?;
-        let memory = self.ready(name).await?;
+            .clean_change("context", text, base, &mut taken)?;
+        ctx.notices.extend(taken.sentences());
+        let memory = self.ready_or_new(ctx, name).await?;
         let mut after = Document::parse(text);
         super::context::stamp(&mut after, Day::of(ctx.now));
         let path = format!("{memory}/context.md");
@@ -258,9 +260,9 @@ impl AgentFiles {
         decision: &Decision,
     ) -> Result<String, Error> {
         let entry = self
-            .screened("decision", decision)?
+            .screened(ctx, "decision", decision)?
             .print(Day::of(ctx.now))?;
-        let memory = self.ready(name).await?;
+        let memory = self.ready_or_new(ctx, name).await?;
         let path = format!("{memory}/decisions.md");
         self.change(&path, DECISIONS, |document| append(&path, document, &entry))
             .await?;
@@ -270,9 +272,9 @@ impl AgentFiles {
     /// Writes a learning at the end of the patterns.
     pub async fn learn(&self, ctx: &Ctx, name: &str, learning: &Learning) -> Result<String, Error> {
         let entry = self
-            .screened("learning", learning)?
+            .screened(ctx, "learning", learning)?
             .print(Day::of(ctx.now))?;
-        let memory = self.ready(name).await?;
+        let memory = self.ready_or_new(ctx, name).await?;
         let path = format!("{memory}/learnings.md");
         self.change(&path, LEARNINGS, |document| append(&path, document, &entry))
             .await?;
@@ -305,20 +307,20 @@ impl AgentFiles {
         }
     }
 
-    /// What to tell whoever writes for an agent that is not there yet: its files are made, but the
-    /// name may be a slip.
-    pub async fn newcomer(&self, name: &str) -> Result<Option<String>, Error> {
+    /// The same for a write, which makes an agent that does not exist. Its name may be a typing
+    /// error, so a notice says that it is new.
+    pub(super) async fn ready_or_new(&self, ctx: &Ctx, name: &str) -> Result<String, Error> {
         let agent = self.agent(name)?;
-        if !self.files.list(&agent).await?.is_empty() {
-            return Ok(None);
+        if self.files.list(&agent).await?.is_empty() {
+            let known = match self.list().await?.is_empty() {
+                true => String::new(),
+                false => format!("; {}", self.known_names().await?),
+            };
+            ctx.notices.add(format!(
+                "there was no agent `{name}` before, so it was made{known}"
+            ));
         }
-        let known = match self.list().await?.is_empty() {
-            true => String::new(),
-            false => format!("; {}", self.known_names().await?),
-        };
-        Ok(Some(format!(
-            "there was no agent `{name}` before, so it was made{known}"
-        )))
+        self.ready(name).await
     }
 
     /// That there is such an agent, for verbs that make nothing.

@@ -55,9 +55,6 @@ pub struct Ended {
     pub archived: Archived,
     /// Where two changes met in one place and both were kept.
     pub clashes: Vec<String>,
-    /// What else there is to know, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
 }
 
 /// What moved to the archive.
@@ -85,14 +82,12 @@ impl AgentFiles {
             let what = "says nothing; name at least one change, decision, learning or archive";
             return Err(Invalid::new("session", what).into());
         }
-        let mut notices = self.left_out(end);
-        let end = self.screened("session", end)?;
+        let end = self.screened(ctx, "session", end)?;
         let decisions = end.decisions.iter().map(|decision| decision.print(today));
         let decisions: Vec<String> = decisions.collect::<Result<_, _>>()?;
         let learnings = end.learnings.iter().map(|learning| learning.print(today));
         let learnings: Vec<String> = learnings.collect::<Result<_, _>>()?;
-        let memory = self.ready(name).await?;
-        notices.extend(self.newcomer(name).await?);
+        let memory = self.ready_or_new(ctx, name).await?;
         let mut work = Work::new(self, &memory);
         let context = work
             .open("context.md", &template("Current Context", today))
@@ -120,8 +115,7 @@ impl AgentFiles {
             append(&path, file, &entry)?;
         }
         let archived = work.overflow(today).await?;
-        let ended = work.finish(archived).await?;
-        Ok(Ended { notices, ..ended })
+        work.finish(archived).await
     }
 
     /// Moves what is too long to the archive, all or nothing.
@@ -296,7 +290,6 @@ impl<'a> Work<'a> {
             files,
             archived,
             clashes,
-            notices: Vec::new(),
         })
     }
 }

@@ -24,8 +24,6 @@ pub struct Indexed {
     pub files: usize,
     pub written: usize,
     pub removed: usize,
-    /// Sentences for people: files that could not be read.
-    pub notices: Vec<String>,
 }
 
 /// Records in one commit.
@@ -69,7 +67,7 @@ impl AgentFiles {
                             .await?;
                     }
                     Err(error @ (Error::BadFile { .. } | Error::Files(_))) => {
-                        done.notices.push(error.to_string());
+                        ctx.notices.add(error.to_string());
                         continue;
                     }
                     Err(error) => return Err(error),

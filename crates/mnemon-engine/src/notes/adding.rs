@@ -27,7 +27,7 @@ pub struct NewNote {
     /// Up to [`limits::NOTE_TAGS`]; kept in lower case.
     pub tags: Vec<String>,
     pub source: Option<String>,
-    /// From 0 to 1; more, up to 10, is a tenth of it.
+    /// From 0 (least) to 1 (most); 2 to 10 are read as tenths, and a notice says so.
     pub importance: Option<f64>,
     pub metadata: Map<String, Value>,
     pub owner: Owner,
@@ -65,9 +65,6 @@ pub struct Added {
     /// Whether the content was too long and was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// What else there is to know, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
     /// How many notes went because the namespace was full.
     #[serde(skip_serializing_if = "is_none_of_them")]
     pub evicted: usize,
@@ -95,7 +92,7 @@ impl Notes {
     /// says it already.
     pub async fn add(&self, ctx: &Ctx, new: NewNote, key: Option<&str>) -> Result<Added, Error> {
         let key = key.map(|key| crate::draft::intent(key, &new)).transpose()?;
-        let (mut draft, path) = self.checked(new).await?;
+        let (mut draft, path) = self.checked(ctx, new).await?;
         let mut taken = TakenOut::default();
         Safety::unecho(&mut draft, &mut taken);
         self.records.safety.screen(&mut draft, &mut taken)?;
@@ -113,15 +110,13 @@ impl Notes {
         let (summary, truncated) = self.shape(namespace, &mut draft);
         let records = self.capped(ctx, namespace).await?;
         let written = self.write(&records, ctx, draft, key).await?;
-        let mut added = told.added(&written, namespace, summary);
+        let added = told.added(ctx, &written, namespace, summary);
         if truncated {
             let most = self.config.of(namespace).max_content_chars;
-            added.truncated = true;
-            added
-                .notices
-                .push(format!("Only the first {most} chars were kept."));
+            let what = format!("Only the first {most} chars were kept.");
+            ctx.notices.add(what);
         }
-        Ok(added)
+        Ok(Added { truncated, ..added })
     }
 
     /// Cuts the content to what is kept, and gives the draft its summary; whether it was cut.
@@ -150,7 +145,7 @@ impl Notes {
                     taken: TakenOut::default(),
                     ..told
                 };
-                Ok(told.added(&written, namespace, summary))
+                Ok(told.added(ctx, &written, namespace, summary))
             }
             None => {
                 let what = "holds only what was recalled from memory; there is nothing new in it";
@@ -160,11 +155,11 @@ impl Notes {
     }
 
     /// Everything that can be refused before anything is written.
-    async fn checked(&self, new: NewNote) -> Result<(Draft, Option<String>), Error> {
+    async fn checked(&self, ctx: &Ctx, new: NewNote) -> Result<(Draft, Option<String>), Error> {
         check_tags(&new.tags)?;
         check_source(new.source.as_deref())?;
         check_metadata(&new.metadata)?;
-        let importance = new.importance.map(scaled).transpose()?;
+        let importance = new.importance.map(|given| scaled(ctx, given)).transpose()?;
         let namespace = new.namespace.unwrap_or(Namespace::ShortTerm);
         let (content, path) = match (new.content, new.content_path) {
             (Some(content), None) => (content, None),
@@ -302,8 +297,8 @@ fn note_id(draft: &Draft, tries: usize) -> Result<Id, Invalid> {
 }
 
 impl Told {
-    fn added(&self, written: &Written, namespace: Namespace, summary: String) -> Added {
-        let mut notices = self.taken.sentences();
+    fn added(&self, ctx: &Ctx, written: &Written, namespace: Namespace, summary: String) -> Added {
+        ctx.notices.extend(self.taken.sentences());
         let (id, namespace, message, evicted) = match written {
             Written::Known { record, renewed } => {
                 let (id, namespace) = (&record.id, record.namespace);
@@ -338,7 +333,7 @@ impl Told {
             }
         };
         if evicted > 0 {
-            notices.push(format!(
+            ctx.notices.add(format!(
                 "{evicted} of the weakest notes went, as {namespace} is full."
             ));
         }
@@ -351,7 +346,6 @@ impl Told {
             known: matches!(written, Written::Known { .. }),
             not_stored: matches!(written, Written::New { kept: false, .. }),
             truncated: false,
-            notices,
             evicted,
         }
     }
@@ -434,11 +428,18 @@ fn check_metadata(metadata: &Map<String, Value>) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// The document says 0 to 1, and its program takes up to 10.
-fn scaled(importance: f64) -> Result<f64, Invalid> {
+/// The document says 0 to 1, and its program takes up to 10. Between 1 and 2 either scale may be
+/// meant, so that is refused.
+fn scaled(ctx: &Ctx, importance: f64) -> Result<f64, Invalid> {
     match importance {
         value if (0.0..=1.0).contains(&value) => Ok(value),
-        value if (0.0..=10.0).contains(&value) => Ok(value / 10.0),
+        value if (2.0..=10.0).contains(&value) => {
+            let scaled = value / 10.0;
+            ctx.notices.add(format!(
+                "The importance {value} was read as {scaled}: it goes from 0 to 1."
+            ));
+            Ok(scaled)
+        }
         value => Err(Invalid::new(
             "importance",
             format!("is {value}, it must lie between 0 and 1"),

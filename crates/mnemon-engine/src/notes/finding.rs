@@ -136,9 +136,12 @@ impl Notes {
         }
         let known: HashSet<Id> = hits.iter().map(|hit| hit.record.id.clone()).collect();
         let mut more: Vec<Hit> = Vec::new();
-        let mut scan = Scan::new(asked.filter.clone(), limits::PAGE);
-        for _ in 0..limits::NOTE_READS / limits::PAGE {
+        let limits = self.records.policy.limits;
+        let mut scan = Scan::new(asked.filter.clone(), limits.page);
+        let mut read = 0;
+        loop {
             let page = self.records.list(ctx, &scan).await?;
+            read += page.records.len();
             let fresh = page.records.into_iter().map(|record| Hit {
                 score: rank::formula(&record, &tokens, ctx.now),
                 parts: None,
@@ -147,7 +150,13 @@ impl Notes {
             });
             more.extend(fresh.filter(|hit| hit.score >= least && !known.contains(&hit.record.id)));
             match page.next {
-                Some(next) => scan.after = Some(next),
+                Some(next) if read < limits.note_reads => scan.after = Some(next),
+                Some(_) => {
+                    ctx.notices.add(format!(
+                        "Parts of words were looked for in the newest {read} notes only."
+                    ));
+                    break;
+                }
                 None => break,
             }
         }

@@ -267,7 +267,7 @@ impl Sessions for FolderSessions {
             let path = self.home(session);
             return Err(FilesError::Conflict { path }.into());
         }
-        let state = &state.screened(self.safety)?;
+        let state = &state.screened(ctx, self.safety)?;
         for (name, value) in &state.components {
             match value {
                 Value::Array(list) => {

@@ -58,7 +58,7 @@ impl Sessions for JsonSessions {
 
     async fn save(
         &self,
-        _ctx: &Ctx,
+        ctx: &Ctx,
         state: &SessionState,
         seen: Option<&Mark>,
     ) -> Result<(), Error> {
@@ -69,7 +69,7 @@ impl Sessions for JsonSessions {
             // It was seen elsewhere, so what is here was not seen.
             Some(_) => return Err(FilesError::Conflict { path }.into()),
         };
-        let state = state.screened(self.safety)?;
+        let state = state.screened(ctx, self.safety)?;
         self.files.write(&path, &state.to_text()?, stamp).await?;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! A saved session as JSON: one shape is written, three are read.
 
-use mnemon_core::Invalid;
+use mnemon_core::{Ctx, Invalid};
 use serde_json::{Map, Value, json};
 
 use super::SessionId;
@@ -26,12 +26,13 @@ const TIMESTAMP: &str = "timestamp";
 impl SessionState {
     /// The same without secrets. The name of a session is refused if it holds one: a masked name
     /// would be another session's.
-    pub(super) fn screened(&self, safety: Safety) -> Result<Self, Invalid> {
+    pub(super) fn screened(&self, ctx: &Ctx, safety: Safety) -> Result<Self, Invalid> {
         safety.check_identifier("session", self.session.as_str())?;
         let mut taken = TakenOut::default();
         let mut screened = self.clone();
         safety.clean_map("components", &mut screened.components, &mut taken)?;
         safety.clean_map("session", &mut screened.extra, &mut taken)?;
+        ctx.notices.extend(taken.sentences());
         Ok(screened)
     }
 

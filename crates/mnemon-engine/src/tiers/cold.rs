@@ -54,7 +54,7 @@ pub(super) async fn index_lines(
 ) -> Result<(), Error> {
     let records = records(cold);
     let drafts = lines.iter().map(|hot| line_draft(session, hot, from));
-    let drafts = drafts.filter(|draft| draft.content.len() <= limits::CONTENT_BYTES);
+    let drafts = drafts.filter(|draft| fits(ctx, "A line of the log", &draft.content));
     for chunk in drafts.collect::<Vec<_>>().chunks(limits::PAGE) {
         let ids: Vec<Id> = chunk.iter().filter_map(|draft| draft.id.clone()).collect();
         let there = records.get(ctx, &ids).await?;
@@ -70,6 +70,17 @@ pub(super) async fn index_lines(
         }
     }
     Ok(())
+}
+
+/// Whether the text can be a record; a notice says which text no query will find.
+fn fits(ctx: &Ctx, name: &str, text: &str) -> bool {
+    let most = limits::CONTENT_BYTES;
+    if text.len() > most {
+        ctx.notices.add(format!(
+            "{name} is not indexed: it has more than {most} bytes."
+        ));
+    }
+    text.len() <= most
 }
 
 fn line_id(session: &SessionId, offset: u64, from: &From<'_>) -> Id {
@@ -175,7 +186,7 @@ pub(super) async fn index_library(
             continue;
         };
         let text = String::from_utf8_lossy(&file.bytes).replace('\0', "\u{fffd}");
-        if text.trim().is_empty() || text.len() > limits::CONTENT_BYTES {
+        if text.trim().is_empty() || !fits(ctx, &page.path, &text) {
             continue;
         }
         let session = session_of(&text);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use mnemon_core::llm::{Account, Llm, LlmError, Prompt};
 use mnemon_core::window::extract;
-use mnemon_core::{Ctx, Message, Role, limits};
+use mnemon_core::{Ctx, Message, Notices, Role, limits};
 
 use super::Summarise;
 
@@ -22,6 +22,7 @@ pub struct Summariser {
     model: Option<(Arc<dyn Llm>, Account)>,
     /// Set when the model did not answer: then it is not asked again for the other parts.
     is_silent: Arc<AtomicBool>,
+    notices: Notices,
 }
 
 impl Summariser {
@@ -39,6 +40,7 @@ impl Summariser {
         Self {
             model: llm.map(|llm| (llm, account)),
             is_silent: Arc::default(),
+            notices: ctx.notices.clone(),
         }
     }
 
@@ -59,13 +61,25 @@ impl Summariser {
             Err(error) => {
                 let is_silent = !matches!(error, LlmError::BadAnswer { .. });
                 self.is_silent.store(is_silent, Ordering::Relaxed);
+                extracted(&self.notices, &error.to_string());
                 return None;
             }
         };
         let text = answer.text.trim().replace('\0', "");
         let most: usize = texts.iter().map(|text| text.chars().count()).sum();
-        (!text.is_empty() && text.chars().count() < most).then_some(text)
+        let is_summary = !text.is_empty() && text.chars().count() < most;
+        if !is_summary {
+            extracted(&self.notices, "it is empty or no shorter than the text");
+        }
+        is_summary.then_some(text)
     }
+}
+
+/// Reports that sentences were extracted, since the model's summary could not be used.
+pub(crate) fn extracted(notices: &Notices, why: &str) {
+    notices.add(format!(
+        "The summary was extracted from the text, not written by the language model: {why}."
+    ));
 }
 
 /// What a line of a log says, as a message: the extract tells who speaks from it.

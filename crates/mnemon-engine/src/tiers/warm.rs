@@ -35,8 +35,6 @@ pub struct Compressed {
     pub levels: usize,
     pub tokens_before: usize,
     pub tokens_after: usize,
-    /// Why the index does not have it yet; the next query tries again.
-    pub not_indexed: Option<String>,
 }
 
 /// The summaries of some lines.
@@ -48,13 +46,18 @@ pub(super) struct Tree {
     pub(super) levels: usize,
 }
 
-pub(super) async fn reduce(lines: &[HotLine], chunk: usize, summarise: &dyn Summarise) -> Tree {
+pub(super) async fn reduce(
+    ctx: &Ctx,
+    lines: &[HotLine],
+    chunk: usize,
+    summarise: &dyn Summarise,
+) -> Tree {
     let texts: Vec<String> = lines.iter().map(|hot| hot.line.text()).collect();
-    let leaves = level(&texts, chunk, summarise).await;
+    let leaves = level(ctx, &texts, chunk, summarise).await;
     let (mut tops, mut levels) = (leaves.clone(), 1);
     while tops.len() > 1 {
         // A chunk has at least two, so that each level has fewer than the one before.
-        tops = level(&tops, chunk, summarise).await;
+        tops = level(ctx, &tops, chunk, summarise).await;
         levels += 1;
     }
     Tree {
@@ -64,11 +67,20 @@ pub(super) async fn reduce(lines: &[HotLine], chunk: usize, summarise: &dyn Summ
     }
 }
 
-async fn level(texts: &[String], chunk: usize, summarise: &dyn Summarise) -> Vec<String> {
+async fn level(
+    ctx: &Ctx,
+    texts: &[String],
+    chunk: usize,
+    summarise: &dyn Summarise,
+) -> Vec<String> {
     let mut summaries = Vec::new();
     for group in texts.chunks(chunk.max(2)) {
         let length: usize = group.iter().map(|text| text.len() + 1).sum();
-        let made = summarise.summarise(group).await.unwrap_or_default();
+        let made = summarise.summarise(group).await.unwrap_or_else(|why| {
+            ctx.notices
+                .add(format!("First sentences stand for a summary: {why}."));
+            String::new()
+        });
         let made = made.trim();
         summaries.push(match made.is_empty() || made.len() > length {
             true => first_sentences(group),

@@ -7,6 +7,7 @@ use serde_json::{Map, json};
 use super::stored::{Entry, Offload, TAG};
 use super::summarise::Summary;
 use super::{Read, Window};
+use crate::tiers::extracted;
 use crate::{Draft, Error};
 
 /// A change that makes the window smaller, ready to be written.
@@ -122,6 +123,9 @@ impl Window<'_> {
         let (summary, (message, after)) = match found {
             Some(found) => found,
             None => {
+                if let Some(why) = &refused {
+                    extracted(&ctx.notices, why);
+                }
                 let summary = self.by_extract(&change, messages, refused);
                 let built = build(&summary.text)?;
                 (summary, built)

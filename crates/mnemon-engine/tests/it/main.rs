@@ -17,6 +17,7 @@ mod import;
 mod learn;
 mod longterm;
 mod notes;
+mod notices;
 mod rerank;
 mod retries;
 mod search_index;

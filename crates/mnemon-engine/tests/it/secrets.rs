@@ -6,7 +6,7 @@ use mnemon_core::files::Files;
 use mnemon_core::ram::Ram;
 use mnemon_core::secrets::SecretPolicy;
 use mnemon_core::{
-    ErrorKind, Expect, Filter, Ids, Kind, Message, Origin, Owner, Receipt, Role, Scan, Scope,
+    Ctx, ErrorKind, Expect, Filter, Ids, Kind, Message, Origin, Owner, Role, Scan, Scope,
 };
 use mnemon_engine::agentfiles::{
     AgentFiles, Blocker, ContextChange, Decision, Handoff, Learning, ROOT, SessionEnd,
@@ -34,6 +34,7 @@ fn says() -> String {
 }
 
 struct Desk {
+    ctx: Ctx,
     memory: Arc<Memory>,
     files: Arc<FilesInRam>,
     agents: AgentFiles,
@@ -51,6 +52,7 @@ fn desk(secrets: SecretPolicy) -> Desk {
         wait(files.write(&path, text.as_bytes(), None)).unwrap();
     }
     Desk {
+        ctx: ctx(),
         memory: Arc::new(memory.build()),
         files,
         agents: agents.safety(safety),
@@ -71,13 +73,13 @@ impl Desk {
         all
     }
 
-    fn write(&self, scope: Scope, data: Value) -> Result<Vec<String>, Error> {
+    fn write(&self, scope: Scope, data: Value) -> Result<(), Error> {
         let event = crate::facade::event(scope, data);
-        told(wait(self.memory.write(&ctx(), &event)))
+        wait(self.memory.write(&self.ctx, &event)).map(drop)
     }
 
-    fn add(&self, draft: Draft) -> Result<Vec<String>, Error> {
-        told(wait(self.memory.records().add(&ctx(), vec![draft], None)))
+    fn add(&self, draft: Draft) -> Result<(), Error> {
+        wait(self.memory.records().add(&self.ctx, vec![draft], None)).map(drop)
     }
 
     fn tiers(&self, in_files: bool) -> Tiers {
@@ -90,19 +92,15 @@ impl Desk {
         }
     }
 
-    fn save(&self, place: &dyn Sessions) -> Result<Vec<String>, Error> {
+    fn save(&self, place: &dyn Sessions) -> Result<(), Error> {
         let mut state = SessionState::new(sid("s1"));
         state.components = map(json!({"agent": {"said": says()}, "list": [says()]}));
-        wait(place.save(&ctx(), &state, None)).map(|()| Vec::new())
+        wait(place.save(&self.ctx, &state, None))
     }
 }
 
 fn map(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
-}
-
-fn told(receipt: Result<Receipt, Error>) -> Result<Vec<String>, Error> {
-    receipt.map(|receipt| receipt.notices)
 }
 
 fn sop() -> Sop {
@@ -111,41 +109,43 @@ fn sop() -> Sop {
     serde_json::from_value(sop).unwrap()
 }
 
-/// A way in, its name, and whether its answer says what was taken out.
-type Way = (&'static str, bool, fn(&Desk) -> Result<Vec<String>, Error>);
+/// A way in, and its name.
+type Way = (&'static str, fn(&Desk) -> Result<(), Error>);
 
 const RECORDS: &[Way] = &[
-    ("a note's content", true, |desk| {
-        let added = wait(desk.memory.notes().add(&ctx(), NewNote::new(says()), None));
-        added.map(|added| added.notices)
+    ("a note's content", |desk| {
+        wait(
+            desk.memory
+                .notes()
+                .add(&desk.ctx, NewNote::new(says()), None),
+        )
+        .map(drop)
     }),
-    ("a note's tags", true, |desk| {
+    ("a note's tags", |desk| {
         let note = NewNote {
             // In capitals: tags are kept in small letters, and no key has only those.
             tags: vec![format!("AK{}", "IAZ7Q4M2X9K5T8W3R6"), key()],
             ..NewNote::new("tagged")
         };
-        wait(desk.memory.notes().add(&ctx(), note, None)).map(|added| added.notices)
+        wait(desk.memory.notes().add(&desk.ctx, note, None)).map(drop)
     }),
-    ("a note's source and metadata", true, |desk| {
+    ("a note's source and metadata", |desk| {
         let note = NewNote {
             source: Some(says()),
             metadata: map(json!({"deep": [{"said": says()}], key(): 1})),
             ..NewNote::new("sourced")
         };
-        wait(desk.memory.notes().add(&ctx(), note, None)).map(|added| added.notices)
+        wait(desk.memory.notes().add(&desk.ctx, note, None)).map(drop)
     }),
-    ("a record of any kind", true, |desk| {
-        let mut told = Vec::new();
-        for kind in Kind::ALL {
-            told = desk.add(Draft {
+    ("a record of any kind", |desk| {
+        Kind::ALL.iter().try_for_each(|kind| {
+            desk.add(Draft {
                 kind: Some(*kind),
                 ..Draft::note(says())
-            })?;
-        }
-        Ok(told)
+            })
+        })
     }),
-    ("a record's other fields", true, |desk| {
+    ("a record's other fields", |desk| {
         desk.add(Draft {
             summary: Some(says()),
             tags: vec![key()],
@@ -155,42 +155,41 @@ const RECORDS: &[Way] = &[
             ..Draft::note("plain")
         })
     }),
-    ("what is said to be derived", true, |desk| {
+    ("what is said to be derived", |desk| {
         // Masked whatever the policy says, for nobody could say it otherwise.
-        let told = desk.add(Draft {
+        desk.add(Draft {
             origin: Some(Origin::Derived),
             ..Draft::note(says())
         })?;
         match desk.safety.secrets {
             SecretPolicy::Refuse => desk.add(Draft::note(says())),
-            _ => Ok(told),
+            _ => Ok(()),
         }
     }),
-    ("a change", true, |desk| {
+    ("a change", |desk| {
         let receipt = wait(
             desk.memory
                 .records()
-                .add(&ctx(), vec![Draft::note("x")], None),
+                .add(&desk.ctx, vec![Draft::note("x")], None),
         )?;
         let ids = [receipt.items[0].id.clone()];
-        let found = wait(desk.memory.records().get(&ctx(), &ids))?;
+        let found = wait(desk.memory.records().get(&desk.ctx, &ids))?;
         let mut record = found.into_iter().flatten().next().unwrap();
         record.body = Some(json!({"said": says()}));
-        told(wait(desk.memory.records().update(&ctx(), record)))
+        wait(desk.memory.records().update(&desk.ctx, record)).map(drop)
     }),
-    ("an import", true, |desk| {
+    ("an import", |desk| {
         let other = self::desk(SecretPolicy::Allow);
         other.add(Draft::note(says()))?;
         let scan = Scan::new(Filter::default(), 10);
-        let records = wait(other.memory.records().list(&ctx(), &scan))?.records;
-        let ctx = ctx();
+        let records = wait(other.memory.records().list(&desk.ctx, &scan))?.records;
         let records = desk
             .memory
             .records()
-            .import(&ctx, records, OnConflict::Fail);
-        told(wait(records))
+            .import(&desk.ctx, records, OnConflict::Fail);
+        wait(records).map(drop)
     }),
-    ("a document", true, |desk| {
+    ("a document", |desk| {
         let document = Document {
             uri: "notes.md".to_owned(),
             title: Some(says()),
@@ -199,70 +198,76 @@ const RECORDS: &[Way] = &[
             metadata: map(json!({"x": says()})),
             ..Document::default()
         };
-        let receipts = wait(desk.memory.records().add_documents(&ctx(), vec![document]))?;
-        Ok(receipts.into_iter().flat_map(|one| one.notices).collect())
+        let receipts = wait(
+            desk.memory
+                .records()
+                .add_documents(&desk.ctx, vec![document]),
+        )?;
+        let notices = receipts.into_iter().flat_map(|one| one.notices);
+        desk.ctx.notices.extend(notices);
+        Ok(())
     }),
-    ("a message of a dialog", true, |desk| {
+    ("a message of a dialog", |desk| {
         desk.write(Scope::Dialog, json!({"role": "user", "content": says()}))
     }),
-    ("a message's metadata", true, |desk| {
+    ("a message's metadata", |desk| {
         let said = json!({"role": "user", "content": "x", "metadata": {"k": says()}});
         desk.write(Scope::Dialog, json!({ "messages": [said] }))
     }),
-    ("what a tool is given", true, |desk| {
+    ("what a tool is given", |desk| {
         let block = json!({"type": "tool_use", "id": "c1", "name": "ssh",
             "input": {"password": "hunter2!x", "note": says()}});
         let said = json!({"role": "assistant", "content": [block]});
-        let told = desk.write(Scope::Dialog, json!({ "messages": [said] }))?;
+        desk.write(Scope::Dialog, json!({ "messages": [said] }))?;
         let all = desk.everything();
         assert!(
             desk.safety.secrets == SecretPolicy::Allow || !all.contains("hunter2"),
             "{all}"
         );
-        Ok(told)
+        Ok(())
     }),
-    ("a summary", true, |desk| {
+    ("a summary", |desk| {
         // It is derived, so that it is masked in any case.
-        let told = desk.write(Scope::Dialog, json!({ "summary": says() }))?;
+        desk.write(Scope::Dialog, json!({ "summary": says() }))?;
         match desk.safety.secrets {
             SecretPolicy::Refuse => desk.write(Scope::Dialog, json!({ "fact": says() })),
-            _ => Ok(told),
+            _ => Ok(()),
         }
     }),
-    ("a fact", true, |desk| {
+    ("a fact", |desk| {
         desk.write(Scope::Dialog, json!({ "fact": says() }))
     }),
-    ("a state", true, |desk| {
+    ("a state", |desk| {
         desk.write(Scope::State, json!({"state": {"cart": [{"note": says()}]}}))
     }),
-    ("tasks", true, |desk| {
+    ("tasks", |desk| {
         let step = json!({"task_id": "t", "step": "x", "status": "failed", "error": says()});
         desk.write(Scope::State, step)
     }),
-    ("knowledge", true, |desk| {
+    ("knowledge", |desk| {
         desk.write(Scope::Semantic, json!({ "content": says() }))
     }),
-    ("a skill", true, |desk| {
+    ("a skill", |desk| {
         let owner = Owner::default();
-        told(wait(desk.memory.procedural().add_skill(
-            &ctx(),
-            &owner,
-            sop(),
-            None,
-        )))
+        wait(
+            desk.memory
+                .procedural()
+                .add_skill(&desk.ctx, &owner, sop(), None),
+        )
+        .map(drop)
     }),
-    ("a skill from a file", true, |desk| {
-        told(wait(desk.memory.learning().take_in(&ctx(), None, sop())))
+    ("a skill from a file", |desk| {
+        wait(desk.memory.learning().take_in(&desk.ctx, None, sop())).map(drop)
     }),
-    ("a profile", true, |desk| {
+    ("a profile", |desk| {
         desk.write(Scope::Profile, json!({"about": {"note": says()}}))
     }),
-    ("a step of experience", true, |desk| {
+    ("a step of experience", |desk| {
         let step = json!({"tool": "ssh", "input": {"x": says()}, "output": says(),
             "error": says()});
         desk.write(Scope::Experience, step)
     }),
-    ("a step that was begun", false, |desk| {
+    ("a step that was begun", |desk| {
         let step = |output: Value| Step {
             tool: Some("ssh".to_owned()),
             output,
@@ -270,54 +275,54 @@ const RECORDS: &[Way] = &[
         };
         let experience = desk.memory.experience();
         let owner = Owner::default();
-        let id = wait(experience.begin_step(&ctx(), &owner, step(Value::Null)))?;
-        wait(experience.finish_step(&ctx(), &id, step(json!(says())))).map(|_| Vec::new())
+        let id = wait(experience.begin_step(&desk.ctx, &owner, step(Value::Null)))?;
+        wait(experience.finish_step(&desk.ctx, &id, step(json!(says())))).map(drop)
     }),
-    ("a saved session", false, |desk| {
+    ("a saved session", |desk| {
         desk.save(&desk.memory.sessions(None)?)
     }),
-    ("a line on a store", true, |desk| {
+    ("a line on a store", |desk| {
         let tiers = desk.tiers(false);
-        let mut hot = wait(tiers.boot(&ctx(), &sid("s1")))?.hot;
+        let mut hot = wait(tiers.boot(&desk.ctx, &sid("s1")))?.hot;
         let said = Said::User { content: says() };
-        wait(tiers.append(&ctx(), &mut hot, said)).map(|done| done.notices)
+        wait(tiers.append(&desk.ctx, &mut hot, said)).map(drop)
     }),
 ];
 
 const FILES: &[Way] = &[
-    ("a conversation with a log", true, |desk| {
+    ("a conversation with a log", |desk| {
         let window = desk.memory.window("ann", "s1")?;
         let window = window.frozen(desk.files.clone());
         let said = Message::text("", Role::User, says());
-        told(wait(window.add_message(&ctx(), said)))
+        wait(window.add_message(&desk.ctx, said)).map(drop)
     }),
-    ("a line in files", true, |desk| {
+    ("a line in files", |desk| {
         let tiers = desk.tiers(true);
-        let mut hot = wait(tiers.boot(&ctx(), &sid("s1")))?.hot;
+        let mut hot = wait(tiers.boot(&desk.ctx, &sid("s1")))?.hot;
         let said = Said::Action {
             tool: "ssh".to_owned(),
             params: json!({"x": says()}),
         };
-        wait(tiers.append(&ctx(), &mut hot, said)).map(|done| done.notices)
+        wait(tiers.append(&desk.ctx, &mut hot, said)).map(drop)
     }),
-    ("a session in a file", false, |desk| {
+    ("a session in a file", |desk| {
         let place = JsonSessions::new(desk.files.clone(), "json").safety(desk.safety);
         desk.save(&place)
     }),
-    ("a session in a folder", false, |desk| {
+    ("a session in a folder", |desk| {
         let (files, log) = (desk.files.clone(), desk.files.clone());
         desk.save(&FolderSessions::new(files, log, "folders").safety(desk.safety))
     }),
-    ("a value in a folder", false, |desk| {
+    ("a value in a folder", |desk| {
         let (files, log) = (desk.files.clone(), desk.files.clone());
         let place = FolderSessions::new(files, log, "folders").safety(desk.safety);
         wait(place.save_value(&sid("s1"), "agent", &json!(says())))?;
-        wait(place.save_list(&sid("s1"), "list", &[json!(says())])).map(|_| Vec::new())
+        wait(place.save_list(&sid("s1"), "list", &[json!(says())])).map(drop)
     }),
-    ("an agent's description", false, |desk| {
-        wait(desk.agents.begin(&ctx(), "coder", &says())).map(|_| Vec::new())
+    ("an agent's description", |desk| {
+        wait(desk.agents.begin(&desk.ctx, "coder", &says())).map(drop)
     }),
-    ("an agent's decision", true, |desk| {
+    ("an agent's decision", |desk| {
         let decision = Decision {
             title: "Deploy".to_owned(),
             context: says(),
@@ -325,30 +330,28 @@ const FILES: &[Way] = &[
             reasons: vec![says()],
             ..Decision::default()
         };
-        wait(desk.agents.decide(&ctx(), "coder", &decision))?;
-        Ok(desk.agents.left_out(&decision))
+        wait(desk.agents.decide(&desk.ctx, "coder", &decision)).map(drop)
     }),
-    ("an agent's learning", false, |desk| {
+    ("an agent's learning", |desk| {
         let learning = Learning {
             title: "Deploy".to_owned(),
             pattern: says(),
             why: "x".to_owned(),
             ..Learning::default()
         };
-        wait(desk.agents.learn(&ctx(), "coder", &learning)).map(|_| Vec::new())
+        wait(desk.agents.learn(&desk.ctx, "coder", &learning)).map(drop)
     }),
-    ("an agent's context", false, |desk| {
+    ("an agent's context", |desk| {
         let change = ContextChange {
             tasks: vec![says()],
             ..ContextChange::default()
         };
-        wait(desk.agents.update_context(&ctx(), "coder", &change)).map(|()| Vec::new())
+        wait(desk.agents.update_context(&desk.ctx, "coder", &change)).map(drop)
     }),
-    ("an agent's whole context", true, |desk| {
-        wait(desk.agents.rewrite_context(&ctx(), "coder", &says(), ""))?;
-        Ok(desk.agents.left_out_of_change(&says(), ""))
+    ("an agent's whole context", |desk| {
+        wait(desk.agents.rewrite_context(&desk.ctx, "coder", &says(), "")).map(drop)
     }),
-    ("the end of a session", true, |desk| {
+    ("the end of a session", |desk| {
         let end = SessionEnd {
             context: ContextChange {
                 notes: vec![says()],
@@ -356,9 +359,9 @@ const FILES: &[Way] = &[
             },
             ..SessionEnd::default()
         };
-        wait(desk.agents.end(&ctx(), "coder", &end)).map(|ended| ended.notices)
+        wait(desk.agents.end(&desk.ctx, "coder", &end)).map(drop)
     }),
-    ("a handoff", true, |desk| {
+    ("a handoff", |desk| {
         let handoff = Handoff {
             from: "ann".to_owned(),
             to: "bob".to_owned(),
@@ -367,15 +370,15 @@ const FILES: &[Way] = &[
             deliverable: "y".to_owned(),
             ..Handoff::default()
         };
-        wait(desk.agents.hand_off(&ctx(), "core", &handoff)).map(|info| info.notices)
+        wait(desk.agents.hand_off(&desk.ctx, "core", &handoff)).map(drop)
     }),
-    ("a blocker", false, |desk| {
+    ("a blocker", |desk| {
         let blocker = Blocker {
             title: says(),
             by: "ann".to_owned(),
             ..Blocker::default()
         };
-        wait(desk.agents.block(&ctx(), "core", &blocker)).map(|_| Vec::new())
+        wait(desk.agents.block(&desk.ctx, "core", &blocker)).map(drop)
     }),
 ];
 
@@ -385,9 +388,9 @@ fn ways() -> impl Iterator<Item = &'static Way> {
 
 #[test]
 fn they_are_masked_on_every_way_in() {
-    for (name, tells, way) in ways() {
+    for (name, way) in ways() {
         let desk = desk(SecretPolicy::Mask);
-        let notices = way(&desk).unwrap_or_else(|error| panic!("{name}: {error}"));
+        way(&desk).unwrap_or_else(|error| panic!("{name}: {error}"));
         let all = desk.everything();
         assert!(!all.contains(INNER), "{name}: {all}");
         assert!(
@@ -396,19 +399,17 @@ fn they_are_masked_on_every_way_in() {
         );
         let marked = all.contains("[secret removed: ") || all.contains("secret-removed");
         assert!(marked, "{name}: {all}");
-        let told = notices.join(" ");
-        assert_eq!(
-            *tells,
-            told.contains("A secret was found"),
-            "{name}: {told}"
-        );
+        let told = desk.ctx.notices.take().join(" ");
+        // A single value of a session is saved without a call to report to.
+        let tells = *name != "a value in a folder";
+        assert_eq!(tells, told.contains("A secret was found"), "{name}: {told}");
         assert!(!told.contains(INNER), "{name}: {told}");
     }
 }
 
 #[test]
 fn they_are_refused_on_every_way_in() {
-    for (name, _, way) in ways() {
+    for (name, way) in ways() {
         let desk = desk(SecretPolicy::Refuse);
         let error = way(&desk)
             .err()
@@ -424,13 +425,14 @@ fn they_are_refused_on_every_way_in() {
 
 #[test]
 fn they_are_kept_by_who_wants_that() {
-    for (name, _, way) in ways() {
+    for (name, way) in ways() {
         let desk = desk(SecretPolicy::Allow);
-        let notices = way(&desk).unwrap_or_else(|error| panic!("{name}: {error}"));
+        way(&desk).unwrap_or_else(|error| panic!("{name}: {error}"));
         // Tags are kept in small letters.
         let all = desk.everything().to_lowercase();
         assert!(all.contains(&INNER.to_lowercase()), "{name}");
-        assert!(!notices.join(" ").contains("secret"), "{name}");
+        let told = desk.ctx.notices.take().join(" ");
+        assert!(!told.contains("secret"), "{name}: {told}");
     }
 }
 
@@ -517,13 +519,11 @@ fn expectations_hold_for_what_was_masked() {
     let desk = desk(SecretPolicy::Mask);
     let put = |id: &str| {
         let draft = crate::named(id, &says());
-        told(wait(desk.memory.records().put(
-            &ctx(),
-            vec![(draft, Expect::Absent)],
-            None,
-        )))
+        let drafts = vec![(draft, Expect::Absent)];
+        wait(desk.memory.records().put(&desk.ctx, drafts, None))
     };
-    assert!(!put("n1").unwrap().is_empty());
+    put("n1").unwrap();
+    assert_eq!(desk.ctx.notices.take().len(), 1);
     assert_eq!(put("n1").unwrap_err().kind(), ErrorKind::Conflict);
 }
 
@@ -551,73 +551,61 @@ fn what_is_there_already_can_be_imported_again() {
             .records()
             .import(&ctx, records.clone(), OnConflict::Fail);
         let receipt = wait(import).unwrap();
-        assert_eq!((receipt.commit, receipt.notices.len()), (None, 0));
+        assert_eq!((receipt.commit, ctx.notices.take().len()), (None, 0));
     }
 }
 
 /// Ways in for a name that the caller chose.
 const NAMES: &[Way] = &[
-    ("an id", false, |desk| {
-        desk.add(crate::named(&key(), "plain"))
-    }),
-    ("an id within a longer one", false, |desk| {
+    ("an id", |desk| desk.add(crate::named(&key(), "plain"))),
+    ("an id within a longer one", |desk| {
         desk.add(crate::named(&format!("TOKEN_{}", key()), "plain"))
     }),
-    ("a link", false, |desk| {
+    ("a link", |desk| {
         desk.add(Draft {
             derived_from: vec![crate::id(&key())],
             ..Draft::note("plain")
         })
     }),
-    ("an idempotency key", false, |desk| {
+    ("an idempotency key", |desk| {
         let drafts = vec![Draft::note("plain")];
-        told(wait(desk.memory.records().add(
-            &ctx(),
-            drafts,
-            Some(&key()),
-        )))
+        wait(desk.memory.records().add(&desk.ctx, drafts, Some(&key()))).map(drop)
     }),
-    ("the key of a note", false, |desk| {
+    ("the key of a note", |desk| {
         let note = NewNote::new("plain");
-        let added = wait(desk.memory.notes().add(&ctx(), note, Some(&key())));
-        added.map(|added| added.notices)
+        wait(desk.memory.notes().add(&desk.ctx, note, Some(&key()))).map(drop)
     }),
-    ("the key of messages", false, |desk| {
+    ("the key of messages", |desk| {
         let window = desk.memory.window("ann", "s1")?;
         let said = vec![Message::text("", Role::User, "plain")];
-        told(wait(window.add_messages(&ctx(), said, Some(&key()))))
+        wait(window.add_messages(&desk.ctx, said, Some(&key()))).map(drop)
     }),
-    ("the key of an event", false, |desk| {
+    ("the key of an event", |desk| {
         let mut event = crate::facade::event(Scope::Dialog, json!({"fact": "plain"}));
         event.meta = map(json!({"idempotency_key": key()}));
-        told(wait(desk.memory.write(&ctx(), &event)))
+        wait(desk.memory.write(&desk.ctx, &event)).map(drop)
     }),
-    ("the key of a deletion", false, |desk| {
+    ("the key of a deletion", |desk| {
         let ids = [crate::id("n1")];
         desk.add(crate::named("n1", "plain"))?;
-        told(wait(desk.memory.records().forget(
-            &ctx(),
-            &ids,
-            Some(&key()),
-        )))
+        wait(desk.memory.records().forget(&desk.ctx, &ids, Some(&key()))).map(drop)
     }),
-    ("the id of an import", false, |desk| {
+    ("the id of an import", |desk| {
         let other = self::desk(SecretPolicy::Allow);
         other.add(crate::named(&key(), "plain"))?;
         let scan = Scan::new(Filter::default(), 10);
-        let records = wait(other.memory.records().list(&ctx(), &scan))?.records;
-        let ctx = ctx();
+        let records = wait(other.memory.records().list(&desk.ctx, &scan))?.records;
         let records = desk
             .memory
             .records()
-            .import(&ctx, records, OnConflict::Fail);
-        told(wait(records))
+            .import(&desk.ctx, records, OnConflict::Fail);
+        wait(records).map(drop)
     }),
 ];
 
 #[test]
 fn ids_and_keys_that_hold_one_are_refused() {
-    for (name, _, way) in NAMES {
+    for (name, way) in NAMES {
         for secrets in [SecretPolicy::Mask, SecretPolicy::Refuse] {
             let desk = desk(secrets);
             let error = way(&desk)
@@ -642,12 +630,12 @@ fn a_card_number_is_found_where_json_has_a_number() {
     let desk = desk(SecretPolicy::Mask);
     let body = json!({"paid_with": 4_111_111_111_111_111_u64, "order_id": 4_111_111_111_111_111_u64,
         "at": 1_763_200_000_000_u64});
-    let told = desk
-        .add(Draft {
-            body: Some(body),
-            ..Draft::note("an order")
-        })
-        .unwrap();
+    let draft = Draft {
+        body: Some(body),
+        ..Draft::note("an order")
+    };
+    desk.add(draft).unwrap();
+    let told = desk.ctx.notices.take();
     assert!(told[0].contains("payment card number"), "{told:?}");
     let all = desk.everything();
     assert!(

@@ -30,11 +30,5 @@ pub async fn run(memory: &Arc<Memory>, ctx: &Ctx, request: Request) -> Response 
     let said = remembering
         .record_to_memory(ctx, thinking, &request.content)
         .await;
-    let left_out = match said.starts_with("Success") {
-        true => memory.records().left_out(&request.content),
-        false => Vec::new(),
-    };
-    let sentences = std::iter::once(said).chain(left_out);
-    let said = sentences.collect::<Vec<_>>().join("\n");
     Response { said }
 }

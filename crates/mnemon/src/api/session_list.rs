@@ -1,6 +1,6 @@
 //! The saved sessions.
 
-use mnemon_core::Ctx;
+use mnemon_core::{Ctx, limits};
 use mnemon_engine::session::{SessionId, SessionInfo, Sessions};
 use serde::Serialize;
 
@@ -20,7 +20,13 @@ pub async fn run(place: &dyn Sessions, ctx: &Ctx) -> Result<Response, Error> {
         sessions: Vec::new(),
         unreadable: Vec::new(),
     };
-    for name in place.list(ctx).await? {
+    let names = place.list(ctx).await?;
+    if names.len() == limits::SESSIONS {
+        let most = limits::SESSIONS;
+        ctx.notices
+            .add(format!("The list ends after {most} sessions."));
+    }
+    for name in names {
         let Ok(id) = name.parse::<SessionId>() else {
             continue;
         };

@@ -22,12 +22,6 @@ pub struct Response {
     pub hot: usize,
     /// Lines that left the view, and are found by a query from now on.
     pub pushed_out: usize,
-    /// Why they could not be made findable; they are in the log in any case.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub not_indexed: Option<String>,
-    /// What was left out of it, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
 }
 
 pub async fn run(tiers: &Tiers, ctx: &Ctx, request: Request) -> Result<Response, Error> {
@@ -39,7 +33,5 @@ pub async fn run(tiers: &Tiers, ctx: &Ctx, request: Request) -> Result<Response,
         at: last.first().map_or(0, |line| line.offset),
         hot: hot.lines().count(),
         pushed_out: done.pushed_out,
-        not_indexed: done.not_indexed,
-        notices: done.notices,
     })
 }

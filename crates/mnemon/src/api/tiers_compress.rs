@@ -26,8 +26,6 @@ pub struct Response {
     pub tokens_after: usize,
     /// What the model is shown now: links, then lines.
     pub window: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub not_indexed: Option<String>,
 }
 
 pub async fn run(
@@ -40,16 +38,12 @@ pub async fn run(
     let before = tiers.tokens(&hot);
     let summariser = Summariser::with(llm, ctx);
     let done = tiers.compress_if_needed(ctx, &mut hot, &summariser).await?;
-    let (history, lines, not_indexed) = match done {
-        Some(done) => (Some(done.history), done.lines, done.not_indexed),
-        None => (None, 0, None),
-    };
+    let (history, lines) = done.map_or((None, 0), |done| (Some(done.history), done.lines));
     Ok(Response {
         history,
         lines,
         tokens_before: before,
         tokens_after: tiers.tokens(&hot),
         window: hot.texts(),
-        not_indexed,
     })
 }

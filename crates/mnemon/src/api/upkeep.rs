@@ -63,8 +63,13 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
     };
     let embedded = match reembed::run(memory, ctx, slice).await {
         Ok(embedded) => embedded,
-        // An embedder that cannot be reached must not keep the house dirty.
-        Err(Error::Engine(mnemon_engine::Error::Embed(_))) => reembed::Response::default(),
+        // The rest of the work does not need an embedder.
+        Err(Error::Engine(mnemon_engine::Error::Embed(error))) => {
+            ctx.notices.add(format!(
+                "Records without a vector were not embedded: {error}."
+            ));
+            reembed::Response::default()
+        }
         Err(error) => return Err(error),
     };
     let learnt = memory.learning().slice(ctx, request.limit).await?;

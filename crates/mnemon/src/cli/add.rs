@@ -99,7 +99,6 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     };
     let memory = door.memory()?;
     let receipt = api::add::run(&memory, &ctx, request).await?;
-    door.out.notes(&receipt.notices);
     if door.out.json {
         return door.out.json(&receipt);
     }
@@ -228,7 +227,6 @@ async fn many(key: Option<String>, door: &mut Door) -> Result<(), Error> {
         let receipt = api::add::run(&memory, &door.ctx()?, request)
             .await
             .map_err(|error| lines::blame(&place, &ids, error))?;
-        door.out.notes(&receipt.notices);
         if door.out.json {
             door.out.json(&receipt)?;
             door.out.flush()?;

@@ -117,7 +117,6 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::New { agent, description } => {
             let request = api::agent::new::Request { agent, description };
             let made = api::agent::new::run(&agents, &door.ctx()?, request).await?;
-            door.out.notes(&made.notices);
             if door.out.json {
                 return door.out.json(&made);
             }
@@ -174,9 +173,7 @@ async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
 
 /// The prompt as it is; what it is made of goes to stderr.
 pub(super) fn show_activation(told: &Activation, door: &mut Door) -> Result<(), Error> {
-    for notice in &told.notices {
-        door.out.note(notice);
-    }
+    door.out.notes(&told.notices);
     if door.out.json {
         return door.out.json(told);
     }
@@ -196,7 +193,6 @@ pub(super) fn show_activation(told: &Activation, door: &mut Door) -> Result<(), 
 
 fn show_ended(ended: &api::agent::end::Response, door: &mut Door) -> Result<(), Error> {
     door.out.notes(&ended.clashes);
-    door.out.notes(&ended.notices);
     if door.out.json {
         return door.out.json(ended);
     }
@@ -244,7 +240,6 @@ async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     let request = api::agent::index::Request {};
     let done = api::agent::index::run(agents, &memory, &ctx, request).await?;
-    door.out.notes(&done.notices);
     if door.out.json {
         return door.out.json(&done);
     }

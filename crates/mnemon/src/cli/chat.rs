@@ -209,7 +209,6 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
         files: args.files,
     };
     let done = api::chat_append::run(&door.memory()?, &door.ctx()?, request).await?;
-    door.out.notes(&done.receipt.notices);
     if door.out.json {
         return door.out.json(&done);
     }

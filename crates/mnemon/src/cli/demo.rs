@@ -62,7 +62,7 @@ impl Demo<'_> {
     }
 
     fn ctx(&self) -> Result<Ctx, Error> {
-        wiring::stamp(&self.config)
+        self.door.ctx()
     }
 
     async fn play(&mut self) -> Result<(), Error> {

@@ -17,18 +17,14 @@ pub(super) struct Door {
 impl Door {
     pub(super) fn new(config: Config) -> Self {
         let out = Out::new(config.json.value);
-        for notice in &config.notices {
-            out.note(notice);
-        }
+        out.notes(&config.notices);
         Self { config, out }
     }
 
-    /// Opens the store. What was noticed is said on stderr.
+    /// Opens the store. What there is to know about it is printed on stderr.
     pub(super) fn memory(&self) -> Result<Memory, Error> {
         let wired = wiring::open(&self.config)?;
-        for notice in &wired.notices {
-            self.out.note(notice);
-        }
+        self.out.notes(&wired.notices);
         Ok(wired.memory)
     }
 
@@ -49,18 +45,19 @@ impl Door {
             }
             return Ok(memory);
         }
-        match agents.index(&self.ctx()?, &memory).await {
-            Ok(done) => done.notices.iter().for_each(|notice| self.out.note(notice)),
-            Err(error) => self
-                .out
-                .note(&format!("{} is not indexed: {error}", folder.display())),
+        if let Err(error) = agents.index(&self.ctx()?, &memory).await {
+            let what = format!("{} is not indexed: {error}", folder.display());
+            self.out.notices.add(what);
         }
         Ok(memory)
     }
 
-    /// A call that is made now.
+    /// A call that is made now. Its notices are printed with the answer.
     pub(super) fn ctx(&self) -> Result<Ctx, Error> {
-        wiring::stamp(&self.config)
+        Ok(Ctx {
+            notices: self.out.notices.clone(),
+            ..wiring::stamp(&self.config)?
+        })
     }
 }
 

@@ -109,7 +109,6 @@ async fn log(step: String, owner: OwnerArgs, door: &mut Door) -> Result<(), Erro
         step,
     };
     let receipt = api::experience::log::run(&door.memory()?, &door.ctx()?, request).await?;
-    door.out.notes(&receipt.notices);
     if door.out.json {
         return door.out.json(&receipt);
     }

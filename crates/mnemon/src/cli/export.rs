@@ -49,7 +49,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         for record in &page.records {
             match &mut target {
                 Some(target) => target.write(record)?,
-                None => door.out.json(record)?,
+                None => door.out.json_line(record)?,
             }
         }
         count += page.records.len() as u64;

@@ -61,20 +61,12 @@ struct Summary {
     skipped: u64,
     evicted: Vec<Id>,
     commits: Vec<u64>,
-    /// What was left out, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notices: Vec<String>,
 }
 
 impl Summary {
     fn add(&mut self, receipt: Receipt) {
         self.commits.extend(receipt.commit);
         self.evicted.extend(receipt.evicted);
-        for notice in receipt.notices {
-            if !self.notices.contains(&notice) {
-                self.notices.push(notice);
-            }
-        }
         for item in receipt.items {
             self.records += 1;
             match item.fate {
@@ -112,7 +104,6 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         bar.inc(size);
     }
     bar.finish_and_clear();
-    door.out.notes(&summary.notices);
     show(&summary, door)
 }
 

@@ -4,7 +4,9 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
+use mnemon_core::Notices;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::text;
 use crate::Error;
@@ -18,6 +20,8 @@ pub(super) struct Out {
     pub(super) json: bool,
     /// Columns there are for text.
     pub(super) width: usize,
+    /// What the calls of this command could not do; printed with the answer.
+    pub(super) notices: Notices,
     stdout: BufWriter<Stdout>,
 }
 
@@ -26,6 +30,7 @@ impl Out {
         Self {
             json,
             width: width(),
+            notices: Notices::default(),
             stdout: BufWriter::new(io::stdout()),
         }
     }
@@ -35,10 +40,24 @@ impl Out {
         writeln!(self.stdout, "{line}").map_err(Error::Output)
     }
 
-    /// A JSON document on a line of its own.
+    /// The answer in JSON, on a line of its own. The notices so far are its field `notices`.
     pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), Error> {
-        let json = serde_json::to_string(value)
-            .map_err(|error| Error::Internal(format!("an answer has no JSON form: {error}")))?;
+        let mut notices = self.notices.take();
+        if notices.is_empty() {
+            return self.json_line(value);
+        }
+        let mut json = serde_json::to_value(value).map_err(no_json)?;
+        let there = json.as_object_mut().map(|fields| fields.entry("notices"));
+        match there.map(|there| there.or_insert(json!([]))) {
+            Some(Value::Array(there)) => there.extend(notices.drain(..).map(Value::String)),
+            _ => self.notices.extend(notices),
+        }
+        self.line(json)
+    }
+
+    /// One of several records in JSON, exactly as it is, on a line of its own.
+    pub(super) fn json_line(&mut self, value: &impl Serialize) -> Result<(), Error> {
+        let json = serde_json::to_string(value).map_err(no_json)?;
         self.line(json)
     }
 
@@ -58,6 +77,11 @@ impl Out {
         self.stdout.flush().map_err(Error::Output)
     }
 
+    /// Prints the notices that no answer has carried.
+    pub(super) fn print_notices(&self) {
+        self.notes(&self.notices.take());
+    }
+
     /// Several such sentences.
     pub(super) fn notes(&self, notes: &[String]) {
         notes.iter().for_each(|note| self.note(note));
@@ -72,6 +96,10 @@ impl Out {
             error_line(format!("note: {}", text::one_line(note)));
         }
     }
+}
+
+fn no_json(error: serde_json::Error) -> Error {
+    Error::Internal(format!("an answer has no JSON form: {error}"))
 }
 
 /// The lines of a table that has none drawn.

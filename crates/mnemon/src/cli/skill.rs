@@ -359,7 +359,6 @@ async fn import(from: &Path, user: Option<String>, door: &mut Door) -> Result<()
     };
     let request = api::skill::import::Request { user, skills };
     let taken = api::skill::import::run(&door.memory()?, &door.ctx()?, request).await?;
-    door.out.notes(&taken.notices);
     if door.out.json {
         return door.out.json(&taken);
     }

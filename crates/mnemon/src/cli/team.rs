@@ -173,7 +173,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
                 which,
                 result,
             };
-            show_handoff(&api::team::complete::run(&agents, request).await?, door)
+            let done = api::team::complete::run(&agents, &door.ctx()?, request).await?;
+            show_handoff(&done, door)
         }
         What::Block(args) => block(args, &agents, door).await,
         What::Status { team } => status(team, &agents, door).await,
@@ -235,7 +236,6 @@ async fn handoff(args: HandoffArgs, agents: &AgentFiles, door: &mut Door) -> Res
 }
 
 fn show_handoff(handoff: &HandoffInfo, door: &mut Door) -> Result<(), Error> {
-    door.out.notes(&handoff.notices);
     if door.out.json {
         return door.out.json(handoff);
     }
@@ -263,7 +263,6 @@ async fn block(args: BlockArgs, agents: &AgentFiles, door: &mut Door) -> Result<
         resolved,
     };
     let done = api::team::block::run(agents, &door.ctx()?, request).await?;
-    door.out.notes(&done.notices);
     if door.out.json {
         return door.out.json(&done);
     }

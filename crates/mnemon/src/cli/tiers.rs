@@ -147,11 +147,6 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
     };
     let (tiers, _) = open(&args.place, door).await?;
     let done = api::tiers_append::run(&tiers, &door.ctx()?, request).await?;
-    door.out.notes(&done.notices);
-    if let Some(why) = &done.not_indexed {
-        door.out
-            .note(&format!("what left the window is not indexed yet: {why}"));
-    }
     if door.out.json {
         return door.out.json(&done);
     }
@@ -194,10 +189,6 @@ async fn compress(args: OneArgs, door: &mut Door) -> Result<(), Error> {
     };
     let llm = memory.llm().cloned();
     let done = api::tiers_compress::run(&tiers, llm, &door.ctx()?, request).await?;
-    if let Some(why) = &done.not_indexed {
-        door.out
-            .note(&format!("the page is not indexed yet: {why}"));
-    }
     if door.out.json {
         return door.out.json(&done);
     }

@@ -60,7 +60,6 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         meta: meta.transpose()?.unwrap_or_default(),
     };
     let receipt = api::write::run(&door.memory()?, &door.ctx()?, request).await?;
-    door.out.notes(&receipt.notices);
     if door.out.json {
         return door.out.json(&receipt);
     }

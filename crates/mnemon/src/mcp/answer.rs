@@ -4,7 +4,7 @@
 use mnemon_core::budget::{Bound, Counter};
 use mnemon_core::secrets;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Error;
 
@@ -54,13 +54,20 @@ impl Answer {
         })
     }
 
-    /// The same with what else there is to know.
-    pub(super) fn noting(mut self, notices: &[String]) -> Self {
-        for notice in notices {
-            self.text.push('\n');
-            self.text.push_str(notice);
+    /// The answer and the notices of its call, within so many tokens: the last lines of the text,
+    /// and `notices` in the data.
+    pub(super) fn noting(self, notices: &[String], tokens: usize) -> Self {
+        if notices.is_empty() {
+            return self.within(tokens);
         }
-        self
+        let lines = noted(notices, tokens);
+        let mut answer = self.within(tokens - noted_tokens(notices, tokens));
+        answer.text.push_str(&lines);
+        if let Some(Value::Object(fields)) = &mut answer.data {
+            let lines: Vec<&str> = lines.trim_start().lines().collect();
+            fields.insert("notices".to_owned(), json!(lines));
+        }
+        answer.within(tokens)
     }
 
     /// At most this many tokens, text and data together.
@@ -133,6 +140,26 @@ impl Answer {
             room = room * 3 / 4;
         }
     }
+}
+
+/// Characters of a notice that a model is shown.
+const NOTICE: usize = 300;
+
+/// The notices as lines, in an eighth of the tokens: they stand in the text and in the data.
+fn noted(notices: &[String], tokens: usize) -> String {
+    let lines = notices.iter().map(|notice| excerpt(notice, NOTICE));
+    let lines: Vec<String> = lines.collect();
+    format!("\n{}", cut(&lines.join("\n"), tokens / 8).0)
+}
+
+/// Tokens of an answer that the notices take up; at most half of them.
+pub(super) fn noted_tokens(notices: &[String], tokens: usize) -> usize {
+    if notices.is_empty() {
+        return 0;
+    }
+    let lines = noted(notices, tokens);
+    let data = json!({ "notices": lines.lines().collect::<Vec<_>>() });
+    (count(&lines) + count(&data.to_string())).min(tokens / 2)
 }
 
 /// Tokens kept free for a sentence about what was cut.

@@ -8,7 +8,7 @@ use super::field::{Field, Shape};
 use crate::Error;
 
 /// Arguments that keep the limits of their fields, under the fields' own names.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Arguments(Map<String, Value>);
 
 impl Arguments {

@@ -49,17 +49,23 @@ impl Handler {
             );
             return Err(mnemon_core::Invalid::new("tool", what).into());
         };
-        let arguments = Arguments::check(&tool.fields, request.arguments.unwrap_or_default())?;
+        let mut arguments = Arguments::check(&tool.fields, request.arguments.unwrap_or_default())?;
         self.0.check_user(arguments.text("user").as_deref())?;
         let asked = ["max_tokens", "budget"];
         let asked = asked.iter().find_map(|name| arguments.whole(name));
+        let asked = asked.unwrap_or(TOKENS);
+        arguments.take("max_tokens");
+        let ctx = self.0.ctx()?;
+        let notices = ctx.notices.clone();
         let call = Call {
             arguments,
             progress,
+            ctx,
+            asked,
         };
         let answer = (tool.run)(&self.0, call).await?;
         // The tools keep to it by themselves, and better; this is the promise.
-        Ok(answer.within(asked.unwrap_or(TOKENS)))
+        Ok(answer.noting(&notices.take(), asked))
     }
 }
 

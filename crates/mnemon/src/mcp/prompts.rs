@@ -70,7 +70,8 @@ async fn recall(served: &Served, topic: &str) -> Result<String, Error> {
         let what = format!("has {length} characters; at most {TOPIC} are allowed");
         return Err(Invalid::new("topic", what).into());
     }
-    served.index_files().await?;
+    let ctx = served.ctx()?;
+    served.index_files(&ctx).await;
     let request = api::search::Request {
         query: topic.to_owned(),
         filter: Filter {
@@ -80,10 +81,13 @@ async fn recall(served: &Served, topic: &str) -> Result<String, Error> {
         limit: SHOWN,
         ..api::search::Request::default()
     };
-    let found = api::search::run(&served.memory, &served.ctx()?, request).await?;
+    let found = api::search::run(&served.memory, &ctx, request).await?;
+    let notices = ctx.notices.take().into_iter();
+    let notices: String = notices.map(|notice| format!(" {notice}")).collect();
     if found.hits.is_empty() {
         return Ok(format!(
-            "Recall what we know about {topic}. Memory knows nothing about it: say so, and ask."
+            "Recall what we know about {topic}. Memory knows nothing about it: say so, and \
+             ask.{notices}"
         ));
     }
     let mut words = String::new();
@@ -100,7 +104,7 @@ async fn recall(served: &Served, topic: &str) -> Result<String, Error> {
         });
         words = format!(
             "Recall what we know about {topic}. Say what is certain, what contradicts itself and \
-             what is missing; name the ids you rely on.\n\n{RECALLED}\n{}",
+             what is missing; name the ids you rely on.{notices}\n\n{RECALLED}\n{}",
             known.collect::<String>()
         );
         if count(&words) <= TOKENS {

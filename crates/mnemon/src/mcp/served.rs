@@ -81,12 +81,12 @@ impl Served {
     }
 
     /// That the record is not another user's, who is not to know that it is there.
-    pub(super) async fn check_seen(&self, id: &Id) -> Result<(), Error> {
+    pub(super) async fn check_seen(&self, ctx: &Ctx, id: &Id) -> Result<(), Error> {
         let Some(user) = &self.user else {
             return Ok(());
         };
         let ids = std::slice::from_ref(id);
-        let found = self.memory.records().get(&self.ctx()?, ids).await?;
+        let found = self.memory.records().get(ctx, ids).await?;
         let owner = found
             .into_iter()
             .flatten()
@@ -112,10 +112,14 @@ impl Served {
 
     /// Indexes what agents wrote into their files since the last time, if the store is the
     /// project's own. A file that cannot be read holds nobody up.
-    pub(super) async fn index_files(&self) -> Result<(), Error> {
-        if self.config.may_index_agents() && wiring::agents_folder(&self.config).is_dir() {
-            let _ = self.agents.index(&self.ctx()?, &self.memory).await;
+    pub(super) async fn index_files(&self, ctx: &Ctx) {
+        let folder = wiring::agents_folder(&self.config);
+        if self.config.may_index_agents()
+            && folder.is_dir()
+            && let Err(error) = self.agents.index(ctx, &self.memory).await
+        {
+            let what = format!("{} is not indexed: {error}", folder.display());
+            ctx.notices.add(what);
         }
-        Ok(())
     }
 }

@@ -3,10 +3,11 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use mnemon_core::Ctx;
 use rmcp::model::{ProgressNotificationParam, ProgressToken, ToolAnnotations};
 use rmcp::{Peer, RoleServer};
 
-use super::answer::{Answer, MAX_TOKENS, MIN_TOKENS, TOKENS};
+use super::answer::{Answer, MAX_TOKENS, MIN_TOKENS, noted_tokens};
 use super::arguments::Arguments;
 use super::field::{self, Field};
 use super::profile::Profile;
@@ -63,12 +64,16 @@ impl Tool {
 pub(super) struct Call {
     pub(super) arguments: Arguments,
     pub(super) progress: Progress,
+    /// Whose memory, and when. Its notices become part of the answer.
+    pub(super) ctx: Ctx,
+    /// Tokens that were asked for.
+    pub(super) asked: usize,
 }
 
 impl Call {
-    /// Tokens that the answer may have.
+    /// Tokens that the answer may have beside the notices so far.
     pub(super) fn tokens(&self) -> usize {
-        self.arguments.whole("max_tokens").unwrap_or(TOKENS)
+        self.asked - noted_tokens(&self.ctx.notices.list(), self.asked)
     }
 }
 

@@ -103,7 +103,7 @@ impl AgentFiles {
     ) -> Result<BlockerInfo, Error> {
         check_line("title", &blocker.title)?;
         check_line("by", &blocker.by)?;
-        let blocker = self.screened("blocker", blocker)?;
+        let blocker = self.screened(ctx, "blocker", blocker)?;
         let team = self.team(team).await?;
         let path = team.file("blockers");
         self.change(&path, EMPTY, |document| {
@@ -135,9 +135,15 @@ impl AgentFiles {
     }
 
     /// Says that a blocker is gone, and how.
-    pub async fn unblock(&self, team: &str, id: &str, resolution: &str) -> Result<String, Error> {
+    pub async fn unblock(
+        &self,
+        ctx: &Ctx,
+        team: &str,
+        id: &str,
+        resolution: &str,
+    ) -> Result<String, Error> {
         check_line("resolution", resolution)?;
-        let resolution = self.screened("resolution", &resolution.to_owned())?;
+        let resolution = self.screened(ctx, "resolution", &resolution.to_owned())?;
         let team = self.team(team).await?;
         let path = team.file("blockers");
         if self.read(&path).await?.is_none() {

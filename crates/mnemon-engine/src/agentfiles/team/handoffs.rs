@@ -36,9 +36,6 @@ pub struct HandoffInfo {
     pub to: String,
     pub task: String,
     pub status: String,
-    /// What was left out of what was said, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
     #[serde(skip)]
     pub(super) text: String,
 }
@@ -92,7 +89,6 @@ fn read(document: &Document, entry: &Entry) -> Option<HandoffInfo> {
         to: to.trim().to_owned(),
         task: field("Task"),
         status: field("Status"),
-        notices: Vec::new(),
         text: document.entry_text(entry).to_owned(),
     })
 }
@@ -142,8 +138,7 @@ impl AgentFiles {
         handoff: &Handoff,
     ) -> Result<HandoffInfo, Error> {
         handoff.check()?;
-        let notices = self.left_out(handoff);
-        let handoff = self.screened("handoff", handoff)?;
+        let handoff = self.screened(ctx, "handoff", handoff)?;
         let team = self.team(team).await?;
         for name in [&handoff.from, &handoff.to] {
             self.check_member(&team, name).await?;
@@ -154,9 +149,8 @@ impl AgentFiles {
             .await?;
         let document = Document::parse(entry);
         let written = all(&document).into_iter().next();
-        let written = written
-            .ok_or_else(|| Invalid::new("to", "a handoff cannot be read with these names"))?;
-        Ok(HandoffInfo { notices, ..written })
+        let what = "a handoff cannot be read with these names";
+        written.ok_or_else(|| Invalid::new("to", what).into())
     }
 
     /// A member of the team, or an agent beside it.
@@ -188,6 +182,7 @@ impl AgentFiles {
     /// Says that work is done, and what came of it.
     pub async fn complete(
         &self,
+        ctx: &Ctx,
         team: &str,
         member: &str,
         which: Option<&str>,
@@ -200,13 +195,10 @@ impl AgentFiles {
             check_one("result", result, 0)?;
         }
         let result = result.map(str::to_owned);
-        let notices = self.left_out(&result);
-        let result = self.screened("result", &result)?;
+        let result = self.screened(ctx, "result", &result)?;
         let result = result.as_deref();
-        let done = self
-            .set_status(team, wanted, "open", member, which, COMPLETE, result)
-            .await?;
-        Ok(HandoffInfo { notices, ..done })
+        self.set_status(team, wanted, "open", member, which, COMPLETE, result)
+            .await
     }
 
     #[allow(clippy::too_many_arguments, reason = "two callers, beside it")]

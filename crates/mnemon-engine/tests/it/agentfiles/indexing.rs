@@ -76,9 +76,11 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
     let path = format!("{MEMORY}/learnings.md");
     let stamp = wait(desk.files.read(&path)).unwrap().unwrap().stamp;
     wait(desk.files.write(&path, b"\xff\xfe", Some(&stamp))).unwrap();
-    let done = wait(desk.agents.index(&ctx(), &memory)).unwrap();
-    assert_eq!((done.written, done.notices.len()), (3, 1));
-    assert!(done.notices[0].contains("UTF-8"), "{}", done.notices[0]);
+    let call = ctx();
+    let done = wait(desk.agents.index(&call, &memory)).unwrap();
+    let notices = call.notices.take();
+    assert_eq!((done.written, notices.len()), (3, 1));
+    assert!(notices[0].contains("UTF-8"), "{}", notices[0]);
     let filter = Filter {
         kinds: vec![Kind::Decision],
         ..Filter::default()

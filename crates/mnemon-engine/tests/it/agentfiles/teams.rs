@@ -181,15 +181,18 @@ fn a_handoff_is_verified_accepted_and_completed() {
         ["-**Status**: ⏳ Pending", "+**Status**: 🔄 In Progress"]
     );
     assert!(
-        wait(
-            desk.agents
-                .complete("core", "linus", Some("scheduler"), Some("## Oh\nno"))
-        )
+        wait(desk.agents.complete(
+            &ctx(),
+            "core",
+            "linus",
+            Some("scheduler"),
+            Some("## Oh\nno")
+        ))
         .is_err()
     );
     wait(
         desk.agents
-            .complete("core", "linus", Some("scheduler"), Some("It runs.")),
+            .complete(&ctx(), "core", "linus", Some("scheduler"), Some("It runs.")),
     )
     .unwrap();
     assert!(
@@ -286,7 +289,7 @@ fn blockers_are_counted_escalated_and_resolved() {
         assert_eq!(status.blockers[0].escalation, who, "{minutes}");
         assert_eq!(status.blockers[0].minutes, Some(minutes));
     }
-    wait(desk.agents.unblock("core", "blocker-001", "Got it")).unwrap();
+    wait(desk.agents.unblock(&ctx(), "core", "blocker-001", "Got it")).unwrap();
     let text = desk.get(".microai/teams/core/team-memory/blockers.md");
     assert!(
         text.contains("## BLOCKER-001: No access [RESOLVED]\n")
@@ -295,7 +298,7 @@ fn blockers_are_counted_escalated_and_resolved() {
     );
     let status = wait(desk.agents.team_status(&ctx(), "core")).unwrap();
     assert_eq!(status.blockers.len(), 1);
-    assert!(wait(desk.agents.unblock("core", "1", "Again")).is_err());
+    assert!(wait(desk.agents.unblock(&ctx(), "core", "1", "Again")).is_err());
     assert_eq!(
         wait(desk.agents.block(&ctx(), "core", &blocker))
             .unwrap()

@@ -130,11 +130,13 @@ fn what_came_from_recall_is_not_new() {
     let only = add(&notes, &told);
     assert!(only.known);
     assert_eq!(only.id, known);
-    let mixed = add(&notes, &format!("{told}She also likes rain."));
+    let call = now();
+    let said = format!("{told}She also likes rain.");
+    let mixed = add_at(&notes, &call, NewNote::new(said));
     assert!(!mixed.known);
     assert_eq!(mixed.summary, "She also likes rain.");
     assert_eq!(
-        mixed.notices,
+        call.notices.take(),
         ["What came from memory was left out; only what is new was stored."]
     );
     assert_eq!(wait(notes.count(&now(), None)).unwrap(), 2);

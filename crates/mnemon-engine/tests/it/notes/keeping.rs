@@ -82,13 +82,14 @@ fn long_contents_are_cut_and_say_so() {
             namespace: Some(namespace),
             ..NewNote::new(content)
         };
-        let whole = add_at(&notes, &now(), new(just.clone()));
-        assert!(!whole.truncated && whole.notices.is_empty());
-        let cut = add_at(&notes, &now(), new(format!("{just}yz")));
+        let call = now();
+        let whole = add_at(&notes, &call, new(just.clone()));
+        assert!(!whole.truncated && call.notices.take().is_empty());
+        let cut = add_at(&notes, &call, new(format!("{just}yz")));
         assert!(cut.truncated);
         assert_eq!(cut.content_length, most + 2, "of what was given");
         assert_eq!(
-            cut.notices,
+            call.notices.take(),
             [format!("Only the first {most} chars were kept.")]
         );
         let text = wait(notes.text(&now(), &cut.id, 0, usize::MAX))
@@ -212,10 +213,11 @@ fn a_full_namespace_lets_the_weakest_go() {
     let old = add_at(&notes, &after_hours(1), NewNote::new("old")).id;
     add_at(&notes, &after_hours(2), NewNote::new("newer"));
     add_at(&notes, &after_hours(2), long_term("another namespace"));
-    let last = add_at(&notes, &after_hours(3), NewNote::new("newest"));
+    let call = after_hours(3);
+    let last = add_at(&notes, &call, NewNote::new("newest"));
     assert_eq!(last.evicted, 1);
     assert_eq!(
-        last.notices,
+        call.notices.take(),
         ["1 of the weakest notes went, as short-term is full."]
     );
     let there = |id| {

@@ -11,7 +11,7 @@ use super::{memory, say, small};
 use crate::{ctx, wait};
 
 /// A plain talk of twenty messages, compressed once with this model.
-fn compressed(llm: Arc<Scripted>) -> (CompressionEvent, String) {
+fn compressed(llm: Arc<Scripted>) -> (CompressionEvent, String, Vec<String>) {
     let memory = memory();
     let window = memory
         .window("ann", "s1")
@@ -36,7 +36,8 @@ fn compressed(llm: Arc<Scripted>) -> (CompressionEvent, String) {
         let text = format!("We decided number {n} of the long list of things to be done.");
         wait(window.add_message(&ctx(), say(role, &text))).unwrap();
     }
-    assert!(wait(window.compress_if_needed(&ctx())).unwrap());
+    let call = ctx();
+    assert!(wait(window.compress_if_needed(&call)).unwrap());
     assert!(
         !wait(window.compress_if_needed(&ctx())).unwrap(),
         "once is enough"
@@ -47,13 +48,15 @@ fn compressed(llm: Arc<Scripted>) -> (CompressionEvent, String) {
     assert_eq!(shown.part(SeenAs::Summarised).1, 16);
     assert_eq!(shown.part(SeenAs::Hot).0, 4);
     let first = wait(window.get_messages(&ctx())).unwrap().remove(0);
-    (events.remove(0), first.text_content())
+    let notices = call.notices.take();
+    (events.remove(0), first.text_content(), notices)
 }
 
 #[test]
 fn a_model_writes_the_summary() {
     let llm = Arc::new(Scripted::answering(&["They decided sixteen things."]));
-    let (event, text) = compressed(llm.clone());
+    let (event, text, notices) = compressed(llm.clone());
+    assert!(notices.is_empty(), "{notices:?}");
     assert!(text.starts_with("They decided sixteen things.\n<!-- CONTEXT_OFFLOAD: uuid="));
     assert_eq!(event.metadata["summariser"], "scripted");
     assert_eq!(event.number("outputToken"), Some(4));
@@ -86,7 +89,8 @@ fn a_summary_that_cannot_be_used_is_replaced() {
     for (answer, why) in cases {
         let llm = Arc::new(Scripted::default());
         llm.then(answer);
-        let (event, text) = compressed(llm);
+        let (event, text, notices) = compressed(llm);
+        assert!(notices.concat().contains(why), "{notices:?}");
         assert_eq!(event.metadata["summariser"], "extractive");
         let refused = event.metadata["refused"].as_str().unwrap();
         assert!(refused.contains(why), "{refused}");

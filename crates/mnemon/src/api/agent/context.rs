@@ -32,32 +32,19 @@ pub struct Response {
     pub context: String,
     /// Where two changes met in one place and both were kept.
     pub clashes: Vec<String>,
-    /// What else there is to know, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
 }
 
 pub async fn run(agents: &AgentFiles, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let name = &request.agent;
     let mut clashes = Vec::new();
-    let mut notices = Vec::new();
-    if request.rewrite.is_some() || !request.change.is_empty() {
-        notices.extend(agents.newcomer(name).await?);
-    }
     if let Some(Rewrite { text, base }) = &request.rewrite {
         clashes = agents.rewrite_context(ctx, name, text, base).await?;
-        notices.extend(agents.left_out_of_change(text, base));
     }
     if !request.change.is_empty() {
         agents.update_context(ctx, name, &request.change).await?;
-        notices.extend(agents.left_out(&request.change));
     }
     let context = agents.show(name, "context.md").await?;
     let missing = || mnemon_engine::Error::NotThere(format!("`{name}` has no context yet"));
     let context = context.ok_or_else(missing)?;
-    Ok(Response {
-        context,
-        clashes,
-        notices,
-    })
+    Ok(Response { context, clashes })
 }

@@ -16,16 +16,11 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Response {
     pub file: String,
-    /// What else there is to know, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
 }
 
 pub async fn run(agents: &AgentFiles, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let mut notices = agents.left_out(&request.decision);
-    notices.extend(agents.newcomer(&request.agent).await?);
     let file = agents
         .decide(ctx, &request.agent, &request.decision)
         .await?;
-    Ok(Response { file, notices })
+    Ok(Response { file })
 }

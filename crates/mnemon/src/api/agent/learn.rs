@@ -16,14 +16,9 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Response {
     pub file: String,
-    /// What else there is to know, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
 }
 
 pub async fn run(agents: &AgentFiles, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let mut notices = agents.left_out(&request.learning);
-    notices.extend(agents.newcomer(&request.agent).await?);
     let file = agents.learn(ctx, &request.agent, &request.learning).await?;
-    Ok(Response { file, notices })
+    Ok(Response { file })
 }

@@ -17,15 +17,11 @@ pub struct Request {
 pub struct Response {
     /// The files that were made.
     pub files: Vec<String>,
-    /// What else there is to know, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
 }
 
 pub async fn run(agents: &AgentFiles, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let notices = agents.left_out(&request.description);
     let files = agents
         .begin(ctx, &request.agent, &request.description)
         .await?;
-    Ok(Response { files, notices })
+    Ok(Response { files })
 }

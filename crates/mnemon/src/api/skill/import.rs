@@ -23,9 +23,6 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Response {
     pub ids: Vec<Id>,
-    /// What else there is to know, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
 }
 
 /// Every skill below the folder, with its path. One that cannot be read names its file, and
@@ -56,13 +53,11 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
     for sop in &request.skills {
         sop.check()?;
     }
-    let (mut ids, mut notices) = (Vec::new(), Vec::new());
+    let mut ids = Vec::new();
     for sop in request.skills {
         let learning = memory.learning();
         let receipt = learning.take_in(ctx, request.user.clone(), sop).await?;
-        notices.extend(receipt.notices);
         ids.extend(receipt.items.into_iter().map(|item| item.id));
     }
-    notices.dedup();
-    Ok(Response { ids, notices })
+    Ok(Response { ids })
 }

@@ -30,9 +30,6 @@ pub struct Resolved {
 pub struct Response {
     pub id: String,
     pub resolved: bool,
-    /// What else there is to know, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
 }
 
 pub async fn run(agents: &AgentFiles, ctx: &Ctx, request: Request) -> Result<Response, Error> {
@@ -41,7 +38,6 @@ pub async fn run(agents: &AgentFiles, ctx: &Ctx, request: Request) -> Result<Res
         return Ok(Response {
             id,
             resolved: false,
-            notices: agents.left_out(blocker),
         });
     }
     let Some(gone) = &request.resolved else {
@@ -49,11 +45,7 @@ pub async fn run(agents: &AgentFiles, ctx: &Ctx, request: Request) -> Result<Res
         return Err(mnemon_core::Invalid::new("blocker", what).into());
     };
     let id = agents
-        .unblock(&request.team, &gone.id, &gone.resolution)
+        .unblock(ctx, &request.team, &gone.id, &gone.resolution)
         .await?;
-    Ok(Response {
-        id,
-        resolved: true,
-        notices: agents.left_out(&gone.resolution),
-    })
+    Ok(Response { id, resolved: true })
 }

@@ -1,5 +1,6 @@
 //! Say that work is done.
 
+use mnemon_core::Ctx;
 use mnemon_engine::agentfiles::{AgentFiles, HandoffInfo};
 use serde::Deserialize;
 
@@ -20,9 +21,9 @@ pub struct Request {
 
 pub type Response = HandoffInfo;
 
-pub async fn run(agents: &AgentFiles, request: Request) -> Result<Response, Error> {
+pub async fn run(agents: &AgentFiles, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let (which, result) = (request.which.as_deref(), request.result.as_deref());
     Ok(agents
-        .complete(&request.team, &request.member, which, result)
+        .complete(ctx, &request.team, &request.member, which, result)
         .await?)
 }

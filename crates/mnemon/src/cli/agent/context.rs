@@ -65,7 +65,6 @@ pub(super) async fn run(args: Args, agents: &AgentFiles, door: &mut Door) -> Res
     };
     let only_show = request.change.is_empty() && request.rewrite.is_none();
     let answer = api::agent::context::run(agents, &door.ctx()?, request).await?;
-    door.out.notes(&answer.notices);
     for clash in &answer.clashes {
         door.out.note(clash);
     }

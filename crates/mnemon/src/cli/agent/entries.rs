@@ -97,7 +97,6 @@ pub(super) async fn decide(
         decision,
     };
     let done = api::agent::decide::run(agents, &door.ctx()?, request).await?;
-    door.out.notes(&done.notices);
     if door.out.json {
         return door.out.json(&done);
     }
@@ -128,7 +127,6 @@ pub(super) async fn learn(
         learning,
     };
     let done = api::agent::learn::run(agents, &door.ctx()?, request).await?;
-    door.out.notes(&done.notices);
     if door.out.json {
         return door.out.json(&done);
     }

@@ -19,12 +19,7 @@ pub(super) fn added(added: &Added, door: &mut Door) -> Result<(), Error> {
         false => "stored",
     };
     let namespace = added.namespace;
-    door.out
-        .line(format!("{done} {} ({namespace})", added.id))?;
-    for notice in &added.notices {
-        door.out.line(text::one_line(notice))?;
-    }
-    Ok(())
+    door.out.line(format!("{done} {} ({namespace})", added.id))
 }
 
 pub(super) fn found(found: &FoundNotes, door: &mut Door) -> Result<(), Error> {

@@ -201,20 +201,19 @@ fn context() -> Tool {
 }
 
 async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let tokens = call.tokens();
     let agent = call.arguments.take("agent");
     let rewrite = call.arguments.take("rewrite");
-    call.arguments.take("max_tokens");
-    let request = call.arguments.nest("change");
+    let request = std::mem::take(&mut call.arguments).nest("change");
     let request = request.put("agent", agent).put("rewrite", rewrite);
     let request: api::context::Request = request.read()?;
     let place = format!("mnemon://agents/{}/context.md", request.agent);
-    let shown = api::context::run(&served.agents, &served.ctx()?, request).await?;
+    let shown = api::context::run(&served.agents, &call.ctx, request).await?;
     let mut text = String::new();
-    for clash in shown.notices.iter().chain(&shown.clashes).take(5) {
+    for clash in shown.clashes.iter().take(5) {
         text.push_str(&format!("[{}]\n", excerpt(clash, 200)));
     }
     text.push_str(&shown.context);
+    let tokens = call.tokens();
     let (_, rest) = cut(&text, tokens);
     Ok(match rest {
         0 => Answer::text(text),
@@ -259,9 +258,9 @@ async fn run_decide(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let agent = call.arguments.take("agent");
     let request: api::decide::Request =
         call.arguments.nest("decision").put("agent", agent).read()?;
-    let done = api::decide::run(&served.agents, &served.ctx()?, request).await?;
+    let done = api::decide::run(&served.agents, &call.ctx, request).await?;
     let answer = Answer::with(format!("Logged in {}.", done.file), &done)?;
-    Ok(answer.noting(&done.notices))
+    Ok(answer)
 }
 
 fn learning() -> Vec<Field> {
@@ -297,9 +296,9 @@ async fn run_learn(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let agent = call.arguments.take("agent");
     let request: api::learn::Request =
         call.arguments.nest("learning").put("agent", agent).read()?;
-    let done = api::learn::run(&served.agents, &served.ctx()?, request).await?;
+    let done = api::learn::run(&served.agents, &call.ctx, request).await?;
     let answer = Answer::with(format!("Added to {}.", done.file), &done)?;
-    Ok(answer.noting(&done.notices))
+    Ok(answer)
 }
 
 fn end() -> Tool {
@@ -349,7 +348,7 @@ pub(super) fn file_changes() -> Vec<Field> {
 async fn run_end(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let agent = call.arguments.take("agent");
     let request: api::end::Request = call.arguments.nest("session").put("agent", agent).read()?;
-    let ended = api::end::run(&served.agents, &served.ctx()?, request).await?;
+    let ended = api::end::run(&served.agents, &call.ctx, request).await?;
     told(&ended)
 }
 
@@ -369,7 +368,7 @@ fn lint() -> Tool {
 async fn run_lint(served: &Served, call: Call) -> Result<Answer, Error> {
     let agent = call.arguments.needed("agent");
     let request = api::lint::Request { agent };
-    let found = api::lint::run(&served.agents, &served.ctx()?, request).await?;
+    let found = api::lint::run(&served.agents, &call.ctx, request).await?;
     let warnings = found.warnings;
     Answer::fit(call.tokens(), warnings.len(), |room| {
         let shown = || warnings.iter().take(room.items);
@@ -415,7 +414,7 @@ async fn run_archive(served: &Served, call: Call) -> Result<Answer, Error> {
     let agent = call.arguments.needed("agent");
     call.progress.tell(0, 1, "archiving").await;
     let request = api::archive::Request { agent };
-    let ended = api::archive::run(&served.agents, &served.ctx()?, request).await?;
+    let ended = api::archive::run(&served.agents, &call.ctx, request).await?;
     call.progress.tell(1, 1, "done").await;
     told(&ended)
 }
@@ -428,6 +427,6 @@ fn told(ended: &Ended) -> Result<Answer, Error> {
     for clash in ended.clashes.iter().take(5) {
         text.push_str(&format!("\n{}", excerpt(clash, 300)));
     }
-    let answer = Answer::with(text, ended)?.noting(&ended.notices);
+    let answer = Answer::with(text, ended)?;
     Ok(answer.within(super::super::answer::TOKENS))
 }

@@ -118,11 +118,11 @@ async fn run_log(served: &Served, mut call: Call) -> Result<Answer, Error> {
         owner: served.owner(user),
         step,
     };
-    let receipt = api::experience::log::run(&served.memory, &served.ctx()?, request).await?;
+    let receipt = api::experience::log::run(&served.memory, &call.ctx, request).await?;
     let id = receipt.items.first().map(|item| item.id.to_string());
     let id = id.unwrap_or_default();
     let answer = Answer::with(format!("Logged as {id}."), &json!({ "id": id }))?;
-    Ok(answer.noting(&receipt.notices))
+    Ok(answer)
 }
 
 fn find_skills() -> Tool {
@@ -158,7 +158,7 @@ async fn run_find(served: &Served, call: Call) -> Result<Answer, Error> {
         user: Some(served.user(call.arguments.text("user"))),
         limit: limit.unwrap_or(mnemon_engine::TOP_SKILLS),
     };
-    let found = api::skill::search::run(&served.memory, &served.ctx()?, request).await?;
+    let found = api::skill::search::run(&served.memory, &call.ctx, request).await?;
     let told: Vec<(String, Value)> = (found.skills.iter().map(skill))
         .chain(found.rules.iter().map(rule))
         .collect();

@@ -54,6 +54,7 @@ fn id() -> Field {
 fn add() -> Tool {
     let path = "A file of the project to read the content from, instead of content";
     let keep = "short-term: 14 days, for the work in hand (default); long-term: for years";
+    let importance = "From 0 (least) to 1 (most); 2 to 10 are read as tenths";
     Tool {
         name: "memory_add",
         title: "Remember a note",
@@ -68,7 +69,7 @@ fn add() -> Tool {
             namespace(keep),
             tags("Words to find it by; letters, digits, - and _"),
             Field::text("source", limits::NOTE_SOURCE_CHARS, "Where it came from"),
-            Field::number("importance", 0.0, 10.0, "From 0 to 1: how much it matters"),
+            Field::number("importance", 0.0, 10.0, importance),
             Field::object("metadata", "Anything else to keep with it"),
             user(),
             Field::text(
@@ -102,18 +103,14 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
     call.arguments.take("user");
     let mut request: api::note_add::Request = call.arguments.nest("note").put("key", key).read()?;
     request.note.owner = served.owner(named);
-    let added = api::note_add::run(&served.memory, &served.ctx()?, request).await?;
+    let added = api::note_add::run(&served.memory, &call.ctx, request).await?;
     if added.not_stored {
         return Err(Invalid::new("importance", format!("is too low. {}", added.message)).into());
     }
-    let notices = added.notices.iter().take(5).map(|one| excerpt(one, 300));
-    let notices: Vec<String> = notices.collect();
     let message = match added.known {
         true => format!("This is known already, as {}.", added.id),
         false => excerpt(&added.message, 600),
     };
-    let text = std::iter::once(message.as_str()).chain(notices.iter().map(String::as_str));
-    let text = text.collect::<Vec<_>>().join("\n");
     let data = Told::default()
         .with("id", &added.id)
         .with("namespace", added.namespace)
@@ -122,10 +119,9 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         .with("message", &message)
         .maybe("known", added.known.then_some(true))
         .maybe("truncated", added.truncated.then_some(true))
-        .maybe("evicted", Some(added.evicted).filter(|count| *count > 0))
-        .maybe("notices", Some(&notices).filter(|list| !list.is_empty()));
+        .maybe("evicted", Some(added.evicted).filter(|count| *count > 0));
     let data = json!({"success": true, "referenceId": added.id, "data": data.0});
-    Answer::with(text, &data)
+    Answer::with(&message, &data)
 }
 
 fn search() -> Tool {
@@ -163,8 +159,6 @@ fn search() -> Tool {
 }
 
 async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let tokens = call.tokens();
-    call.arguments.take("max_tokens");
     let seen_by = served.seer(call.arguments.text("user"));
     call.arguments.take("user");
     let filter = NoteFilter {
@@ -179,9 +173,10 @@ async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
     };
     call.arguments.take("namespace");
     call.arguments.take("tags");
-    let mut request: api::note_search::Request = call.arguments.read()?;
+    let arguments = std::mem::take(&mut call.arguments);
+    let mut request: api::note_search::Request = arguments.read()?;
     request.filter = filter;
-    let found = api::note_search::run(&served.memory, &served.ctx()?, request).await?;
+    let found = api::note_search::run(&served.memory, &call.ctx, request).await?;
     let query = excerpt(&found.query, 100);
     if found.results.is_empty() {
         let message = "No matching entries found.";
@@ -189,7 +184,9 @@ async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
         return Answer::with(message, &json!({"success": true, "data": data}));
     }
     let results = &found.results;
-    Answer::fit(tokens, results.len(), |room| hits(results, &query, room))
+    Answer::fit(call.tokens(), results.len(), |room| {
+        hits(results, &query, room)
+    })
 }
 
 fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> {
@@ -293,7 +290,7 @@ fn get() -> Tool {
 async fn run_get(served: &Served, call: Call) -> Result<Answer, Error> {
     let tokens = call.tokens();
     let id: Id = call.arguments.needed("id").trim().parse()?;
-    served.check_seen(&id).await?;
+    served.check_seen(&call.ctx, &id).await?;
     let request = api::note_get::Request {
         content: true,
         offset: call.arguments.whole("offset").unwrap_or(0),
@@ -302,7 +299,7 @@ async fn run_get(served: &Served, call: Call) -> Result<Answer, Error> {
         ..api::note_get::Request::new(id)
     };
     let offset = request.offset;
-    let found = api::note_get::run(&served.memory, &served.ctx()?, request).await?;
+    let found = api::note_get::run(&served.memory, &call.ctx, request).await?;
     let api::note_get::Response::Text(note) = found else {
         return Err(Error::Internal(
             "a note came without its content".to_owned(),
@@ -375,9 +372,9 @@ fn delete() -> Tool {
 
 async fn run_delete(served: &Served, call: Call) -> Result<Answer, Error> {
     let id: Id = call.arguments.needed("id").trim().parse()?;
-    served.check_seen(&id).await?;
+    served.check_seen(&call.ctx, &id).await?;
     let request = api::note_delete::Request { id };
-    let done = api::note_delete::run(&served.memory, &served.ctx()?, request).await?;
+    let done = api::note_delete::run(&served.memory, &call.ctx, request).await?;
     let text = match done.deleted {
         true => format!("Forgot {}.", done.id),
         false => format!("There is no note {}; nothing was changed.", done.id),
@@ -398,9 +395,9 @@ fn stats() -> Tool {
     }
 }
 
-async fn run_stats(served: &Served, _call: Call) -> Result<Answer, Error> {
+async fn run_stats(served: &Served, call: Call) -> Result<Answer, Error> {
     let request = api::note_stats::Request {};
-    let counts = api::note_stats::run(&served.memory, &served.ctx()?, request).await?;
+    let counts = api::note_stats::run(&served.memory, &call.ctx, request).await?;
     let text = format!(
         "{} notes of all users: {} short-term, {} long-term.",
         counts.total, counts.short_term, counts.long_term
@@ -442,7 +439,7 @@ async fn run_clear(served: &Served, call: Call, short_only: bool) -> Result<Answ
     };
     let whose = request.owner.user.clone();
     let whose = whose.map_or(String::new(), |user| format!(" of {user}"));
-    let done = api::note_clear::run(&served.memory, &served.ctx()?, request).await?;
+    let done = api::note_clear::run(&served.memory, &call.ctx, request).await?;
     call.progress.tell(1, 1, "done").await;
     let text = format!(
         "Forgot {} notes{whose}; {} are left in all.{}",
@@ -497,7 +494,7 @@ async fn run_cleanup(served: &Served, call: Call) -> Result<Answer, Error> {
         let said = format!("{cleaned} erased");
         call.progress.tell(round, ROUNDS, &said).await;
         let request = api::note_cleanup::Request {};
-        let done = api::note_cleanup::run(&served.memory, &served.ctx()?, request).await?;
+        let done = api::note_cleanup::run(&served.memory, &call.ctx, request).await?;
         cleaned += done.cleaned;
         more = done.more;
         held_back = done.held_back;

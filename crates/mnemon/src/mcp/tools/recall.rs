@@ -82,7 +82,7 @@ async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
     call.progress
         .tell(0, 2, "reading the files of agents")
         .await;
-    served.index_files().await?;
+    served.index_files(&call.ctx).await;
     call.progress.tell(1, 2, "reading the memory").await;
     for name in ["user", "session", "agent"] {
         call.arguments.take(name);
@@ -90,7 +90,7 @@ async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let arguments = call.arguments.put("user", Some(user.into()));
     let arguments = arguments.put("session", session).put("agent", agent);
     let request: api::context::Request = arguments.read()?;
-    let made = api::context::run(&served.memory, &served.ctx()?, request).await?;
+    let made = api::context::run(&served.memory, &call.ctx, request).await?;
     call.progress.tell(2, 2, "done").await;
     let text = made.context.compiled.text;
     Ok(match text.trim() {
@@ -135,11 +135,11 @@ async fn run_query(served: &Served, call: Call) -> Result<Answer, Error> {
         query,
         limit: limit.unwrap_or(api::query_memory::LIMIT),
     };
-    served.index_files().await?;
+    served.index_files(&call.ctx).await;
     let root = served.root();
     let memory = served.memory.clone();
     let tiers = wiring::tiers(&served.config, memory, Some(&root)).await?;
-    let found = api::query_memory::run(&tiers, &served.ctx()?, request).await?;
+    let found = api::query_memory::run(&tiers, &call.ctx, request).await?;
     let excerpts = found.excerpts;
     if excerpts.is_empty() {
         return Answer::with("Nothing was found.", &json!({"found": 0, "excerpts": []}));
@@ -220,7 +220,7 @@ async fn run_record(served: &Served, call: Call) -> Result<Answer, Error> {
         content: call.arguments.texts("content"),
     };
     let items = request.content.len();
-    let response = api::record_to_memory::run(&served.memory, &served.ctx()?, request).await;
+    let response = api::record_to_memory::run(&served.memory, &call.ctx, request).await;
     let said = check(response.said)?;
     Answer::with(said, &json!({"recorded": items}))
 }
@@ -249,7 +249,7 @@ async fn run_retrieve(served: &Served, call: Call) -> Result<Answer, Error> {
         owner: served.owner(call.arguments.text("user")),
         keywords: call.arguments.texts("keywords"),
     };
-    let response = api::retrieve_from_memory::run(&served.memory, &served.ctx()?, request).await;
+    let response = api::retrieve_from_memory::run(&served.memory, &call.ctx, request).await;
     let said = check(response.said)?;
     // The text in the mark holds no `<`: the first and the last mark are the ones around it.
     let (open, close) = (format!("<{MARK}>\n"), format!("\n</{MARK}>"));
@@ -313,7 +313,7 @@ async fn run_reload(served: &Served, call: Call) -> Result<Answer, Error> {
         uuid: uuid.clone(),
     };
     let from = call.arguments.whole("from").unwrap_or(0);
-    let reloaded = api::chat_reload::run(&served.memory, &served.ctx()?, request).await;
+    let reloaded = api::chat_reload::run(&served.memory, &call.ctx, request).await;
     let response = reloaded.map_err(|error| match error {
         Error::Missing(_) => mnemon_engine::Error::NotThere(format!(
             "No messages found for UUID: {}, The context may have been cleared or the UUID is \

@@ -55,9 +55,8 @@ fn activate() -> Tool {
     }
 }
 
-async fn run_activate(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn run_activate(served: &Served, call: Call) -> Result<Answer, Error> {
     let tokens = call.tokens();
-    call.arguments.take("max_tokens");
     let request: api::activate::Request = call.arguments.read()?;
     let place = format!("mnemon://agents/{}/context.md", request.member);
     let told = api::activate::run(&served.agents, request).await?;
@@ -90,7 +89,7 @@ fn handoff() -> Tool {
 async fn run_handoff(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let team = call.arguments.take("team");
     let request: api::handoff::Request = call.arguments.nest("handoff").put("team", team).read()?;
-    let given = api::handoff::run(&served.agents, &served.ctx()?, request).await?;
+    let given = api::handoff::run(&served.agents, &call.ctx, request).await?;
     shown(&given)
 }
 
@@ -131,12 +130,12 @@ fn complete() -> Tool {
 
 async fn run_complete(served: &Served, call: Call) -> Result<Answer, Error> {
     let request: api::complete::Request = call.arguments.read()?;
-    shown(&api::complete::run(&served.agents, request).await?)
+    shown(&api::complete::run(&served.agents, &call.ctx, request).await?)
 }
 
 fn shown(handoff: &api::handoff::Response) -> Result<Answer, Error> {
     let text = format!("{}: {} ({})", handoff.heading, handoff.task, handoff.status);
-    let answer = Answer::with(text, handoff)?.noting(&handoff.notices);
+    let answer = Answer::with(text, handoff)?;
     Ok(answer.within(super::super::answer::TOKENS))
 }
 
@@ -169,10 +168,10 @@ fn block() -> Tool {
 
 async fn run_block(served: &Served, call: Call) -> Result<Answer, Error> {
     let request: api::block::Request = call.arguments.read()?;
-    let done = api::block::run(&served.agents, &served.ctx()?, request).await?;
+    let done = api::block::run(&served.agents, &call.ctx, request).await?;
     let verb = if done.resolved { "resolved" } else { "logged" };
     let answer = Answer::with(format!("{} is {verb}.", done.id), &done)?;
-    Ok(answer.noting(&done.notices))
+    Ok(answer)
 }
 
 fn status() -> Tool {
@@ -192,7 +191,7 @@ async fn run_status(served: &Served, call: Call) -> Result<Answer, Error> {
     let request = api::status::Request {
         team: call.arguments.needed("team"),
     };
-    let status = api::status::run(&served.agents, &served.ctx()?, request).await?;
+    let status = api::status::run(&served.agents, &call.ctx, request).await?;
     let items = status.handoffs.len().max(status.blockers.len());
     Answer::fit(call.tokens(), items, |room| {
         let chars = room.chars.min(300);
