@@ -21,8 +21,8 @@ pub struct Needs<'a> {
     pub now: Time,
     /// How many expired records the group erases on the side at the most, and how many it does
     /// where a cap is passed.
-    erased: usize,
-    erased_when_over: usize,
+    pub(super) erased: usize,
+    pub(super) erased_when_over: usize,
 }
 
 /// A namespace that gets notes and has a cap.

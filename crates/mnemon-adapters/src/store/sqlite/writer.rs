@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use mnemon_core::index::StoredVector;
 use mnemon_core::commit::{needs, plan};
+use mnemon_core::index::StoredVector;
 use mnemon_core::{Batch, ErrorKind, Grant, Receipt, Right, StoreError, Upkept};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -260,16 +260,21 @@ impl WriterThread {
         loop {
             if jobs.is_empty() {
                 let patience = self.wait_at_most(&idle);
-                match self.line.first(patience) {
-                    Next::Job(job) => jobs.push(job),
-                    Next::Nothing => {
-                        self.tend(file, &mut idle);
+                let has_ended = match self.line.first(patience) {
+                    Next::Job(job) => {
+                        jobs.push(job);
                         continue;
                     }
-                    Next::Ended => {
-                        self.tend(file, &mut idle);
-                        return Left::Ended;
-                    }
+                    next => matches!(next, Next::Ended),
+                };
+                if file.ids.standing(&FileIds::of(&self.path)) == Standing::OtherLog {
+                    let left = self.leave(file, Standing::OtherLog, jobs, Vec::new());
+                    return if has_ended { Left::Ended } else { left };
+                }
+                self.tend(file, &mut idle);
+                match has_ended {
+                    true => return Left::Ended,
+                    false => continue,
                 }
             }
             match file.ids.standing(&FileIds::of(&self.path)) {
@@ -517,7 +522,9 @@ impl<'c> Transaction<'c, '_> {
             let Some(grant) = rest.first().map(|job| job.grant.clone()) else {
                 break;
             };
-            let of_tenant = rest.iter().take_while(|job| job.grant.tenant() == grant.tenant());
+            let of_tenant = rest
+                .iter()
+                .take_while(|job| job.grant.tenant() == grant.tenant());
             let group = rest.split_at_mut(of_tenant.count()).0;
             let mut tables = SqlTables::open(self.connection, self.place, &grant, counts, hot)?;
             match group {

@@ -71,7 +71,10 @@ impl Image {
         view.expired.extend(expired.into_iter().cloned());
         view.weakest.extend(weakest);
         let ids = view.expired.iter().map(|(_, id)| id);
-        let ids: Vec<Id> = ids.chain(view.weakest.iter().map(|(_, id)| id)).cloned().collect();
+        let ids: Vec<Id> = ids
+            .chain(view.weakest.iter().map(|(_, id)| id))
+            .cloned()
+            .collect();
         for id in &ids {
             self.show(id, view);
         }
