@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 pub use finder::{Finder, stored, wrong_vector};
-pub use image::{Committed, Effect, Image, Past, WayBack};
+pub use image::{Image, Past};
 
 use crate::embed::ModelId;
 use crate::{
@@ -79,9 +79,9 @@ impl Store for Ram {
     async fn apply(&self, grant: &Grant, mut batch: Batch) -> Result<Receipt, StoreError> {
         let vectors = Finder::arrivals(&mut batch)?;
         self.search(grant, |Searched { image, finder }| {
-            let done = image.commit(grant, batch)?;
+            let receipt = image.commit(grant, batch)?;
             finder.expect(vectors);
-            Ok(done.receipt)
+            Ok(receipt)
         })
     }
 

@@ -14,9 +14,9 @@ use crate::{
 
 /// A place where records are kept.
 ///
-/// What a commit means is not the backend's to decide: [`crate::commit::commit`] is run by every
-/// store over its own tables, inside its own transaction. `mnemon-testkit` holds the suite that
-/// each must pass.
+/// What a commit means is not the backend's to decide: every store loads the view that
+/// [`crate::commit`] asks for and writes what it planned, inside one transaction of its own.
+/// `mnemon-testkit` holds the suite that each must pass.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// What this backend can do. Constant for the life of the store.

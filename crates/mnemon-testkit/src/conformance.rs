@@ -69,6 +69,7 @@ macro_rules! conformance {
                     numbers_are_never_used_again
                     concurrent_writes_all_arrive
                     concurrent_updates_lose_nothing
+                    a_batch_that_fails_among_others_fails_alone
                 }
                 idempotency {
                     a_retry_stores_once_and_answers_the_same
@@ -121,6 +122,7 @@ macro_rules! conformance {
                     only_notes_count
                     each_namespace_has_its_own_cap
                     expired_notes_make_room_in_their_own_namespace
+                    expired_notes_make_room_behind_other_expired_records
                     an_update_evicts_nothing
                     a_lower_cap_evicts_many
                     a_weak_newcomer_goes_at_once
@@ -163,6 +165,8 @@ macro_rules! conformance {
                     an_undo_is_told
                     pages_go_on_before
                     a_commit_can_be_asked_for
+                    a_continued_commit_is_listed_whole
+                    only_a_commit_that_has_begun_is_continued
                     one_page_is_bounded
                     versions_go_on_after_a_delete
                     upkeep_prunes_by_the_policy

@@ -144,6 +144,7 @@ impl<F: Fixture> Pair<'_, F> {
             caps,
             may_purge,
             undoes,
+            continues,
             ..
         } = step
         else {
@@ -164,6 +165,7 @@ impl<F: Fixture> Pair<'_, F> {
             ops,
             key: retried.and_then(|(name, intent)| key(&format!("k{name}"), &intent.to_string())),
             undoes: *undoes,
+            continues: *continues,
             ..Batch::default()
         };
         let theirs = self.store().apply(&grant, batch.clone()).await;
@@ -237,11 +239,12 @@ impl<F: Fixture> Pair<'_, F> {
         self.compare_history(&grant, ids).await
     }
 
-    /// The history of each record and of the newest commits.
+    /// The history of each record, of the newest commits, and of the oldest, which are continued.
     async fn compare_history(&self, grant: &Grant, ids: Vec<Id>) -> Result<(), String> {
         let newest = self.ram.tally(grant).await.unwrap().seq;
         let of_ids = ids.into_iter().map(|id| (Some(id), None));
-        let of_commits = (newest.saturating_sub(3)..=newest).map(|commit| (None, Some(commit)));
+        let commits = (1..9).chain(newest.saturating_sub(3).max(9)..=newest);
+        let of_commits = commits.map(|commit| (None, Some(commit)));
         for (id, commit) in of_ids.chain(of_commits) {
             let wanted = Changes {
                 id,

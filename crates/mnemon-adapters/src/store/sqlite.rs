@@ -2,7 +2,8 @@
 //!
 //! Writes go through one thread per handle, which commits everything that is waiting in one
 //! transaction: eight writers share one fsync. Reads use a pool of connections of their own and
-//! never wait for a writer. What a commit means is decided in core; [`tables`] only moves rows.
+//! never wait for a writer. What a commit means is decided in core: [`view`] loads what
+//! it needs to know, [`tables`] carries out its plan.
 
 mod backup;
 mod counts;
@@ -21,6 +22,7 @@ mod speakers;
 mod sums;
 mod tables;
 mod upkeep;
+mod view;
 mod writer;
 
 use std::path::Path;

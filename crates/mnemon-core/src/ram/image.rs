@@ -1,14 +1,12 @@
 //! One tenant's records, history and receipts in memory.
 
-mod draft;
 mod reads;
 mod upkeep;
+mod view;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use draft::{Draft, Step};
-
-use crate::commit::{self, Entry, Slot};
+use crate::commit::{self, Effect, Entry, Plan, Request, Slot, Worth};
 use crate::speakers::Speakers;
 use crate::{
     Batch, Clock, Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Scope, StoreError,
@@ -60,45 +58,6 @@ struct Receipted {
     receipt: Receipt,
 }
 
-/// One primitive move, in the form a log keeps it. Playing the effects of all commits in order
-/// rebuilds the image.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    Write {
-        entry: Entry,
-        record: Box<Record>,
-    },
-    Bury {
-        entry: Entry,
-        id: Id,
-    },
-    Erase {
-        id: Id,
-    },
-    Receipt {
-        key: IdempotencyKey,
-        at: Time,
-        receipt: Receipt,
-    },
-    /// History and receipts past their time.
-    Drop {
-        seqs: Vec<u64>,
-        keys: Vec<String>,
-    },
-}
-
-/// A commit on an image: what to answer, what to log, and how to take it back if the log fails.
-#[derive(Debug)]
-pub struct Committed {
-    pub receipt: Receipt,
-    pub effects: Vec<Effect>,
-    pub way_back: WayBack,
-}
-
-/// How to take a commit back. Commits are taken back newest first, or not at all.
-#[derive(Debug, Default)]
-pub struct WayBack(Vec<Step>);
-
 /// One tenant's memory, with the indexes that keep every operation off the full scan.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Image {
@@ -109,7 +68,7 @@ pub struct Image {
     by_session: HashMap<String, ByCreation>,
     by_expiry: BTreeSet<(Time, Id)>,
     /// Notes in the order in which they are given up.
-    by_worth: BTreeSet<(Namespace, u64, Time, u64)>,
+    by_worth: BTreeSet<Worth>,
     past: BTreeMap<u64, Past>,
     past_of: HashMap<Id, BTreeSet<u64>>,
     past_by_expiry: BTreeSet<(Time, u64)>,
@@ -124,89 +83,35 @@ pub struct Image {
 /// Records by when they were created, equals by when they were written.
 type ByCreation = BTreeSet<(Time, u64)>;
 
-/// For importance between 0 and 1 the bits sort as the numbers do; adding 0 turns -0 into 0.
-fn worth(record: &Record) -> (Namespace, u64, Time, u64) {
-    let importance = (record.importance + 0.0).to_bits();
-    (record.namespace, importance, record.created, record.seq)
-}
-
 impl Image {
-    /// Does what the batch asks or nothing; says what it did, for a log. An image has no
-    /// transactions, so a batch runs on the image itself with a way back.
-    pub fn commit(&mut self, grant: &Grant, batch: Batch) -> Result<Committed, StoreError> {
-        let mut draft = Draft {
-            image: self,
-            effects: Vec::new(),
-            way_back: WayBack::default(),
-        };
-        let done = commit::commit(grant, batch, &mut draft);
-        let (effects, way_back) = (draft.effects, draft.way_back);
-        match done {
-            Ok(receipt) => Ok(Committed {
-                receipt,
-                effects,
-                way_back,
-            }),
-            Err(error) => {
-                self.take_back(way_back);
-                Err(error)
-            }
-        }
+    /// Does what the batch asks or nothing.
+    pub fn commit(&mut self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
+        let plan = self.plan(vec![Request::new(grant, batch)?]);
+        let mut receipts = self.apply(plan);
+        let lost = || Err(StoreError::Internal("a batch was lost".to_owned()));
+        receipts.pop().unwrap_or_else(lost)
     }
 
-    /// Takes the newest commit back, as if it had never been.
-    pub fn take_back(&mut self, way_back: WayBack) {
-        for step in way_back.0.into_iter().rev() {
-            match step {
-                Step::Seq(seq) => self.last_seq = seq,
-                Step::Clock(clock) => self.clock = clock,
-                Step::Receipt(key) => {
-                    self.receipts.remove(&key);
-                }
-                Step::Written { id, replaced } => {
-                    self.unlink(&id);
-                    self.take_row(&id);
-                    if replaced {
-                        self.revive(&id);
-                    }
-                    self.link(&id);
-                }
-                Step::Buried(id) => {
-                    self.pop_past(&id);
-                    self.revive(&id);
-                }
-                Step::Erased { row, past } => self.put_back(row.map(|row| *row), past),
-            }
-        }
+    /// What becomes of the requests, one after the other. Changes nothing.
+    #[must_use]
+    pub fn plan(&self, requests: Vec<Request>) -> Plan {
+        let view = self.view(&commit::needs(&requests));
+        commit::plan(view, requests)
     }
 
-    /// Makes the newest version in the history the current one again.
-    fn revive(&mut self, id: &Id) {
-        if let Some(past) = self.pop_past(id)
-            && let Some(record) = past.record
-        {
-            self.put_row(Row {
-                entry: past.entry,
-                record,
-            });
+    /// Carries out a plan that was made for the image as it is.
+    pub fn apply(&mut self, plan: Plan) -> Vec<Result<Receipt, StoreError>> {
+        let mut receipts = Vec::with_capacity(plan.outcomes.len());
+        for outcome in plan.outcomes {
+            receipts.push(outcome.map(|planned| {
+                for made in planned.moves {
+                    self.play(made.effect);
+                }
+                planned.receipt
+            }));
         }
-    }
-
-    fn put_back(&mut self, row: Option<Row>, past: Vec<Past>) {
-        let newest = row.as_ref().map(|row| &row.record.id);
-        let Some(id) = newest
-            .or_else(|| past.first().map(|past| &past.id))
-            .cloned()
-        else {
-            return;
-        };
-        for past in past {
-            self.keep_past(past);
-        }
-        if let Some(row) = row {
-            self.put_row(row);
-        }
-        self.link(&id);
+        self.clock = plan.clock;
+        receipts
     }
 
     /// Plays one effect of a log.
@@ -380,13 +285,11 @@ impl Image {
         self.last_seq = self.last_seq.max(seq);
     }
 
-    fn expired_ids(&self, now: Time, count: usize) -> Vec<Id> {
+    /// Records that expired before `now`: by expiry, then id.
+    fn expired(&self, now: Time) -> impl Iterator<Item = &(Time, Id)> {
         self.by_expiry
             .iter()
-            .take_while(|(expires, _)| *expires < now)
-            .take(count)
-            .map(|(_, id)| id.clone())
-            .collect()
+            .take_while(move |(expires, _)| *expires < now)
     }
 
     fn write(&mut self, entry: Entry, record: Record) {
@@ -470,7 +373,7 @@ impl Image {
             self.by_expiry.insert((expires, record.id.clone()));
         }
         if record.kind == Kind::Note {
-            self.by_worth.insert(worth(record));
+            self.by_worth.insert(Worth::of(record));
         }
         let sort = (record.scope, record.kind, record.namespace);
         *self.groups.entry(sort).or_default() += 1;
@@ -491,7 +394,7 @@ impl Image {
         if let Some(expires) = record.expires {
             self.by_expiry.remove(&(expires, record.id.clone()));
         }
-        self.by_worth.remove(&worth(record));
+        self.by_worth.remove(&Worth::of(record));
         if let Some(name) = record.speaker() {
             self.speakers.remove(name);
         }
@@ -521,16 +424,6 @@ impl Image {
             self.past_by_expiry.remove(&(expires, seq));
         }
         Some(past)
-    }
-
-    /// Takes the newest change of the record out of the history.
-    fn pop_past(&mut self, id: &Id) -> Option<Past> {
-        let seqs = self.past_of.get_mut(id)?;
-        let seq = seqs.pop_last()?;
-        if seqs.is_empty() {
-            self.past_of.remove(id);
-        }
-        self.take_past(seq)
     }
 
     fn drop_past(&mut self, seq: u64) {

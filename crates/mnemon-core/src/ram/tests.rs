@@ -1,5 +1,6 @@
 use super::*;
-use crate::{Ctx, IdempotencyKey, Kind, Op, Policy, Time};
+use crate::commit::Effect;
+use crate::{Ctx, Kind, Op, Policy, Time};
 
 fn grant() -> Grant {
     let now = Time::from_millis(1_700_000_000_000).unwrap();
@@ -35,36 +36,6 @@ fn image() -> Image {
         image.commit(&grant(), Batch::from(ops)).unwrap();
     }
     image
-}
-
-#[test]
-fn a_commit_can_be_taken_back() {
-    let mut image = image();
-    let before = image.clone();
-    let key = IdempotencyKey {
-        name: "k".into(),
-        digest: "d".into(),
-    };
-    let ops = vec![
-        Op::put(record("a", "2", &["new"])),
-        Op::put(record("gone", "2", &[])),
-        Op::put(record("new", "1", &[])),
-        Op::put(record("new", "2", &["a"])),
-        Op::delete(id("b")),
-        Op::Purge { id: id("a") },
-        Op::put(record("b", "3", &[])),
-    ];
-    let batch = Batch::from(ops).with_key(Some(key));
-    let first = image.commit(&grant(), batch.clone()).unwrap();
-    assert_ne!(image, before);
-    image.take_back(first.way_back);
-    assert_eq!(image, before);
-    // And it can be done again, as if for the first time.
-    let second = image.commit(&grant(), batch).unwrap();
-    assert_eq!(
-        (first.receipt, first.effects),
-        (second.receipt, second.effects)
-    );
 }
 
 #[test]

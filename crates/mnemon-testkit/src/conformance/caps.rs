@@ -93,6 +93,19 @@ pub async fn expired_notes_make_room_in_their_own_namespace(s: Subject) {
     assert_eq!(receipt.evicted, [id("weak")]);
 }
 
+pub async fn expired_notes_make_room_behind_other_expired_records(s: Subject) {
+    let facts = (0..1100).map(|n| Op::put(fact(&format!("f{n}")).until(at(4))));
+    s.done(&grant(at(0)), facts.collect::<Vec<_>>()).await;
+    let records = [note("expired").worth(1.0).until(at(5)), note("weak")];
+    s.put(&grant(at(0)), records).await;
+    let later = capped(6, None, Some(2));
+    let receipt = s.done(&later, vec![Op::put(note("new"))]).await;
+    assert!(receipt.evicted.is_empty());
+    assert_eq!(s.names(&later).await, ["weak", "new"]);
+    let left = s.tally(&later).await;
+    assert!(left.expired < 1000, "a page of the others goes as well");
+}
+
 pub async fn an_update_evicts_nothing(s: Subject) {
     let g = capped(0, None, Some(2));
     s.put(&g, [note("a"), note("b")]).await;

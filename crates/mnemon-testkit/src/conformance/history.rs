@@ -164,6 +164,72 @@ pub async fn a_commit_can_be_asked_for(s: Subject) {
     assert!(of(4, Some(id("b0"))).await.is_empty());
 }
 
+fn continuing(commit: Option<u64>, ops: Vec<Op>) -> Batch {
+    Batch {
+        continues: commit,
+        ..Batch::from(ops)
+    }
+}
+
+/// Batches under one number, with changes of others in between.
+pub async fn a_continued_commit_is_listed_whole(mut s: Subject) {
+    let g = by("ann", 1);
+    let ops = vec![Op::put(note("a")), Op::put(note("b").made_from(&["a"]))];
+    let first = s.done(&g, ops).await.commit;
+    s.put(&by("bob", 2), [note("x"), note("y")]).await;
+    let ops = vec![Op::put(note("a").saying("two")), Op::put(note("c"))];
+    let second = s.done(&by("ann", 3), continuing(first, ops)).await;
+    s.put(&by("bob", 4), [note("x").saying("two")]).await;
+    let ops = vec![Op::delete(id("a")), Op::delete(id("none"))];
+    let third = s.done(&by("ann", 5), continuing(first, ops)).await;
+    assert_eq!([second.commit, third.commit], [first; 2]);
+    let nothing = continuing(first, vec![Op::delete(id("none"))]);
+    assert_eq!(s.done(&g, nothing).await.commit, None);
+
+    let whole = [
+        (9, "b", 2, 5),
+        (8, "a", 3, 5),
+        (6, "c", 1, 3),
+        (5, "a", 2, 3),
+        (2, "b", 1, 1),
+        (1, "a", 1, 1),
+    ];
+    let whole = whole.map(|(seq, id, version, ms)| (seq, id.to_owned(), version, at(ms)));
+    let wanted = Changes {
+        commit: first,
+        ..Changes::default()
+    };
+    for round in 0..3 {
+        for page in 1..8 {
+            let listed = changes_all(&**s.store(), &g, &wanted, page).await.unwrap();
+            let listed: Vec<_> = listed
+                .iter()
+                .map(|c| (c.seq, c.id.to_string(), c.version, c.at))
+                .collect();
+            assert_eq!(listed, whole, "round {round}, pages of {page}");
+        }
+        // Then from the disk, and then after a purge of another record, which rewrites a log.
+        if round == 1 {
+            s.purge(&g, "y").await;
+        }
+        s.reopen().await;
+    }
+    let other = s.changes(&g, "x").await;
+    let commits: Vec<u64> = other.iter().map(|change| change.commit).collect();
+    assert_eq!(commits, [7, 3]);
+}
+
+pub async fn only_a_commit_that_has_begun_is_continued(s: Subject) {
+    let g = by("ann", 1);
+    let put = |name: &str| vec![Op::put(note(name))];
+    s.refused(&g, continuing(Some(1), put("a"))).await;
+    s.put(&g, [note("a")]).await;
+    for commit in [0, 2, u64::MAX] {
+        s.refused(&g, continuing(Some(commit), put("b"))).await;
+    }
+    assert_eq!(s.done(&g, put("b")).await.commit, Some(2));
+}
+
 pub async fn one_page_is_bounded(s: Subject) {
     let g = grant(at(0));
     let count = limits::CHANGES + 5;

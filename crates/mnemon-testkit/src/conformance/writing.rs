@@ -295,3 +295,29 @@ pub async fn concurrent_updates_lose_nothing(s: Subject) {
     assert_eq!(texts.len(), 400);
     assert!(changes.iter().all(|change| change.cause == Cause::Written));
 }
+
+/// Batches that come at once share a transaction where the store has one.
+pub async fn a_batch_that_fails_among_others_fails_alone(s: Subject) {
+    s.put(&grant(at(0)), [note("there")]).await;
+    let mut tasks = Vec::new();
+    for worker in 0..8 {
+        let store = s.store().clone();
+        tasks.push(tokio::spawn(async move {
+            let g = grant(at(0));
+            for n in 0..30 {
+                let mut ops = vec![Op::append(note(&format!("w{worker}-{n}")))];
+                if worker % 2 == 0 {
+                    ops.push(Op::append(note("there")));
+                }
+                let result = store.apply(&g, Batch::from(ops)).await;
+                assert_eq!(result.is_err(), worker % 2 == 0, "{result:?}");
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let seen = s.seen(&grant(at(0))).await;
+    assert_eq!((seen.written.len(), seen.changes.len()), (121, 121));
+    assert_eq!((seen.tally.records(), seen.tally.seq), (121, 121));
+}

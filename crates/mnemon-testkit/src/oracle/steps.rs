@@ -34,6 +34,7 @@ pub enum Step {
         caps: (Option<u64>, Option<u64>),
         may_purge: bool,
         undoes: Option<u64>,
+        continues: Option<u64>,
     },
     /// Time passes.
     Pass { ms: i64 },
@@ -87,15 +88,17 @@ fn apply() -> impl Strategy<Value = Step> {
         (cap(), cap()),
         prop::bool::weighted(0.9),
         option::weighted(0.1, 1_u64..9),
+        option::weighted(0.15, 0_u64..20),
     )
         .prop_map(
-            |(tenant, moves, retried, caps, may_purge, undoes)| Step::Apply {
+            |(tenant, moves, retried, caps, may_purge, undoes, continues)| Step::Apply {
                 tenant,
                 moves,
                 retried,
                 caps,
                 may_purge,
                 undoes,
+                continues,
             },
         )
 }

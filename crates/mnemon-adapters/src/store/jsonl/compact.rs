@@ -10,7 +10,8 @@ use std::fs;
 use std::io::{self, BufWriter, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use mnemon_core::ram::{Effect, Image};
+use mnemon_core::commit::Effect;
+use mnemon_core::ram::Image;
 use mnemon_core::{Id, StoreError, Time};
 
 use super::disk::{self, write_failed};
@@ -19,17 +20,17 @@ use super::folder::Folder;
 use super::line::{Header, HistoryRef};
 use super::reader::Mark;
 use super::state::{Filed, State};
-use super::write::Failed;
 use crate::private;
 
 impl Folder {
     /// Writes the log anew from the image. Of what was `purged`, which the image no longer holds,
-    /// no copy stays in the folder.
-    pub(super) fn rewrite(&self, state: &mut State, purged: &[Id]) -> Result<(), Failed> {
-        let (header, filed, mark) = self.write_aside(state, purged).map_err(Failed::Before)?;
+    /// no copy stays in the folder. When it is not certain that the new log stays, the state is
+    /// forgotten; after any other error nothing has changed.
+    pub(super) fn rewrite(&self, state: &mut State, purged: &[Id]) -> Result<(), StoreError> {
+        let (header, filed, mark) = self.write_aside(state, purged)?;
         let _held = disk::hold_next_log(&self.paths.aside);
         fs::rename(&self.paths.aside, &self.paths.log)
-            .map_err(|error| Failed::Before(write_failed(&self.paths.log, error)))?;
+            .map_err(|error| write_failed(&self.paths.log, error))?;
         if let Some(log) = &state.log {
             state.notices.cut_bytes += log.reached.torn;
         }
@@ -43,7 +44,7 @@ impl Folder {
         let settled = self.paths.sync_folder().and_then(|()| self.sweep(state));
         settled.map_err(|error| {
             *state = State::default();
-            Failed::After(write_failed(&self.paths.folder, error))
+            write_failed(&self.paths.folder, error)
         })
     }
 

@@ -1,7 +1,7 @@
 //! From the bytes of a line to what it says.
 
-use mnemon_core::commit::Entry;
-use mnemon_core::ram::{Effect, Past};
+use mnemon_core::commit::{Effect, Entry};
+use mnemon_core::ram::Past;
 use mnemon_core::{
     Cause, Id, IdempotencyKey, Invalid, Kind, Namespace, Origin, Owner, Receipt, Record, Scope,
     Tenant, Time,
@@ -112,11 +112,11 @@ pub(super) fn decode(line: &[u8], tenant: &Tenant) -> Result<Line, Unread> {
         return Err(bad(format!("it says it is line {at} of {of}")));
     }
     let time = raw.timestamp.ok_or_else(|| lacks("timestamp"))?.time()?;
-    let (commit, accepts_clock) = (stamp.commit, stamp.accepts_clock);
+    let (batch, accepts_clock) = (stamp.batch.unwrap_or(stamp.commit), stamp.accepts_clock);
     let effect = effect(raw, stamp, tenant)?;
     Ok(Line::Ours(Part {
         effect,
-        commit,
+        batch,
         time,
         accepts_clock,
         at,

@@ -9,7 +9,6 @@ use super::disk::{self, read_failed};
 use super::folder::Folder;
 use super::line::FORMAT;
 use super::state::State;
-use super::write::Failed;
 use crate::health::Finding;
 
 /// Looks at every tenant's log without changing anything.
@@ -182,7 +181,7 @@ impl Folder {
         if bad == 0 && torn == 0 {
             return Ok(done);
         }
-        self.rewrite(&mut state, &[]).map_err(Failed::error)?;
+        self.rewrite(&mut state, &[])?;
         if bad > 0 {
             let place = self.paths.bad.display();
             done.push(format!("moved {bad} lines that cannot be used to {place}"));

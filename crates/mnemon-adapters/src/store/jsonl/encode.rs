@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use mnemon_core::commit::Entry;
-use mnemon_core::ram::{Effect, Past};
+use mnemon_core::commit::{Effect, Entry};
+use mnemon_core::ram::Past;
 use mnemon_core::{
     Grant, Id, IdempotencyKey, Kind, Namespace, Origin, Owner, Receipt, Record, Scope, StoreError,
     Time,
@@ -200,6 +200,7 @@ impl Stamp {
         Self {
             v: FORMAT,
             commit: 0,
+            batch: None,
             seq: None,
             actor: None,
             cause: None,
@@ -222,21 +223,24 @@ impl Stamp {
     }
 }
 
-/// The lines of one commit, each saying which of how many it is.
-pub(super) fn commit(
-    effects: &[Effect],
+/// The lines of one batch, each saying which of how many it is.
+pub(super) fn batch(
+    effects: &[&Effect],
     grant: &Grant,
     out: &mut Vec<u8>,
 ) -> Result<(), StoreError> {
     let of = effects.len() as u64;
-    let number = effects.iter().find_map(|effect| match effect {
-        Effect::Write { entry, .. } | Effect::Bury { entry, .. } => Some(entry.commit),
+    let first = effects.iter().find_map(|effect| match effect {
+        Effect::Write { entry, .. } | Effect::Bury { entry, .. } => Some(entry),
         _ => None,
     });
     for (at, effect) in (1..).zip(effects) {
         let mut line = Out::effect(effect, grant.now());
         line.mnemon.accepts_clock = grant.accepts_clock();
-        line.mnemon.commit = number.unwrap_or_default();
+        if let Some(first) = first {
+            line.mnemon.commit = first.commit;
+            line.mnemon.batch = (first.seq != first.commit).then_some(first.seq);
+        }
         line.mnemon.part = [at, of];
         let start = out.len();
         line.append_to(out)

@@ -3,7 +3,8 @@
 //! Our lines are the original's with more in them. `entry.record` holds what the original has no
 //! field for, `mnemon` says which change of which commit the line is; the original ignores both.
 
-use mnemon_core::ram::{Effect, Past};
+use mnemon_core::commit::Effect;
+use mnemon_core::ram::Past;
 use mnemon_core::{Clock, Id, Invalid, Record, Time};
 use serde::{Deserialize, Serialize};
 
@@ -29,12 +30,13 @@ pub(super) enum Line {
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) effect: Effect,
-    pub(super) commit: u64,
+    /// The number that the lines of one batch share.
+    pub(super) batch: u64,
     /// When it was written.
     pub(super) time: Time,
     /// Whether the clock of that moment was accepted, however far ahead it was.
     pub(super) accepts_clock: bool,
-    /// This is line `at` of `of`, from 1. A commit counts when all its lines are there.
+    /// This is line `at` of `of`, from 1. A batch counts when all its lines are there.
     pub(super) at: u64,
     pub(super) of: u64,
 }
@@ -108,6 +110,10 @@ pub(super) struct Stamp {
     pub(super) v: i64,
     #[serde(default)]
     pub(super) commit: u64,
+    /// The first number of a batch that continues an earlier commit: its lines have the number of
+    /// that commit, and are whole or torn by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) batch: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) seq: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -225,7 +225,7 @@ impl Open {
     }
 
     fn number(&self) -> u64 {
-        self.lines.first().map_or(0, |line| line.part.commit)
+        self.lines.first().map_or(0, |line| line.part.batch)
     }
 
     fn has(&self, at: u64) -> Option<&Placed> {
@@ -241,7 +241,7 @@ impl Open {
         let Some(first) = self.lines.first() else {
             return true;
         };
-        let same = first.part.commit == part.commit && first.part.of == part.of;
+        let same = first.part.batch == part.batch && first.part.of == part.of;
         same && self
             .has(part.at)
             .is_none_or(|line| line.part.effect == part.effect)
@@ -403,7 +403,7 @@ impl Walk<'_> {
             return;
         }
         open.lines.sort_by_key(|line| line.part.at);
-        let numbers = open.lines.iter().map(|line| line.part.commit);
+        let numbers = open.lines.iter().map(|line| line.part.batch);
         self.newest = numbers.fold(self.newest, u64::max);
         self.sink.commit(open.lines);
     }

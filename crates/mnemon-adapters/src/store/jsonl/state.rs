@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use mnemon_core::commit::Entry;
-use mnemon_core::ram::{Effect, Image, Past};
+use mnemon_core::commit::{Effect, Entry};
+use mnemon_core::ram::{Image, Past};
 use mnemon_core::{Cause, Id, StoreError, Tenant, Time};
 
 use super::decode::decode_kept;

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mnemon_core::ram::{Effect, Image, WayBack};
-use mnemon_core::{Batch, Grant, Id, Op, Receipt, Right, StoreError, Upkept};
+use mnemon_core::commit::{Effect, Plan, Planned, Request};
+use mnemon_core::ram::Image;
+use mnemon_core::{Batch, Grant, Id, Receipt, Right, StoreError, Upkept};
 
 use super::disk::{self, write_failed};
 use super::encode;
@@ -23,7 +24,7 @@ pub(super) const COMPACT_LINES: u64 = 1000;
 /// A batch on its way to the disk.
 #[derive(Debug)]
 pub(super) struct Job {
-    work: Mutex<Option<(Grant, Batch)>>,
+    request: Mutex<Option<Request>>,
     answer: Mutex<Option<Result<Receipt, StoreError>>>,
 }
 
@@ -37,20 +38,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why a group did not reach the disk.
-pub(super) enum Failed {
-    /// Nothing has changed.
-    Before(StoreError),
-    /// The new log is in place, but it is not certain that it stays. The state was forgotten.
-    After(StoreError),
-}
-
 /// Batches that go to the disk together.
 #[derive(Default)]
 struct Group {
-    done: Vec<(Arc<Job>, Receipt)>,
-    ways_back: Vec<WayBack>,
-    lines: Vec<u8>,
+    jobs: Vec<Arc<Job>>,
+    requests: Vec<Request>,
+    bytes: usize,
+}
+
+/// What a group adds to the log.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
     /// What was purged: no copy of it may stay.
     purged: Vec<Id>,
 }
@@ -58,13 +57,14 @@ struct Group {
 impl Folder {
     /// Applies the batch; several that come at once share one wait for the disk.
     pub(super) fn apply(&self, grant: Grant, batch: Batch) -> Result<Receipt, StoreError> {
-        grant.require(Right::Write)?;
+        let request = Request::new(&grant, batch)?;
         if !self.is_there() {
             // A batch that is refused anyway shall not leave an empty folder behind.
-            Image::default().commit(&grant, batch.clone())?;
+            let plan = Image::default().plan(vec![request.clone()]);
+            plan.outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
         }
         let job = Arc::new(Job {
-            work: Mutex::new(Some((grant, batch))),
+            request: Mutex::new(Some(request)),
             answer: Mutex::default(),
         });
         lock(&self.queue).push_back(Arc::clone(&job));
@@ -86,47 +86,65 @@ impl Folder {
             Ok(lock) => lock,
             Err(error) => return self.fail_waiting(&error),
         };
+        let Group { jobs, requests, .. } = self.take_group();
+        let callers = requests.iter().map(|it| (it.grant().clone(), it.purges()));
+        let callers: Vec<(Grant, bool)> = callers.collect();
+        let plan = state.image.plan(requests);
+        let lines = Lines::of(callers.iter().zip(&plan.outcomes));
+        let answers = lines.and_then(|lines| self.write(state, &lines, plan));
+        match answers {
+            Ok(answers) => {
+                for (job, answer) in jobs.iter().zip(answers) {
+                    job.finish(answer);
+                }
+            }
+            Err(error) => {
+                for job in &jobs {
+                    job.finish(Err(again(&error)));
+                }
+            }
+        }
+        self.compact_if_due(state);
+        drop(held);
+        !jobs.is_empty()
+    }
+
+    fn take_group(&self) -> Group {
         let mut group = Group::default();
-        let mut found = false;
-        while group.done.len() < GROUP_JOBS && group.lines.len() < GROUP_BYTES {
+        while group.jobs.len() < GROUP_JOBS && group.bytes < GROUP_BYTES {
             let Some(job) = lock(&self.queue).pop_front() else {
                 break;
             };
-            found = true;
-            group.commit(job, &mut state.image);
+            let request = lock(&job.request).take();
+            if let Some(request) = request {
+                group.bytes += request.bytes();
+                group.requests.push(request);
+                group.jobs.push(job);
+            }
         }
-        self.finish(state, group);
-        self.compact_if_due(state);
-        drop(held);
-        found
+        group
     }
 
-    fn finish(&self, state: &mut State, group: Group) {
-        let written = if group.lines.is_empty() {
-            Ok(())
-        } else if group.purged.is_empty() {
-            self.append(state, &group.lines).map_err(Failed::Before)
-        } else {
-            self.rewrite(state, &group.purged)
-        };
-        let error = match written {
-            Ok(()) => {
-                for (job, receipt) in group.done {
-                    job.finish(Ok(receipt));
-                }
-                return;
+    /// Carries out the plan once the log has it. If the log fails, nothing of it happened.
+    fn write(
+        &self,
+        state: &mut State,
+        lines: &Lines,
+        plan: Plan,
+    ) -> Result<Vec<Result<Receipt, StoreError>>, StoreError> {
+        if lines.purged.is_empty() {
+            if !lines.bytes.is_empty() {
+                self.append(state, &lines.bytes)?;
             }
-            Err(Failed::Before(error)) => {
-                for way_back in group.ways_back.into_iter().rev() {
-                    state.image.take_back(way_back);
-                }
-                error
-            }
-            Err(Failed::After(error)) => error,
-        };
-        for (job, _) in group.done {
-            job.finish(Err(again(&error)));
+            return Ok(state.image.apply(plan));
         }
+        // The next log is written from the image; if that fails, the image is read from the old one.
+        let answers = state.image.apply(plan);
+        let rewritten = self.rewrite(state, &lines.purged);
+        if rewritten.is_err() {
+            *state = State::default();
+        }
+        rewritten.map(|()| answers)
     }
 
     fn fail_waiting(&self, error: &StoreError) -> bool {
@@ -215,7 +233,7 @@ impl Folder {
         if !state.is_due() {
             return;
         }
-        let Err(Failed::Before(error) | Failed::After(error)) = self.rewrite(state, &[]) else {
+        let Err(error) = self.rewrite(state, &[]) else {
             state.notices.not_compacted = None;
             return;
         };
@@ -246,7 +264,7 @@ impl Folder {
             return Err(error);
         }
         if state.is_due() {
-            self.rewrite(state, &[]).map_err(Failed::error)?;
+            self.rewrite(state, &[])?;
             done.compacted = true;
         }
         Ok(done)
@@ -262,7 +280,8 @@ impl Folder {
             return Ok(());
         }
         let mut lines = Vec::new();
-        encode::commit(effects, grant, &mut lines)?;
+        let effects: Vec<&Effect> = effects.iter().collect();
+        encode::batch(&effects, grant, &mut lines)?;
         self.append(state, &lines)
     }
 
@@ -273,15 +292,7 @@ impl Folder {
         }
         let mut state = self.state_mut();
         let _lock = self.hold(&mut state)?;
-        self.rewrite(&mut state, &[]).map_err(Failed::error)
-    }
-}
-
-impl Failed {
-    pub(super) fn error(self) -> StoreError {
-        match self {
-            Self::Before(error) | Self::After(error) => error,
-        }
+        self.rewrite(&mut state, &[])
     }
 }
 
@@ -295,31 +306,26 @@ impl State {
     }
 }
 
-impl Group {
-    fn commit(&mut self, job: Arc<Job>, image: &mut Image) {
-        let Some((grant, batch)) = lock(&job.work).take() else {
-            return;
-        };
-        let purges = batch.ops.iter().any(|op| matches!(op, Op::Purge { .. }));
-        let done = match image.commit(&grant, batch) {
-            Ok(done) => done,
-            Err(error) => return job.finish(Err(error)),
-        };
-        let start = self.lines.len();
-        if let Err(error) = encode::commit(&done.effects, &grant, &mut self.lines) {
-            self.lines.truncate(start);
-            image.take_back(done.way_back);
-            return job.finish(Err(error));
+impl Lines {
+    fn of<'a>(
+        batches: impl Iterator<Item = (&'a (Grant, bool), &'a Result<Planned, StoreError>)>,
+    ) -> Result<Self, StoreError> {
+        let mut lines = Self::default();
+        for ((grant, purges), outcome) in batches {
+            let Ok(planned) = outcome else {
+                continue;
+            };
+            let effects: Vec<&Effect> = planned.moves.iter().map(|made| &made.effect).collect();
+            encode::batch(&effects, grant, &mut lines.bytes)?;
+            if *purges {
+                let erased = effects.into_iter().filter_map(|effect| match effect {
+                    Effect::Erase { id } => Some(id.clone()),
+                    _ => None,
+                });
+                lines.purged.extend(erased);
+            }
         }
-        if purges {
-            let erased = done.effects.into_iter().filter_map(|effect| match effect {
-                Effect::Erase { id } => Some(id),
-                _ => None,
-            });
-            self.purged.extend(erased);
-        }
-        self.ways_back.push(done.way_back);
-        self.done.push((job, done.receipt));
+        Ok(lines)
     }
 }
 

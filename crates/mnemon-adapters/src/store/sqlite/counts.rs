@@ -11,12 +11,11 @@ use super::speakers;
 /// What is known of a tenant, and what has changed of it but is not written yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
+    /// 0 until something is written for the tenant.
     pub(super) num: i64,
     pub(super) last_seq: u64,
-    /// The greatest id, once it was asked for.
-    pub(super) newest: Option<Newest>,
-    /// The first ids that the transaction has written.
-    pub(super) written: Vec<Id>,
+    /// The greatest id that the tenant ever had, once it was asked for.
+    pub(super) newest: Option<String>,
     /// When the next record expires, or earlier, once it was asked for.
     pub(super) soonest_expiry: Option<i64>,
     /// How many changes the history held when the transaction began.
@@ -28,17 +27,6 @@ pub(super) struct State {
     pub(super) speakers_grown: BTreeMap<String, i64>,
     pub(super) clock: Clock,
 }
-
-/// The greatest id that a tenant ever had.
-#[derive(Debug, Clone)]
-pub(super) struct Newest {
-    /// Before what the transaction writes, or some of it.
-    pub(super) before: String,
-    pub(super) now: String,
-}
-
-/// Ids that a transaction remembers having written; a longer one asks the file.
-const WRITTEN: usize = 64;
 
 /// What was known of tenants at the end of a transaction. It holds until somebody else writes,
 /// which their newest change tells.
@@ -57,18 +45,9 @@ struct Seen {
 const KNOWN: usize = 1000;
 
 /// The tenants of one transaction. Batches that share it share the reading and writing of counts.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Counts {
     tenants: HashMap<String, State>,
-}
-
-impl From<String> for Newest {
-    fn from(id: String) -> Self {
-        Self {
-            before: id.clone(),
-            now: id,
-        }
-    }
 }
 
 impl State {
@@ -95,42 +74,42 @@ impl State {
                     .optional()
             })
             .at(place)?;
-        if let Some(found) = found {
-            return Ok(found);
+        Ok(found.unwrap_or_default())
+    }
+
+    /// The tenant's number; it gets one with its first write.
+    pub(super) fn number(
+        &mut self,
+        connection: &Connection,
+        place: &str,
+        name: &str,
+    ) -> Result<i64, StoreError> {
+        if self.num == 0 {
+            let add = "INSERT INTO tenants (name) VALUES (?1)";
+            connection.execute(add, [name]).at(place)?;
+            self.num = connection.last_insert_rowid();
         }
-        let add = "INSERT INTO tenants (name) VALUES (?1)";
-        connection.execute(add, [name]).at(place)?;
-        Ok(Self {
-            num: connection.last_insert_rowid(),
-            ..Self::default()
-        })
+        Ok(self.num)
     }
 
     /// Takes over what the transaction before knew, if nobody else has written since.
     fn recall(&mut self, known: &Known) {
         let seen = known.tenants.get(&self.num);
         if let Some(seen) = seen.filter(|seen| seen.last_seq == self.last_seq) {
-            self.newest = seen.newest.clone().map(Newest::from);
+            self.newest.clone_from(&seen.newest);
             self.soonest_expiry = seen.soonest_expiry;
         }
     }
 
-    /// Whether the newest that is known tells that there never was such an id.
-    pub(super) fn is_new(&self, newest: &Newest, id: &Id) -> bool {
-        let beyond = |other: &str| id.as_str() > other;
-        let remembered = self.written.len() < WRITTEN;
-        beyond(&newest.now) || (remembered && beyond(&newest.before) && !self.written.contains(id))
-    }
-
     /// A record was written under this id.
-    pub(super) fn has_written(&mut self, id: &Id) {
-        if self.written.len() < WRITTEN {
-            self.written.push(id.clone());
-        }
+    pub(super) fn has_written(&mut self, id: &Id, expires: Option<Time>) {
         if let Some(newest) = &mut self.newest
-            && id.as_str() > newest.now.as_str()
+            && id.as_str() > newest.as_str()
         {
-            id.as_str().clone_into(&mut newest.now);
+            id.as_str().clone_into(newest);
+        }
+        if let (Some(soonest), Some(expires)) = (&mut self.soonest_expiry, expires) {
+            *soonest = (*soonest).min(expires.millis());
         }
     }
 
@@ -218,7 +197,7 @@ impl Counts {
         for state in self.tenants.into_values().take(KNOWN) {
             let seen = Seen {
                 last_seq: state.last_seq,
-                newest: state.newest.map(|newest| newest.now),
+                newest: state.newest,
                 soonest_expiry: state.soonest_expiry,
             };
             known.tenants.insert(state.num, seen);

@@ -6,7 +6,7 @@ use mnemon_core::StoreError;
 use rusqlite::{Error, ErrorCode};
 
 /// How long a call waits for the others before it gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long the call of this thread has waited for others. SQLite's busy handler is given a number
 /// of tries, which says nothing about the time they took.

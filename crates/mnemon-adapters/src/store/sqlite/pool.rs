@@ -8,6 +8,7 @@ use mnemon_core::StoreError;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
+use super::errors::PATIENCE;
 use super::identity::{FileId, FileIds};
 use super::schema;
 
@@ -49,6 +50,8 @@ struct Openings {
     prepared: u64,
     idle: Vec<Connection>,
     busy: usize,
+    /// Whether the writer is about to open the file anew: nobody may open a connection.
+    closing: bool,
 }
 
 /// What tells one file from another, and of a file that is read as if it never changed, whether it
@@ -61,7 +64,14 @@ struct Found {
 
 /// Keeps new readers waiting while the writer opens the file anew.
 pub(super) struct Closed<'a> {
-    _openings: MutexGuard<'a, Openings>,
+    pool: &'a Pool,
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.pool.lock().closing = false;
+        self.pool.given_back.notify_all();
+    }
 }
 
 struct Taken {
@@ -86,6 +96,7 @@ impl Pool {
                 prepared: 0,
                 idle: Vec::new(),
                 busy: 0,
+                closing: false,
             }),
             given_back: Condvar::new(),
             turns: Semaphore::new(READERS),
@@ -120,12 +131,26 @@ impl Pool {
     pub(super) fn close(&self) -> Closed<'_> {
         let mut openings = self.lock();
         openings.renew();
-        let waited = self
+        openings.closing = true;
+        let wait = self
             .given_back
-            .wait_timeout_while(openings, READS_END, |openings| openings.busy > 0);
-        let (openings, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        Closed {
-            _openings: openings,
+            .wait_timeout_while(openings, READS_END, |it| it.busy > 0);
+        drop(wait.unwrap_or_else(PoisonError::into_inner));
+        Closed { pool: self }
+    }
+
+    /// The connections, once the writer has opened the file anew.
+    fn opened(&self) -> Result<MutexGuard<'_, Openings>, StoreError> {
+        let wait = self
+            .given_back
+            .wait_timeout_while(self.lock(), PATIENCE, |it| it.closing);
+        let (openings, waited) = wait.unwrap_or_else(PoisonError::into_inner);
+        match waited.timed_out() {
+            false => Ok(openings),
+            true => Err(StoreError::Busy {
+                place: self.place.clone(),
+                seconds: PATIENCE.as_secs(),
+            }),
         }
     }
 
@@ -170,7 +195,7 @@ impl Pool {
     /// Opens one more connection, to the file that is there now.
     fn open(&self) -> Result<Taken, StoreError> {
         for _ in 0..OPEN_TRIES {
-            let mut openings = self.lock();
+            let mut openings = self.opened()?;
             let found = self.look();
             if openings.found != found {
                 openings.renew();

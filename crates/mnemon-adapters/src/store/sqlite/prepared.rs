@@ -1,22 +1,26 @@
 //! A batch on its way to the writing thread: the words of its records are analysed by the caller.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::Receiver;
 
+use mnemon_core::commit::Request;
 use mnemon_core::index::Terms;
 use mnemon_core::ram::stored;
-use mnemon_core::{Batch, Id, Op, Record, StoreError};
+use mnemon_core::{Batch, Grant, Id, Op, Record, StoreError};
 
-use super::tables::{FoundBy, FoundBys};
+use super::tables::FoundBy;
 
 /// Operations of a batch that is analysed while it is written, in handfuls of as many, and that
 /// has its transaction to itself.
 pub(super) const LARGE: usize = 64;
 
 /// A batch whose words the caller analyses: the one thread that writes has enough to do.
-#[derive(Default)]
 pub(super) struct Prepared {
-    pub(super) batch: Batch,
+    /// `None` once a large one was written: it is not kept to be done again.
+    request: Option<Request>,
+    pub(super) purges: bool,
+    pub(super) is_large: bool,
     /// What its records are found by.
     ready: Vec<FoundBy>,
     /// The same of a large batch: in the making, while the first are written.
@@ -24,12 +28,13 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn from(mut batch: Batch) -> Result<Self, StoreError> {
+    pub(super) fn from(grant: &Grant, mut batch: Batch) -> Result<Self, StoreError> {
         let mut vectors = HashMap::new();
         for (id, embedding) in std::mem::take(&mut batch.vectors) {
             vectors.insert(id, stored(&embedding)?);
         }
-        let puts = batch.ops.iter().filter_map(|op| match op {
+        let request = Request::new(grant, batch)?;
+        let puts = request.ops().iter().filter_map(|op| match op {
             Op::Put { record, .. } => Some(record.as_ref()),
             _ => None,
         });
@@ -39,13 +44,17 @@ impl Prepared {
             vector: vectors.remove(&words.id),
             id: words.id,
         };
-        if batch.ops.len() < LARGE {
-            let ready = words.map(found_by).collect();
-            return Ok(Self {
-                batch,
-                ready,
-                coming: None,
-            });
+        let mut prepared = Self {
+            purges: request.purges(),
+            is_large: request.ops().len() >= LARGE,
+            request: None,
+            ready: Vec::new(),
+            coming: None,
+        };
+        if !prepared.is_large {
+            prepared.ready = words.map(found_by).collect();
+            prepared.request = Some(request);
+            return Ok(prepared);
         }
         let mut words: VecDeque<Words> = words.collect();
         let (made, coming) = std::sync::mpsc::channel();
@@ -61,25 +70,29 @@ impl Prepared {
             }
         };
         crate::blocking::start(analyse);
-        Ok(Self {
-            batch,
-            ready: Vec::new(),
-            coming: Some(coming),
-        })
+        prepared.coming = Some(coming);
+        prepared.request = Some(request);
+        Ok(prepared)
     }
 
-    /// A copy of a small one.
-    pub(super) fn copy(&self) -> Self {
-        Self {
-            batch: self.batch.clone(),
-            ready: self.ready.clone(),
-            coming: None,
+    /// Whether the batch can be written, or written again.
+    pub(super) fn is_at_hand(&self) -> bool {
+        self.request.is_some()
+    }
+
+    /// The batch: a large one once, any other as often as it is needed.
+    pub(super) fn request(&mut self) -> Option<Request> {
+        match self.is_large {
+            true => self.request.take(),
+            false => self.request.clone(),
         }
     }
 
-    pub(super) fn into_parts(self) -> (Batch, FoundBys) {
-        let coming = self.coming.into_iter().flatten().flatten();
-        (self.batch, Box::new(self.ready.into_iter().chain(coming)))
+    /// What its records are found by, in their order.
+    pub(super) fn found_by(&mut self) -> impl Iterator<Item = Cow<'_, FoundBy>> {
+        let coming = self.coming.take().into_iter().flatten().flatten();
+        let ready = self.ready.iter().map(Cow::Borrowed);
+        ready.chain(coming.map(Cow::Owned))
     }
 }
 

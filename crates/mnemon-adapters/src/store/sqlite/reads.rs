@@ -304,7 +304,8 @@ pub(super) fn changes(
     };
     where_.and("key >= ?", key(tenant, wanted.commit.unwrap_or(0)));
     if let Some(commit) = wanted.commit {
-        upper = end_of(connection, place, tenant, commit)?.unwrap_or(upper);
+        // Changes of others may stand between those of one commit.
+        where_.and("commit_seq = ?", commit.cast_signed());
     }
     if let Some(before) = wanted.before {
         upper = upper.min(key(tenant, before));
@@ -328,38 +329,11 @@ pub(super) fn changes(
         && let Some(row) = rows.next().at(place)?
     {
         let (mut change, doc, sum) = change(row).at(place)?;
-        if wanted.commit.is_none_or(|commit| change.commit == commit) {
-            let after = doc.map(|doc| sums::record(place, &doc, sum));
-            change.after = after.transpose()?;
-            found.push(with_before(connection, place, tenant, grant, change)?);
-        }
+        let after = doc.map(|doc| sums::record(place, &doc, sum));
+        change.after = after.transpose()?;
+        found.push(with_before(connection, place, tenant, grant, change)?);
     }
     Ok(found)
-}
-
-/// The first key after a commit's changes: they follow each other without a gap.
-fn end_of(
-    connection: &Connection,
-    place: &str,
-    tenant: i64,
-    commit: u64,
-) -> Result<Option<i64>, StoreError> {
-    let mut next = connection
-        .prepare_cached(
-            "SELECT min(key) FROM (
-                SELECT * FROM (SELECT key FROM records WHERE key > ?1 AND key < ?2
-                    AND commit_seq <> ?3 ORDER BY key LIMIT 1)
-                UNION ALL
-                SELECT * FROM (SELECT key FROM history WHERE key > ?1 AND key < ?2
-                    AND commit_seq <> ?3 ORDER BY key LIMIT 1))",
-        )
-        .at(place)?;
-    let values = params![
-        key(tenant, commit),
-        key(tenant + 1, 0),
-        commit.cast_signed()
-    ];
-    next.query_row(values, |row| row.get(0)).at(place)
 }
 
 /// The change with the version before it, if that is known.

@@ -1,17 +1,16 @@
-//! One tenant's tables inside a write transaction: the primitive moves that core's rules ask for.
+//! One tenant's tables inside a write transaction: carries out what core planned.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use mnemon_core::commit::{Entry, KeptReceipt, Slot, Tables};
+use mnemon_core::commit::{Effect, Entry, Move, Plan, Planned, Slot};
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::{Doc, StoredVector, Terms};
-use mnemon_core::{
-    Clock, Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Right, StoreError, Time,
-};
+use mnemon_core::{Grant, Id, IdempotencyKey, Receipt, Record, StoreError, Time};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
-use super::counts::{Counts, Known, Newest, State};
+use super::counts::{Counts, Known, State};
 use super::errors::At;
 use super::schema::SEQ_BITS;
 use super::speakers;
@@ -23,16 +22,14 @@ pub(super) struct SqlTables<'c, 'b> {
     pub(super) place: &'b str,
     pub(super) tenant: i64,
     pub(super) state: &'b mut State,
-    /// What the records that are about to be written are found by, in their order.
-    found_by: FoundBys,
-    hot: &'b mut Hot<'c>,
+    pub(super) hot: &'b mut Hot<'c>,
 }
 
 /// What every row needs, at hand from one batch to the next: finding a statement by its text takes
 /// a microsecond.
 #[derive(Default)]
 pub(super) struct Hot<'c> {
-    slot: Option<CachedStatement<'c>>,
+    pub(super) slot: Option<CachedStatement<'c>>,
     insert: Option<CachedStatement<'c>>,
     insert_search: Option<CachedStatement<'c>>,
     pub(super) known: Known,
@@ -41,7 +38,7 @@ pub(super) struct Hot<'c> {
 }
 
 /// The statement, prepared when it is first needed.
-fn at_hand<'h, 'a>(
+pub(super) fn at_hand<'h, 'a>(
     place: &'h mut Option<CachedStatement<'a>>,
     connection: &'a Connection,
     sql: &str,
@@ -59,9 +56,6 @@ pub(super) struct FoundBy {
     pub(super) terms: Vec<u8>,
     pub(super) vector: Option<StoredVector>,
 }
-
-/// One for each put of a batch, in order. They may still be in the making.
-pub(super) type FoundBys = Box<dyn Iterator<Item = FoundBy> + Send>;
 
 /// The key of the row with this number.
 pub(super) fn key(tenant: i64, seq: u64) -> i64 {
@@ -103,7 +97,6 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         counts: &'b mut Counts,
         hot: &'b mut Hot<'c>,
     ) -> Result<Self, StoreError> {
-        grant.require(Right::Write)?;
         let name = grant.tenant().as_str();
         let state = counts.of(connection, place, name, &hot.known)?;
         Ok(Self {
@@ -111,14 +104,44 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             place,
             tenant: state.num,
             state,
-            found_by: Box::new(std::iter::empty()),
             hot,
         })
     }
 
-    /// What the records that are about to be written are found by.
-    pub(super) fn expect(&mut self, found_by: FoundBys) {
-        self.found_by = found_by;
+    /// Takes over the numbers of a plan, before its moves are made.
+    pub(super) fn settle(&mut self, grant: &Grant, plan: &Plan) -> Result<(), StoreError> {
+        let is_made = |it: &Result<_, _>| it.as_ref().is_ok_and(has_moves);
+        if plan.outcomes.iter().any(is_made) {
+            let name = grant.tenant().as_str();
+            self.tenant = self.state.number(self.connection, self.place, name)?;
+        }
+        self.state.last_seq = plan.last_seq;
+        self.state.clock = plan.clock;
+        Ok(())
+    }
+
+    /// Makes the moves of one batch. Its puts are written once and in order, and so is what they
+    /// are found by.
+    pub(super) fn apply<'f>(
+        &mut self,
+        moves: Vec<Move>,
+        mut found_by: impl Iterator<Item = Cow<'f, FoundBy>>,
+    ) -> Result<(), StoreError> {
+        for Move { effect, leaves } in moves {
+            match (effect, leaves) {
+                (Effect::Write { entry, record }, leaves) => {
+                    self.write(&entry, &record, leaves, found_by.next())?;
+                }
+                (Effect::Bury { entry, id }, Some(slot)) => self.bury(&entry, &id, slot)?,
+                (Effect::Erase { id }, leaves) => self.erase(&id, leaves)?,
+                (Effect::Receipt { key, at, receipt }, _) => {
+                    self.keep_receipt(&key, at, &receipt)?;
+                }
+                // Only upkeep drops; and nothing is buried that is not there.
+                (Effect::Drop { .. } | Effect::Bury { .. }, _) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Gives records vectors; one that has been changed since is left out.
@@ -142,7 +165,7 @@ impl<'c, 'b> SqlTables<'c, 'b> {
                     terms: Terms::of(&record).to_bytes(),
                     vector: Some(stored.clone()),
                 };
-                self.insert_search(key, &record, found_by)?;
+                self.insert_search(key, &record, &found_by)?;
                 taken += 1;
             }
         }
@@ -169,7 +192,7 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         &mut self,
         key: i64,
         record: &Record,
-        found_by: FoundBy,
+        found_by: &FoundBy,
     ) -> Result<(), StoreError> {
         let FoundBy { terms, vector, .. } = found_by;
         let doc = Doc::of(record);
@@ -177,10 +200,10 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         let codes = vector.as_ref().map(|stored| stored.vector.to_bytes());
         let model = model.transpose()?;
         let tags = (!doc.tags.is_empty()).then(|| doc.tags.join("\n"));
-        let scale = vector.map(|stored| f64::from(stored.vector.scale));
+        let scale = vector.as_ref().map(|stored| f64::from(stored.vector.scale));
         let sum = sums::of_values([
             ValueRef::Integer(key),
-            ValueRef::Blob(&terms),
+            ValueRef::Blob(terms),
             ValueRef::from(doc.speaker),
             ValueRef::from(tags.as_deref()),
             model.map_or(ValueRef::Null, ValueRef::Integer),
@@ -243,46 +266,6 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             .at(self.place)
     }
 
-    /// Whether the tenant never had this id, as is plain of one that comes after all others: then
-    /// there is nothing of it to look for. Asked for every row.
-    fn is_new(&mut self, id: &Id) -> Result<bool, StoreError> {
-        if let Some(newest) = &self.state.newest {
-            return Ok(self.state.is_new(newest, id));
-        }
-        let newest: String = self
-            .connection
-            .prepare_cached(
-                "SELECT max(coalesce((SELECT max(id) FROM records WHERE tenant = ?1), ''),
-                    coalesce((SELECT max(id) FROM history WHERE tenant = ?1), ''))",
-            )
-            .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)))
-            .at(self.place)?;
-        let newest = Newest::from(newest);
-        let new = self.state.is_new(&newest, id);
-        self.state.newest = Some(newest);
-        Ok(new)
-    }
-
-    /// When the next record expires; the end of time if none does.
-    fn soonest_expiry(&self) -> Result<i64, StoreError> {
-        self.connection
-            .prepare_cached(
-                "SELECT coalesce(min(expires), ?2) FROM records
-                 WHERE tenant = ?1 AND expires IS NOT NULL",
-            )
-            .and_then(|mut select| {
-                select.query_row(params![self.tenant, i64::MAX], |row| row.get(0))
-            })
-            .at(self.place)
-    }
-
-    /// The record with this key is about to leave the table.
-    fn uncount_speaker(&mut self, key: i64) -> Result<(), StoreError> {
-        let speaker = speakers::of_record(self.connection, key).at(self.place)?;
-        self.state.count_speaker(speaker.as_deref(), -1);
-        Ok(())
-    }
-
     fn count(&mut self, slot: &Slot, grown: i64) {
         let sort = (slot.scope, slot.kind, slot.namespace);
         *self.state.grown.entry(sort).or_default() += grown;
@@ -291,7 +274,6 @@ impl<'c, 'b> SqlTables<'c, 'b> {
     /// Moves the current version to the history.
     fn retire(&mut self, slot: &Slot, at: Time) -> Result<(), StoreError> {
         let key = key(self.tenant, slot.seq);
-        self.uncount_speaker(key)?;
         self.run(
             "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced,
                 expires, doc, sum, replaced_sum)
@@ -299,13 +281,22 @@ impl<'c, 'b> SqlTables<'c, 'b> {
              FROM records WHERE key = ?1",
             params![key, at.millis(), sums::of_number(at.millis())],
         )?;
+        self.state.history_grown += 1;
+        self.remove(slot)
+    }
+
+    /// Takes the current version out of its place; every row of `records` leaves through here.
+    fn remove(&mut self, slot: &Slot) -> Result<(), StoreError> {
+        let key = key(self.tenant, slot.seq);
+        let speaker = speakers::of_record(self.connection, key).at(self.place)?;
+        self.state.count_speaker(speaker.as_deref(), -1);
         self.run("DELETE FROM records WHERE key = ?1", params![key])?;
         self.run("DELETE FROM search WHERE key = ?1", params![key])?;
-        self.state.history_grown += 1;
         self.count(slot, -1);
         Ok(())
     }
 
+    /// Puts a current version in its place; every row of `records` enters through here.
     fn insert(&mut self, entry: &Entry, record: &Record) -> Result<(), StoreError> {
         let Hot {
             insert, doc: json, ..
@@ -356,6 +347,8 @@ impl<'c, 'b> SqlTables<'c, 'b> {
                 ])
             })
             .at(self.place)?;
+        self.state.has_written(&record.id, record.expires);
+        self.count(&Slot::of(record), 1);
         Ok(())
     }
 
@@ -388,68 +381,13 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         }
         Ok(())
     }
-}
-
-pub(super) fn count(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-impl Tables for SqlTables<'_, '_> {
-    fn slot(&mut self, id: &Id) -> Result<Option<Slot>, StoreError> {
-        if self.is_new(id)? {
-            return Ok(None);
-        }
-        let sql = "SELECT key, version, scope, kind, namespace, expires
-                 FROM records WHERE tenant = ?1 AND id = ?2";
-        at_hand(&mut self.hot.slot, self.connection, sql)
-            .and_then(|select| {
-                select
-                    .query_row(params![self.tenant, id.as_str()], |row| {
-                        Ok(Slot {
-                            seq: seq(row.get(0)?),
-                            version: row.get::<_, i64>(1)?.cast_unsigned(),
-                            scope: word(row, 2)?,
-                            kind: word(row, 3)?,
-                            namespace: word(row, 4)?,
-                            expires: row
-                                .get::<_, Option<i64>>(5)?
-                                .map(|ms| Time::EPOCH.plus_millis(ms)),
-                        })
-                    })
-                    .optional()
-            })
-            .at(self.place)
-    }
-
-    fn buried_version(&mut self, id: &Id) -> Result<u64, StoreError> {
-        // While nothing was ever replaced or deleted there is nothing to look for.
-        if self.state.history + self.state.history_grown == 0 || self.is_new(id)? {
-            return Ok(0);
-        }
-        let version: Option<i64> = self
-            .connection
-            .prepare_cached(
-                "SELECT version FROM history WHERE tenant = ?1 AND id = ?2
-                 ORDER BY key DESC LIMIT 1",
-            )
-            .and_then(|mut select| {
-                select
-                    .query_row(params![self.tenant, id.as_str()], |row| row.get(0))
-                    .optional()
-            })
-            .at(self.place)?;
-        Ok(version.unwrap_or(0).cast_unsigned())
-    }
-
-    fn last_seq(&mut self) -> Result<u64, StoreError> {
-        Ok(self.state.last_seq)
-    }
 
     fn write(
         &mut self,
         entry: &Entry,
-        record: Record,
+        record: &Record,
         replaced: Option<Slot>,
+        found_by: Option<Cow<'_, FoundBy>>,
     ) -> Result<(), StoreError> {
         match replaced {
             Some(slot) => self.retire(&slot, entry.at)?,
@@ -468,24 +406,18 @@ impl Tables for SqlTables<'_, '_> {
             }
             None => {}
         }
-        self.insert(entry, &record)?;
+        self.insert(entry, record)?;
         self.state.count_speaker(record.speaker(), 1);
-        // Every put is written once and in order, so the next one is this record's.
-        let found_by = self.found_by.next().filter(|next| next.id == record.id);
-        let found_by = found_by.unwrap_or_else(|| FoundBy {
-            id: record.id.clone(),
-            terms: Terms::of(&record).to_bytes(),
-            vector: None,
+        let found_by = found_by.filter(|next| next.id == record.id);
+        let found_by = found_by.unwrap_or_else(|| {
+            Cow::Owned(FoundBy {
+                id: record.id.clone(),
+                terms: Terms::of(record).to_bytes(),
+                vector: None,
+            })
         });
-        self.insert_search(key(self.tenant, entry.seq), &record, found_by)?;
-        self.link(&record)?;
-        self.state.has_written(&record.id);
-        if let (Some(soonest), Some(expires)) = (&mut self.state.soonest_expiry, record.expires) {
-            *soonest = (*soonest).min(expires.millis());
-        }
-        self.count(&Slot::of(&record), 1);
-        self.state.last_seq = self.state.last_seq.max(entry.seq);
-        Ok(())
+        self.insert_search(key(self.tenant, entry.seq), record, &found_by)?;
+        self.link(record)
     }
 
     fn bury(&mut self, entry: &Entry, id: &Id, slot: Slot) -> Result<(), StoreError> {
@@ -521,112 +453,22 @@ impl Tables for SqlTables<'_, '_> {
             ],
         )?;
         self.state.history_grown += 1;
-        self.state.last_seq = self.state.last_seq.max(entry.seq);
         Ok(())
     }
 
-    fn erase(&mut self, id: &Id) -> Result<bool, StoreError> {
-        let tenant = self.tenant;
-        let target = params![tenant, id.as_str()];
-        let slot = self.slot(id)?;
-        if let Some(slot) = &slot {
-            let key = key(tenant, slot.seq);
-            self.uncount_speaker(key)?;
-            self.run("DELETE FROM records WHERE tenant = ?1 AND id = ?2", target)?;
-            self.run("DELETE FROM search WHERE key = ?1", params![key])?;
-            self.count(slot, -1);
+    /// Leaves nothing of the record, of which `slot` is the current version.
+    pub(super) fn erase(&mut self, id: &Id, slot: Option<Slot>) -> Result<(), StoreError> {
+        if let Some(slot) = slot {
+            self.remove(&slot)?;
         }
+        let target = params![self.tenant, id.as_str()];
         let dropped = self.run("DELETE FROM history WHERE tenant = ?1 AND id = ?2", target)?;
         self.state.history_grown -= count(dropped);
         self.run(
             "DELETE FROM links WHERE tenant = ?1 AND derived = ?2",
-            target,
-        )?;
-        Ok(slot.is_some() || dropped > 0)
-    }
-
-    fn derived(&mut self, id: &Id) -> Result<Vec<Id>, StoreError> {
-        self.ids(
-            "SELECT derived FROM links WHERE tenant = ?1 AND source = ?2 ORDER BY derived",
             params![self.tenant, id.as_str()],
         )
-    }
-
-    fn notes(&mut self, namespace: Namespace) -> Result<u64, StoreError> {
-        let before: i64 = self
-            .connection
-            .prepare_cached(
-                "SELECT coalesce(sum(count), 0) FROM tally
-                 WHERE tenant = ?1 AND kind = 'note' AND namespace = ?2",
-            )
-            .and_then(|mut select| {
-                select.query_row(params![self.tenant, namespace.as_str()], |row| row.get(0))
-            })
-            .at(self.place)?;
-        let grown: i64 = self
-            .state
-            .grown
-            .iter()
-            .filter(|((_, kind, space), _)| *kind == Kind::Note && *space == namespace)
-            .map(|(_, grown)| grown)
-            .sum();
-        Ok(u64::try_from(before + grown).unwrap_or(0))
-    }
-
-    fn weakest(&mut self, namespace: Namespace, most: usize) -> Result<Vec<Id>, StoreError> {
-        self.ids(
-            "SELECT id FROM records WHERE tenant = ?1 AND namespace = ?2 AND kind = 'note'
-             ORDER BY importance, created, key LIMIT ?3",
-            params![self.tenant, namespace.as_str(), count(most)],
-        )
-    }
-
-    fn expired(&mut self, now: Time, most: usize) -> Result<Vec<Id>, StoreError> {
-        // Every batch asks; batches that share a transaction need not look again.
-        let soonest = match self.state.soonest_expiry {
-            Some(known) => known,
-            None => self.soonest_expiry()?,
-        };
-        self.state.soonest_expiry = Some(soonest);
-        if soonest >= now.millis() {
-            return Ok(Vec::new());
-        }
-        self.state.soonest_expiry = None;
-        self.ids(
-            "SELECT id FROM records WHERE tenant = ?1 AND expires < ?2 ORDER BY expires, id LIMIT ?3",
-            params![self.tenant, now.millis(), count(most)],
-        )
-    }
-
-    fn clock(&mut self) -> Result<Clock, StoreError> {
-        Ok(self.state.clock)
-    }
-
-    fn keep_clock(&mut self, clock: Clock) -> Result<(), StoreError> {
-        self.state.clock = clock;
-        Ok(())
-    }
-
-    fn receipt(&mut self, key: &str) -> Result<Option<KeptReceipt>, StoreError> {
-        let kept: Option<(String, String)> = self
-            .connection
-            .prepare_cached("SELECT digest, receipt FROM receipts WHERE tenant = ?1 AND key = ?2")
-            .and_then(|mut select| {
-                select
-                    .query_row(params![self.tenant, key], |row| {
-                        Ok((row.get(0)?, row.get(1)?))
-                    })
-                    .optional()
-            })
-            .at(self.place)?;
-        kept.map(|(digest, text)| {
-            let receipt = serde_json::from_str(&text).map_err(|error| StoreError::Corrupt {
-                place: self.place.to_owned(),
-                what: format!("the receipt of key `{key}` cannot be read: {error}"),
-            })?;
-            Ok(KeptReceipt { digest, receipt })
-        })
-        .transpose()
+        .map(drop)
     }
 
     fn keep_receipt(
@@ -651,4 +493,12 @@ impl Tables for SqlTables<'_, '_> {
         )?;
         Ok(())
     }
+}
+
+fn has_moves(planned: &Planned) -> bool {
+    !planned.moves.is_empty()
+}
+
+pub(super) fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use mnemon_core::commit::Tables;
 use mnemon_core::{Grant, Id, StoreError, Time, Upkept, limits};
 use rusqlite::params;
 
@@ -29,8 +28,8 @@ impl SqlTables<'_, '_> {
         let now = grant.now();
         let mut done = Upkept::default();
         let mut left = limit;
-        for id in self.expired(now, left)? {
-            self.erase(&id)?;
+        for expired in self.expired(now, left)? {
+            self.erase(&expired.id, Some(expired.slot))?;
             done.expired += 1;
             left -= 1;
         }
@@ -85,7 +84,7 @@ impl SqlTables<'_, '_> {
                     continue;
                 }
                 if self.was_deleted_and_expired(&id, now)? {
-                    self.erase(&id)?;
+                    self.erase(&id, None)?;
                     erased.insert(id);
                 } else {
                     self.drop_past(key, &id)?;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use mnemon_core::commit::{needs, plan};
 use mnemon_core::index::StoredVector;
-use mnemon_core::{Batch, Grant, Op, Receipt, StoreError, Upkept, commit::commit};
+use mnemon_core::{Batch, ErrorKind, Grant, Receipt, Right, StoreError, Upkept};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -19,7 +20,7 @@ use super::counts::Counts;
 use super::errors::{At, again, patience};
 use super::identity::{FileIds, Standing};
 use super::pool::Pool;
-use super::prepared::{LARGE, Prepared};
+use super::prepared::Prepared;
 use super::saved;
 use super::schema::{self, OpenFile};
 use super::tables::{Hot, SqlTables};
@@ -51,10 +52,8 @@ struct Job {
     work: Work,
     /// Whether something is erased for good.
     purges: bool,
-    /// Whether it gains nothing by sharing a transaction, and should not be done twice.
+    /// Whether it gains nothing by sharing a transaction.
     large: bool,
-    /// What is needed to do it again was given away.
-    spent: bool,
     caller: oneshot::Sender<Result<Done, StoreError>>,
     _slot: OwnedSemaphorePermit,
 }
@@ -116,7 +115,8 @@ impl Writer {
     }
 
     pub(super) async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
-        match self.ask(grant, Work::Apply(Prepared::from(batch)?)).await? {
+        let work = Work::Apply(Prepared::from(grant, batch)?);
+        match self.ask(grant, work).await? {
             Done::Applied(receipt) => Ok(receipt),
             _ => Err(gone()),
         }
@@ -141,13 +141,13 @@ impl Writer {
     }
 
     async fn ask(&self, grant: &Grant, work: Work) -> Result<Done, StoreError> {
+        grant.require(Right::Write)?;
         let (caller, answer) = oneshot::channel();
         let slot = Arc::clone(&self.slots).acquire_owned().await;
         let job = Job {
             grant: grant.clone(),
             purges: work.purges(),
             large: work.is_large(),
-            spent: false,
             work,
             caller,
             _slot: slot.map_err(|_| gone())?,
@@ -260,16 +260,21 @@ impl WriterThread {
         loop {
             if jobs.is_empty() {
                 let patience = self.wait_at_most(&idle);
-                match self.line.first(patience) {
-                    Next::Job(job) => jobs.push(job),
-                    Next::Nothing => {
-                        self.tend(file, &mut idle);
+                let has_ended = match self.line.first(patience) {
+                    Next::Job(job) => {
+                        jobs.push(job);
                         continue;
                     }
-                    Next::Ended => {
-                        self.tend(file, &mut idle);
-                        return Left::Ended;
-                    }
+                    next => matches!(next, Next::Ended),
+                };
+                if file.ids.standing(&FileIds::of(&self.path)) == Standing::OtherLog {
+                    let left = self.leave(file, Standing::OtherLog, jobs, Vec::new());
+                    return if has_ended { Left::Ended } else { left };
+                }
+                self.tend(file, &mut idle);
+                match has_ended {
+                    true => return Left::Ended,
+                    false => continue,
                 }
             }
             match file.ids.standing(&FileIds::of(&self.path)) {
@@ -423,17 +428,28 @@ impl WriterThread {
             place: &self.place,
         };
         let line = &mut self.line;
-        // Savepoints cost a copy of every page that a job touches. Mostly no job fails: only when
-        // one does are they all done again, each under a savepoint.
-        let together = transaction.run(jobs, &Guard::None, hot, |jobs| line.another(jobs));
-        let outcome = match together {
-            Ok(results) if jobs.len() > 1 && results.iter().any(Result::is_err) => {
-                transaction.run(jobs, &Guard::Savepoint, hot, |_| None)
+        let outcome = transaction.run(jobs, hot, |jobs, patient| line.join(jobs, patient));
+        match outcome {
+            Ok(results) => results,
+            Err(error) if jobs.len() == 1 => vec![Err(error)],
+            // A damaged row fails every batch that needs it: the others are written without it.
+            Err(error) if may_be_of_one(&error) => {
+                let alone = std::mem::take(jobs).into_iter().flat_map(|job| {
+                    let mut one = vec![job];
+                    let outcome = transaction.run(&mut one, hot, |_, _| false);
+                    jobs.append(&mut one);
+                    outcome.unwrap_or_else(|error| vec![Err(error)])
+                });
+                alone.collect()
             }
-            other => other,
-        };
-        outcome.unwrap_or_else(|error| jobs.iter().map(|_| Err(again(&error))).collect())
+            Err(error) => jobs.iter().map(|_| Err(again(&error))).collect(),
+        }
     }
+}
+
+/// Whether the error may come from what one job of several reads or removes.
+fn may_be_of_one(error: &StoreError) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unavailable)
 }
 
 /// Moves the write-ahead log into the file as far as that is possible without waiting for anybody.
@@ -461,58 +477,96 @@ struct Transaction<'c, 'b> {
 }
 
 impl<'c> Transaction<'c, '_> {
-    /// What became of each job. Without savepoints nothing is written if one of them failed, and
-    /// those after it are not tried. Once the jobs are done, `more` may have another: the first
-    /// are written while others are still getting theirs ready.
+    /// What became of each job. If the transaction as a whole fails, nothing of it happened. Once
+    /// the jobs are written, `join` may add others that came in the meantime.
     fn run(
         &self,
         jobs: &mut Vec<Job>,
-        guard: &Guard,
         hot: &mut Hot<'c>,
-        mut more: impl FnMut(&[Job]) -> Option<Job>,
+        join: impl FnMut(&mut Vec<Job>, bool) -> bool,
     ) -> Result<Vec<Result<Done, StoreError>>, StoreError> {
         let (connection, place) = (self.connection, self.place);
         let mut counts = Counts::default();
-        let mut results = Vec::with_capacity(jobs.len());
         execute(connection, "BEGIN IMMEDIATE").at(place)?;
-        loop {
-            let Some(job) = jobs.get_mut(results.len()) else {
-                let Some(job) = more(jobs) else { break };
-                jobs.push(job);
-                continue;
-            };
-            let work = |counts: &mut Counts| job.run(connection, place, counts, hot);
-            let result = guard.run(connection, place, &mut counts, work);
-            let failed = result.is_err();
-            results.push(result);
-            // On a full disk SQLite takes the whole transaction back by itself; going on would
-            // write outside of it.
-            if connection.is_autocommit() {
-                return match results.pop() {
-                    Some(Err(error)) => Err(error),
-                    _ => Err(StoreError::Internal("the transaction has ended".to_owned())),
-                };
+        let written = self.write_all(jobs, &mut counts, hot, join);
+        let outcome = written.and_then(|results| {
+            // With nothing done there is nothing to sync to disk.
+            if results.iter().any(Result::is_ok) {
+                counts.save(connection, place)?;
+                execute(connection, "COMMIT").at(place)?;
             }
-            if failed && matches!(guard, Guard::None) {
-                break;
-            }
-        }
-        // With nothing done there is nothing to sync to disk.
-        let outcome = if guard.keeps(&results) {
-            let saved = counts.save(connection, place);
-            saved.and_then(|()| execute(connection, "COMMIT").at(place))
-        } else {
-            execute(connection, "ROLLBACK").at(place)
-        };
-        if outcome.is_err() && !connection.is_autocommit() {
-            // A commit that failed leaves the transaction open.
+            Ok(results)
+        });
+        // A commit that failed leaves the transaction open; on a full disk SQLite may have taken
+        // it back by itself.
+        if !connection.is_autocommit() {
             execute(connection, "ROLLBACK").at(place)?;
-        }
-        if outcome.is_ok() && guard.keeps(&results) {
+        } else if outcome.is_ok() {
             counts.remember(&mut hot.known);
         }
-        outcome.map(|()| results)
+        outcome
     }
+
+    fn write_all(
+        &self,
+        jobs: &mut Vec<Job>,
+        counts: &mut Counts,
+        hot: &mut Hot<'c>,
+        mut join: impl FnMut(&mut Vec<Job>, bool) -> bool,
+    ) -> Result<Vec<Result<Done, StoreError>>, StoreError> {
+        join(jobs, false);
+        let mut results = Vec::with_capacity(jobs.len());
+        // The first are written while others are still getting theirs ready.
+        while results.len() < jobs.len() || join(jobs, true) {
+            let rest = jobs.get_mut(results.len()..).unwrap_or_default();
+            let Some(grant) = rest.first().map(|job| job.grant.clone()) else {
+                break;
+            };
+            let of_tenant = rest
+                .iter()
+                .take_while(|job| job.grant.tenant() == grant.tenant());
+            let group = rest.split_at_mut(of_tenant.count()).0;
+            let mut tables = SqlTables::open(self.connection, self.place, &grant, counts, hot)?;
+            match group {
+                [job] if !job.work.is_batch() => results.push(Ok(job.tend(&mut tables)?)),
+                group => results.extend(apply(group, &grant, &mut tables)?),
+            }
+        }
+        Ok(results)
+    }
+}
+
+/// Applies batches of one tenant: one read of what they need, one write of what was planned.
+fn apply(
+    jobs: &mut [Job],
+    grant: &Grant,
+    tables: &mut SqlTables<'_, '_>,
+) -> Result<Vec<Result<Done, StoreError>>, StoreError> {
+    let requests = jobs.iter_mut().map(|job| match &mut job.work {
+        Work::Apply(prepared) => prepared.request(),
+        Work::Upkeep(_) | Work::Embed(_) => None,
+    });
+    let spent = || StoreError::Internal("a batch was given away".to_owned());
+    let requests = requests.collect::<Option<Vec<_>>>().ok_or_else(spent)?;
+    let view = tables.view(&needs(&requests))?;
+    let plan = plan(view, requests);
+    tables.settle(grant, &plan)?;
+    let mut results = Vec::with_capacity(jobs.len());
+    for (job, outcome) in jobs.iter_mut().zip(plan.outcomes) {
+        results.push(match outcome {
+            Ok(planned) => {
+                if job.purges {
+                    saved::forget(tables.connection, tables.place, tables.tenant)?;
+                }
+                if let Work::Apply(prepared) = &mut job.work {
+                    tables.apply(planned.moves, prepared.found_by())?;
+                }
+                Ok(Done::Applied(planned.receipt))
+            }
+            Err(error) => Err(error),
+        });
+    }
+    Ok(results)
 }
 
 /// What is waiting, group by group.
@@ -583,37 +637,38 @@ impl Line {
         }
     }
 
-    /// One more that may share the transaction of these.
-    fn another(&mut self, jobs: &[Job]) -> Option<Job> {
-        if jobs.len() >= GROUP || jobs.iter().any(|job| job.large) {
-            return None;
+    /// Adds jobs that may share the transaction of these. Whether there were any.
+    fn join(&mut self, jobs: &mut Vec<Job>, patient: bool) -> bool {
+        let first = jobs.len();
+        let alone = jobs.iter().any(|job| job.large);
+        while !alone && self.next.is_none() && jobs.len() < GROUP {
+            // Those who were answered just now are about to come back: without a moment's
+            // patience the first of them would be synced to disk alone.
+            let waits = patient && jobs.len() == first && first < self.before;
+            let Some(job) = self.soon(waits) else {
+                break;
+            };
+            match job.large {
+                true => self.next = Some(job),
+                false => jobs.push(job),
+            }
         }
-        // Those who were answered just now are about to come back: without a moment's patience
-        // the first of them would be synced to disk alone.
-        let fewer = jobs.len() < self.before;
-        let job = self.soon(fewer)?;
-        if job.large {
-            self.next = Some(job);
-            return None;
-        }
-        Some(job)
+        jobs.len() > first
     }
 }
 
 impl Work {
+    fn is_batch(&self) -> bool {
+        matches!(self, Self::Apply(_))
+    }
+
     fn purges(&self) -> bool {
-        match self {
-            Self::Apply(work) => {
-                let mut ops = work.batch.ops.iter();
-                ops.any(|op| matches!(op, Op::Purge { .. }))
-            }
-            Self::Upkeep(..) | Self::Embed(..) => false,
-        }
+        matches!(self, Self::Apply(prepared) if prepared.purges)
     }
 
     fn is_large(&self) -> bool {
         match self {
-            Self::Apply(work) => work.batch.ops.len() >= LARGE,
+            Self::Apply(prepared) => prepared.is_large,
             Self::Upkeep(..) | Self::Embed(..) => true,
         }
     }
@@ -627,83 +682,25 @@ impl Job {
 
     /// Whether the job can be done in another file. Vectors are for records of this one.
     fn can_be_done_again(&self) -> bool {
-        !self.spent && !matches!(self.work, Work::Embed(_))
+        match &self.work {
+            Work::Apply(prepared) => prepared.is_at_hand(),
+            Work::Upkeep(_) => true,
+            Work::Embed(_) => false,
+        }
     }
 
-    /// Does the job. What is needed to do it again is kept, unless it is large.
-    fn run<'c>(
-        &mut self,
-        connection: &'c Connection,
-        place: &str,
-        counts: &mut Counts,
-        hot: &mut Hot<'c>,
-    ) -> Result<Done, StoreError> {
-        let grant = &self.grant;
-        let mut tables = SqlTables::open(connection, place, grant, counts, hot)?;
-        let done = match &mut self.work {
-            Work::Apply(prepared) => {
-                let (batch, found_by) = if self.large {
-                    self.spent = true;
-                    std::mem::take(prepared).into_parts()
-                } else {
-                    prepared.copy().into_parts()
-                };
-                tables.expect(found_by);
-                if self.purges {
-                    saved::forget(connection, place, tables.tenant)?;
-                }
-                Done::Applied(commit(grant, batch, &mut tables)?)
-            }
+    /// Does a job that is not a batch.
+    fn tend(&self, tables: &mut SqlTables<'_, '_>) -> Result<Done, StoreError> {
+        match &self.work {
             Work::Upkeep(limit) => {
-                let done = tables.upkeep(grant, *limit)?;
+                let done = tables.upkeep(&self.grant, *limit)?;
                 if done.expired + done.history > 0 {
-                    saved::forget_old(connection, place, tables.tenant)?;
+                    saved::forget_old(tables.connection, tables.place, tables.tenant)?;
                 }
-                Done::Upkept(done)
+                Ok(Done::Upkept(done))
             }
-            Work::Embed(vectors) => Done::Embedded(tables.embed(vectors)?),
-        };
-        Ok(done)
-    }
-}
-
-/// How the jobs of a transaction are kept from each other.
-enum Guard {
-    /// All of them or none.
-    None,
-    /// One that fails is taken back alone.
-    Savepoint,
-}
-
-impl Guard {
-    fn run<T>(
-        &self,
-        connection: &Connection,
-        place: &str,
-        counts: &mut Counts,
-        work: impl FnOnce(&mut Counts) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        if matches!(self, Self::None) {
-            return work(counts);
-        }
-        let before = counts.clone();
-        execute(connection, "SAVEPOINT job").at(place)?;
-        let result = work(counts);
-        if result.is_err() && !connection.is_autocommit() {
-            *counts = before;
-            execute(connection, "ROLLBACK TO job").at(place)?;
-        }
-        if !connection.is_autocommit() {
-            execute(connection, "RELEASE job").at(place)?;
-        }
-        result
-    }
-
-    /// Whether the transaction is worth keeping.
-    fn keeps<T, E>(&self, results: &[Result<T, E>]) -> bool {
-        match self {
-            Self::None => results.iter().all(Result::is_ok),
-            Self::Savepoint => results.iter().any(Result::is_ok),
+            Work::Embed(vectors) => Ok(Done::Embedded(tables.embed(vectors)?)),
+            Work::Apply(_) => Err(StoreError::Internal("a batch is applied".to_owned())),
         }
     }
 }

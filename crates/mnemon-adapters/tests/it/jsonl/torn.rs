@@ -46,6 +46,36 @@ fn torn_at_any_byte_the_earlier_commits_are_there() {
     }
 }
 
+/// The number of a continued commit is an old one, but the torn batch was never acknowledged.
+#[test]
+fn a_torn_continuation_is_not_there() {
+    let made = tempfile::tempdir().unwrap();
+    let store = open(made.path());
+    let first = apply(
+        &store,
+        vec![Op::put(note("a", "1")), Op::put(note("b", "1"))],
+    );
+    put(&store, "c", "1");
+    let start = fs::metadata(log(made.path())).unwrap().len() as usize;
+    let ops = vec![Op::put(note("a", "2")), Op::put(note("b", "2"))];
+    let batch = Batch {
+        continues: first.commit,
+        ..Batch::from(ops)
+    };
+    let receipt = wait(store.apply(&grant(), batch)).unwrap();
+    assert_eq!(receipt.commit, first.commit);
+    let whole = fs::read(log(made.path())).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    for cut in start..whole.len() - 1 {
+        fs::write(log(dir.path()), &whole[..cut]).unwrap();
+        let store = open(dir.path());
+        let contents = ["a", "b", "c"].map(|name| content(&store, name).unwrap());
+        assert_eq!(contents, ["1"; 3], "cut at {cut}");
+        assert_eq!(store.notices().torn_bytes, (cut - start) as u64);
+    }
+    assert_eq!(content(&open(made.path()), "b").unwrap(), "2");
+}
+
 #[test]
 fn zeros_after_a_power_cut_are_cut_off() {
     let dir = tempfile::tempdir().unwrap();

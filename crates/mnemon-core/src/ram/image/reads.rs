@@ -80,9 +80,7 @@ impl Image {
         let sources = &scan.filter.derived_from;
         let ids: BTreeSet<&Id> = match sources.is_empty() {
             true => {
-                let expired = self.by_expiry.iter();
-                let expired = expired.take_while(|(expires, _)| *expires < grant.now());
-                let expired = expired.map(|(_, id)| id);
+                let expired = self.expired(grant.now()).map(|(_, id)| id);
                 self.past_of.keys().chain(expired).collect()
             }
             false => {
@@ -180,11 +178,7 @@ impl Image {
             namespace: sort.2,
             count: *count,
         });
-        let expired = self
-            .by_expiry
-            .iter()
-            .take_while(|(expires, _)| *expires < grant.now())
-            .count();
+        let expired = self.expired(grant.now()).count();
         Tally {
             groups: groups.collect(),
             expired: expired as u64,

@@ -1,6 +1,7 @@
 //! Housekeeping of an image: what has expired, old versions, old receipts.
 
-use super::{Effect, Image};
+use super::Image;
+use crate::commit::Effect;
 use crate::{Grant, Id, Time, Upkept, limits};
 
 impl Image {
@@ -24,7 +25,8 @@ impl Image {
         let mut done = Upkept::default();
         let mut effects = Vec::new();
         let mut left = limit;
-        for id in self.expired_ids(now, left) {
+        let due = self.expired(now).take(left).map(|(_, id)| id.clone());
+        for id in due.collect::<Vec<_>>() {
             self.erase(&id);
             effects.push(Effect::Erase { id });
             done.expired += 1;
@@ -65,7 +67,7 @@ impl Image {
     fn is_upkeep_due(&self, grant: &Grant) -> bool {
         let now = grant.now();
         let old = |until| self.replaced_before(until).next().is_some();
-        !self.expired_ids(now, 1).is_empty()
+        self.expired(now).next().is_some()
             || self.first_expired_past(now).is_some()
             || grant.history_until().is_some_and(old)
             || !self.receipts_before(oldest_receipt(now), 1).is_empty()

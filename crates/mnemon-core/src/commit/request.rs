@@ -1,0 +1,90 @@
+//! A batch that passed every check that needs no store.
+
+use crate::{Batch, Grant, Op, Record, Right, StoreError, limits};
+
+/// A batch under its grant, within the limits. Only such a batch can be planned.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub(super) grant: Grant,
+    pub(super) batch: Batch,
+    bytes: usize,
+}
+
+impl Request {
+    /// Refuses what can be refused without looking at the store.
+    pub fn new(grant: &Grant, batch: Batch) -> Result<Self, StoreError> {
+        let bytes = check(grant, &batch)?;
+        Ok(Self {
+            grant: grant.clone(),
+            batch,
+            bytes,
+        })
+    }
+
+    /// Who asks.
+    #[must_use]
+    pub fn grant(&self) -> &Grant {
+        &self.grant
+    }
+
+    /// What is asked for, in order.
+    #[must_use]
+    pub fn ops(&self) -> &[Op] {
+        &self.batch.ops
+    }
+
+    /// Content, body and metadata of all records together, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether something is erased for good.
+    #[must_use]
+    pub fn purges(&self) -> bool {
+        let mut ops = self.batch.ops.iter();
+        ops.any(|op| matches!(op, Op::Purge { .. }))
+    }
+}
+
+fn check(grant: &Grant, batch: &Batch) -> Result<usize, StoreError> {
+    grant.require(Right::Write)?;
+    let limits = grant.limits();
+    // An undo has to restore all that one commit did, or nothing.
+    let (most_ops, most_bytes) = match batch.undoes {
+        Some(_) => (limits::UNDO_OPS, limits::UNDO_BYTES),
+        None => (limits.batch_ops, limits.batch_bytes),
+    };
+    at_most("operations in a batch", batch.ops.len(), most_ops)?;
+    if let Some(key) = &batch.key {
+        key.check()?;
+    }
+    let mut bytes = 0;
+    for op in &batch.ops {
+        match op {
+            Op::Purge { .. } => grant.require(Right::Purge)?,
+            Op::Delete { .. } => {}
+            Op::Put { record, .. } => {
+                check_tenant(grant, record)?;
+                record.check()?;
+                bytes += record.weight();
+            }
+        }
+    }
+    at_most("bytes in a batch", bytes, most_bytes)?;
+    Ok(bytes)
+}
+
+fn at_most(what: &'static str, count: usize, most: usize) -> Result<(), StoreError> {
+    match count > most {
+        true => Err(StoreError::TooLarge { what, count, most }),
+        false => Ok(()),
+    }
+}
+
+fn check_tenant(grant: &Grant, record: &Record) -> Result<(), StoreError> {
+    if record.tenant == *grant.tenant() {
+        return Ok(());
+    }
+    Err(crate::Denied::Tenant(record.tenant.clone()).into())
+}
