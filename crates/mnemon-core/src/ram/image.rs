@@ -2,11 +2,13 @@
 
 mod draft;
 mod reads;
+mod removals;
 mod upkeep;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use draft::{Draft, Step};
+use removals::Removals;
 
 use crate::commit::{self, Entry, Slot};
 use crate::speakers::Speakers;
@@ -119,6 +121,7 @@ pub struct Image {
     speakers: Speakers,
     last_seq: u64,
     clock: Clock,
+    removals: Removals,
 }
 
 /// Records by when they were created, equals by when they were written.
@@ -141,6 +144,7 @@ impl Image {
         };
         let done = commit::commit(grant, batch, &mut draft);
         let (effects, way_back) = (draft.effects, draft.way_back);
+        self.removals.trim(grant.limits().removal_log);
         match done {
             Ok(receipt) => Ok(Committed {
                 receipt,
@@ -178,6 +182,7 @@ impl Image {
                 Step::Erased { row, past } => self.put_back(row.map(|row| *row), past),
             }
         }
+        self.removals.forget();
     }
 
     /// Makes the newest version in the history the current one again.
@@ -257,6 +262,21 @@ impl Image {
     pub fn by_seq(&self, seq: u64) -> Option<&Record> {
         let row = self.rows.get(self.by_seq.get(&seq)?)?;
         Some(&row.record)
+    }
+
+    /// The record that is there now, expired or not.
+    pub(super) fn record(&self, id: &Id) -> Option<&Record> {
+        self.rows.get(id).map(|row| &row.record)
+    }
+
+    /// The changes that made the records that are there, in order.
+    pub(super) fn seqs(&self) -> impl Iterator<Item = u64> {
+        self.by_seq.keys().copied()
+    }
+
+    /// Which records have left.
+    pub(super) fn removals(&self) -> &Removals {
+        &self.removals
     }
 
     /// Current records written after this change, in order.
@@ -484,6 +504,7 @@ impl Image {
         let row = self.rows.remove(id)?;
         let record = &row.record;
         self.by_seq.remove(&record.seq);
+        self.removals.push(record.seq);
         let place = (record.created, record.seq);
         self.by_created.remove(&place);
         drop_owner(&mut self.by_user, record.owner.user.as_ref(), place);

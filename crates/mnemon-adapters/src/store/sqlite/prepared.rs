@@ -3,8 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::Receiver;
 
-use mnemon_core::index::Terms;
-use mnemon_core::ram::stored;
+use mnemon_core::index::{Terms, stored};
 use mnemon_core::{Batch, Id, Op, Record, StoreError};
 
 use super::tables::{FoundBy, FoundBys};

@@ -9,13 +9,12 @@ use mnemon_core::{
     Clock, Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Right, StoreError, Time,
 };
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Statement, params};
 
 use super::counts::{Counts, Known, Newest, State};
 use super::errors::At;
 use super::schema::SEQ_BITS;
-use super::speakers;
-use super::sums;
+use super::{removals, speakers, sums};
 
 /// A tenant within a transaction.
 pub(super) struct SqlTables<'c, 'b> {
@@ -23,6 +22,8 @@ pub(super) struct SqlTables<'c, 'b> {
     pub(super) place: &'b str,
     pub(super) tenant: i64,
     pub(super) state: &'b mut State,
+    /// How many removals are logged.
+    removal_log: usize,
     /// What the records that are about to be written are found by, in their order.
     found_by: FoundBys,
     hot: &'b mut Hot<'c>,
@@ -50,6 +51,38 @@ fn at_hand<'h, 'a>(
         Some(statement) => statement,
         None => place.insert(connection.prepare_cached(sql)?),
     })
+}
+
+/// What [`insert_search`] runs.
+pub(super) const INSERT_SEARCH: &str =
+    "INSERT INTO search (key, terms, speaker, tags, model, scale, codes, sum)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+
+/// Writes what the record is found by; its vector with the number of its model.
+pub(super) fn insert_search(
+    insert: &mut Statement<'_>,
+    key: i64,
+    record: &Record,
+    terms: &[u8],
+    vector: Option<(i64, &StoredVector)>,
+) -> rusqlite::Result<()> {
+    let doc = Doc::of(record);
+    let tags = (!doc.tags.is_empty()).then(|| doc.tags.join("\n"));
+    let model = vector.map(|(model, _)| model);
+    let codes = vector.map(|(_, stored)| stored.vector.to_bytes());
+    let scale = vector.map(|(_, stored)| f64::from(stored.vector.scale));
+    let sum = sums::of_values([
+        ValueRef::Integer(key),
+        ValueRef::Blob(terms),
+        ValueRef::from(doc.speaker),
+        ValueRef::from(tags.as_deref()),
+        model.map_or(ValueRef::Null, ValueRef::Integer),
+        scale.map_or(ValueRef::Null, ValueRef::Real),
+        ValueRef::from(codes.as_deref()),
+    ]);
+    let speaker = doc.speaker;
+    insert.execute(params![key, terms, speaker, tags, model, scale, codes, sum])?;
+    Ok(())
 }
 
 /// What a record is found by, made ready before its turn to be written.
@@ -111,6 +144,7 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             place,
             tenant: state.num,
             state,
+            removal_log: grant.limits().removal_log,
             found_by: Box::new(std::iter::empty()),
             hot,
         })
@@ -121,40 +155,51 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         self.found_by = found_by;
     }
 
-    /// Gives records vectors; one that has been changed since is left out.
+    /// Gives records vectors, each under a number by which indexes that follow find it; a record
+    /// that has been changed since is left out.
     pub(super) fn embed(&mut self, vectors: &[(u64, StoredVector)]) -> Result<usize, StoreError> {
-        let mut taken = 0;
+        let newest: i64 = self
+            .connection
+            .prepare_cached("SELECT embedded FROM tenants WHERE num = ?1")
+            .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)))
+            .at(self.place)?;
+        let mut number = newest;
         for (seq, stored) in vectors {
-            let key = key(self.tenant, *seq);
+            let row = key(self.tenant, *seq);
             let doc: Option<(String, i64)> = self
                 .connection
                 .prepare_cached("SELECT doc, sum FROM records WHERE key = ?1")
                 .and_then(|mut select| {
-                    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-                    select.query_row([key], row).optional()
+                    let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                    select.query_row([row], columns).optional()
                 })
                 .at(self.place)?;
             if let Some((doc, sum)) = doc {
                 let record = sums::record(self.place, &doc, sum)?;
-                self.run("DELETE FROM search WHERE key = ?1", params![key])?;
+                self.run("DELETE FROM search WHERE key = ?1", params![row])?;
                 let found_by = FoundBy {
                     id: record.id.clone(),
                     terms: Terms::of(&record).to_bytes(),
                     vector: Some(stored.clone()),
                 };
-                self.insert_search(key, &record, found_by)?;
-                taken += 1;
+                self.insert_search(row, &record, found_by)?;
+                number += 1;
+                let embedded = key(self.tenant, number.cast_unsigned());
+                self.run(
+                    "UPDATE search SET embedded = ?2 WHERE key = ?1",
+                    params![row, embedded],
+                )?;
             }
         }
         self.run(
-            "UPDATE tenants SET embedded = embedded + ?2 WHERE num = ?1",
-            params![self.tenant, count(taken)],
+            "UPDATE tenants SET embedded = ?2 WHERE num = ?1",
+            params![self.tenant, number],
         )?;
-        Ok(taken)
+        Ok(usize::try_from(number - newest).unwrap_or(0))
     }
 
     fn model(&self, model: &ModelId) -> Result<i64, StoreError> {
-        if let Some(known) = super::search::model_number(self.connection, self.place, model)? {
+        if let Some(known) = super::embeddings::model_number(self.connection, self.place, model)? {
             return Ok(known);
         }
         self.run(
@@ -172,38 +217,13 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         found_by: FoundBy,
     ) -> Result<(), StoreError> {
         let FoundBy { terms, vector, .. } = found_by;
-        let doc = Doc::of(record);
-        let model = vector.as_ref().map(|stored| self.model(&stored.model));
-        let codes = vector.as_ref().map(|stored| stored.vector.to_bytes());
-        let model = model.transpose()?;
-        let tags = (!doc.tags.is_empty()).then(|| doc.tags.join("\n"));
-        let scale = vector.map(|stored| f64::from(stored.vector.scale));
-        let sum = sums::of_values([
-            ValueRef::Integer(key),
-            ValueRef::Blob(&terms),
-            ValueRef::from(doc.speaker),
-            ValueRef::from(tags.as_deref()),
-            model.map_or(ValueRef::Null, ValueRef::Integer),
-            scale.map_or(ValueRef::Null, ValueRef::Real),
-            ValueRef::from(codes.as_deref()),
-        ]);
-        let sql = "INSERT INTO search (key, terms, speaker, tags, model, scale, codes, sum)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-        at_hand(&mut self.hot.insert_search, self.connection, sql)
-            .and_then(|insert| {
-                insert.execute(params![
-                    key,
-                    terms,
-                    doc.speaker,
-                    tags,
-                    model,
-                    scale,
-                    codes,
-                    sum,
-                ])
-            })
-            .at(self.place)?;
-        Ok(())
+        let vector = match &vector {
+            Some(stored) => Some((self.model(&stored.model)?, stored)),
+            None => None,
+        };
+        at_hand(&mut self.hot.insert_search, self.connection, INSERT_SEARCH)
+            .and_then(|insert| insert_search(insert, key, record, &terms, vector))
+            .at(self.place)
     }
 
     pub(super) fn run(
@@ -291,7 +311,6 @@ impl<'c, 'b> SqlTables<'c, 'b> {
     /// Moves the current version to the history.
     fn retire(&mut self, slot: &Slot, at: Time) -> Result<(), StoreError> {
         let key = key(self.tenant, slot.seq);
-        self.uncount_speaker(key)?;
         self.run(
             "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced,
                 expires, doc, sum, replaced_sum)
@@ -299,11 +318,19 @@ impl<'c, 'b> SqlTables<'c, 'b> {
              FROM records WHERE key = ?1",
             params![key, at.millis(), sums::of_number(at.millis())],
         )?;
+        self.state.history_grown += 1;
+        self.take_out(slot)
+    }
+
+    /// Takes the row out of `records`: replaced, deleted, purged, expired or evicted. There is no
+    /// other way out, so that the log of removals is complete.
+    fn take_out(&mut self, slot: &Slot) -> Result<(), StoreError> {
+        let key = key(self.tenant, slot.seq);
+        self.uncount_speaker(key)?;
         self.run("DELETE FROM records WHERE key = ?1", params![key])?;
         self.run("DELETE FROM search WHERE key = ?1", params![key])?;
-        self.state.history_grown += 1;
         self.count(slot, -1);
-        Ok(())
+        removals::log(self.connection, self.tenant, slot.seq, self.removal_log).at(self.place)
     }
 
     fn insert(&mut self, entry: &Entry, record: &Record) -> Result<(), StoreError> {
@@ -530,11 +557,7 @@ impl Tables for SqlTables<'_, '_> {
         let target = params![tenant, id.as_str()];
         let slot = self.slot(id)?;
         if let Some(slot) = &slot {
-            let key = key(tenant, slot.seq);
-            self.uncount_speaker(key)?;
-            self.run("DELETE FROM records WHERE tenant = ?1 AND id = ?2", target)?;
-            self.run("DELETE FROM search WHERE key = ?1", params![key])?;
-            self.count(slot, -1);
+            self.take_out(slot)?;
         }
         let dropped = self.run("DELETE FROM history WHERE tenant = ?1 AND id = ?2", target)?;
         self.state.history_grown -= count(dropped);

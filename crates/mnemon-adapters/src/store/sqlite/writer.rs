@@ -20,8 +20,8 @@ use super::errors::{At, again, patience};
 use super::identity::{FileIds, Standing};
 use super::pool::Pool;
 use super::prepared::{LARGE, Prepared};
-use super::saved;
 use super::schema::{self, OpenFile};
+use super::snapshot_file;
 use super::tables::{Hot, SqlTables};
 
 /// Batches that may wait for the writer; a caller beyond that waits to be let in.
@@ -650,14 +650,14 @@ impl Job {
                 };
                 tables.expect(found_by);
                 if self.purges {
-                    saved::forget(connection, place, tables.tenant)?;
+                    snapshot_file::forget(connection, place, tables.tenant)?;
                 }
                 Done::Applied(commit(grant, batch, &mut tables)?)
             }
             Work::Upkeep(limit) => {
                 let done = tables.upkeep(grant, *limit)?;
                 if done.expired + done.history > 0 {
-                    saved::forget_old(connection, place, tables.tenant)?;
+                    snapshot_file::forget_old(connection, place, tables.tenant)?;
                 }
                 Done::Upkept(done)
             }
