@@ -17,6 +17,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// The name of the threads.
+const THREAD: &str = "mnemon-blocking";
+
 /// How a thread is started; tests pass one that fails.
 type Spawn = fn(&'static Workers) -> io::Result<()>;
 
@@ -34,6 +37,11 @@ pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
         let _ = sender.send(work());
     });
     result.await.ok()
+}
+
+/// Whether this is one of the threads where work may block.
+pub(crate) fn is_worker() -> bool {
+    std::thread::current().name() == Some(THREAD)
 }
 
 /// Runs the work on a thread where it may block, without waiting for it.
@@ -128,7 +136,7 @@ fn run_caught(job: Job) {
 }
 
 fn spawn(workers: &'static Workers) -> io::Result<()> {
-    let thread = std::thread::Builder::new().name("mnemon-blocking".to_owned());
+    let thread = std::thread::Builder::new().name(THREAD.to_owned());
     thread.spawn(|| workers.work()).map(drop)
 }
 

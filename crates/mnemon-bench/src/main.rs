@@ -11,6 +11,7 @@ mod chat;
 mod context;
 mod edges;
 mod facade;
+mod following;
 mod ingest;
 mod learn;
 mod log;
@@ -63,6 +64,26 @@ enum What {
     /// Searches of unusual stores beside plain ones: many speakers, users, expired records, a
     /// session imported newest first.
     Edges,
+    /// A search after vectors that another process gave to records, beside one after nothing.
+    Late {
+        /// How many records there are.
+        #[arg(long, default_value_t = 120_000)]
+        records: usize,
+        /// How many of them get a vector.
+        #[arg(long, default_value_t = 100)]
+        vectors: usize,
+    },
+    /// Memory of the indexes when more tenants are searched than fit into the cache.
+    Tenants {
+        #[arg(long, default_value_t = 10_000)]
+        tenants: usize,
+        /// How many records each tenant has.
+        #[arg(long, default_value_t = 20)]
+        records: usize,
+        /// The budget of the cache, in MB.
+        #[arg(long, default_value_t = 64)]
+        budget: usize,
+    },
     /// Reading one scope, and four at the same time, as the store grows.
     Facade {
         /// How many records, one column each.
@@ -122,6 +143,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         What::Ingest { files, folder } => ingest::run(files, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
         What::Edges => edges::run(&edges::SIZES),
+        What::Late { records, vectors } => following::late(records, vectors),
+        What::Tenants {
+            tenants,
+            records,
+            budget,
+        } => following::tenants(tenants, records, budget),
         What::Facade { sizes } => facade::run(&sizes),
         What::Mcp { sizes, reference } => {
             let reference = reference.or_else(mcp::usual_reference);

@@ -8,8 +8,7 @@ use std::time::Instant;
 
 use mnemon_adapters::embed::Builtin;
 use mnemon_core::embed::Embedder;
-use mnemon_core::index::{Doc, Index, Terms, hash};
-use mnemon_core::ram::stored;
+use mnemon_core::index::{Doc, Index, Terms, hash, stored};
 use mnemon_core::rank::Recipe;
 use mnemon_core::text::query_terms;
 use mnemon_core::vector::{Candidates, ScanConfig, Scored, VectorSet, dot};

@@ -8,9 +8,11 @@
 //! lends it a share of its words and of its nearness (the arithmetic stands in [`crate::rank`]).
 //! That happens while a query is answered and costs no memory.
 
+mod cache;
 mod chain;
 mod docs;
 mod find;
+mod follower;
 mod postings;
 mod saved;
 mod scratch;
@@ -18,11 +20,13 @@ mod terms;
 
 use std::collections::HashMap;
 
-use crate::Time;
 use crate::embed::ModelId;
-use crate::vector::{Quantised, VectorError, VectorSet};
+use crate::vector::{Quantised, VectorError, VectorSet, quantise};
+use crate::{Embedding, StoreError, Time};
 
+pub use cache::Cache;
 pub use docs::Doc;
+pub use follower::{Cursor, Delta, Feed, TrackedIndex};
 pub use terms::{Terms, hash};
 
 /// Documents by which the middle of their vectors is known; below, none is needed.
@@ -38,6 +42,42 @@ pub struct StoredVector {
     pub vector: Quantised,
 }
 
+/// The vector as it is kept.
+pub fn stored(embedding: &Embedding) -> Result<StoredVector, StoreError> {
+    let expected = embedding.model.dimension;
+    if embedding.vector.len() != expected {
+        let got = embedding.vector.len();
+        return Err(wrong_vector(&VectorError::WrongDimension { expected, got }));
+    }
+    let vector = quantise(&embedding.vector).map_err(|error| wrong_vector(&error))?;
+    Ok(StoredVector {
+        model: embedding.model.clone(),
+        vector,
+    })
+}
+
+/// A vector that cannot be used is the embedder's mistake, and never stored.
+pub fn wrong_vector(error: &VectorError) -> StoreError {
+    StoreError::Invalid(crate::Invalid::new("vector", error.to_string()))
+}
+
+/// Bytes of a list, with what the allocator adds.
+fn bytes_of_list<T>(list: &Vec<T>) -> usize {
+    match list.capacity() {
+        0 => 0,
+        capacity => capacity * size_of::<T>() + 16,
+    }
+}
+
+/// Bytes of a map, without what its keys and values point to. One slot in eight stays free, and
+/// each has a byte of control.
+fn bytes_of_map<K, V>(map: &HashMap<K, V>) -> usize {
+    match map.capacity() {
+        0 => 0,
+        capacity => capacity * 8 / 7 * (size_of::<(K, V)>() + 1) + 32,
+    }
+}
+
 /// One tenant's documents, ready to be searched.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
@@ -48,6 +88,8 @@ pub struct Index {
     vectors: HashMap<ModelId, VectorSet>,
     /// How large the sets were when their bits were last centred.
     centred: usize,
+    /// Vectors that documents were given since.
+    embedded: usize,
     scratch: scratch::Scratches,
 }
 
@@ -70,12 +112,6 @@ impl Index {
         self.len() == 0
     }
 
-    /// The newest change that is in it.
-    #[must_use]
-    pub fn last_seq(&self) -> u64 {
-        self.docs.last_seq()
-    }
-
     /// Whether so many documents were removed that a fresh index would be much smaller.
     #[must_use]
     pub fn is_stale(&self) -> bool {
@@ -86,9 +122,14 @@ impl Index {
     /// About how many bytes it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let vectors = self.vectors.values();
-        let vectors: usize = vectors.map(|set| set.len() * set.bytes_per_vector()).sum();
-        self.docs.bytes() + self.chain.bytes() + self.postings.bytes() + vectors
+        let vectors: usize = self.vectors.values().map(VectorSet::bytes).sum();
+        size_of::<Self>()
+            + self.docs.bytes()
+            + self.chain.bytes()
+            + self.postings.bytes()
+            + bytes_of_map(&self.vectors)
+            + vectors
+            + self.scratch.bytes()
     }
 
     /// The `seq`s of its documents, oldest first.
@@ -139,7 +180,7 @@ impl Index {
         Ok(())
     }
 
-    /// Gives a document another vector, as a new model made it.
+    /// Gives a document a vector in place of the one it has, which another model may have made.
     pub fn embed(&mut self, seq: u64, stored: &StoredVector) -> Result<(), VectorError> {
         let Some(doc) = self.docs.of_seq(seq) else {
             return Ok(());
@@ -147,10 +188,26 @@ impl Index {
         if !self.vectors.contains_key(&stored.model) {
             self.add_model(&stored.model, self.docs.len())?;
         }
-        if let Some(set) = self.vectors.get_mut(&stored.model) {
-            set.replace(doc, &stored.vector)?;
+        for (model, set) in &mut self.vectors {
+            if *model == stored.model {
+                set.replace(doc, &stored.vector)?;
+            } else if set.has(doc) {
+                set.replace(doc, &Quantised::nothing(model.dimension))?;
+            }
+        }
+        self.embedded += 1;
+        if self.embedded >= RECENTRE.max(self.docs.len() / 8) {
+            self.recentre();
         }
         Ok(())
+    }
+
+    /// Drops the sets of models whose vectors were all replaced.
+    fn drop_unused_models(&mut self) {
+        let docs = self.docs.len() as u32;
+        // Records are embedded anew oldest first, so that the last ones have an old vector longest.
+        self.vectors
+            .retain(|_, set| (0..docs).rev().any(|doc| set.has(doc)));
     }
 
     /// A set for a model of which this many documents have no vector.
@@ -164,25 +221,11 @@ impl Index {
         Ok(())
     }
 
-    /// The vectors of a document, one for each model that placed it.
-    #[must_use]
-    pub fn vectors_of(&self, seq: u64) -> Vec<StoredVector> {
-        let Some(doc) = self.docs.of_seq(seq) else {
-            return Vec::new();
-        };
-        let vectors = self.vectors.iter().filter_map(|(model, set)| {
-            Some(StoredVector {
-                model: model.clone(),
-                vector: set.get(doc).filter(|vector| vector.scale != 0.0)?,
-            })
-        });
-        vectors.collect()
-    }
-
     /// Fits the bits to the documents. A few thousand tell where the middle is as well as all of
     /// them, so this is done when there are enough, and seldom again.
     fn recentre(&mut self) {
         self.centred = self.docs.len();
+        self.embedded = 0;
         for set in self.vectors.values_mut() {
             set.recentre();
         }
@@ -196,19 +239,6 @@ impl Index {
         {
             self.chain.unlink(&self.docs, doc);
         }
-    }
-
-    /// How many documents have a vector of this model, and how many have none of it.
-    #[must_use]
-    pub fn embedded(&self, model: &ModelId) -> (usize, usize) {
-        let Some(set) = self.vectors.get(model) else {
-            return (0, self.len());
-        };
-        let with = (0..self.docs.len() as u32)
-            .filter(|doc| self.docs.is_alive(*doc))
-            .filter(|doc| set.has(*doc))
-            .count();
-        (with, self.len() - with)
     }
 
     /// The `seq`s of up to `most` documents without a vector of this model, oldest first.

@@ -1,7 +1,7 @@
 //! The reference store: everything in memory. It is the oracle that the other stores are compared
 //! with, and its [`Image`] is the working memory of the JSONL store.
 
-mod finder;
+mod feed;
 mod image;
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-pub use finder::{Finder, stored, wrong_vector};
+pub use feed::{Arrival, ImageIndex};
 pub use image::{Image, Past};
 
 use crate::embed::ModelId;
@@ -29,7 +29,7 @@ pub struct Ram {
 #[derive(Debug, Default)]
 struct Searched {
     image: Image,
-    finder: Finder,
+    index: ImageIndex,
 }
 
 impl Ram {
@@ -61,8 +61,8 @@ impl SearchIndex for Ram {
     }
 
     async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
-        self.search(grant, |Searched { image, finder }| {
-            finder.find(image, grant, probe)
+        self.search(grant, |Searched { image, index }| {
+            index.find(image, grant, probe)
         })
     }
 }
@@ -77,10 +77,10 @@ impl Store for Ram {
     }
 
     async fn apply(&self, grant: &Grant, mut batch: Batch) -> Result<Receipt, StoreError> {
-        let vectors = Finder::arrivals(&mut batch)?;
-        self.search(grant, |Searched { image, finder }| {
+        let vectors = ImageIndex::arrivals(&mut batch)?;
+        self.search(grant, |Searched { image, index }| {
             let receipt = image.commit(grant, batch)?;
-            finder.expect(vectors);
+            index.keep(image, vectors);
             Ok(receipt)
         })
     }
@@ -126,8 +126,8 @@ impl Store for Ram {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
-        self.search(grant, |Searched { image, finder }| {
-            finder.lacking(image, grant, model, after, limit)
+        self.search(grant, |Searched { image, index }| {
+            index.lacking(image, grant, model, after, limit)
         })
     }
 
@@ -137,8 +137,8 @@ impl Store for Ram {
         vectors: Vec<(u64, Embedding)>,
     ) -> Result<usize, StoreError> {
         grant.require(Right::Write)?;
-        self.search(grant, |Searched { image, finder }| {
-            finder.embed(image, vectors)
+        self.search(grant, |Searched { image, index }| {
+            index.embed(image, vectors)
         })
     }
 }

@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
-use mnemon_core::ram::{Finder, Image};
+use mnemon_core::ram::{Image, ImageIndex};
 use mnemon_core::{
     Answer, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
     IndexCapabilities, Page, Probe, Receipt, Record, Right, Scan, SearchIndex, Store, StoreError,
@@ -58,9 +58,6 @@ pub struct Jsonl {
 struct Shelf {
     root: PathBuf,
     folders: Mutex<HashMap<Tenant, Arc<Folder>>>,
-    /// The indexes of the tenants that were searched. They are made from the records when they
-    /// are needed: a log keeps no vectors.
-    finders: Mutex<HashMap<Tenant, Arc<Mutex<Finder>>>>,
 }
 
 impl Jsonl {
@@ -76,7 +73,6 @@ impl Jsonl {
         let shelf = Shelf {
             root: root.to_owned(),
             folders: Mutex::default(),
-            finders: Mutex::default(),
         };
         let folder = shelf.folder(&Tenant::default());
         if root.is_dir() {
@@ -118,26 +114,17 @@ impl Jsonl {
     async fn search<T: Send + 'static>(
         &self,
         grant: &Grant,
-        work: impl FnOnce(&mut Finder, &Image) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut ImageIndex, &Image) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let finder = self.shelf.finder(grant.tenant());
-        self.read(grant, move |image| {
-            let mut finder = finder.lock().unwrap_or_else(PoisonError::into_inner);
-            work(&mut finder, image)
-        })
-        .await?
+        grant.require(Right::Read)?;
+        let folder = self.shelf.folder(grant.tenant());
+        blocking(move || folder.search(work)?).await
     }
 }
 
 impl Shelf {
     fn held(&self) -> MutexGuard<'_, HashMap<Tenant, Arc<Folder>>> {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn finder(&self, tenant: &Tenant) -> Arc<Mutex<Finder>> {
-        let finders = self.finders.lock();
-        let mut finders = finders.unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(finders.entry(tenant.clone()).or_default())
     }
 
     fn folder(&self, tenant: &Tenant) -> Arc<Folder> {
@@ -176,10 +163,8 @@ impl SearchIndex for Jsonl {
 
     async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
         let (held, probe) = (grant.clone(), probe.clone());
-        self.search(grant, move |finder, image| {
-            finder.find(image, &held, &probe)
-        })
-        .await
+        self.search(grant, move |index, image| index.find(image, &held, &probe))
+            .await
     }
 }
 
@@ -193,14 +178,12 @@ impl Store for Jsonl {
     }
 
     async fn apply(&self, grant: &Grant, mut batch: Batch) -> Result<Receipt, StoreError> {
-        let vectors = Finder::arrivals(&mut batch)?;
-        let finder = self.shelf.finder(grant.tenant());
+        let vectors = ImageIndex::arrivals(&mut batch)?;
         let folder = self.shelf.folder(grant.tenant());
         let grant = grant.clone();
         blocking(move || {
             let receipt = folder.apply(grant, batch)?;
-            let mut finder = finder.lock().unwrap_or_else(PoisonError::into_inner);
-            finder.expect(vectors);
+            folder.keep_vectors(vectors);
             Ok(receipt)
         })
         .await
@@ -258,8 +241,8 @@ impl Store for Jsonl {
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
         let (held, model) = (grant.clone(), model.clone());
-        self.search(grant, move |finder, image| {
-            finder.lacking(image, &held, &model, after, limit)
+        self.search(grant, move |index, image| {
+            index.lacking(image, &held, &model, after, limit)
         })
         .await
     }
@@ -270,7 +253,7 @@ impl Store for Jsonl {
         vectors: Vec<(u64, Embedding)>,
     ) -> Result<usize, StoreError> {
         grant.require(Right::Write)?;
-        self.search(grant, move |finder, image| finder.embed(image, vectors))
+        self.search(grant, move |index, image| index.embed(image, vectors))
             .await
     }
 }

@@ -7,17 +7,20 @@
 
 mod backup;
 mod counts;
+mod embeddings;
 mod errors;
+mod feed;
 mod health;
 mod hidden;
 mod identity;
 mod pool;
 mod prepared;
 mod reads;
+mod removals;
 mod salvage;
-mod saved;
 mod schema;
 mod search;
+mod snapshot_file;
 mod speakers;
 mod sums;
 mod tables;
@@ -30,7 +33,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
-use mnemon_core::ram::stored;
+use mnemon_core::index::stored;
 use mnemon_core::{
     Answer, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
     IndexCapabilities, Page, Probe, Receipt, Record, Scan, SearchIndex, Store, StoreError, Tally,
@@ -42,8 +45,8 @@ pub(crate) use health::{examine, repair};
 use identity::FileIds;
 pub(crate) use identity::follow_link;
 use pool::{Pool, Reader};
-pub use saved::Saving;
 use search::Indexes;
+pub use snapshot_file::Saving;
 use writer::Writer;
 
 /// So many records of a warm file are read sooner than a thread is woken for them.
@@ -93,8 +96,8 @@ impl Sqlite {
         };
         Ok(Self {
             writer,
+            indexes: Arc::new(Indexes::new(Arc::clone(&pool), saving)),
             pool,
-            indexes: Arc::new(Indexes::new(saving)),
         })
     }
 
@@ -130,9 +133,7 @@ impl SearchIndex for Sqlite {
         if let Some(found) = self.pool.with_idle(at_hand).transpose()?.flatten() {
             return Ok(found);
         }
-        let (grant, probe, indexes) = (grant.clone(), probe.clone(), Arc::clone(&self.indexes));
-        self.read(move |reader| indexes.find(reader, &grant, &probe))
-            .await
+        self.indexes.find(grant, probe).await
     }
 }
 
@@ -225,7 +226,7 @@ impl Store for Sqlite {
             let Reader {
                 connection, place, ..
             } = reader;
-            search::lacking(connection, place, &grant, &model, after, limit)
+            embeddings::lacking(connection, place, &grant, &model, after, limit)
         })
         .await
     }

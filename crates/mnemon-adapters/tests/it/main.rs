@@ -15,6 +15,7 @@ mod context;
 mod crash;
 mod documents;
 mod files;
+mod following;
 mod full_disk;
 mod jsonl;
 mod kit;

@@ -23,7 +23,7 @@ use proptest::prelude::*;
 
 use crate::kit::{child, childs_work, open, open_backend, rounds, wait};
 
-const WORDS: [&str; 6] = ["tea", "coffee", "quyết", "quyet", "東京", "parseJSON"];
+pub(crate) const WORDS: [&str; 6] = ["tea", "coffee", "quyết", "quyet", "東京", "parseJSON"];
 const IDS: usize = 5;
 /// Scores of two stores may differ by the last bits of a sum.
 const NEAR: f32 = 1e-5;
@@ -82,7 +82,7 @@ fn place(text: &str) -> Option<Embedding> {
     })
 }
 
-fn probe(query: &str) -> Probe {
+pub(crate) fn probe(query: &str) -> Probe {
     Probe {
         terms: QueryTerm::words_of(query),
         vectors: place(query).into_iter().collect(),
@@ -96,7 +96,8 @@ fn features(found: &Match) -> &Features {
 }
 
 /// What the engine would show, and what the store had to say about it.
-fn search(Backend { store, index }: &Backend, grant: &Grant, query: &str) -> Vec<(Match, Record)> {
+fn search(backend: &Backend, grant: &Grant, query: &str) -> Vec<(Match, Record)> {
+    let store = &backend.store;
     if !store.capabilities().keeps_vectors {
         let model = HashEmbedder::new(16).model().clone();
         let lacking = wait(store.lacking(grant, &model, 0, limits::PAGE)).unwrap();
@@ -104,9 +105,21 @@ fn search(Backend { store, index }: &Backend, grant: &Grant, query: &str) -> Vec
         let made = made.filter_map(|(seq, made)| Some((seq, made?)));
         wait(store.embed(grant, made.collect())).unwrap();
     }
-    let found = wait(index.find(grant, &probe(query))).unwrap().matches;
-    let ids: Vec<Id> = found.iter().map(|c| c.id.clone()).collect();
-    let records = wait(store.get(grant, &ids)).unwrap();
+    shown_by(backend, grant, &probe(query))
+}
+
+/// What is found, as it is in the store.
+pub(crate) fn shown_by(
+    Backend { store, index }: &Backend,
+    grant: &Grant,
+    probe: &Probe,
+) -> Vec<(Match, Record)> {
+    let found = wait(index.find(grant, probe)).unwrap().matches;
+    let records = found.iter().map(|found| {
+        let records = wait(store.get(grant, std::slice::from_ref(&found.id)));
+        records.unwrap().remove(0)
+    });
+    let records: Vec<Option<Record>> = records.collect();
     let shown = found.into_iter().zip(records);
     shown
         .filter_map(|(candidate, record)| Some((candidate, record?)))
@@ -253,7 +266,7 @@ impl Truth {
     }
 }
 
-fn assert_alike(one: &[(Match, Record)], other: &[(Match, Record)], what: &str) {
+pub(crate) fn assert_alike(one: &[(Match, Record)], other: &[(Match, Record)], what: &str) {
     let ids = |shown: &[(Match, Record)]| -> Vec<(Id, u64)> {
         let mut ids: Vec<_> = shown
             .iter()

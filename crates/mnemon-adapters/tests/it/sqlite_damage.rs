@@ -123,7 +123,8 @@ fn a_change_of_any_column_is_found() {
             .unwrap()
             .map(Result::unwrap)
             .collect();
-        for column in &columns {
+        // When a vector came is no part of what it is.
+        for column in columns.iter().filter(|name| *name != "embedded") {
             std::fs::copy(&base, &path).unwrap();
             let raw = Connection::open(&path).unwrap();
             let changed = raw

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
-use super::NOBODY;
 use super::docs::{Docs, NO_NAME, keep};
 use super::saved::Numbers;
+use super::{NOBODY, bytes_of_list, bytes_of_map};
 use crate::columns::{Reading, Writing};
 use crate::rank::{LENT_WORDS, lent_length};
 
@@ -32,9 +32,14 @@ pub(super) struct Chain {
 
 impl Chain {
     pub(super) fn bytes(&self) -> usize {
+        let links = [&self.before, &self.after].map(bytes_of_list);
         // A set of pairs is about two thirds full.
-        let sorted: usize = self.sorted.values().map(BTreeSet::len).sum();
-        self.before.len() * 12 + sorted * 24
+        let sorted: usize = self.sorted.values().map(|set| set.len() * 24 + 64).sum();
+        links.iter().sum::<usize>()
+            + bytes_of_list(&self.length)
+            + bytes_of_map(&self.last)
+            + bytes_of_map(&self.sorted)
+            + sorted
     }
 
     /// The length of the document, context included.

@@ -10,7 +10,7 @@ pub(super) use names::NO_NAME;
 use names::Names;
 pub(super) use saved::keep;
 
-use super::Terms;
+use super::{Terms, bytes_of_list, bytes_of_map};
 use crate::{Id, Kind, Namespace, Record, Scope, Time};
 
 /// What a document is, in three bytes.
@@ -294,18 +294,29 @@ impl Docs {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let lists = self.owned.iter().flat_map(HashMap::values);
-        let lists: usize = lists.map(|list| 4 * list.capacity() + 40).sum();
-        let rows = self
-            .scopes
-            .iter()
-            .chain(&self.kinds)
-            .chain(&self.namespaces);
-        let bits = self.len() / 4 + rows.map(|row| 8 * row.len()).sum::<usize>();
-        self.len() * (8 + 16 + 12 + 3 + 8 + 8 + 4 + 4 + 2 + 1)
-            + bits
+        let owned: usize = self.owned.iter().map(bytes_of_map).sum();
+        let owners = self.owned.iter().flat_map(HashMap::values);
+        let lists: usize = owners.chain(self.tags.values()).map(bytes_of_list).sum();
+        let tags: usize = self.tags.keys().map(|tag| tag.capacity() + 16).sum();
+        let rows = self.scopes.iter().chain(&self.kinds);
+        let rows = rows.chain(&self.namespaces);
+        let bits = rows.chain([&self.nobodys, &self.living, &self.odd]);
+        owned
             + lists
-            + self.odd_ids.len()
+            + bytes_of_map(&self.tags)
+            + tags
+            + bits.map(bytes_of_list).sum::<usize>()
+            + bytes_of_list(&self.seqs)
+            + bytes_of_list(&self.ids)
+            + self.odd_ids.capacity()
+            + bytes_of_list(&self.owners)
+            + bytes_of_list(&self.sorts)
+            + bytes_of_list(&self.created)
+            + bytes_of_list(&self.expires)
+            + bytes_of_list(&self.importance)
+            + bytes_of_list(&self.speakers)
+            + bytes_of_list(&self.lengths)
+            + bytes_of_list(&self.asking)
             + self.names.bytes()
     }
 }

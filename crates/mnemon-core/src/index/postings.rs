@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::Terms;
 use super::docs::each_bit;
 use super::saved::Numbers;
+use super::{Terms, bytes_of_list, bytes_of_map};
 use crate::columns::{Reading, Writing, wrong};
 
 /// Documents in order, with occurrences in quarters.
@@ -103,7 +103,6 @@ pub(super) struct Postings {
     loaded: Loaded,
     /// What came since.
     of_term: HashMap<u32, List>,
-    pairs: usize,
 }
 
 impl Postings {
@@ -113,7 +112,6 @@ impl Postings {
             list.docs.push(doc);
             list.counts.push(*count);
         }
-        self.pairs += terms.counts.len();
     }
 
     pub(super) fn of(&self, term: u32) -> Option<Posting<'_>> {
@@ -128,9 +126,12 @@ impl Postings {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        // A vector grows by doubling: a quarter of it is air, on average.
-        let loaded = self.loaded.all.docs.len() * 5 + self.loaded.terms.len() * 8;
-        loaded + self.pairs * 5 * 4 / 3 + self.of_term.len() * (size_of::<List>() + 12)
+        let lists = self.of_term.values().chain([&self.loaded.all]);
+        let of_list = |list: &List| bytes_of_list(&list.docs) + bytes_of_list(&list.counts);
+        bytes_of_list(&self.loaded.terms)
+            + bytes_of_list(&self.loaded.ends)
+            + bytes_of_map(&self.of_term)
+            + lists.map(of_list).sum::<usize>()
     }
 
     pub(super) fn save(&self, numbers: &Numbers, out: &mut Writing<'_>) -> io::Result<()> {

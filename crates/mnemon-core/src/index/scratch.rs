@@ -33,6 +33,15 @@ impl Scratches {
         scratch
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_one = |scratch: &Scratch| {
+            let lists = [&scratch.words, &scratch.occurs, &scratch.near];
+            lists.map(super::bytes_of_list).iter().sum::<usize>()
+        };
+        spare.iter().map(of_one).sum()
+    }
+
     pub(super) fn give_back(&self, scratch: Scratch) {
         self.0
             .lock()

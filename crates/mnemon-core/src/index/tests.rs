@@ -364,7 +364,7 @@ fn near_vectors_are_found_and_neighbours_lend() {
         found[of(1).unwrap()].meaning.unwrap() < 1.0,
         "its neighbour is far"
     );
-    assert_eq!(index.embedded(&model), (3, 0));
+    assert!(index.lacking(&model, 0, 10).is_empty());
     let other = ModelId {
         name: "n".to_owned(),
         dimension: 2,
@@ -376,6 +376,11 @@ fn near_vectors_are_found_and_neighbours_lend() {
     };
     index.embed(2, &new).unwrap();
     assert_eq!(index.lacking(&other, 0, 10), [1, 3]);
+    assert_eq!(
+        index.lacking(&model, 0, 10),
+        [2],
+        "a document has one vector"
+    );
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! One tenant's records, history and receipts in memory.
 
 mod reads;
+mod removals;
 mod upkeep;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use removals::Removals;
 
 use crate::commit::{self, Effect, Entry, Plan, Request, Slot, Worth};
 use crate::speakers::Speakers;
@@ -78,6 +81,7 @@ pub struct Image {
     speakers: Speakers,
     last_seq: u64,
     clock: Clock,
+    removals: Removals,
 }
 
 /// Records by when they were created, equals by when they were written.
@@ -88,6 +92,7 @@ impl Image {
     pub fn commit(&mut self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
         let plan = self.plan(vec![Request::new(grant, batch)?]);
         let mut receipts = self.apply(plan);
+        self.trim_removals(grant);
         let lost = || Err(StoreError::Internal("a batch was lost".to_owned()));
         receipts.pop().unwrap_or_else(lost)
     }
@@ -162,6 +167,26 @@ impl Image {
     pub fn by_seq(&self, seq: u64) -> Option<&Record> {
         let row = self.rows.get(self.by_seq.get(&seq)?)?;
         Some(&row.record)
+    }
+
+    /// The record that is there now, expired or not.
+    pub(super) fn record(&self, id: &Id) -> Option<&Record> {
+        self.rows.get(id).map(|row| &row.record)
+    }
+
+    /// The changes that made the records that are there, in order.
+    pub(super) fn seqs(&self) -> impl Iterator<Item = u64> {
+        self.by_seq.keys().copied()
+    }
+
+    /// Which records have left.
+    /// Logs no more removals than the caller's limits allow.
+    pub fn trim_removals(&mut self, grant: &Grant) {
+        self.removals.trim(grant.limits().removal_log);
+    }
+
+    pub(super) fn removals(&self) -> &Removals {
+        &self.removals
     }
 
     /// Current records written after this change, in order.
@@ -387,6 +412,7 @@ impl Image {
         let row = self.rows.remove(id)?;
         let record = &row.record;
         self.by_seq.remove(&record.seq);
+        self.removals.push(record.seq);
         let place = (record.created, record.seq);
         self.by_created.remove(&place);
         drop_owner(&mut self.by_user, record.owner.user.as_ref(), place);

@@ -148,6 +148,13 @@ impl VectorSet {
         self.dimension + self.fine_row() + 2 * size_of::<f32>() + self.sketches.row()
     }
 
+    /// Bytes that the whole set takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let numbers = self.scales.capacity() + self.centre.capacity();
+        let codes = self.bytes.capacity() + self.fine.capacity();
+        codes + size_of::<f32>() * numbers + self.sketches.bytes()
+    }
+
     /// Makes room, so that a load of known size does not copy.
     pub fn reserve(&mut self, vectors: usize) {
         self.bytes.reserve(vectors * self.dimension);

@@ -52,6 +52,11 @@ impl Sketches {
         self.strides.reserve(groups * ABREAST);
     }
 
+    /// Bytes that all of them take.
+    pub(super) fn bytes(&self) -> usize {
+        ABREAST * self.bits.capacity() + size_of::<f32>() * self.strides.capacity()
+    }
+
     /// Bytes to a sketch.
     pub(super) fn row(&self) -> usize {
         self.row

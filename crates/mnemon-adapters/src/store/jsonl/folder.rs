@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 
-use mnemon_core::ram::Image;
+use mnemon_core::ram::{Arrival, Image, ImageIndex};
 use mnemon_core::{StoreError, Tenant};
 
 use super::disk::{self, Lock, Paths, write_failed};
@@ -20,6 +20,8 @@ pub(super) struct Folder {
     pub(super) state: RwLock<State>,
     /// Batches that wait for the disk. Whoever gets hold of the state writes all of them at once.
     pub(super) queue: Mutex<VecDeque<Arc<Job>>>,
+    /// Vectors and the search index, made when they are needed: a log keeps neither.
+    index: Mutex<ImageIndex>,
 }
 
 impl Folder {
@@ -29,6 +31,26 @@ impl Folder {
             tenant,
             state: RwLock::default(),
             queue: Mutex::default(),
+            index: Mutex::default(),
+        }
+    }
+
+    /// Answers from the image and the index that follows it.
+    pub(super) fn search<T>(
+        &self,
+        work: impl FnOnce(&mut ImageIndex, &Image) -> T,
+    ) -> Result<T, StoreError> {
+        self.read(|image| {
+            let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+            work(&mut index, image)
+        })
+    }
+
+    /// Keeps the vectors of a batch that was written.
+    pub(super) fn keep_vectors(&self, arrivals: Vec<Arrival>) {
+        if !arrivals.is_empty() {
+            // The batch is on the disk by now; what has no vector gets one later.
+            let _ = self.search(|index, image| index.keep(image, arrivals));
         }
     }
 

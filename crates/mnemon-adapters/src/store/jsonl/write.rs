@@ -92,6 +92,9 @@ impl Folder {
         let plan = state.image.plan(requests);
         let lines = Lines::of(callers.iter().zip(&plan.outcomes));
         let answers = lines.and_then(|lines| self.write(state, &lines, plan));
+        if let Some((grant, _)) = callers.first() {
+            state.image.trim_removals(grant);
+        }
         match answers {
             Ok(answers) => {
                 for (job, answer) in jobs.iter().zip(answers) {

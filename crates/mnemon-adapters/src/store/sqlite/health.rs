@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 
 use super::errors::At;
 use super::identity::beside;
-use super::{salvage, schema, speakers, sums};
+use super::{embeddings, salvage, schema, speakers, sums};
 use crate::health::Finding;
 
 /// Damaged rows that a finding names; of more it only says how many.
@@ -105,6 +105,7 @@ pub(crate) fn repair(path: &Path) -> Result<Vec<String>, StoreError> {
     }
     if !derived(&transaction).ok {
         done.extend(drop_damaged_derived(&transaction).at(&place)?);
+        embeddings::analyse_missing(&transaction).at(&place)?;
     }
     transaction.commit().at(&place)?;
     Ok(done)
@@ -408,23 +409,25 @@ pub(super) const DERIVED: [(&str, &str, usize); 2] = [
 
 /// Rows that make searches and retries quick.
 fn derived(connection: &Connection) -> Finding {
-    match damaged_derived(connection) {
-        Ok(damaged) if damaged.iter().all(|(_, keys)| keys.is_empty()) => {
-            Finding::good("derived", "analysed words, vectors and receipts agree")
-        }
-        Ok(damaged) => {
-            let counts = damaged.iter().map(|(table, keys)| {
-                let damaged = keys.len();
-                format!("{damaged} rows of {table}")
-            });
-            Finding::mendable(
-                "derived",
-                format!("damaged: {}", counts.collect::<Vec<_>>().join(", ")),
-                "remove these rows; what they held is made again",
-            )
-        }
-        Err(error) => Finding::mendable("derived", error.to_string(), SALVAGE),
+    let found = damaged_derived(connection)
+        .and_then(|damaged| Ok((damaged, embeddings::count_missing(connection)?)));
+    let (damaged, missing) = match found {
+        Ok(found) => found,
+        Err(error) => return Finding::mendable("derived", error.to_string(), SALVAGE),
+    };
+    if missing == 0 && damaged.iter().all(|(_, keys)| keys.is_empty()) {
+        return Finding::good("derived", "analysed words, vectors and receipts agree");
     }
+    let counts = damaged.iter().map(|(table, keys)| {
+        let damaged = keys.len();
+        format!("{damaged} rows of {table}")
+    });
+    let damaged = counts.collect::<Vec<_>>().join(", ");
+    Finding::mendable(
+        "derived",
+        format!("damaged: {damaged}; records without analysed words: {missing}"),
+        "remove damaged rows, and analyse the records again",
+    )
 }
 
 /// A row that does not agree with its checksum: its tenant, if that is part of its key, and its key.

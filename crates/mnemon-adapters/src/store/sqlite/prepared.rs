@@ -5,8 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::Receiver;
 
 use mnemon_core::commit::Request;
-use mnemon_core::index::Terms;
-use mnemon_core::ram::stored;
+use mnemon_core::index::{Terms, stored};
 use mnemon_core::{Batch, Grant, Id, Op, Record, StoreError};
 
 use super::tables::FoundBy;

@@ -16,7 +16,7 @@ use super::backup;
 use super::errors::At;
 use super::health::{self, RECOUNT, RELINK, free_name};
 use super::tables::{key, seq};
-use super::{schema, speakers, sums};
+use super::{embeddings, schema, speakers, sums};
 
 /// Change numbers that are looked up one by one, at the most.
 const PROBES: u64 = 10_000_000;
@@ -528,7 +528,8 @@ fn copy_derived(source: &Source, target: &Transaction<'_>) -> rusqlite::Result<(
     target.execute_batch(
         "DELETE FROM search WHERE key NOT IN (SELECT key FROM records)
             OR (model IS NOT NULL AND model NOT IN (SELECT num FROM models));",
-    )
+    )?;
+    embeddings::analyse_missing(target)
 }
 
 fn copy_rows(

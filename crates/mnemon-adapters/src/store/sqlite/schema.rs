@@ -10,9 +10,8 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::errors::{At, patience, store_error};
 use super::identity::{FileId, FileIds, beside};
-use super::speakers;
-use super::sums;
 use super::tables::count;
+use super::{embeddings, speakers, sums};
 use crate::files::{make_store_folder, parent, sync_folder};
 use crate::private;
 
@@ -21,7 +20,8 @@ pub(super) const APPLICATION_ID: i64 = 0x4d4e_454d;
 
 /// Each step leads from one version of the format to the next; the last one is current. Steps are
 /// never edited once they were released: a file of every version is kept under `tests/fixtures`.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6];
+pub(super) const MIGRATIONS: &[&[&str]] =
+    &[&[V1], &[V2], &[V3], &[V4], &[V5], &[V6_FEED, V6_SPEAKERS]];
 
 /// A row's key is its tenant's number and, in the lower 40 bits, its change number, so that a
 /// tenant's records lie together in the order they were written without an index for it.
@@ -135,7 +135,7 @@ const V3: &str = "
 ALTER TABLE tenants ADD COLUMN embedded INTEGER NOT NULL DEFAULT 0;
 ";
 
-/// The mark of the index that is saved beside the file; see [`super::saved`].
+/// The mark of the index that is saved beside the file; see [`super::snapshot_file`].
 const V4: &str = "
 ALTER TABLE tenants ADD COLUMN saved INTEGER NOT NULL DEFAULT 0;
 ";
@@ -159,7 +159,25 @@ UPDATE tenants SET clock_trusted = (
 ";
 
 /// Who speaks; see [`super::speakers`], which counts.
-const V6: &str = speakers::CREATE;
+const V6_SPEAKERS: &str = speakers::CREATE;
+
+/// What indexes follow the file by: see [`super::feed`].
+const V6_FEED: &str = "
+-- Records that left, as their numbers alone; the key counts removals and begins with the tenant's
+-- number, as keys of records do.
+CREATE TABLE removals (
+    key INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL
+);
+-- Of a vector that came after its record: its number among these, with the tenant's number.
+ALTER TABLE search ADD COLUMN embedded INTEGER;
+CREATE INDEX search_embedded ON search (embedded) WHERE embedded IS NOT NULL;
+-- Finds records without a vector of a model, if there are any.
+CREATE INDEX search_model ON search (model);
+";
+
+/// The version from which every record has a row in `search`.
+const ANALYSED_SINCE: i64 = 6;
 
 /// The version that brought checksums.
 pub(super) const SUMS_SINCE: i64 = 5;
@@ -465,12 +483,15 @@ fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .at(place)?;
     let from = usize::try_from(version(&transaction, place)?).unwrap_or(0);
-    for step in MIGRATIONS.iter().skip(from) {
+    for step in MIGRATIONS.iter().skip(from).flat_map(|step| *step) {
         transaction.execute_batch(step).at(place)?;
     }
     if count(from) < SUMS_SINCE {
         complete_history(&transaction).at(place)?;
         sums::fill(&transaction).at(place)?;
+    }
+    if count(from) < ANALYSED_SINCE {
+        embeddings::analyse_missing(&transaction).at(place)?;
     }
     if count(from) < speakers::SINCE {
         speakers::fill(&transaction).at(place)?;

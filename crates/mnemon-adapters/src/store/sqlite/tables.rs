@@ -8,13 +8,12 @@ use mnemon_core::embed::ModelId;
 use mnemon_core::index::{Doc, StoredVector, Terms};
 use mnemon_core::{Grant, Id, IdempotencyKey, Receipt, Record, StoreError, Time};
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Statement, params};
 
 use super::counts::{Counts, Known, State};
 use super::errors::At;
 use super::schema::SEQ_BITS;
-use super::speakers;
-use super::sums;
+use super::{removals, speakers, sums};
 
 /// A tenant within a transaction.
 pub(super) struct SqlTables<'c, 'b> {
@@ -23,6 +22,8 @@ pub(super) struct SqlTables<'c, 'b> {
     pub(super) tenant: i64,
     pub(super) state: &'b mut State,
     pub(super) hot: &'b mut Hot<'c>,
+    /// How many removals are logged.
+    removal_log: usize,
 }
 
 /// What every row needs, at hand from one batch to the next: finding a statement by its text takes
@@ -47,6 +48,38 @@ pub(super) fn at_hand<'h, 'a>(
         Some(statement) => statement,
         None => place.insert(connection.prepare_cached(sql)?),
     })
+}
+
+/// What [`insert_search`] runs.
+pub(super) const INSERT_SEARCH: &str =
+    "INSERT INTO search (key, terms, speaker, tags, model, scale, codes, sum)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+
+/// Writes what the record is found by; its vector with the number of its model.
+pub(super) fn insert_search(
+    insert: &mut Statement<'_>,
+    key: i64,
+    record: &Record,
+    terms: &[u8],
+    vector: Option<(i64, &StoredVector)>,
+) -> rusqlite::Result<()> {
+    let doc = Doc::of(record);
+    let tags = (!doc.tags.is_empty()).then(|| doc.tags.join("\n"));
+    let model = vector.map(|(model, _)| model);
+    let codes = vector.map(|(_, stored)| stored.vector.to_bytes());
+    let scale = vector.map(|(_, stored)| f64::from(stored.vector.scale));
+    let sum = sums::of_values([
+        ValueRef::Integer(key),
+        ValueRef::Blob(terms),
+        ValueRef::from(doc.speaker),
+        ValueRef::from(tags.as_deref()),
+        model.map_or(ValueRef::Null, ValueRef::Integer),
+        scale.map_or(ValueRef::Null, ValueRef::Real),
+        ValueRef::from(codes.as_deref()),
+    ]);
+    let speaker = doc.speaker;
+    insert.execute(params![key, terms, speaker, tags, model, scale, codes, sum])?;
+    Ok(())
 }
 
 /// What a record is found by, made ready before its turn to be written.
@@ -104,6 +137,7 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             place,
             tenant: state.num,
             state,
+            removal_log: grant.limits().removal_log,
             hot,
         })
     }
@@ -144,40 +178,51 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         Ok(())
     }
 
-    /// Gives records vectors; one that has been changed since is left out.
+    /// Gives records vectors, each under a number by which indexes that follow find it; a record
+    /// that has been changed since is left out.
     pub(super) fn embed(&mut self, vectors: &[(u64, StoredVector)]) -> Result<usize, StoreError> {
-        let mut taken = 0;
+        let newest: i64 = self
+            .connection
+            .prepare_cached("SELECT embedded FROM tenants WHERE num = ?1")
+            .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)))
+            .at(self.place)?;
+        let mut number = newest;
         for (seq, stored) in vectors {
-            let key = key(self.tenant, *seq);
+            let row = key(self.tenant, *seq);
             let doc: Option<(String, i64)> = self
                 .connection
                 .prepare_cached("SELECT doc, sum FROM records WHERE key = ?1")
                 .and_then(|mut select| {
-                    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-                    select.query_row([key], row).optional()
+                    let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                    select.query_row([row], columns).optional()
                 })
                 .at(self.place)?;
             if let Some((doc, sum)) = doc {
                 let record = sums::record(self.place, &doc, sum)?;
-                self.run("DELETE FROM search WHERE key = ?1", params![key])?;
+                self.run("DELETE FROM search WHERE key = ?1", params![row])?;
                 let found_by = FoundBy {
                     id: record.id.clone(),
                     terms: Terms::of(&record).to_bytes(),
                     vector: Some(stored.clone()),
                 };
-                self.insert_search(key, &record, &found_by)?;
-                taken += 1;
+                self.insert_search(row, &record, &found_by)?;
+                number += 1;
+                let embedded = key(self.tenant, number.cast_unsigned());
+                self.run(
+                    "UPDATE search SET embedded = ?2 WHERE key = ?1",
+                    params![row, embedded],
+                )?;
             }
         }
         self.run(
-            "UPDATE tenants SET embedded = embedded + ?2 WHERE num = ?1",
-            params![self.tenant, count(taken)],
+            "UPDATE tenants SET embedded = ?2 WHERE num = ?1",
+            params![self.tenant, number],
         )?;
-        Ok(taken)
+        Ok(usize::try_from(number - newest).unwrap_or(0))
     }
 
     fn model(&self, model: &ModelId) -> Result<i64, StoreError> {
-        if let Some(known) = super::search::model_number(self.connection, self.place, model)? {
+        if let Some(known) = super::embeddings::model_number(self.connection, self.place, model)? {
             return Ok(known);
         }
         self.run(
@@ -195,38 +240,13 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         found_by: &FoundBy,
     ) -> Result<(), StoreError> {
         let FoundBy { terms, vector, .. } = found_by;
-        let doc = Doc::of(record);
-        let model = vector.as_ref().map(|stored| self.model(&stored.model));
-        let codes = vector.as_ref().map(|stored| stored.vector.to_bytes());
-        let model = model.transpose()?;
-        let tags = (!doc.tags.is_empty()).then(|| doc.tags.join("\n"));
-        let scale = vector.as_ref().map(|stored| f64::from(stored.vector.scale));
-        let sum = sums::of_values([
-            ValueRef::Integer(key),
-            ValueRef::Blob(terms),
-            ValueRef::from(doc.speaker),
-            ValueRef::from(tags.as_deref()),
-            model.map_or(ValueRef::Null, ValueRef::Integer),
-            scale.map_or(ValueRef::Null, ValueRef::Real),
-            ValueRef::from(codes.as_deref()),
-        ]);
-        let sql = "INSERT INTO search (key, terms, speaker, tags, model, scale, codes, sum)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-        at_hand(&mut self.hot.insert_search, self.connection, sql)
-            .and_then(|insert| {
-                insert.execute(params![
-                    key,
-                    terms,
-                    doc.speaker,
-                    tags,
-                    model,
-                    scale,
-                    codes,
-                    sum,
-                ])
-            })
-            .at(self.place)?;
-        Ok(())
+        let vector = match vector {
+            Some(stored) => Some((self.model(&stored.model)?, stored)),
+            None => None,
+        };
+        at_hand(&mut self.hot.insert_search, self.connection, INSERT_SEARCH)
+            .and_then(|insert| insert_search(insert, key, record, terms, vector))
+            .at(self.place)
     }
 
     pub(super) fn run(
@@ -293,7 +313,7 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         self.run("DELETE FROM records WHERE key = ?1", params![key])?;
         self.run("DELETE FROM search WHERE key = ?1", params![key])?;
         self.count(slot, -1);
-        Ok(())
+        removals::log(self.connection, self.tenant, slot.seq, self.removal_log).at(self.place)
     }
 
     /// Puts a current version in its place; every row of `records` enters through here.

@@ -21,8 +21,8 @@ use super::errors::{At, again, patience};
 use super::identity::{FileIds, Standing};
 use super::pool::Pool;
 use super::prepared::Prepared;
-use super::saved;
 use super::schema::{self, OpenFile};
+use super::snapshot_file;
 use super::tables::{Hot, SqlTables};
 
 /// Batches that may wait for the writer; a caller beyond that waits to be let in.
@@ -556,7 +556,7 @@ fn apply(
         results.push(match outcome {
             Ok(planned) => {
                 if job.purges {
-                    saved::forget(tables.connection, tables.place, tables.tenant)?;
+                    snapshot_file::forget(tables.connection, tables.place, tables.tenant)?;
                 }
                 if let Work::Apply(prepared) = &mut job.work {
                     tables.apply(planned.moves, prepared.found_by())?;
@@ -695,7 +695,7 @@ impl Job {
             Work::Upkeep(limit) => {
                 let done = tables.upkeep(&self.grant, *limit)?;
                 if done.expired + done.history > 0 {
-                    saved::forget_old(tables.connection, tables.place, tables.tenant)?;
+                    snapshot_file::forget_old(tables.connection, tables.place, tables.tenant)?;
                 }
                 Ok(Done::Upkept(done))
             }

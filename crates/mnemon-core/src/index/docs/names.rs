@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 use crate::columns::{Reading, Writing, wrong};
+use crate::index::{bytes_of_list, bytes_of_map};
 
 /// No user, no agent, no session, no speaker.
 pub(in crate::index) const NO_NAME: u32 = 0;
@@ -40,7 +41,8 @@ impl Names {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.name.iter().map(|name| 2 * name.len() + 56).sum()
+        let names: usize = self.name.iter().map(|name| 2 * (name.len() + 16)).sum();
+        bytes_of_list(&self.name) + bytes_of_map(&self.number) + names
     }
 
     /// Writes the names that are `used`; the others keep their numbers and are forgotten.

@@ -14,6 +14,7 @@ impl Image {
             Some(days) => (Upkept::held_back(days), Vec::new()),
             None => self.clear_away(grant, limit),
         };
+        self.trim_removals(grant);
         if !effects.is_empty() || after.is_worth_keeping_after(before) {
             self.clock = after;
         }

@@ -1,26 +1,24 @@
-//! Searching an image: the index that follows it.
+//! Searching an image: its vectors, and the index that follows it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::Image;
 use crate::embed::ModelId;
-use crate::index::{Doc, Index, StoredVector, Terms};
-use crate::vector::{VectorError, quantise};
-use crate::{Answer, Batch, Embedding, Grant, Id, Op, Probe, Record, StoreError, limits};
+use crate::index::{Cursor, Delta, Doc, Feed, StoredVector, Terms, TrackedIndex};
+use crate::index::{stored, wrong_vector};
+use crate::{Answer, Batch, Embedding, Grant, Id, Op, Probe, Record, StoreError};
 
-/// An index over an image. It lives beside the image and catches up when it is asked.
+/// The vectors of an image's records, and the index over both. It lives beside the image, and
+/// follows when it is asked.
 #[derive(Debug, Default)]
-pub struct Finder {
-    index: Index,
-    /// The newest change that was looked at.
-    followed: u64,
-    /// Vectors that came with a batch, until their records are indexed.
-    waiting: HashMap<Id, Arrival>,
+pub struct ImageIndex {
+    tracked: TrackedIndex,
+    vectors: Vectors,
 }
 
-/// A vector on its way to its record, with the content it was made of: by the time the record is
-/// indexed, it may say something else.
+/// A vector that came with a batch, and a digest of the content it was made of: by the time it is
+/// handed over, the record may have another.
 #[derive(Debug)]
 pub struct Arrival {
     id: Id,
@@ -28,9 +26,64 @@ pub struct Arrival {
     vector: StoredVector,
 }
 
-impl Finder {
+/// The vectors of records that are there, by `seq`, each with its number.
+#[derive(Debug, Default)]
+struct Vectors {
+    of: BTreeMap<u64, (u64, StoredVector)>,
+    newest: u64,
+}
+
+impl Vectors {
+    fn insert(&mut self, image: &Image, seq: u64, vector: StoredVector) {
+        self.newest += 1;
+        self.of.insert(seq, (self.newest, vector));
+        // Vectors of records that are gone are at most as many as the others.
+        if self.of.len() > 2 * image.len() {
+            self.of.retain(|seq, _| image.by_seq(*seq).is_some());
+        }
+    }
+}
+
+struct ImageFeed<'a> {
+    image: &'a Image,
+    vectors: &'a Vectors,
+}
+
+impl Feed for ImageFeed<'_> {
+    fn newest(&self) -> Cursor {
+        Cursor {
+            seq: self.image.last_seq(),
+            embedded: self.vectors.newest,
+            removed: self.image.removals().newest(),
+            records: self.image.len(),
+        }
+    }
+
+    fn since(&self, cursor: Cursor, delta: &mut Delta<'_>) -> Result<(), StoreError> {
+        for record in self.image.written_after(cursor.seq) {
+            let vector = self.vectors.of.get(&record.seq).map(|(_, vector)| vector);
+            delta.add(&Doc::of(record), &Terms::of(record), vector)?;
+        }
+        if cursor.embedded < self.vectors.newest {
+            for (seq, (number, vector)) in self.vectors.of.range(..=cursor.seq) {
+                if *number > cursor.embedded {
+                    delta.embed(*seq, vector)?;
+                }
+            }
+        }
+        let removed = self.image.removals().since(cursor.removed);
+        removed.for_each(|seq| delta.remove(seq));
+        Ok(())
+    }
+
+    fn present(&self) -> Result<Vec<u64>, StoreError> {
+        Ok(self.image.seqs().collect())
+    }
+}
+
+impl ImageIndex {
     /// Takes the vectors out of a batch that is about to be written; an error if one cannot be
-    /// used. What the batch puts twice gets its vector later.
+    /// used. A record that the batch puts twice gets its vector later.
     pub fn arrivals(batch: &mut Batch) -> Result<Vec<Arrival>, StoreError> {
         let mut puts: HashMap<&Id, Option<u64>> = HashMap::new();
         for op in &batch.ops {
@@ -55,11 +108,14 @@ impl Finder {
         Ok(arrivals)
     }
 
-    /// Vectors of records that were written.
-    pub fn expect(&mut self, arrivals: Vec<Arrival>) {
-        let arrivals = arrivals.into_iter();
-        self.waiting
-            .extend(arrivals.map(|arrival| (arrival.id.clone(), arrival)));
+    /// Keeps the vectors of records that were written, unless they say something else by now.
+    pub fn keep(&mut self, image: &Image, arrivals: Vec<Arrival>) {
+        for arrival in arrivals {
+            let record = image.record(&arrival.id);
+            if let Some(record) = record.filter(|now| digest(&now.content) == arrival.content) {
+                self.vectors.insert(image, record.seq, arrival.vector);
+            }
+        }
     }
 
     /// The best records by words and by meaning.
@@ -75,7 +131,8 @@ impl Finder {
             let meant = current.filter(|record| probe.filter.matches(record));
             meant.map(|record| record.seq).collect()
         });
-        let found = self.index.find(probe, grant.now(), within.as_ref());
+        let index = self.tracked.index();
+        let found = index.find(probe, grant.now(), within.as_ref());
         found.map_err(|error| wrong_vector(&error))
     }
 
@@ -89,7 +146,8 @@ impl Finder {
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
         self.follow(image)?;
-        let seqs = self.index.lacking(model, after, limit.min(limits::PAGE));
+        let most = limit.min(grant.limits().page);
+        let seqs = self.tracked.index().lacking(model, after, most);
         let records = seqs.into_iter().filter_map(|seq| image.by_seq(seq));
         Ok(records
             .filter(|record| record.is_live(grant.now()))
@@ -103,51 +161,30 @@ impl Finder {
         image: &Image,
         vectors: Vec<(u64, Embedding)>,
     ) -> Result<usize, StoreError> {
-        self.follow(image)?;
         let mut taken = 0;
         for (seq, embedding) in vectors {
             if image.by_seq(seq).is_some() {
-                let stored = stored(&embedding)?;
-                let embedded = self.index.embed(seq, &stored);
-                embedded.map_err(|error| wrong_vector(&error))?;
+                self.vectors.insert(image, seq, stored(&embedding)?);
                 taken += 1;
             }
         }
         Ok(taken)
     }
 
-    /// Brings the index up to the image: adds what is new, takes out what is gone.
+    /// Brings the index up to the image.
     fn follow(&mut self, image: &Image) -> Result<(), StoreError> {
-        if self.followed == image.last_seq() && self.index.len() == image.len() {
+        let feed = ImageFeed {
+            image,
+            vectors: &self.vectors,
+        };
+        if self.tracked.has_followed(&feed) {
             return Ok(());
         }
-        let mut old = Index::new();
-        if self.index.is_stale() || self.followed > image.last_seq() {
-            // Nobody else keeps the vectors.
-            old = std::mem::take(&mut self.index);
-            self.followed = 0;
-        }
-        for record in image.written_after(self.followed) {
-            let arrived = self.waiting.remove(&record.id);
-            let arrived = arrived.filter(|arrival| arrival.content == digest(&record.content));
-            let vector = arrived.map(|arrival| arrival.vector);
-            let added = self
-                .index
-                .add(&Doc::of(record), &Terms::of(record), vector.as_ref());
-            added.map_err(|error| wrong_vector(&error))?;
-            for kept in old.vectors_of(record.seq) {
-                let embedded = self.index.embed(record.seq, &kept);
-                embedded.map_err(|error| wrong_vector(&error))?;
-            }
-        }
-        self.waiting.clear();
-        self.followed = image.last_seq();
-        if self.index.len() > image.len() {
-            for seq in self.index.seqs() {
-                if image.by_seq(seq).is_none() {
-                    self.index.remove(seq);
-                }
-            }
+        self.tracked.follow(&feed)?;
+        if self.tracked.index().is_stale()
+            && let Ok(compacted) = self.tracked.compacted()
+        {
+            self.tracked = compacted;
         }
         Ok(())
     }
@@ -157,25 +194,6 @@ fn digest(content: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     content.hash(&mut hasher);
     hasher.finish()
-}
-
-/// The vector as it is kept.
-pub fn stored(embedding: &Embedding) -> Result<StoredVector, StoreError> {
-    let expected = embedding.model.dimension;
-    if embedding.vector.len() != expected {
-        let got = embedding.vector.len();
-        return Err(wrong_vector(&VectorError::WrongDimension { expected, got }));
-    }
-    let vector = quantise(&embedding.vector).map_err(|error| wrong_vector(&error))?;
-    Ok(StoredVector {
-        model: embedding.model.clone(),
-        vector,
-    })
-}
-
-/// A vector that cannot be used is the embedder's mistake, and never stored.
-pub fn wrong_vector(error: &VectorError) -> StoreError {
-    StoreError::Invalid(crate::Invalid::new("vector", error.to_string()))
 }
 
 #[cfg(test)]
@@ -190,7 +208,7 @@ mod tests {
         (Record::note(name.parse().unwrap(), &ctx, content), grant)
     }
 
-    fn place() -> Embedding {
+    fn embedding() -> Embedding {
         let model = ModelId {
             name: "m".to_owned(),
             dimension: 2,
@@ -203,7 +221,7 @@ mod tests {
 
     fn near(store: &Ram, grant: &Grant) -> usize {
         let probe = Probe {
-            vectors: vec![place()],
+            vectors: vec![embedding()],
             depth: 10,
             ..Probe::default()
         };
@@ -211,11 +229,11 @@ mod tests {
         found.unwrap().matches.len()
     }
 
-    fn put(store: &Ram, name: &str, content: &str, placed: bool) {
+    fn put(store: &Ram, name: &str, content: &str, with_vector: bool) {
         let (record, grant) = note(name, content);
         let mut batch = Batch::of(Op::put(record));
-        if placed {
-            batch.vectors = vec![(name.parse().unwrap(), place())];
+        if with_vector {
+            batch.vectors = vec![(name.parse().unwrap(), embedding())];
         }
         futures::executor::block_on(store.apply(&grant, batch)).unwrap();
     }
@@ -231,12 +249,26 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_is_made_anew_keeps_the_vectors() {
+    fn an_index_that_is_compacted_keeps_the_vectors() {
         let (store, (_, grant)) = (Ram::new(), note("a", ""));
         put(&store, "a", "tea", true);
         for number in 0..1200 {
             put(&store, "b", &number.to_string(), false);
             assert_eq!(near(&store, &grant), 1);
         }
+    }
+
+    #[test]
+    fn vectors_of_records_that_are_never_searched_do_not_pile_up() {
+        let (mut image, mut index) = (Image::default(), ImageIndex::default());
+        for number in 0..100 {
+            let (record, grant) = note("a", &number.to_string());
+            let mut batch = Batch::of(Op::put(record));
+            batch.vectors = vec![("a".parse().unwrap(), embedding())];
+            let arrivals = ImageIndex::arrivals(&mut batch).unwrap();
+            image.commit(&grant, batch).unwrap();
+            index.keep(&image, arrivals);
+        }
+        assert!(index.vectors.of.len() <= 2, "{}", index.vectors.of.len());
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! `FILE-index.TENANT` is a cache: without it a search answers the same, later. The tenant's row
 //! holds a random mark, and only a saved index with the same mark is believed: one of another time
-//! of the file (a backup that was restored) has another. What was written after it is read from
-//! the rows, as always.
+//! of the file (a backup that was restored) has another. Changes after it are followed as always.
 //!
 //! A purge gives the tenant a new mark and removes the file within its own transaction. Saving
 //! puts the file in its place within a transaction, too, and only if the mark is still the one
@@ -12,17 +11,18 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use mnemon_core::StoreError;
-use mnemon_core::index::Index;
+use mnemon_core::index::{Cursor, Feed, Index, TrackedIndex};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::errors::At;
+use super::feed::TenantSnapshot;
 use super::identity::FileId;
 use super::schema;
-use super::search::Followed;
+use super::search::{OpenIndex, Slot};
 use crate::private;
 
 /// Changes are worth a new file if they are so large a share of the documents.
@@ -52,25 +52,22 @@ impl Default for Saving {
 
 impl Saving {
     /// Whether enough has changed.
-    pub(super) fn is_due(&self, followed: &Followed) -> bool {
-        let enough = self.changes.max(followed.index.len() / SHARE);
-        let rested = followed
-            .saved_at
-            .is_none_or(|at| at.elapsed() >= self.pause);
-        !followed.saving && followed.unsaved >= enough && rested
+    pub(super) fn is_due(&self, open: &OpenIndex) -> bool {
+        let enough = self.changes.max(open.tracked.index().len() / SHARE);
+        let rested = open.saved_at.is_none_or(|at| at.elapsed() >= self.pause);
+        open.unsaved >= enough && rested
     }
 }
 
-/// What stands before the index: the mark, the newest change in it, and how many vectors had been
-/// given to records.
-const HEADER: u64 = 24;
+/// Bytes before the index: the mark, and the numbers of the cursor.
+const HEADER: u64 = 32;
 
 /// Where a tenant's index is saved.
-struct Place {
+struct SnapshotPath {
     done: PathBuf,
 }
 
-impl Place {
+impl SnapshotPath {
     /// `None` for a database that has no name that could be continued.
     fn of(connection: &Connection, tenant: i64) -> Option<Self> {
         let file = connection.path().filter(|path| !path.is_empty())?;
@@ -116,72 +113,80 @@ fn age(path: &Path) -> Option<Duration> {
     changed.elapsed().ok()
 }
 
-/// The index that was saved under this mark, at a time when as many vectors had been given.
-pub(super) fn load(
-    connection: &Connection,
-    tenant: i64,
-    mark: i64,
-    embedded: i64,
-) -> Option<Followed> {
-    if mark == 0 {
+/// The index that was saved under the tenant's mark.
+pub(super) fn load(snapshot: &TenantSnapshot<'_>) -> Option<TrackedIndex> {
+    let TenantSnapshot {
+        connection,
+        tenant,
+        mark,
+        ..
+    } = snapshot;
+    if *mark == 0 {
         return None;
     }
-    let file = File::open(Place::of(connection, tenant)?.done).ok()?;
+    let file = File::open(SnapshotPath::of(connection, *tenant)?.done).ok()?;
     let bytes = file.metadata().ok()?.len().checked_sub(HEADER)?;
     let mut from = BufReader::with_capacity(1 << 16, file);
     let mut number = || {
         let mut bytes = [0; 8];
         from.read_exact(&mut bytes).ok()?;
-        Some(i64::from_le_bytes(bytes))
+        Some(u64::from_le_bytes(bytes))
     };
-    let (found, seq, given) = (number()?, number()?, number()?);
-    if found != mark || given != embedded {
+    let found = number()?.cast_signed();
+    let cursor = Cursor {
+        seq: number()?,
+        embedded: number()?,
+        removed: number()?,
+        records: 0,
+    };
+    let newest = snapshot.newest();
+    let is_past = cursor.seq <= newest.seq
+        && cursor.embedded <= newest.embedded
+        && cursor.removed <= newest.removed;
+    if found != *mark || !is_past {
         return None;
     }
     // Whatever is wrong with it: it is made again, from the rows.
     let index = Index::load(&mut from, bytes).ok()?;
-    Some(Followed {
-        index,
-        seq: seq.cast_unsigned(),
-        embedded,
-        mark,
-        ..Followed::default()
-    })
+    Some(TrackedIndex::at(cursor, index))
 }
 
 /// Saves the index. What goes wrong costs the next process some time, and nobody anything else.
-/// `main` is the file that the index was made from.
-pub(super) fn save(
-    database: &Path,
-    main: Option<FileId>,
-    tenant: i64,
-    followed: &RwLock<Followed>,
-) {
-    let saved = try_to_save(database, main, tenant, followed);
-    let mut followed = followed.write().unwrap_or_else(PoisonError::into_inner);
-    followed.saving = false;
-    followed.saved_at = Some(std::time::Instant::now());
-    if let Ok(Some(saved)) = saved {
-        followed.unsaved = followed.unsaved.saturating_sub(saved.changes);
-        if followed.mark == saved.before {
-            followed.mark = saved.mark;
+/// `main` is the file that the index was made from. No lock is held while the disk is written.
+pub(super) fn save(database: &Path, main: Option<FileId>, tenant: i64, slot: &Slot) {
+    let unsaved = slot.read().as_ref().map(|open| Unsaved {
+        tracked: Arc::clone(&open.tracked),
+        changes: open.unsaved,
+        mark: open.mark,
+    });
+    let Some(unsaved) = unsaved else { return };
+    let (changes, before) = (unsaved.changes, unsaved.mark);
+    let saved = try_to_save(database, main, tenant, unsaved);
+    let mut open = slot.write();
+    let Some(open) = open.as_mut() else { return };
+    open.saved_at = Some(Instant::now());
+    if let Ok(Some(mark)) = saved {
+        open.unsaved = open.unsaved.saturating_sub(changes);
+        if open.mark == before {
+            open.mark = mark;
         }
     }
 }
 
-/// What was saved.
-struct Saved {
+/// An index as it is when saving begins.
+struct Unsaved {
+    tracked: Arc<TrackedIndex>,
     changes: usize,
-    before: i64,
     mark: i64,
 }
 
+/// The new mark, if the index was saved.
 fn try_to_save(
     database: &Path,
     main: Option<FileId>,
     tenant: i64,
-    followed: &RwLock<Followed>,
-) -> Result<Option<Saved>, StoreError> {
+    unsaved: Unsaved,
+) -> Result<Option<i64>, StoreError> {
     let place = database.display().to_string();
     if main.is_none() || FileId::of(database) != main {
         return Ok(None);
@@ -194,7 +199,7 @@ fn try_to_save(
         // Another file is there now, to which the index does not belong.
         return Ok(None);
     }
-    let Some(files) = Place::of(&connection, tenant) else {
+    let Some(files) = SnapshotPath::of(&connection, tenant) else {
         return Ok(None);
     };
     for other in files.all_unfinished() {
@@ -208,27 +213,25 @@ fn try_to_save(
     let Ok(file) = create(&unfinished, database) else {
         return Ok(None);
     };
-    // Who has not heard of a purge yet should not even begin: it might die over it.
-    let heard = mark_of(&connection, &place, tenant).is_ok_and(|mark| {
-        let followed = followed.read().unwrap_or_else(PoisonError::into_inner);
-        mark == followed.mark
-    });
-    let written = heard.then(|| write(file, followed).ok()).flatten();
-    let kept = written.map(|saved| {
+    // An index that does not know of a purge yet must not even be begun: the process might die.
+    let before = unsaved.mark;
+    let is_current = mark_of(&connection, &place, tenant).is_ok_and(|mark| mark == before);
+    let written = is_current.then(|| write(file, unsaved).ok()).flatten();
+    let kept = written.map(|mark| {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .at(&place)?;
         let renamed = transaction
             .execute(
                 "UPDATE tenants SET saved = ?3 WHERE num = ?1 AND saved = ?2",
-                [tenant, saved.before, saved.mark],
+                [tenant, before, mark],
             )
             .at(&place)?;
         if renamed == 0 || std::fs::rename(&unfinished, &files.done).is_err() {
             return Ok(None);
         }
         transaction.commit().at(&place)?;
-        Ok(Some(saved))
+        Ok(Some(mark))
     });
     let kept = kept.transpose().map(Option::flatten);
     if !matches!(kept, Ok(Some(_))) {
@@ -247,21 +250,19 @@ fn mark_of(connection: &Connection, place: &str, tenant: i64) -> Result<i64, Sto
         .at(place)
 }
 
-fn write(mut file: File, followed: &RwLock<Followed>) -> io::Result<Saved> {
-    let followed = followed.read().unwrap_or_else(PoisonError::into_inner);
+/// Writes the file under a new mark, which it returns. The index is let go before the disk is
+/// waited for.
+fn write(mut file: File, Unsaved { tracked, .. }: Unsaved) -> io::Result<i64> {
     let mark = fastrand::i64(1..);
-    for number in [mark, followed.seq.cast_signed(), followed.embedded] {
+    let cursor = tracked.cursor();
+    let numbers = [cursor.seq, cursor.embedded, cursor.removed];
+    for number in [mark.cast_unsigned()].into_iter().chain(numbers) {
         file.write_all(&number.to_le_bytes())?;
     }
-    followed.index.save(&mut file)?;
-    let saved = Saved {
-        changes: followed.unsaved,
-        before: followed.mark,
-        mark,
-    };
-    drop(followed);
+    tracked.index().save(&mut file)?;
+    drop(tracked);
     file.sync_all()?;
-    Ok(saved)
+    Ok(mark)
 }
 
 /// Removes the saved index of a tenant of whom something is purged, in the purge's transaction.
@@ -270,7 +271,7 @@ pub(super) fn forget(connection: &Connection, place: &str, tenant: i64) -> Resul
         .prepare_cached("UPDATE tenants SET saved = ?2 WHERE num = ?1")
         .and_then(|mut update| update.execute([tenant, fastrand::i64(1..)]))
         .at(place)?;
-    let Some(files) = Place::of(connection, tenant) else {
+    let Some(files) = SnapshotPath::of(connection, tenant) else {
         return Ok(());
     };
     let unfinished = files.all_unfinished().into_iter();
@@ -295,7 +296,7 @@ pub(super) fn forget_old(
     place: &str,
     tenant: i64,
 ) -> Result<(), StoreError> {
-    let files = Place::of(connection, tenant);
+    let files = SnapshotPath::of(connection, tenant);
     match files.and_then(|files| age(&files.done)) {
         Some(age) if age > OLD => forget(connection, place, tenant),
         _ => Ok(()),
@@ -306,12 +307,18 @@ pub(super) fn forget_old(
 mod tests {
     use super::*;
 
-    /// The index of a tenant that there is, but of whom nothing is known.
-    fn nothing_known(mark: i64) -> RwLock<Followed> {
-        RwLock::new(Followed {
-            mark,
-            ..Followed::default()
-        })
+    /// An empty index.
+    fn empty(mark: i64) -> Slot {
+        let slot = Slot::default();
+        *slot.write() = Some(OpenIndex::new(0, mark, TrackedIndex::default(), 0));
+        slot
+    }
+
+    /// Whether there is an index of the tenant `ours` with this mark.
+    fn is_saved(connection: &Connection, mark: i64) -> bool {
+        let mut snapshot = TenantSnapshot::look(connection, "m.db", 1).unwrap();
+        snapshot.mark = mark;
+        load(&snapshot).is_some()
     }
 
     /// A database with a tenant or two.
@@ -336,14 +343,13 @@ mod tests {
     fn an_index_from_before_a_purge_is_not_saved_after_it() {
         let folder = tempfile::tempdir().unwrap();
         let (file, connection) = database(folder.path());
-        let early = nothing_known(0);
-        save(&file, FileId::of(&file), 12, &nothing_known(0));
+        let early = empty(0);
+        save(&file, FileId::of(&file), 12, &empty(0));
         save(&file, FileId::of(&file), 1, &early);
         assert_eq!(files(folder.path()), ["m.db-index.1", "m.db-index.12"]);
-        let mark = early.read().unwrap().mark;
-        assert!(load(&connection, 1, mark, 0).is_some());
-        assert!(load(&connection, 1, mark, 1).is_none(), "other vectors");
-        assert!(load(&connection, 1, mark + 1, 0).is_none(), "another mark");
+        let mark = early.read().as_ref().unwrap().mark;
+        assert!(is_saved(&connection, mark));
+        assert!(!is_saved(&connection, mark + 1), "another mark");
 
         // Somebody has begun to write one, and somebody else died over it.
         std::fs::write(folder.path().join("m.db-index.1.0000.new"), "half").unwrap();
@@ -358,7 +364,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, _) = database(folder.path());
         std::fs::write(folder.path().join("m.db-index.1.0002.new"), "half").unwrap();
-        save(&file, FileId::of(&file), 1, &nothing_known(0));
+        save(&file, FileId::of(&file), 1, &empty(0));
         assert_eq!(files(folder.path()), ["m.db-index.1.0002.new"]);
     }
 
@@ -372,7 +378,7 @@ mod tests {
                 .unwrap();
         };
         aged("m.db-index.1.0001.new", ABANDONED * 2);
-        save(&file, FileId::of(&file), 1, &nothing_known(0));
+        save(&file, FileId::of(&file), 1, &empty(0));
         assert_eq!(files(folder.path()), ["m.db-index.1"]);
 
         // What has expired may be known to a file for a day.
