@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use mnemon_core::commit::{Effect, Entry, Move, Plan, Planned, Slot};
+use mnemon_core::commit::{Effect, Entry, Move, Plan, Slot};
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::{Doc, StoredVector, Terms};
 use mnemon_core::{Grant, Id, IdempotencyKey, Receipt, Record, StoreError, Time};
@@ -144,8 +144,8 @@ impl<'c, 'b> SqlTables<'c, 'b> {
 
     /// Takes over the numbers of a plan, before its moves are made.
     pub(super) fn settle(&mut self, grant: &Grant, plan: &Plan) -> Result<(), StoreError> {
-        let is_made = |it: &Result<_, _>| it.as_ref().is_ok_and(has_moves);
-        if plan.outcomes.iter().any(is_made) {
+        let mut planned = plan.outcomes.iter().flatten();
+        if planned.any(|planned| !planned.moves.is_empty()) {
             let name = grant.tenant().as_str();
             self.tenant = self.state.number(self.connection, self.place, name)?;
         }
@@ -513,10 +513,6 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         )?;
         Ok(())
     }
-}
-
-fn has_moves(planned: &Planned) -> bool {
-    !planned.moves.is_empty()
 }
 
 pub(super) fn count(number: usize) -> i64 {
