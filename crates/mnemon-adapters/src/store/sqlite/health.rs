@@ -100,12 +100,14 @@ pub(crate) fn repair(path: &Path) -> Result<Vec<String>, StoreError> {
             done.push(said.to_owned());
         }
     }
-    if !counted.ok {
-        speakers::fill(&transaction).at(&place)?;
-    }
-    if !derived(&transaction).ok {
+    let whole = derived(&transaction).ok;
+    if !whole {
         done.extend(drop_damaged_derived(&transaction).at(&place)?);
         embeddings::analyse_missing(&transaction).at(&place)?;
+    }
+    if !(counted.ok && whole) {
+        // A speaker's name stands among what was analysed.
+        speakers::fill(&transaction).at(&place)?;
     }
     transaction.commit().at(&place)?;
     Ok(done)
