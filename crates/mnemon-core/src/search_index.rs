@@ -85,10 +85,6 @@ pub enum ScoreScale {
 
 /// Which parts of a [`Filter`] an index applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "a set of capabilities, each of which an index has or lacks"
-)]
 pub struct IndexFilters {
     /// User, agent and session.
     pub owner: bool,

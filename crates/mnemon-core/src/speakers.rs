@@ -99,14 +99,18 @@ pub fn lookup_words(query: &str) -> Vec<String> {
         .collect()
 }
 
-/// Where a name may begin or end in the word: at its ends, and beside every character that is no
-/// letter, digit or underscore.
+/// Where a name may begin or end in the word: at its ends, beside every character that is no
+/// letter, digit or underscore, and behind a possessive, which is taken out with the name before it.
 fn cuts(word: &str) -> Vec<usize> {
     let mut cuts = BTreeSet::from([0, word.len()]);
     for (at, c) in word.char_indices() {
         if !(c.is_alphanumeric() || c == '_') {
             cuts.extend([at, at + c.len_utf8()]);
         }
+    }
+    for possessive in ["'s", "’s"] {
+        let found = word.match_indices(possessive);
+        cuts.extend(found.map(|(at, _)| at + possessive.len()));
     }
     cuts.into_iter().collect()
 }

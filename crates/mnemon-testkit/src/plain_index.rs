@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use mnemon_core::embed::Embedder;
 use mnemon_core::index::{Terms, hash};
+use mnemon_core::vector::{Quantised, VectorSet};
 use mnemon_core::{
     Answer, Backend, Embedding, Filter, Grant, Id, IndexCapabilities, IndexFilters, Invalid, Match,
     Order, Probe, Record, Scan, ScoreScale, SearchIndex, Statistics, Store, StoreError, limits,
@@ -126,11 +127,19 @@ impl PlainIndex {
         };
         let texts: Vec<&str> = records.iter().map(|r| r.content.as_str()).collect();
         let made = embedder.embed(&texts).await.unwrap();
-        let cosine = |own: Option<Vec<f32>>| {
-            let own = own.unwrap_or_else(|| vec![0.0; asked.vector.len()]);
-            own.iter().zip(&asked.vector).map(|(a, b)| a * b).sum()
-        };
-        Ok(made.into_iter().map(cosine).collect())
+        // The same arithmetic as the built-in index has, so that only neighbours make a difference.
+        let mut set = VectorSet::new(asked.model.dimension).unwrap();
+        for vector in made {
+            match vector {
+                Some(vector) => set.push(&vector).unwrap(),
+                None => {
+                    let nothing = Quantised::nothing(asked.model.dimension);
+                    set.push_quantised(&nothing).unwrap()
+                }
+            };
+        }
+        let slots: Vec<u32> = (0..records.len() as u32).collect();
+        Ok(set.similarities(&asked.vector, &slots).unwrap())
     }
 
     fn scaled(&self, score: f32) -> f32 {

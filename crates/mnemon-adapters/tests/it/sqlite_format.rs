@@ -188,3 +188,30 @@ fn a_file_with_triggers_or_views_is_refused() {
         assert!(said.contains("triggers or views"), "{said}");
     }
 }
+
+/// Files from before format 6 have no counts of speakers.
+#[test]
+fn speakers_of_an_older_file_are_counted_and_wrong_counts_are_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.db");
+    std::fs::copy(fixtures().join("sqlite-v5.db"), &path).unwrap();
+    let raw = Connection::open(&path).unwrap();
+    let named = "UPDATE search SET speaker = 'Ann Lee', sum = 0";
+    assert_eq!(raw.execute(named, []).unwrap(), 2);
+    drop(raw);
+    let speakers = || {
+        let store = Sqlite::open(&path).unwrap();
+        wait(store.speakers(&grant(), &["ann"])).unwrap()
+    };
+    assert_eq!(speakers(), ["Ann Lee"]);
+    let raw = Connection::open(&path).unwrap();
+    raw.execute("UPDATE speakers SET first = 'bob', name = 'Bob'", [])
+        .unwrap();
+    assert!(speakers().is_empty());
+    let url = format!("sqlite:{}", path.display());
+    let examined = mnemon_adapters::examine(&url).unwrap();
+    let wrong = examined.findings.iter().find(|f| f.check == "counts");
+    assert!(!wrong.unwrap().ok);
+    mnemon_adapters::repair(&url).unwrap();
+    assert_eq!(speakers(), ["Ann Lee"]);
+}

@@ -208,11 +208,11 @@ fn scale(
     terms: &[QueryTerm],
     statistics: Option<&Statistics>,
 ) -> (Bm25, Vec<(u32, f32)>) {
+    let count = candidates.len().max(1) as f32;
     let own: f32 = candidates.iter().map(|one| one.own.terms.length()).sum();
     let with_lent: f32 = candidates.iter().map(InContext::length).sum();
-    let longer_by = if own > 0.0 { with_lent / own } else { 1.0 };
-    let count = candidates.len().max(1) as f32;
     let mean = statistics.map_or(own / count, |known| known.mean_length);
+    let mean_with_lent = mean + (with_lent - own) / count;
     let documents = statistics.map_or(passages.len(), |known| known.documents);
     let worths = terms.iter().enumerate().map(|(at, term)| {
         let number = hash(&term.text);
@@ -224,7 +224,7 @@ fn scale(
         let having = known.unwrap_or_else(counted);
         (number, Bm25::worth(term.weight, documents, having))
     });
-    (Bm25::new(mean * longer_by), worths.collect())
+    (Bm25::new(mean_with_lent), worths.collect())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use mnemon_core::index::Terms;
 use mnemon_core::rank::{CONTEXT_REACH, fuse_by_rank, score_in_context};
 use mnemon_core::{
-    Answer, Candidate, Features, Grant, Id, Match, Probe, Record, ScoreScale, SessionWindow,
+    Candidate, Features, Grant, Id, Match, Probe, Record, ScoreScale, SessionWindow,
 };
 
 use crate::{Error, Records};
@@ -62,79 +62,89 @@ impl Records {
         fuse_by_rank(&mut answer.matches, index.meaning, |found| {
             &mut found.meaning
         });
-        let found = answer.matches.len();
+        let refused = self.describe(grant, &mut answer.matches, probe).await?;
+        let is_left = |found: &Match| !refused.contains(&found.id);
         let list = match index.neighbour_context {
-            true => self.described(grant, answer.matches, probe).await?,
-            false => self.in_context(grant, answer, probe, planned.depth).await?,
+            true => {
+                let left = answer.matches.into_iter().filter(is_left);
+                left.filter_map(candidate).collect()
+            }
+            false => {
+                let words = best(&answer.matches, probe.depth, is_left, |found| found.words);
+                let meaning = best(&answer.matches, probe.depth, is_left, |found| found.meaning);
+                let ids: HashSet<Id> = words.into_iter().chain(meaning).collect();
+                let windows = self.windows(grant, ids).await?;
+                let scored = score_in_context(&answer, &probe.terms, &windows, planned.depth);
+                self.admitted(scored, &windows, probe)
+            }
         };
         Ok(Candidates {
-            left_out: found.saturating_sub(list.len()),
             list,
+            left_out: refused.len(),
             is_all,
         })
     }
 
-    /// The matches of an index that applies neighbour context. What it does not tell of a record is
-    /// taken from the record.
-    async fn described(
+    /// Fetches the records of the matches if the index does not tell enough of them: ranking needs
+    /// to know more of them, or they may have to be left out. Answers which have to be.
+    async fn describe(
         &self,
         grant: &Grant,
-        matches: Vec<Match>,
+        matches: &mut [Match],
         probe: &Probe,
-    ) -> Result<Vec<Candidate>, Error> {
-        let bare = matches.iter().filter(|found| found.features.is_none());
-        let bare: Vec<Id> = bare.map(|found| found.id.clone()).collect();
-        let mut records = Vec::with_capacity(bare.len());
-        for page in bare.chunks(grant.limits().page) {
-            records.extend(self.store.get(grant, page).await?);
-        }
-        let mut records = records.into_iter();
-        let has_scale = self.index.capabilities().meaning != ScoreScale::Unknown;
-        let candidates = matches.into_iter().filter_map(|found| {
-            let features = match found.features {
-                Some(features) => features,
-                None => {
-                    let record = records.next().flatten();
-                    let record = record.filter(|record| self.admits(record, probe))?;
-                    let cosine = found.meaning.filter(|_| has_scale);
-                    // The floor on nearness is for cosines only.
-                    let cosine = cosine.or(found.meaning.map(|_| 1.0)).unwrap_or(0.0);
-                    Features::of(&record, &Terms::of(&record), cosine)
+    ) -> Result<HashSet<Id>, Error> {
+        let index = self.index.capabilities();
+        let is_exact = index.deletes_at_once && index.filters.cover(&probe.filter);
+        let is_bare = |found: &Match| index.neighbour_context && found.features.is_none();
+        let mut refused = HashSet::new();
+        for page in matches.chunks_mut(grant.limits().page) {
+            if is_exact && !page.iter().any(is_bare) {
+                continue;
+            }
+            let ids: Vec<Id> = page.iter().map(|found| found.id.clone()).collect();
+            let records = self.store.get(grant, &ids).await?;
+            for (found, record) in page.iter_mut().zip(records) {
+                let Some(record) = record.filter(|record| self.admits(record, probe)) else {
+                    refused.insert(found.id.clone());
+                    continue;
+                };
+                if is_bare(found) {
+                    let cosine = match (found.meaning, index.meaning) {
+                        // The floor on nearness is for cosines only.
+                        (Some(_), ScoreScale::Unknown) => 1.0,
+                        (nearness, _) => nearness.unwrap_or(0.0),
+                    };
+                    found.features = Some(Features::of(&record, &Terms::of(&record), cosine));
                 }
-            };
-            Some(Candidate {
-                id: found.id,
-                words: found.words.unwrap_or(0.0),
-                meaning: found.meaning.unwrap_or(0.0),
-                features,
-            })
-        });
-        Ok(candidates.collect())
+            }
+        }
+        Ok(refused)
     }
 
-    /// The best matches of an index that knows no neighbours, and the neighbours, scored together.
-    async fn in_context(
-        &self,
-        grant: &Grant,
-        answer: Answer,
-        probe: &Probe,
-        depth: usize,
-    ) -> Result<Vec<Candidate>, Error> {
-        let mut ids = best(&answer.matches, probe.depth, |found| found.words);
-        ids.extend(best(&answer.matches, probe.depth, |found| found.meaning));
-        let ids: HashSet<&Id> = ids.into_iter().collect();
-        let ids: Vec<Id> = ids.into_iter().cloned().collect();
-        let mut windows: Vec<SessionWindow> = Vec::with_capacity(ids.len());
+    /// The sessions around these records.
+    async fn windows(&self, grant: &Grant, ids: HashSet<Id>) -> Result<Vec<SessionWindow>, Error> {
+        let ids: Vec<Id> = ids.into_iter().collect();
+        let mut windows = Vec::with_capacity(ids.len());
         for page in ids.chunks(grant.limits().page) {
             let found = self.store.neighbours(grant, page, CONTEXT_REACH).await?;
             windows.extend(found.into_iter().flatten());
         }
-        let mut candidates = score_in_context(&answer, &probe.terms, &windows, depth);
+        Ok(windows)
+    }
+
+    /// Those of the candidates that the probe means: neighbours lend to them, whatever the filter
+    /// says, but are no hits unless it means them, too.
+    fn admitted(
+        &self,
+        mut candidates: Vec<Candidate>,
+        windows: &[SessionWindow],
+        probe: &Probe,
+    ) -> Vec<Candidate> {
         let records = windows.iter().flat_map(|window| &window.records);
-        let admitted = records.filter(|record| self.admits(record, probe));
-        let admitted: HashSet<&Id> = admitted.map(|record| &record.id).collect();
-        candidates.retain(|candidate| admitted.contains(&candidate.id));
-        Ok(candidates)
+        let meant = records.filter(|record| self.admits(record, probe));
+        let meant: HashSet<&Id> = meant.map(|record| &record.id).collect();
+        candidates.retain(|candidate| meant.contains(&candidate.id));
+        candidates
     }
 
     fn admits(&self, record: &Record, probe: &Probe) -> bool {
@@ -142,13 +152,26 @@ impl Records {
     }
 }
 
+fn candidate(found: Match) -> Option<Candidate> {
+    Some(Candidate {
+        id: found.id,
+        words: found.words.unwrap_or(0.0),
+        meaning: found.meaning.unwrap_or(0.0),
+        features: found.features?,
+    })
+}
+
 /// The best matches of one arm.
-fn best(matches: &[Match], most: usize, arm: fn(&Match) -> Option<f32>) -> Vec<&Id> {
-    let scored = matches
-        .iter()
-        .filter_map(|found| Some((arm(found)?, found)));
+fn best(
+    matches: &[Match],
+    most: usize,
+    is_left: impl Fn(&Match) -> bool,
+    arm: fn(&Match) -> Option<f32>,
+) -> Vec<Id> {
+    let left = matches.iter().filter(|found| is_left(found));
+    let scored = left.filter_map(|found| Some((arm(found)?, found)));
     let mut scored: Vec<(f32, &Match)> = scored.collect();
     scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let best = scored.into_iter().take(most);
-    best.map(|(_, found)| &found.id).collect()
+    best.map(|(_, found)| found.id.clone()).collect()
 }

@@ -28,35 +28,42 @@ pub(super) const SINCE: i64 = 6;
 
 /// The speaker of a row of `records` (r). Its row of `search` (s) knows it without the JSON being
 /// parsed, if there is one.
-const SPEAKER: &str = "
-    CASE WHEN s.key IS NOT NULL THEN s.speaker
-        WHEN json_type(r.doc, '$.metadata.speaker') = 'text'
-            THEN json_extract(r.doc, '$.metadata.speaker')
-        WHEN json_type(r.doc, '$.body.name') = 'text' THEN json_extract(r.doc, '$.body.name')
-    END";
+macro_rules! speaker {
+    () => {
+        "CASE WHEN s.key IS NOT NULL THEN s.speaker
+            WHEN json_type(r.doc, '$.metadata.speaker') = 'text'
+                THEN json_extract(r.doc, '$.metadata.speaker')
+            WHEN json_type(r.doc, '$.body.name') = 'text' THEN json_extract(r.doc, '$.body.name')
+        END"
+    };
+}
+
+const OF_RECORD: &str = concat!(
+    "SELECT ",
+    speaker!(),
+    " FROM records r LEFT JOIN search s ON s.key = r.key WHERE r.key = ?1"
+);
+
+const COUNTED: &str = concat!(
+    "SELECT * FROM (SELECT r.tenant, ",
+    speaker!(),
+    " AS speaker, count(*) FROM records r LEFT JOIN search s ON s.key = r.key GROUP BY 1, 2)
+    WHERE speaker IS NOT NULL"
+);
 
 /// How many speakers are counted wrongly.
 pub(super) fn miscounted() -> String {
-    let counted = counted();
     let kept = "SELECT tenant, name, count FROM speakers";
     format!(
-        "SELECT count(*) FROM ({counted} EXCEPT {kept})
-         UNION ALL SELECT count(*) FROM ({kept} EXCEPT {counted})"
-    )
-}
-
-fn counted() -> String {
-    format!(
-        "SELECT * FROM (SELECT r.tenant, {SPEAKER} AS speaker, count(*)
-            FROM records r LEFT JOIN search s ON s.key = r.key GROUP BY 1, 2)
-         WHERE speaker IS NOT NULL"
+        "SELECT count(*) FROM ({COUNTED} EXCEPT {kept})
+         UNION ALL SELECT count(*) FROM ({kept} EXCEPT {COUNTED})"
     )
 }
 
 /// Counts all records again.
 pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute("DELETE FROM speakers", [])?;
-    let mut select = connection.prepare(&counted())?;
+    let mut select = connection.prepare(COUNTED)?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         add(
@@ -96,11 +103,8 @@ fn add(connection: &Connection, tenant: i64, name: &str, grown: i64) -> rusqlite
 
 /// Who speaks in the record with this key.
 pub(super) fn of_record(connection: &Connection, key: i64) -> rusqlite::Result<Option<String>> {
-    let sql = format!(
-        "SELECT {SPEAKER} FROM records r LEFT JOIN search s ON s.key = r.key WHERE r.key = ?1"
-    );
     let speaker = connection
-        .prepare_cached(&sql)?
+        .prepare_cached(OF_RECORD)?
         .query_row([key], |row| row.get::<_, Option<String>>(0))
         .optional()?;
     Ok(speaker.flatten())
