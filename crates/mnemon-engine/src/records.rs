@@ -48,30 +48,25 @@ impl Records {
     pub async fn add(
         &self,
         ctx: &Ctx,
-        mut drafts: Vec<Draft>,
+        drafts: Vec<Draft>,
         key: Option<&str>,
     ) -> Result<Receipt, Error> {
         let key = key.map(|key| intent(key, &drafts)).transpose()?;
+        self.add_with_key(ctx, drafts, key).await
+    }
+
+    pub(crate) async fn add_with_key(
+        &self,
+        ctx: &Ctx,
+        mut drafts: Vec<Draft>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Receipt, Error> {
         let mut taken = TakenOut::default();
         for draft in &mut drafts {
             unecho(draft, &mut taken)?;
         }
         let absent = drafts.into_iter().map(|draft| (draft, Expect::Absent));
         let receipt = self.put(ctx, absent.collect(), key).await?;
-        ctx.notices.extend(taken.sentences());
-        Ok(receipt)
-    }
-
-    /// Remembers one thing that somebody said, if it is new.
-    pub(crate) async fn say(
-        &self,
-        ctx: &Ctx,
-        mut draft: Draft,
-        key: Option<IdempotencyKey>,
-    ) -> Result<Receipt, Error> {
-        let mut taken = TakenOut::default();
-        unecho(&mut draft, &mut taken)?;
-        let receipt = self.put(ctx, vec![(draft, Expect::Absent)], key).await?;
         ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
