@@ -195,7 +195,7 @@ impl Learning<'_> {
                 &id,
                 owner.user.as_deref(),
             ),
-            said: said.and_then(Outcome::named),
+            said: said.and_then(|word| word.parse().ok()),
             trace: step.trace_id,
             user: owner.user,
             task_type,

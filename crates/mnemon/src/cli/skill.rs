@@ -113,10 +113,7 @@ enum What {
 }
 
 fn status(word: &str) -> Result<Status, String> {
-    [Status::Candidate, Status::Active, Status::Retired]
-        .into_iter()
-        .find(|status| status.as_str() == word)
-        .ok_or_else(|| "it is candidate, active or retired".to_owned())
+    word.parse().map_err(|wrong: Invalid| wrong.what)
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {

@@ -198,12 +198,8 @@ fn parse_score(text: &str) -> Result<f64, String> {
 }
 
 fn parse_recipe(text: &str) -> Result<Recipe, String> {
-    let known = Recipe::ALL.map(Recipe::as_str);
-    let named = Recipe::ALL.into_iter().find(|one| one.as_str() == text);
-    named.ok_or_else(|| {
-        let text = text.escape_debug();
-        format!("`{text}` is not one of: {}", known.join(", "))
-    })
+    text.parse()
+        .map_err(|invalid: mnemon_core::Invalid| invalid.what)
 }
 
 fn parse_policy(text: &str) -> Result<SecretPolicy, String> {
