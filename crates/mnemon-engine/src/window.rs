@@ -34,7 +34,7 @@ pub use view::{Seen, SeenAs, Shown};
 use crate::draft::intent;
 use crate::naming::{check_name, fixed_id};
 use crate::safety::TakenOut;
-use crate::scoped::{message_of, origin_of, session_of_owner, within};
+use crate::scopes::{message_of, origin_of, session_of_owner, within};
 use crate::{Draft, Error, Memory, Records};
 use stored::{Covered, Entry, Offload, Position, TAG};
 

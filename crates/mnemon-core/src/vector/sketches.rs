@@ -3,7 +3,7 @@
 use std::io;
 
 use super::turn::turn;
-use crate::columns::{Reading, Writing};
+use crate::column_file::{Reading, Writing};
 
 /// Sketches that lie side by side and are compared with a query at once; as many as a word of a
 /// mask has bits.

@@ -4,7 +4,7 @@ use super::simd::{DotI8, Level, Lookup};
 use super::sketches::{ABREAST, Bytes, Group};
 use super::turn::turn;
 use super::*;
-use crate::columns::{Reading, Writing};
+use crate::column_file::{Reading, Writing};
 
 /// A fixed sequence of numbers in −1..1, so that a failure can be repeated.
 fn numbers(seed: u64, len: usize) -> Vec<f32> {

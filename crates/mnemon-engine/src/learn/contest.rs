@@ -6,7 +6,7 @@ use mnemon_core::learn::{Condition, Outcome, Run, Status, contains};
 
 use super::judge::{Verdict, ways};
 use super::review::{Lesson, LessonBody, RuleBody};
-use crate::scoped::ToolSop;
+use crate::scopes::ToolSop;
 
 /// The newest successes that decide which of two procedures is the one in use.
 const NEWEST: usize = 10;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::kept::{self, Diary, Versioned};
 use super::{LearnReport, Learning};
-use crate::scoped::{LoggedStep, logged};
+use crate::scopes::{LoggedStep, logged};
 use crate::{Draft, Error};
 
 /// Steps that are read at once: each may be large.

@@ -13,7 +13,7 @@ use super::judge::{Bench, ways};
 use super::review::{Lesson, LessonBody};
 use super::{Learning, kept};
 use crate::Error;
-use crate::scoped::{Sop, ToolSop};
+use crate::scopes::{Sop, ToolSop};
 
 /// Tokens that an answer may have.
 const ANSWER_TOKENS: u32 = 2000;

@@ -11,7 +11,7 @@ use mnemon_core::{Expect, Id, Record, Time};
 use super::kept::Versioned;
 use super::review::{Lesson, LessonBody, RuleBody};
 use super::{Learnt, Turn};
-use crate::scoped::{Sop, ToolSop};
+use crate::scopes::{Sop, ToolSop};
 use crate::{Draft, Error};
 
 /// Half of the runs must succeed with it, as sure as 95 %, before a skill is active by itself.

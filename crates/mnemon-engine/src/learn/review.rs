@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::judge::evidence_of;
 use super::{Learning, NotKept, kept};
 use crate::naming::{check_task_type, tag};
-use crate::scoped::{Sop, ToolSop, sop_of};
+use crate::scopes::{Sop, ToolSop, sop_of};
 use crate::{Draft, Error};
 
 /// How the tag begins that says where a lesson stands.

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::stored::{Covered, Working};
 use super::{Read, Window, check_session, too_many};
 use crate::naming::{check_name, fixed_id};
-use crate::scoped::within;
+use crate::scopes::within;
 use crate::session::FORK_OF;
 use crate::{Draft, Error};
 

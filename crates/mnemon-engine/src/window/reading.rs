@@ -8,7 +8,7 @@ use mnemon_core::{
 
 use super::stored::{Covered, Entry, Offload, Position, Working};
 use super::{Read, Window};
-use crate::scoped::{message_of, within};
+use crate::scopes::{message_of, within};
 use crate::{Draft, Error};
 
 impl Window<'_> {

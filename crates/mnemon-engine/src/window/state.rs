@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::stored::{Covered, Entry, Offload, Position};
 use super::{InMemory, Read, Window};
 use crate::safety::TakenOut;
-use crate::scoped::message_of;
+use crate::scopes::message_of;
 use crate::session::StateModule;
 use crate::{Draft, Error, Safety};
 
