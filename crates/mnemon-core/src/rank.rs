@@ -135,7 +135,7 @@ const REREAD: f32 = 0.5;
 /// The score of a hit after a model has read it with the question: `score` and `best` are its own
 /// and the best hit's, `reread` as in [`Parts`].
 #[must_use]
-pub fn after_rereading(score: f32, best: f32, reread: f32) -> f32 {
+pub fn after_rerank(score: f32, best: f32, reread: f32) -> f32 {
     if best <= 0.0 {
         return reread;
     }

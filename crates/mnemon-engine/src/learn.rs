@@ -12,6 +12,7 @@
 //! trace, derived from its steps. Skills and rules are derived from runs. Every write expects the version that was read: of several servers at work one
 //! gets through, and the others go on from there.
 
+mod books;
 mod contest;
 mod distil;
 mod dry;
@@ -19,7 +20,6 @@ mod files;
 mod fold;
 mod improve;
 mod judge;
-mod kept;
 mod review;
 
 use mnemon_core::{Ctx, ErrorKind, Id, Scope, limits};
@@ -158,9 +158,9 @@ impl Learning<'_> {
     /// What an earlier version learnt is judged again as it is done now.
     async fn renew_diary(&self, ctx: &Ctx) -> Result<(), Error> {
         let records = self.memory.records_of(Scope::Experience);
-        let mut diary = kept::diary(records, ctx).await?;
+        let mut diary = books::diary(records, ctx).await?;
         if self.judge_again(ctx, &mut diary.value).await? {
-            let diary = vec![kept::diary_draft(&diary)];
+            let diary = vec![books::diary_draft(&diary)];
             records.put_as_is(ctx, diary, None).await?;
         }
         Ok(())

@@ -18,8 +18,8 @@ mod boot;
 mod cold;
 mod config;
 mod hot;
-mod kept;
 mod line;
+mod store_backed;
 mod summary;
 mod warm;
 
@@ -160,7 +160,7 @@ impl Tiers {
         boot.purged = self.purged_at(ctx, session).await?;
         match &self.place {
             Place::Files { log, .. } => boot::boot(&**log, boot, session, wanted).await,
-            Place::Records => kept::boot(&self.cold, ctx, boot, session, wanted).await,
+            Place::Records => store_backed::boot(&self.cold, ctx, boot, session, wanted).await,
         }
     }
 
@@ -208,7 +208,9 @@ impl Tiers {
                 let end = log.append(&log_path(&hot.session), &bytes).await?;
                 end.saturating_sub(bytes.len() as u64)
             }
-            Place::Records => kept::append(&self.cold, ctx, &hot.session, &line, &bytes).await?,
+            Place::Records => {
+                store_backed::append(&self.cold, ctx, &hot.session, &line, &bytes).await?
+            }
         };
         hot.lines.push_back(HotLine { offset, line });
         let surplus = hot.lines.len().saturating_sub(self.config.hot_window_size);
@@ -281,7 +283,9 @@ impl Tiers {
         let session = &hot.session;
         let history = match &self.place {
             Place::Files { files, .. } => warm::write(&**files, ctx, session, &tree, &old).await?,
-            Place::Records => kept::write_page(&self.cold, ctx, session, &tree, &old).await?,
+            Place::Records => {
+                store_backed::write_page(&self.cold, ctx, session, &tree, &old).await?
+            }
         };
         // The library and the log hold everything now; the index can be made from them again.
         let lines = self.index_lines(ctx, session, &old).await;
@@ -303,7 +307,7 @@ impl Tiers {
     async fn leave_out_paged(&self, ctx: &Ctx, hot: &mut Hot) -> Result<bool, Error> {
         let last = match &self.place {
             Place::Files { files, .. } => warm::last_page(&**files, &hot.session).await?,
-            Place::Records => kept::last_page(&self.cold, ctx, &hot.session).await?,
+            Place::Records => store_backed::last_page(&self.cold, ctx, &hot.session).await?,
         };
         let Some((history, through)) = last else {
             return Ok(false);
@@ -343,7 +347,7 @@ impl Tiers {
     ) -> Result<(), Error> {
         let is_kept = matches!(self.place, Place::Records);
         let source = match is_kept {
-            true => kept::source(session),
+            true => store_backed::source(session),
             false => log_path(session),
         };
         let from = cold::From {

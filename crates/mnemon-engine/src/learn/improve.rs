@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::distil::ended;
 use super::judge::{Bench, ways};
 use super::review::{Lesson, LessonBody};
-use super::{Learning, kept};
+use super::{Learning, books};
 use crate::Error;
 use crate::scopes::{Sop, ToolSop};
 
@@ -125,7 +125,7 @@ impl Learning<'_> {
         }
         if let Some(task_type) = into.task_type() {
             let records = self.memory.records_of(Scope::Experience);
-            let runs = kept::newest_runs(records, ctx, task_type).await?;
+            let runs = books::newest_runs(records, ctx, task_type).await?;
             let settings = self.memory.policies().learning();
             let (told, _) = ended(runs, ctx.now, settings.settle_ms);
             let bench = Bench {

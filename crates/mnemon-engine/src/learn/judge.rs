@@ -8,7 +8,7 @@ use mnemon_core::learn::{
 };
 use mnemon_core::{Expect, Id, Record, Time};
 
-use super::kept::Versioned;
+use super::books::Versioned;
 use super::review::{Lesson, LessonBody, RuleBody};
 use super::{Learnt, Turn};
 use crate::scopes::{Sop, ToolSop};
