@@ -41,7 +41,7 @@ pub struct Learning<'a> {
 /// What became of a skill or a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Turn {
+pub enum Transition {
     /// It is new, and waits for more evidence or for approval.
     Proposed,
     /// It is told to agents from now on.
@@ -58,7 +58,7 @@ pub enum Turn {
 pub struct Learnt {
     pub id: Id,
     pub task_type: String,
-    pub turn: Turn,
+    pub turn: Transition,
     /// What it says, on one line.
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use mnemon_core::{Ctx, Expect, Filter, Id, Invalid, Kind, Scope, Time, limits};
 
 use super::books::{self, Diary, Unkept, Versioned};
 use super::contest;
-use super::judge::{Bench, Mined, Verdict, evidence_of};
+use super::judge::{Judge, Mined, Verdict, evidence_of};
 use super::review::{Lesson, LessonBody};
 use super::{LearnReport, Learning};
 use crate::naming::{fixed_id, tag};
@@ -106,9 +106,9 @@ impl Learning<'_> {
     ) -> Result<Look, Error> {
         let settings = self.memory.policies().learning();
         let (told, next) = ended(runs, ctx.now, settings.settle_ms);
-        let bench = Bench {
+        let judge = Judge {
             task_type,
-            told: &told,
+            ended_runs: &told,
             settings: &settings,
             now: ctx.now,
             older: &BTreeMap::new(),
@@ -128,20 +128,20 @@ impl Learning<'_> {
         for procedure in &kept {
             let known = take(&mut there, |lesson| is_same_skill(lesson, procedure));
             let id = skill_id(task_type, procedure);
-            verdicts.extend(bench.skill(procedure.clone(), id, known));
+            verdicts.extend(judge.skill(procedure.clone(), id, known));
         }
         for rule in &rules {
             let known = take(&mut there, |lesson| is_same_rule(lesson, rule));
             let id = rule_id(task_type, rule)?;
-            verdicts.extend(bench.rule(rule.clone(), id, known));
+            verdicts.extend(judge.rule(rule.clone(), id, known));
         }
         let older = self.owners_of_older_runs(ctx, &there, &told).await?;
-        let bench = Bench {
+        let judge = Judge {
             older: &older,
-            ..bench
+            ..judge
         };
         let old = there.into_values();
-        verdicts.extend(old.filter_map(|old| bench.old(old, &mined)));
+        verdicts.extend(old.filter_map(|old| judge.old(old, &mined)));
         contest::settle(&mut verdicts, &told);
         let unkept = Unkept::new(task_type, not_kept);
         Ok(Look {

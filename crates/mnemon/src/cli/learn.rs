@@ -1,6 +1,6 @@
 //! `mnemon learn`
 
-use mnemon_engine::learn::{Improved, LearnReport, NotKept, Turn};
+use mnemon_engine::learn::{Improved, LearnReport, NotKept, Transition};
 
 use super::door::Door;
 use super::text;
@@ -101,11 +101,11 @@ fn show(report: &LearnReport, door: &mut Door) -> Result<(), Error> {
     door.out.line(read)?;
     for one in &report.learnt {
         let turn = match one.turn {
-            Turn::Proposed => "proposed",
-            Turn::Activated => "active",
-            Turn::Confirmed => "confirmed",
-            Turn::Held => "held back",
-            Turn::Retired => "retired",
+            Transition::Proposed => "proposed",
+            Transition::Activated => "active",
+            Transition::Confirmed => "confirmed",
+            Transition::Held => "held back",
+            Transition::Retired => "retired",
         };
         let why = one
             .why
