@@ -161,7 +161,7 @@ impl Learning<'_> {
         let mut diary = books::diary(records, ctx).await?;
         if self.judge_again(ctx, &mut diary.value).await? {
             let diary = vec![books::diary_draft(&diary)];
-            records.put_as_is(ctx, diary, None).await?;
+            records.put_screened(ctx, diary, None).await?;
         }
         Ok(())
     }

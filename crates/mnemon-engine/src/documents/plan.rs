@@ -88,7 +88,7 @@ pub(super) fn known(document: &Document, there: &Record) -> Option<Known> {
 }
 
 /// A document in chunks, before it is known which of them are there already.
-pub(super) struct Draft<'a> {
+pub(super) struct DividedDocument<'a> {
     document: &'a Document,
     /// The document's own record.
     record: Record,
@@ -99,7 +99,7 @@ pub(super) struct Draft<'a> {
     title: String,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> DividedDocument<'a> {
     pub(super) fn of(
         ctx: &Ctx,
         document: &'a Document,

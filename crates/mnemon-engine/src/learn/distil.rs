@@ -93,7 +93,7 @@ impl Learning<'_> {
         }
         let mut books = books::unkept_drafts(records, ctx, unkept).await?;
         books.push(books::diary_draft(&now));
-        records.put_as_is(ctx, books, None).await?;
+        records.put_screened(ctx, books, None).await?;
         Ok(())
     }
 

@@ -68,7 +68,7 @@ impl Learning<'_> {
             left = left.saturating_sub(usize::try_from(read).unwrap_or(usize::MAX));
             // Made of steps that were screened when they came. As text, and under names that are
             // types of task, it would be taken for something else.
-            records.put_as_is(ctx, folded.drafts(), None).await?;
+            records.put_screened(ctx, folded.drafts(), None).await?;
             if !folded.more {
                 return Ok(());
             }

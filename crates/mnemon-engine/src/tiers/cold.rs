@@ -66,7 +66,7 @@ pub(super) async fn index_lines(
             .map(|((draft, _), _)| (draft.clone(), Expect::Anything))
             .collect();
         if !puts.is_empty() {
-            records.put_masked(ctx, puts).await?;
+            records.put_masking(ctx, puts).await?;
         }
     }
     Ok(())
@@ -209,7 +209,7 @@ pub(super) async fn index_library(
             ..Draft::default()
         };
         records
-            .put_masked(ctx, vec![(draft, Expect::Anything)])
+            .put_masking(ctx, vec![(draft, Expect::Anything)])
             .await?;
     }
     let there: HashSet<Id> = pages

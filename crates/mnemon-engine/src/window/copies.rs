@@ -38,7 +38,7 @@ impl<'a> Window<'a> {
             ..Draft::default()
         };
         let put = vec![(mark, Expect::Anything)];
-        self.records.put_as_is(ctx, put, None).await?;
+        self.records.put_screened(ctx, put, None).await?;
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl<'a> Window<'a> {
         };
         match self
             .records
-            .put_as_is(ctx, vec![(draft, Expect::Absent)], None)
+            .put_screened(ctx, vec![(draft, Expect::Absent)], None)
             .await
         {
             Err(Error::Store(StoreError::Conflict { .. })) => {

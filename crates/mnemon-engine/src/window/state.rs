@@ -166,7 +166,7 @@ impl Window<'_> {
             });
             let drafts = drafts.collect::<Result<Vec<(Draft, Expect)>, Invalid>>()?;
             let times: Vec<i64> = drafts.iter().map(|(draft, _)| time_of(draft)).collect();
-            let receipt = self.records.put_as_is(ctx, drafts, None).await?;
+            let receipt = self.records.put_screened(ctx, drafts, None).await?;
             let first = receipt.commit.unwrap_or_default();
             let places = (first..).zip(times);
             for ((message, item), (seq, created)) in chunk.iter().zip(&receipt.items).zip(places) {
