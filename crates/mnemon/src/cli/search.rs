@@ -62,9 +62,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         limit: args.limit,
     };
     let found = api::search::run(&door.memory_with_files().await?, &ctx, request).await?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     if found.hits.is_empty() {
         return door.out.line("nothing found");
     }
