@@ -28,13 +28,13 @@ pub struct Opened {
 }
 
 /// Which store a URL means.
-enum Place {
+enum StoreUrl {
     Ram,
     Jsonl(PathBuf),
     Sqlite(PathBuf),
 }
 
-impl Place {
+impl StoreUrl {
     fn of(url: &str) -> Result<Self, Invalid> {
         let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
         // `sqlite:///x` and `sqlite:/x` both mean /x; `sqlite:x` is relative.
@@ -60,30 +60,30 @@ impl Place {
 
 /// Opens the store that the URL names, and makes it if it is not there.
 pub fn open(url: &str) -> Result<Opened, StoreError> {
-    let (backend, notices): (Backend, _) = match Place::of(url)? {
-        Place::Ram => (Arc::new(Ram::new()).into(), Vec::new()),
-        Place::Jsonl(path) => {
+    let (backend, notices): (Backend, _) = match StoreUrl::of(url)? {
+        StoreUrl::Ram => (Arc::new(Ram::new()).into(), Vec::new()),
+        StoreUrl::Jsonl(path) => {
             let store = Jsonl::open(&path)?;
             let notices = store.notices().sentences();
             (Arc::new(store).into(), notices)
         }
-        Place::Sqlite(path) => (Arc::new(Sqlite::open(&path)?).into(), Vec::new()),
+        StoreUrl::Sqlite(path) => (Arc::new(Sqlite::open(&path)?).into(), Vec::new()),
     };
     Ok(Opened { backend, notices })
 }
 
 /// Looks at the store without using it: whole, ours, readable, with room to grow?
 pub fn examine(url: &str) -> Result<Examination, StoreError> {
-    let (path, mut findings) = match Place::of(url)? {
-        Place::Ram => {
+    let (path, mut findings) = match StoreUrl::of(url)? {
+        StoreUrl::Ram => {
             let finding = Finding::good("memory", "there is nothing on disk to look at");
             return Ok(Examination {
                 place: url.to_owned(),
                 findings: vec![finding],
             });
         }
-        Place::Jsonl(path) => (path.clone(), jsonl::examine(&path)),
-        Place::Sqlite(path) => (path.clone(), sqlite::examine(&path)),
+        StoreUrl::Jsonl(path) => (path.clone(), jsonl::examine(&path)),
+        StoreUrl::Sqlite(path) => (path.clone(), sqlite::examine(&path)),
     };
     findings.push(space(&path));
     Ok(Examination {
@@ -94,29 +94,29 @@ pub fn examine(url: &str) -> Result<Examination, StoreError> {
 
 /// Does what the findings of [`examine`] proposed, and says what it did.
 pub fn repair(url: &str) -> Result<Vec<String>, StoreError> {
-    match Place::of(url)? {
-        Place::Ram => Ok(Vec::new()),
-        Place::Jsonl(path) => jsonl::repair(&path),
-        Place::Sqlite(path) => sqlite::repair(&path),
+    match StoreUrl::of(url)? {
+        StoreUrl::Ram => Ok(Vec::new()),
+        StoreUrl::Jsonl(path) => jsonl::repair(&path),
+        StoreUrl::Sqlite(path) => sqlite::repair(&path),
     }
 }
 
 /// Writes a copy of the store, which may be in use, to a new file or folder. One that exists is
 /// written over only with `force`.
 pub fn backup(url: &str, to: &Path, force: bool) -> Result<BackupSummary, StoreError> {
-    match Place::of(url)? {
-        Place::Ram => Err(keeps_nothing()),
-        Place::Jsonl(path) => jsonl::backup(&path, to, force),
-        Place::Sqlite(path) => sqlite::backup(&path, to, force),
+    match StoreUrl::of(url)? {
+        StoreUrl::Ram => Err(keeps_nothing()),
+        StoreUrl::Jsonl(path) => jsonl::backup(&path, to, force),
+        StoreUrl::Sqlite(path) => sqlite::backup(&path, to, force),
     }
 }
 
 /// Checks that the file or folder is a whole backup of a store of this kind.
 pub fn check_backup(url: &str, from: &Path) -> Result<BackupSummary, StoreError> {
-    match Place::of(url)? {
-        Place::Ram => Err(keeps_nothing()),
-        Place::Jsonl(_) => jsonl::check_backup(from),
-        Place::Sqlite(_) => sqlite::check_backup(from),
+    match StoreUrl::of(url)? {
+        StoreUrl::Ram => Err(keeps_nothing()),
+        StoreUrl::Jsonl(_) => jsonl::check_backup(from),
+        StoreUrl::Sqlite(_) => sqlite::check_backup(from),
     }
 }
 
@@ -131,10 +131,10 @@ pub struct Restored {
 /// Checks the backup, and puts a copy of it in the place of the store.
 pub fn restore(url: &str, from: &Path) -> Result<Restored, StoreError> {
     let summary = check_backup(url, from)?;
-    let kept = match Place::of(url)? {
-        Place::Ram => return Err(keeps_nothing()),
-        Place::Jsonl(path) => jsonl::restore(&path, from)?,
-        Place::Sqlite(path) => sqlite::restore(&path, from)?,
+    let kept = match StoreUrl::of(url)? {
+        StoreUrl::Ram => return Err(keeps_nothing()),
+        StoreUrl::Jsonl(path) => jsonl::restore(&path, from)?,
+        StoreUrl::Sqlite(path) => sqlite::restore(&path, from)?,
     };
     Ok(Restored { summary, kept })
 }

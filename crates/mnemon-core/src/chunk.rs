@@ -31,41 +31,26 @@ mod sentence;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 pub use language::language;
 
 use crate::Invalid;
+use crate::scope::words;
 
 /// Changes when the same text would be cut otherwise: documents are then divided anew.
 pub const VERSION: u32 = 1;
 
-/// By which rules a text is cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Syntax {
-    Markdown,
-    Code,
-    Text,
+words! {
+    /// By which rules a text is cut.
+    Syntax, "syntax" {
+        Markdown = "markdown",
+        Code = "code",
+        Text = "text",
+    }
 }
 
 impl Syntax {
-    /// Every syntax.
-    pub const ALL: [Self; 3] = [Self::Markdown, Self::Code, Self::Text];
-
-    /// The word for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Markdown => "markdown",
-            Self::Code => "code",
-            Self::Text => "text",
-        }
-    }
-
     /// What a file of this name holds: Markdown or code by its extension, plain text otherwise.
     #[must_use]
     pub fn of_name(name: &str) -> Self {
@@ -75,27 +60,6 @@ impl Syntax {
             _ if language(name).is_some() => Self::Code,
             _ => Self::Text,
         }
-    }
-}
-
-impl fmt::Display for Syntax {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Syntax {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let known = Self::ALL.into_iter().find(|known| known.as_str() == text);
-        known.ok_or_else(|| {
-            let what = format!(
-                "`{}` is not one of: markdown, code, text",
-                text.escape_debug()
-            );
-            Invalid::new("syntax", what)
-        })
     }
 }
 

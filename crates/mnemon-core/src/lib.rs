@@ -44,7 +44,7 @@ pub mod markdown;
 pub mod note;
 pub mod ram;
 pub mod rank;
-pub mod recalled;
+pub mod recall_marks;
 pub mod rerank;
 pub mod secrets;
 pub mod speakers;
@@ -52,7 +52,7 @@ pub mod text;
 pub mod vector;
 pub mod window;
 
-mod columns;
+mod column_file;
 mod ctx;
 mod error;
 mod id;

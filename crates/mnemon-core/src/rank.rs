@@ -13,6 +13,7 @@ mod question;
 
 use serde::{Deserialize, Serialize};
 
+use crate::scope::words;
 use crate::{Features, Id, Match, ScoreScale, Time};
 
 pub(crate) use context::{Bm25, LENT_MEANING, LENT_WORDS, lends, lent_length, mean_nearness};
@@ -20,45 +21,26 @@ pub use context::{CONTEXT_REACH, score_in_context};
 pub use formula::{formula, formula_tokens};
 pub use question::{Asked, Question};
 
-/// A way to search, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Recipe {
-    /// Words and meaning together.
-    #[default]
-    Hybrid,
-    /// Words only.
-    Words,
-    /// Meaning only.
-    Meaning,
-    /// The newest, whatever they say.
-    Recent,
-    /// The weighted formula of short and long-term notes: substrings in summary, content and tags.
-    Formula,
+words! {
+    /// A way to search, by name.
+    #[derive(Default)]
+    Recipe, "recipe" {
+        /// Words and meaning together.
+        #[default]
+        Hybrid = "hybrid",
+        /// Words only.
+        Words = "words",
+        /// Meaning only.
+        Meaning = "meaning",
+        /// The newest, whatever they say.
+        Recent = "recent",
+        /// The weighted formula of short and long-term notes: substrings in summary, content and
+        /// tags.
+        Formula = "formula",
+    }
 }
 
 impl Recipe {
-    /// Every recipe.
-    pub const ALL: [Self; 5] = [
-        Self::Hybrid,
-        Self::Words,
-        Self::Meaning,
-        Self::Recent,
-        Self::Formula,
-    ];
-
-    /// The word for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Hybrid => "hybrid",
-            Self::Words => "words",
-            Self::Meaning => "meaning",
-            Self::Recent => "recent",
-            Self::Formula => "formula",
-        }
-    }
-
     /// What words and meaning weigh.
     fn shares(self) -> (f32, f32) {
         match self {
@@ -153,7 +135,7 @@ const REREAD: f32 = 0.5;
 /// The score of a hit after a model has read it with the question: `score` and `best` are its own
 /// and the best hit's, `reread` as in [`Parts`].
 #[must_use]
-pub fn after_rereading(score: f32, best: f32, reread: f32) -> f32 {
+pub fn after_rerank(score: f32, best: f32, reread: f32) -> f32 {
     if best <= 0.0 {
         return reread;
     }

@@ -23,6 +23,7 @@
 //! ```
 
 mod dense;
+mod rotate;
 mod scan;
 mod set;
 mod simd;
@@ -30,7 +31,6 @@ mod sketches;
 #[cfg(test)]
 mod tests;
 mod top;
-mod turn;
 
 pub use dense::{VectorError, dot, normalise};
 pub use scan::{Candidates, ScanConfig, Scored};

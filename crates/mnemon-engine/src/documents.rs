@@ -286,7 +286,7 @@ impl Records {
                 planned.push(unchanged);
                 continue;
             }
-            let draft = plan::Draft::of(ctx, document, there, self.retention)?;
+            let draft = plan::DividedDocument::of(ctx, document, there, self.retention)?;
             let mut kept: HashMap<Id, Record> = HashMap::new();
             for ids in draft.may_be_kept().chunks(limits::PAGE) {
                 let found = self.store.get(grant, ids).await?.into_iter().flatten();

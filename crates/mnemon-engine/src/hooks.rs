@@ -6,7 +6,7 @@ use mnemon_core::{Ctx, Id, Invalid, Owner, Receipt, Scope, Time, limits};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::scoped::Step;
+use crate::scopes::Step;
 use crate::{Error, Memory, MemoryItem, MemoryQuery, MemoryWriteEvent};
 
 /// A node of a flow that is about to run.

@@ -12,6 +12,7 @@
 //! trace, derived from its steps. Skills and rules are derived from runs. Every write expects the version that was read: of several servers at work one
 //! gets through, and the others go on from there.
 
+mod books;
 mod contest;
 mod distil;
 mod dry;
@@ -19,7 +20,6 @@ mod files;
 mod fold;
 mod improve;
 mod judge;
-mod kept;
 mod review;
 
 use mnemon_core::{Ctx, ErrorKind, Id, Scope, limits};
@@ -41,7 +41,7 @@ pub struct Learning<'a> {
 /// What became of a skill or a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Turn {
+pub enum Transition {
     /// It is new, and waits for more evidence or for approval.
     Proposed,
     /// It is told to agents from now on.
@@ -58,7 +58,7 @@ pub enum Turn {
 pub struct Learnt {
     pub id: Id,
     pub task_type: String,
-    pub turn: Turn,
+    pub turn: Transition,
     /// What it says, on one line.
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,10 +158,10 @@ impl Learning<'_> {
     /// What an earlier version learnt is judged again as it is done now.
     async fn renew_diary(&self, ctx: &Ctx) -> Result<(), Error> {
         let records = self.memory.records_of(Scope::Experience);
-        let mut diary = kept::diary(records, ctx).await?;
+        let mut diary = books::diary(records, ctx).await?;
         if self.judge_again(ctx, &mut diary.value).await? {
-            let diary = vec![kept::diary_draft(&diary)];
-            records.put_as_is(ctx, diary, None).await?;
+            let diary = vec![books::diary_draft(&diary)];
+            records.put_screened(ctx, diary, None).await?;
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ mod records;
 mod rerank;
 mod retrieve;
 mod safety;
-mod scoped;
+mod scopes;
 pub mod session;
 mod session_marks;
 pub mod tiers;
@@ -70,7 +70,7 @@ pub use reading::{Answer, Failure, MemoryItem, MemoryQuery};
 pub use records::Records;
 pub use retrieve::{Hit, Query};
 pub use safety::Safety;
-pub use scoped::{
+pub use scopes::{
     Content, Dialog, DialogContext, Ended, Experience, FlowState, FoundDocument, FoundRule,
     FoundSkill, Knowledge, LIMIT_STEPS, LIMIT_TURNS, LoggedStep, Place, Procedural, Profile, Said,
     SalientFact, Semantic, SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList,

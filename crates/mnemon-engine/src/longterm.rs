@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::lock::Mutex;
 use mnemon_core::longterm::LongTerm;
-use mnemon_core::{Ctx, Id, Message, Owner, Role, recalled};
+use mnemon_core::{Ctx, Id, Message, Owner, Role, recall_marks};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -52,7 +52,10 @@ pub const RETRIEVE: &str = "retrieve_from_memory";
 #[must_use]
 pub fn wrap(text: &str) -> String {
     let text = text.replace(['<', '\u{ff1c}', '\u{fe64}'], "&lt;");
-    format!("{}\n<{NAME}>\n{text}\n</{NAME}>", recalled::INTRODUCTION)
+    format!(
+        "{}\n<{NAME}>\n{text}\n</{NAME}>",
+        recall_marks::INTRODUCTION
+    )
 }
 
 /// An agent's long-term memory.

@@ -9,7 +9,7 @@ use mnemon_core::{Backend, Ids, Policy, Scope};
 
 use crate::notes::{NoteFiles, NotesConfig};
 use crate::policies::Rates;
-use crate::scoped::{Dialog, Experience, Procedural, Profile, Semantic, State};
+use crate::scopes::{Dialog, Experience, Procedural, Profile, Semantic, State};
 use crate::{Policies, Records, Retention, Safety};
 
 /// What an agent talks to. It knows which store keeps which scope.

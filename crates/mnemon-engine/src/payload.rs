@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::MemoryPolicy;
-use crate::scoped::{
+use crate::scopes::{
     DialogContext, FlowState, FoundDocument, FoundRule, FoundSkill, LoggedStep, Task, Trace, Turn,
 };
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::naming::{check_name, check_task_type};
-use crate::scoped::Place;
+use crate::scopes::Place;
 use crate::{Error, Memory, MemoryPolicy, Payload, StatePayload};
 
 /// What a node asks before it runs.

@@ -48,30 +48,25 @@ impl Records {
     pub async fn add(
         &self,
         ctx: &Ctx,
-        mut drafts: Vec<Draft>,
+        drafts: Vec<Draft>,
         key: Option<&str>,
     ) -> Result<Receipt, Error> {
         let key = key.map(|key| intent(key, &drafts)).transpose()?;
+        self.add_with_key(ctx, drafts, key).await
+    }
+
+    pub(crate) async fn add_with_key(
+        &self,
+        ctx: &Ctx,
+        mut drafts: Vec<Draft>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Receipt, Error> {
         let mut taken = TakenOut::default();
         for draft in &mut drafts {
             unecho(draft, &mut taken)?;
         }
         let absent = drafts.into_iter().map(|draft| (draft, Expect::Absent));
         let receipt = self.put(ctx, absent.collect(), key).await?;
-        ctx.notices.extend(taken.sentences());
-        Ok(receipt)
-    }
-
-    /// Remembers one thing that somebody said, if it is new.
-    pub(crate) async fn say(
-        &self,
-        ctx: &Ctx,
-        mut draft: Draft,
-        key: Option<IdempotencyKey>,
-    ) -> Result<Receipt, Error> {
-        let mut taken = TakenOut::default();
-        unecho(&mut draft, &mut taken)?;
-        let receipt = self.put(ctx, vec![(draft, Expect::Absent)], key).await?;
         ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
@@ -88,14 +83,14 @@ impl Records {
         for (draft, _) in &mut drafts {
             self.safety.screen(draft, &mut taken)?;
         }
-        let receipt = self.put_as_is(ctx, drafts, key).await?;
+        let receipt = self.put_screened(ctx, drafts, key).await?;
         ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
 
-    /// The same for what lies in a file or a log already: a refusal would only keep it from being
-    /// found, so that its secrets are taken out instead.
-    pub(crate) async fn put_masked(
+    /// The same for text that lies in a file or a log already: its secrets are masked, whatever the
+    /// policy, since a refusal would only keep it from being found.
+    pub(crate) async fn put_masking(
         &self,
         ctx: &Ctx,
         mut drafts: Vec<(Draft, Expect)>,
@@ -104,11 +99,12 @@ impl Records {
         for (draft, _) in &mut drafts {
             safety.screen(draft, &mut TakenOut::default())?;
         }
-        self.put_as_is(ctx, drafts, None).await
+        self.put_screened(ctx, drafts, None).await
     }
 
-    /// The same for what was screened before, and for what repeats to the byte what is stored.
-    pub(crate) async fn put_as_is(
+    /// Writes drafts without screening them: only for drafts that were screened before, or that
+    /// repeat to the byte what is stored.
+    pub(crate) async fn put_screened(
         &self,
         ctx: &Ctx,
         drafts: Vec<(Draft, Expect)>,
@@ -152,13 +148,17 @@ impl Records {
         unecho(&mut said, &mut taken)?;
         record.content = said.content;
         self.safety.screen_record(&mut record, &mut taken)?;
-        let receipt = self.rewrite(ctx, record).await?;
+        let receipt = self.update_screened(ctx, record).await?;
         ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
 
-    /// The same for a change that says nothing new.
-    pub(crate) async fn rewrite(&self, ctx: &Ctx, mut record: Record) -> Result<Receipt, Error> {
+    /// The same without screening: only for a change that adds no text.
+    pub(crate) async fn update_screened(
+        &self,
+        ctx: &Ctx,
+        mut record: Record,
+    ) -> Result<Receipt, Error> {
         let grant = self.policy.check(ctx, Right::Write)?;
         let expect = Expect::Version(record.version);
         record.updated = ctx.now;

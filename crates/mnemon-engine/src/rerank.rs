@@ -2,7 +2,7 @@
 
 use mnemon_core::Grant;
 use mnemon_core::embed::EmbedError;
-use mnemon_core::rank::after_rereading;
+use mnemon_core::rank::after_rerank;
 
 use crate::Records;
 use crate::retrieve::{Hit, Query};
@@ -50,7 +50,7 @@ impl Records {
             let best = hits.first().map_or(0.0, |hit| hit.score) as f32;
             for (hit, said) in hits.iter_mut().zip(said) {
                 let reread = (said - least) / (most - least);
-                hit.score = f64::from(after_rereading(hit.score as f32, best, reread));
+                hit.score = f64::from(after_rerank(hit.score as f32, best, reread));
                 if let Some(parts) = &mut hit.parts {
                     parts.reread = Some(reread);
                 }

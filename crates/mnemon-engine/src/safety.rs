@@ -5,7 +5,7 @@
 //! that is never changed.
 
 use mnemon_core::secrets::{self, Secret, SecretPolicy};
-use mnemon_core::{Id, Invalid, Kind, Origin, Record, recalled};
+use mnemon_core::{Id, Invalid, Kind, Origin, Record, recall_marks};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -44,7 +44,7 @@ impl Safety {
     /// may be empty.
     pub(crate) fn unecho(draft: &mut Draft, taken: &mut TakenOut) {
         if is_said(draft.kind)
-            && let Some(stripped) = recalled::strip(&draft.content)
+            && let Some(stripped) = recall_marks::strip(&draft.content)
         {
             draft.content = stripped.rest;
             taken.ids = stripped.ids;

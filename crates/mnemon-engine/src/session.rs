@@ -8,8 +8,8 @@ mod copies;
 mod folder;
 mod id;
 mod json_file;
-mod kept;
-mod saved;
+mod state;
+mod store_backed;
 
 use async_trait::async_trait;
 use mnemon_core::files::Stamp;
@@ -22,8 +22,8 @@ pub use copies::{fork, restore, snapshot};
 pub use folder::{FolderSessions, Saved};
 pub use id::SessionId;
 pub use json_file::JsonSessions;
-pub use kept::KeptSessions;
-pub use saved::SessionState;
+pub use state::SessionState;
+pub use store_backed::KeptSessions;
 
 use crate::Error;
 
@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
             let saved = part.module.save_state()?;
             let names = part.names();
             // What an older version saved under another name is the same state: it is replaced.
-            while let Some(old) = saved::find(&state.components, &names) {
+            while let Some(old) = state::find(&state.components, &names) {
                 let old = old.to_owned();
                 state.components.remove(&old);
             }
@@ -221,7 +221,7 @@ impl<'a> Session<'a> {
     fn take_over(&mut self, state: &SessionState) -> Result<(), Error> {
         let mut chosen: Vec<Option<&Value>> = Vec::new();
         for part in &self.parts {
-            let name = saved::find(&state.components, &part.names());
+            let name = state::find(&state.components, &part.names());
             if name.is_none() && !part.is_optional {
                 return Err(Error::NoComponent {
                     session: self.id.to_string(),

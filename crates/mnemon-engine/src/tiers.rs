@@ -18,8 +18,8 @@ mod boot;
 mod cold;
 mod config;
 mod hot;
-mod kept;
 mod line;
+mod store_backed;
 mod summary;
 mod warm;
 
@@ -54,7 +54,7 @@ pub type CountTokens = fn(&str) -> usize;
 
 /// The tiers of a project.
 pub struct Tiers {
-    place: Place,
+    place: TierStorage,
     cold: Arc<Memory>,
     /// Where the pages of the library are indexed, if not in the cold memory.
     library: Option<Arc<Memory>>,
@@ -65,7 +65,7 @@ pub struct Tiers {
 }
 
 /// Where lines and pages lie.
-enum Place {
+enum TierStorage {
     Files {
         files: Arc<dyn Files>,
         log: Arc<dyn Log>,
@@ -92,7 +92,7 @@ impl Tiers {
     ) -> Result<Self, Invalid> {
         config.check()?;
         Ok(Self {
-            place: Place::Files { files, log },
+            place: TierStorage::Files { files, log },
             cold,
             library: None,
             config,
@@ -109,7 +109,7 @@ impl Tiers {
     ) -> Result<Self, Invalid> {
         config.check()?;
         Ok(Self {
-            place: Place::Records,
+            place: TierStorage::Records,
             cold: memory,
             library: None,
             config,
@@ -159,8 +159,10 @@ impl Tiers {
         let mut boot = Boot::of(Hot::new(session.clone()));
         boot.purged = self.purged_at(ctx, session).await?;
         match &self.place {
-            Place::Files { log, .. } => boot::boot(&**log, boot, session, wanted).await,
-            Place::Records => kept::boot(&self.cold, ctx, boot, session, wanted).await,
+            TierStorage::Files { log, .. } => boot::boot(&**log, boot, session, wanted).await,
+            TierStorage::Records => {
+                store_backed::boot(&self.cold, ctx, boot, session, wanted).await
+            }
         }
     }
 
@@ -198,7 +200,7 @@ impl Tiers {
             return Err(Invalid::new("line", what).into());
         }
         let offset = match &self.place {
-            Place::Files { log, .. } => {
+            TierStorage::Files { log, .. } => {
                 if let Err(error) = self.mark_root(ctx, &hot.session).await {
                     ctx.notices.add(format!(
                         "The store does not know yet where the log is, so a purge would miss it; \
@@ -208,7 +210,9 @@ impl Tiers {
                 let end = log.append(&log_path(&hot.session), &bytes).await?;
                 end.saturating_sub(bytes.len() as u64)
             }
-            Place::Records => kept::append(&self.cold, ctx, &hot.session, &line, &bytes).await?,
+            TierStorage::Records => {
+                store_backed::append(&self.cold, ctx, &hot.session, &line, &bytes).await?
+            }
         };
         hot.lines.push_back(HotLine { offset, line });
         let surplus = hot.lines.len().saturating_sub(self.config.hot_window_size);
@@ -280,8 +284,12 @@ impl Tiers {
         let tree = warm::reduce(ctx, &old, self.config.chunk_size, summarise).await;
         let session = &hot.session;
         let history = match &self.place {
-            Place::Files { files, .. } => warm::write(&**files, ctx, session, &tree, &old).await?,
-            Place::Records => kept::write_page(&self.cold, ctx, session, &tree, &old).await?,
+            TierStorage::Files { files, .. } => {
+                warm::write(&**files, ctx, session, &tree, &old).await?
+            }
+            TierStorage::Records => {
+                store_backed::write_page(&self.cold, ctx, session, &tree, &old).await?
+            }
         };
         // The library and the log hold everything now; the index can be made from them again.
         let lines = self.index_lines(ctx, session, &old).await;
@@ -302,8 +310,8 @@ impl Tiers {
     /// are such lines.
     async fn leave_out_paged(&self, ctx: &Ctx, hot: &mut Hot) -> Result<bool, Error> {
         let last = match &self.place {
-            Place::Files { files, .. } => warm::last_page(&**files, &hot.session).await?,
-            Place::Records => kept::last_page(&self.cold, ctx, &hot.session).await?,
+            TierStorage::Files { files, .. } => warm::last_page(&**files, &hot.session).await?,
+            TierStorage::Records => store_backed::last_page(&self.cold, ctx, &hot.session).await?,
         };
         let Some((history, through)) = last else {
             return Ok(false);
@@ -341,9 +349,9 @@ impl Tiers {
         session: &SessionId,
         lines: &[HotLine],
     ) -> Result<(), Error> {
-        let is_kept = matches!(self.place, Place::Records);
+        let is_kept = matches!(self.place, TierStorage::Records);
         let source = match is_kept {
-            true => kept::source(session),
+            true => store_backed::source(session),
             false => log_path(session),
         };
         let from = cold::From {
@@ -361,13 +369,13 @@ impl Tiers {
     /// Pages that are records are found as they are.
     async fn index_library(&self, ctx: &Ctx) -> Result<(), Error> {
         match &self.place {
-            Place::Files { files, .. } => {
+            TierStorage::Files { files, .. } => {
                 let index = self.library.as_ref().unwrap_or(&self.cold);
                 let ctx = as_index(ctx);
                 let marks = self.cold.records_of(Scope::Dialog);
                 cold::index_library(index, marks, &ctx, &**files, self.project()).await
             }
-            Place::Records => Ok(()),
+            TierStorage::Records => Ok(()),
         }
     }
 }

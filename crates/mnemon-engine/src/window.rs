@@ -34,7 +34,7 @@ pub use view::{Seen, SeenAs, Shown};
 use crate::draft::intent;
 use crate::naming::{check_name, fixed_id};
 use crate::safety::TakenOut;
-use crate::scoped::{message_of, origin_of, session_of_owner, within};
+use crate::scopes::{message_of, origin_of, session_of_owner, within};
 use crate::{Draft, Error, Memory, Records};
 use stored::{Covered, Entry, Offload, Position, TAG};
 
@@ -208,7 +208,7 @@ impl<'a> Window<'a> {
                 .collect::<Result<_, _>>()?,
         };
         self.mark_log(ctx).await?;
-        let receipt = self.records.put_as_is(ctx, drafts, key).await?;
+        let receipt = self.records.put_screened(ctx, drafts, key).await?;
         ctx.notices.extend(taken.sentences());
         self.stay_visible(ctx, &receipt, created).await?;
         self.freeze(ctx, &messages, &receipt).await?;
@@ -264,7 +264,7 @@ impl<'a> Window<'a> {
                 .await?;
             if let Some(mut record) = found.into_iter().flatten().next() {
                 record.created = Time::from_millis(covered.at.created)?.plus_millis(1);
-                self.records.rewrite(ctx, record).await?;
+                self.records.update_screened(ctx, record).await?;
             }
         }
         Ok(())

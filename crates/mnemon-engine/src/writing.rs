@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::draft::intent;
 use crate::reading::check_caller;
-use crate::scoped::{Content, Knowledge, Place, Sop, Step, Task, TaskStatus, TaskStep, Utterance};
+use crate::scopes::{Content, Knowledge, Place, Sop, Step, Task, TaskStatus, TaskStep, Utterance};
 use crate::{Error, Memory};
 
 /// What a node tells after it ran.

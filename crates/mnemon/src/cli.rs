@@ -1,5 +1,14 @@
 //! The command line: arguments become requests, responses become text, tables or JSON.
 
+/// Ends a command with its answer as JSON, where JSON was asked for.
+macro_rules! return_json {
+    ($door:expr, $answer:expr) => {
+        if $door.out.json {
+            return $door.out.json($answer);
+        }
+    };
+}
+
 mod add;
 mod agent;
 mod backup;

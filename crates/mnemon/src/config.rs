@@ -64,51 +64,31 @@ const fn file_key(name: &'static str, rule: ProjectRule) -> Key {
     Key { name, env, rule }
 }
 
-const STORE: Key = key("store", env_vars::MNEMON_STORE, OPENS);
-const TENANT: Key = key("tenant", env_vars::MNEMON_TENANT, IMPERSONATES);
-const ACTOR: Key = key("actor", env_vars::MNEMON_ACTOR, IMPERSONATES);
-// Answers in JSON leave out what a person is shown before a question.
-const JSON: Key = key("json", env_vars::MNEMON_JSON, WEAKENS);
-const EMBEDDER: Key = key("embedder", env_vars::MNEMON_EMBEDDER, SENDS);
-const RERANKER: Key = key("reranker", env_vars::MNEMON_RERANKER, SENDS);
-const SHORT_TTL: Key = key(
-    "namespaces.short-term.ttl_days",
-    env_vars::MNEMON_SHORT_TERM_TTL_DAYS,
-    DELETES,
-);
-const SHORT_MAX: Key = key(
-    "namespaces.short-term.max_entries",
-    env_vars::MNEMON_SHORT_TERM_MAX_ENTRIES,
-    DELETES,
-);
-const LONG_TTL: Key = key(
-    "namespaces.long-term.ttl_days",
-    env_vars::MNEMON_LONG_TERM_TTL_DAYS,
-    DELETES,
-);
-const LONG_MAX: Key = key(
-    "namespaces.long-term.max_entries",
-    env_vars::MNEMON_LONG_TERM_MAX_ENTRIES,
-    DELETES,
-);
-const AGENTS: Key = key("agents", env_vars::MNEMON_AGENTS, OPENS);
-const HISTORY_DAYS: Key = key("history_days", env_vars::MNEMON_HISTORY_DAYS, DELETES);
+/// Defines keys, and [`KEYS`] with all of them.
+macro_rules! keys {
+    ($($(#[$doc:meta])* $name:ident = $key:expr;)+) => {
+        $($(#[$doc])* const $name: Key = $key;)+
+        /// Every key that is defined here.
+        pub(in crate::config) const KEYS: &[&Key] = &[$(&$name,)+];
+    };
+}
+use keys;
 
-/// Every key that a file may have.
-const KEYS: &[&Key] = &[
-    &STORE,
-    &TENANT,
-    &ACTOR,
-    &JSON,
-    &EMBEDDER,
-    &RERANKER,
-    &SHORT_TTL,
-    &SHORT_MAX,
-    &LONG_TTL,
-    &LONG_MAX,
-    &HISTORY_DAYS,
-    &AGENTS,
-];
+keys! {
+    STORE = key("store", env_vars::MNEMON_STORE, OPENS);
+    TENANT = key("tenant", env_vars::MNEMON_TENANT, IMPERSONATES);
+    ACTOR = key("actor", env_vars::MNEMON_ACTOR, IMPERSONATES);
+    /// Answers in JSON leave out what a person is shown before a question.
+    JSON = key("json", env_vars::MNEMON_JSON, WEAKENS);
+    EMBEDDER = key("embedder", env_vars::MNEMON_EMBEDDER, SENDS);
+    RERANKER = key("reranker", env_vars::MNEMON_RERANKER, SENDS);
+    SHORT_TTL = key("namespaces.short-term.ttl_days", env_vars::MNEMON_SHORT_TERM_TTL_DAYS, DELETES);
+    SHORT_MAX = key("namespaces.short-term.max_entries", env_vars::MNEMON_SHORT_TERM_MAX_ENTRIES, DELETES);
+    LONG_TTL = key("namespaces.long-term.ttl_days", env_vars::MNEMON_LONG_TERM_TTL_DAYS, DELETES);
+    LONG_MAX = key("namespaces.long-term.max_entries", env_vars::MNEMON_LONG_TERM_MAX_ENTRIES, DELETES);
+    HISTORY_DAYS = key("history_days", env_vars::MNEMON_HISTORY_DAYS, DELETES);
+    AGENTS = key("agents", env_vars::MNEMON_AGENTS, OPENS);
+}
 
 fn known_keys() -> Vec<&'static Key> {
     [KEYS, notes::KEYS, llm::KEYS, tuning::KEYS].concat()
@@ -263,9 +243,9 @@ impl Config {
         let plain = Self::for_store(String::new());
         Ok(Self {
             store: layers.store()?,
-            tenant: layers.read(&TENANT, || Ok(plain.tenant.value), parse_tenant)?,
-            actor: layers.read(&ACTOR, || Ok(env.actor()), |text| Ok(text.to_owned()))?,
-            json: layers.read(&JSON, || Ok(false), parse_bool)?,
+            tenant: layers.read(&TENANT, plain.tenant.value, parse_tenant)?,
+            actor: layers.read(&ACTOR, env.actor(), |text| Ok(text.to_owned()))?,
+            json: layers.read(&JSON, false, parse_bool)?,
             embedder: layers.embedder()?,
             embedder_key: env.get(env_vars::MNEMON_EMBEDDER_KEY)?.map(Secret::new),
             api_key: env.get(env_vars::MNEMON_API_KEY)?.map(Secret::new),
@@ -274,7 +254,7 @@ impl Config {
             models: env.models(),
             short_term: layers.keeping(&SHORT_TTL, &SHORT_MAX, &plain.short_term)?,
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
-            history_days: layers.read(&HISTORY_DAYS, || Ok(None), parse_days)?,
+            history_days: layers.read(&HISTORY_DAYS, None, parse_days)?,
             agents: layers.agents()?,
             llm,
             window: tuning::window(&layers)?,
@@ -440,11 +420,11 @@ impl Layers<'_> {
     fn read<T>(
         &self,
         key: &Key,
-        default: impl FnOnce() -> Result<T, ConfigError>,
+        default: T,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Result<Sourced<T>, ConfigError> {
         let Some((text, origin)) = self.find(key)? else {
-            return default().map(Sourced::default);
+            return Ok(Sourced::default(default));
         };
         match parse(&text) {
             Ok(value) => Ok(Sourced { value, origin }),
@@ -461,8 +441,7 @@ impl Layers<'_> {
         let Some(_) = self.find(&STORE)? else {
             return self.env.default_store();
         };
-        let default = || Ok(String::new());
-        let mut store = self.read(&STORE, default, |text| Ok(text.to_owned()))?;
+        let mut store = self.read(&STORE, String::new(), |text| Ok(text.to_owned()))?;
         let base = match &store.origin {
             // The program that this file comes from begins at where it was started.
             Origin::File { path, .. } if memory_json::is_one(path) => None,
@@ -474,7 +453,7 @@ impl Layers<'_> {
 
     /// A folder of weights is found like a store: beside the file that names it.
     fn embedder(&self) -> Result<Sourced<EmbedderChoice>, ConfigError> {
-        let builtin = || Ok(EmbedderChoice::Builtin);
+        let builtin = EmbedderChoice::Builtin;
         let mut embedder = self.read(&EMBEDDER, builtin, EmbedderChoice::parse)?;
         if let EmbedderChoice::MiniLm(folder) = &mut embedder.value {
             *folder = self.env.settle_path(folder, beside(&embedder.origin));
@@ -483,7 +462,7 @@ impl Layers<'_> {
     }
 
     fn reranker(&self) -> Result<Sourced<RerankerChoice>, ConfigError> {
-        let none = || Ok(RerankerChoice::None);
+        let none = RerankerChoice::None;
         let mut reranker = self.read(&RERANKER, none, RerankerChoice::parse)?;
         if let RerankerChoice::CrossEncoder(folder) = &mut reranker.value {
             *folder = self.env.settle_path(folder, beside(&reranker.origin));
@@ -497,15 +476,15 @@ impl Layers<'_> {
 
     /// A folder is found like a store: beside the file that names it.
     fn folder(&self, key: &Key, default: PathBuf) -> Result<Sourced<PathBuf>, ConfigError> {
-        let mut folder = self.read(key, || Ok(default), |text| Ok(PathBuf::from(text)))?;
+        let mut folder = self.read(key, default, |text| Ok(PathBuf::from(text)))?;
         folder.value = self.env.settle_path(&folder.value, beside(&folder.origin));
         Ok(folder)
     }
 
     fn keeping(&self, ttl: &Key, max: &Key, plain: &Keeping) -> Result<Keeping, ConfigError> {
         Ok(Keeping {
-            ttl_days: self.read(ttl, || Ok(plain.ttl_days.value), parse_days)?,
-            max_entries: self.read(max, || Ok(plain.max_entries.value), parse_count)?,
+            ttl_days: self.read(ttl, plain.ttl_days.value, parse_days)?,
+            max_entries: self.read(max, plain.max_entries.value, parse_count)?,
         })
     }
 }

@@ -101,7 +101,7 @@ impl Model {
 
     /// Waits for its turn, unless too many wait already.
     async fn turn(&self) -> Result<SemaphorePermit<'_>, LlmError> {
-        let _place = Place::take(&self.waiting).ok_or_else(|| {
+        let _place = QueuePosition::take(&self.waiting).ok_or_else(|| {
             self.unavailable(format!("{} calls wait for it already", limits::LLM_WAITING))
         })?;
         let permit = self.permits.acquire().await;
@@ -325,9 +325,9 @@ impl Failure {
 }
 
 /// A place among those that wait; given up when it is dropped, also by a caller that went away.
-struct Place<'a>(&'a AtomicUsize);
+struct QueuePosition<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
+impl<'a> QueuePosition<'a> {
     fn take(waiting: &'a AtomicUsize) -> Option<Self> {
         let before = waiting.fetch_add(1, Ordering::Relaxed);
         let place = Self(waiting);
@@ -335,7 +335,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

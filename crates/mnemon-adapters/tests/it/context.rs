@@ -87,7 +87,7 @@ fn sent(compiled: &Compiled, counter: &dyn Counter) -> usize {
 
 fn every_way() -> impl Iterator<Item = (Form, Family)> {
     let forms = Form::ALL.iter();
-    forms.flat_map(|form| Family::ALL.into_iter().map(|family| (*form, family)))
+    forms.flat_map(|form| Family::ALL.iter().map(|family| (*form, *family)))
 }
 
 fn check(materials: &[Material], budget: &Budget) -> Result<(), TestCaseError> {

@@ -1,8 +1,8 @@
 //! How many tokens a text is.
 
-use std::fmt;
+use serde::{Deserialize, Serialize};
 
-use serde::{Serialize, Serializer};
+use crate::scope::words;
 
 /// Counts the tokens of a text as a family of models does, or says a number they do not exceed.
 pub trait Counter: Send + Sync {
@@ -14,47 +14,25 @@ pub trait Counter: Send + Sync {
     fn count(&self, text: &str) -> usize;
 }
 
-/// Models that cut text alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Family {
-    /// Counted exactly.
-    O200k,
-    /// Counted exactly.
-    Cl100k,
-    /// Counted exactly.
-    P50k,
-    /// Counted exactly.
-    R50k,
-    /// Whatever the model: at most so many, by [`Bound`](super::Bound).
-    Any,
-    /// Whatever the model, and beyond doubt: a token has at least one byte.
-    Bytes,
+words! {
+    /// Models that cut text alike.
+    Family, "family" {
+        /// Counted exactly.
+        O200k = "o200k",
+        /// Counted exactly.
+        Cl100k = "cl100k",
+        /// Counted exactly.
+        P50k = "p50k",
+        /// Counted exactly.
+        R50k = "r50k",
+        /// Whatever the model: at most so many, by [`Bound`](super::Bound).
+        Any = "any",
+        /// Whatever the model, and beyond doubt: a token has at least one byte.
+        Bytes = "bytes",
+    }
 }
 
 impl Family {
-    /// Every family.
-    pub const ALL: [Self; 6] = [
-        Self::O200k,
-        Self::Cl100k,
-        Self::P50k,
-        Self::R50k,
-        Self::Any,
-        Self::Bytes,
-    ];
-
-    /// The word for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::O200k => "o200k",
-            Self::Cl100k => "cl100k",
-            Self::P50k => "p50k",
-            Self::R50k => "r50k",
-            Self::Any => "any",
-            Self::Bytes => "bytes",
-        }
-    }
-
     /// The family of this model. A name that nobody knows is of the family [`Any`](Self::Any).
     ///
     /// ```
@@ -68,7 +46,7 @@ impl Family {
         // A provider may stand before the name, and `ft:` before a model that was tuned.
         let name = model.rsplit('/').next().unwrap_or_default();
         let name = name.strip_prefix("ft:").unwrap_or(name);
-        let by_name = Self::ALL.into_iter().find(|family| family.as_str() == name);
+        let by_name = name.parse().ok();
         let by_model = || {
             let (_, family) = MODELS.iter().find(|(start, _)| fits(name, start))?;
             Some(*family)
@@ -131,18 +109,6 @@ fn fits(name: &str, start: &str) -> bool {
     let ends_in_digit = start.ends_with(|c: char| c.is_ascii_digit());
     let goes_on = rest.starts_with(|c: char| c.is_ascii_digit());
     !(ends_in_digit && goes_on)
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for Family {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
 }
 
 /// A token has at least one byte: the bound that needs no belief.

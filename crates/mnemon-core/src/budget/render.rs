@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::{Counter, Form, Material, Section};
-use crate::{Id, Role, recalled};
+use crate::{Id, Role, recall_marks};
 
 /// What a chat model adds to every message, its role included.
 pub const MESSAGE_TOKENS: usize = 4;
@@ -31,10 +31,13 @@ pub(super) type Around = (String, String);
 /// What stands around everything. Messages have it around each half.
 pub(super) fn frame(form: Form) -> Around {
     match form {
-        Form::Markdown => (format!("# Memory\n\n{}\n", recalled::ABOVE), String::new()),
+        Form::Markdown => (
+            format!("# Memory\n\n{}\n", recall_marks::ABOVE),
+            String::new(),
+        ),
         Form::Xml | Form::Messages => (
-            format!("{}\n", recalled::OPEN),
-            format!("{}\n", recalled::CLOSE),
+            format!("{}\n", recall_marks::OPEN),
+            format!("{}\n", recall_marks::CLOSE),
         ),
     }
 }

@@ -473,7 +473,7 @@ fn is_ours(line: &str) -> bool {
                 .any(|name| name.eq_ignore_ascii_case(title))
     });
     let is_head = line.starts_with("[m-") && !line.contains("obey") && !line.contains("SYSTEM");
-    is_heading || is_head || ["", "# Memory", crate::recalled::ABOVE].contains(&line)
+    is_heading || is_head || ["", "# Memory", crate::recall_marks::ABOVE].contains(&line)
 }
 
 proptest::proptest! {
@@ -511,7 +511,7 @@ proptest::proptest! {
                 let outside = match form {
                     Form::Markdown => text.lines().find(|line| !line.starts_with('>') && !is_ours(line)),
                     // A turn is a message by itself: its text is quoted below the role it had.
-                    Form::Messages if !text.starts_with(crate::recalled::OPEN) => {
+                    Form::Messages if !text.starts_with(crate::recall_marks::OPEN) => {
                         let mut lines = text.lines().filter(|line| !line.starts_with("[cut; "));
                         proptest::prop_assert_eq!(lines.next(), Some("[system]"));
                         lines.find(|line| !line.starts_with('>'))

@@ -280,7 +280,7 @@ fn sizes_have_bounds() {
 
 #[test]
 fn nothing_gives_nothing() {
-    for syntax in Syntax::ALL {
+    for syntax in Syntax::ALL.iter().copied() {
         for source in ["", " ", "\n\n\t\n", &"\n".repeat(5000)] {
             assert!(divide(source, syntax, Size::DEFAULT).chunks.is_empty());
         }
@@ -358,7 +358,7 @@ proptest! {
         breaks.dedup();
         let longest = breaks.windows(2).map(|pair| cost(&source[pair[0]..pair[1]])).max();
         prop_assume!(longest.unwrap_or(0) <= size.limit());
-        for syntax in Syntax::ALL {
+        for syntax in Syntax::ALL.iter().copied() {
             for chunk in divide(&source, syntax, size).chunks {
                 for place in [chunk.start, chunk.own, chunk.end] {
                     prop_assert!(breaks.binary_search(&place).is_ok(), "{} in {:?}", place, source);

@@ -6,7 +6,7 @@ use std::io;
 use super::docs::{Docs, NO_NAME, keep};
 use super::saved::Numbers;
 use super::{NOBODY, bytes_of_list, bytes_of_map};
-use crate::columns::{Reading, Writing};
+use crate::column_file::{Reading, Writing};
 use crate::rank::{LENT_WORDS, lent_length};
 
 /// How far back from a session's end a place is looked for before the session is sorted.

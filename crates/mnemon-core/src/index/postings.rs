@@ -6,7 +6,7 @@ use std::io;
 use super::docs::each_bit;
 use super::saved::Numbers;
 use super::{Terms, bytes_of_list, bytes_of_map};
-use crate::columns::{Reading, Writing, wrong};
+use crate::column_file::{Reading, Writing, wrong};
 
 /// Documents in order, with occurrences in quarters.
 #[derive(Debug, Clone, Default)]

@@ -10,7 +10,7 @@ use super::chain::Chain;
 use super::docs::Docs;
 use super::postings::Postings;
 use super::{Index, NOBODY};
-use crate::columns::{Reading, Writing, wrong};
+use crate::column_file::{Reading, Writing, wrong};
 use crate::embed::ModelId;
 use crate::vector::VectorSet;
 use crate::{Kind, Namespace, Scope};

@@ -5,28 +5,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::scope::words;
 use crate::{Id, limits, text};
 
-/// How a step ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Ended {
-    Done,
-    Failed,
-    /// It was begun, and nobody has said how it ended: it was cancelled, its process was killed,
-    /// or it is still running.
-    Cancelled,
-}
-
-impl Ended {
-    /// The word for it, and the tag by which it is found.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
+words! {
+    /// How a step ended. Its word is the tag by which such steps are found.
+    Ended, "ended" {
+        Done = "done",
+        Failed = "failed",
+        /// It was begun, and nobody has said how it ended: it was cancelled, its process was
+        /// killed, or it is still running.
+        Cancelled = "cancelled",
     }
 }
 

@@ -6,28 +6,17 @@ use super::statistics::{fisher, wilson};
 use crate::Time;
 #[cfg(doc)]
 use crate::limits;
+use crate::scope::words;
 
-/// Where a skill or a rule stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// Proposed: it is not told to agents yet.
-    Candidate,
-    /// It is told to agents.
-    Active,
-    /// It stopped working, another took its place, or a person put it away.
-    Retired,
-}
-
-impl Status {
-    /// The word for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Candidate => "candidate",
-            Self::Active => "active",
-            Self::Retired => "retired",
-        }
+words! {
+    /// Where a skill or a rule stands.
+    Status, "status" {
+        /// Proposed: it is not told to agents yet.
+        Candidate = "candidate",
+        /// It is told to agents.
+        Active = "active",
+        /// It stopped working, another took its place, or a person put it away.
+        Retired = "retired",
     }
 }
 

@@ -396,12 +396,12 @@ fn described(tools: &[String], told: &[Told<'_>], ln_chance: f64) -> Procedure {
 
 /// How often each value was seen, and by which users.
 #[derive(Default)]
-pub(super) struct Seen<'a> {
+pub(super) struct Sightings<'a> {
     pub(super) times: usize,
     pub(super) users: BTreeSet<Option<&'a str>>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Sightings<'a> {
     pub(super) fn by(&mut self, user: Option<&'a str>) {
         self.times += 1;
         self.users.insert(user);

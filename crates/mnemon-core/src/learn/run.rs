@@ -3,35 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Act, Ended};
+use crate::scope::words;
 use crate::{Id, Time, limits};
 
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    Success,
-    Failure,
-    /// Nobody brought it to an end: its last step was cancelled, or it never stopped.
-    Abandoned,
-}
-
-impl Outcome {
-    /// The word for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Failure => "failure",
-            Self::Abandoned => "abandoned",
-        }
-    }
-
-    /// From the word; `None` for another.
-    #[must_use]
-    pub fn named(word: &str) -> Option<Self> {
-        [Self::Success, Self::Failure, Self::Abandoned]
-            .into_iter()
-            .find(|outcome| outcome.as_str() == word)
+words! {
+    /// How a run ended.
+    Outcome, "outcome" {
+        Success = "success",
+        Failure = "failure",
+        /// Nobody brought it to an end: its last step was cancelled, or it never stopped.
+        Abandoned = "abandoned",
     }
 }
 

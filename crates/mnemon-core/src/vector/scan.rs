@@ -1,11 +1,11 @@
 //! Searching a set: which scan, and how.
 
 use super::dense::{VectorError, dot};
+use super::rotate::rotate;
 use super::set::{Quantised, VectorSet, quantise, rest};
 use super::simd;
 use super::sketches::{ABREAST, Group};
 use super::top::TopK;
-use super::turn::turn;
 
 /// Slots that a kernel takes at once: enough to pay for the call, few enough to stay in cache.
 const BLOCK: usize = 512;
@@ -154,9 +154,9 @@ impl VectorSet {
         (keep, least): (usize, usize),
         candidates: Candidates<'_>,
     ) -> Vec<u32> {
-        let mut turned: Vec<f32> = query.codes.iter().map(|&code| f32::from(code)).collect();
-        turn(&mut turned);
-        let lookup = simd::Lookup::new(&turned, self.sketches.row());
+        let mut rotated: Vec<f32> = query.codes.iter().map(|&code| f32::from(code)).collect();
+        rotate(&mut rotated);
+        let lookup = simd::Lookup::new(&rotated, self.sketches.row());
         let mask = candidates.mask(self.len());
         let (groups, count) = (
             self.groups(&mask).count(),

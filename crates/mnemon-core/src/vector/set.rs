@@ -4,7 +4,7 @@ use std::io;
 
 use super::dense::VectorError;
 use super::sketches::{Sketch, Sketches};
-use crate::columns::{Reading, Writing, wrong};
+use crate::column_file::{Reading, Writing, wrong};
 
 /// Dimensions a vector may have. Sums of as many int8 products stay far inside 32 bits.
 pub const MAX_DIMENSION: usize = 8192;

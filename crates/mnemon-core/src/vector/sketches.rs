@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::turn::turn;
-use crate::columns::{Reading, Writing};
+use super::rotate::rotate;
+use crate::column_file::{Reading, Writing};
 
 /// Sketches that lie side by side and are compared with a query at once; as many as a word of a
 /// mask has bits.
@@ -142,7 +142,7 @@ impl Sketches {
 
 /// What is seen of one vector.
 pub(super) struct Sketch {
-    /// A bit for each dimension of the turned difference from the centre, set where it is
+    /// A bit for each dimension of the rotated difference from the centre, set where it is
     /// positive; the lowest first.
     bits: Vec<u8>,
     /// The factor with which a product with these signs comes nearest to the product with the
@@ -158,7 +158,7 @@ impl Sketch {
             .zip(centre)
             .map(|(&code, c)| f32::from(code) * scale - c)
             .collect();
-        turn(&mut seen);
+        rotate(&mut seen);
         let sum: f32 = seen.iter().map(|x| x.abs()).sum();
         let square: f32 = seen.iter().map(|x| x * x).sum();
         let bytes = seen.chunks(8).map(|chunk| {

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
+use super::rotate::rotate;
 use super::simd::{DotI8, Level, Lookup};
 use super::sketches::{ABREAST, Bytes, Group};
-use super::turn::turn;
 use super::*;
-use crate::columns::{Reading, Writing};
+use crate::column_file::{Reading, Writing};
 
 /// A fixed sequence of numbers in −1..1, so that a failure can be repeated.
 fn numbers(seed: u64, len: usize) -> Vec<f32> {
@@ -279,8 +279,8 @@ fn turning_keeps_lengths_and_products() {
     for dimension in [1, 2, 3, 64, 100, 256, 384] {
         let (one, other) = (unit(3, dimension), unit(4, dimension));
         let (mut a, mut b) = (one.clone(), other.clone());
-        turn(&mut a);
-        turn(&mut b);
+        rotate(&mut a);
+        rotate(&mut b);
         assert!((dot(&a, &a) - 1.0).abs() < 1e-5, "{dimension}");
         assert!(
             (dot(&a, &b) - dot(&one, &other)).abs() < 1e-5,
@@ -290,7 +290,7 @@ fn turning_keeps_lengths_and_products() {
     // What one dimension carries is shared by all.
     let mut alone = vec![0.0; 256];
     alone[17] = 1.0;
-    turn(&mut alone);
+    rotate(&mut alone);
     assert!(alone.iter().all(|x| (x.abs() - 1.0 / 16.0).abs() < 1e-6));
 }
 

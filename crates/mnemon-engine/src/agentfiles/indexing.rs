@@ -30,7 +30,7 @@ pub struct Indexed {
 const COMMIT: usize = 500;
 
 /// What a file holds, and whose it is.
-struct Place {
+struct FileRole {
     kind: Kind,
     agent: Option<String>,
     team: Option<String>,
@@ -106,7 +106,7 @@ impl AgentFiles {
     }
 
     /// The files that have entries, what they hold, and their size and time.
-    async fn indexable(&self) -> Result<Vec<(String, Place, (u64, i64))>, Error> {
+    async fn indexable(&self) -> Result<Vec<(String, FileRole, (u64, i64))>, Error> {
         let listed = self.files.list(&self.root).await?.into_iter();
         let files = listed.filter_map(
             |Listed {
@@ -175,7 +175,7 @@ impl Index<'_> {
 }
 
 /// What is to be found in a file; `None` for those that are not indexed.
-fn place(root: &str, path: &str) -> Option<Place> {
+fn place(root: &str, path: &str) -> Option<FileRole> {
     let (folder, file) = path.strip_prefix(root)?.rsplit_once('/')?;
     let name = file.strip_suffix(".md")?;
     let owner = |folder: &str| folder.rsplit('/').next().map(str::to_owned);
@@ -185,7 +185,7 @@ fn place(root: &str, path: &str) -> Option<Place> {
             "handoffs" => Kind::Handoff,
             _ => return None,
         };
-        return Some(Place {
+        return Some(FileRole {
             kind,
             agent: None,
             team: owner(team),
@@ -200,7 +200,7 @@ fn place(root: &str, path: &str) -> Option<Place> {
         ("/sessions", _) => Kind::Session,
         _ => return None,
     };
-    Some(Place {
+    Some(FileRole {
         kind,
         agent: owner(agent),
         team: None,
@@ -237,7 +237,7 @@ impl Index<'_> {
         format!("file:{}", short_digest(&[self.project, path]))
     }
 
-    fn drafts(&self, path: &str, place: &Place, text: String) -> Vec<Draft> {
+    fn drafts(&self, path: &str, place: &FileRole, text: String) -> Vec<Draft> {
         let document = Document::parse(text);
         if place.kind == Kind::Session {
             let content = document.as_str().trim();
@@ -272,7 +272,14 @@ impl Index<'_> {
         drafts
     }
 
-    fn draft(&self, path: &str, place: &Place, heading: &str, count: usize, text: &str) -> Draft {
+    fn draft(
+        &self,
+        path: &str,
+        place: &FileRole,
+        heading: &str,
+        count: usize,
+        text: &str,
+    ) -> Draft {
         let count = count.to_string();
         let mut metadata = Map::new();
         metadata.insert("file".to_owned(), Value::from(path));
@@ -328,7 +335,7 @@ impl Index<'_> {
         while !new.is_empty() {
             let rest = new.split_off(new.len().min(COMMIT));
             records
-                .put_as_is(ctx, std::mem::replace(&mut new, rest), None)
+                .put_screened(ctx, std::mem::replace(&mut new, rest), None)
                 .await?;
         }
         forget(ctx, records, there.into_keys().collect(), done).await

@@ -4,7 +4,7 @@ use mnemon_core::budget::{Material, Section};
 use mnemon_core::{Block, Kind, Origin};
 use serde_json::{Map, Value};
 
-use crate::scoped::{DialogContext, FoundDocument, FoundRule, FoundSkill, Said, Sop, profile_id};
+use crate::scopes::{DialogContext, FoundDocument, FoundRule, FoundSkill, Said, Sop, profile_id};
 use crate::{MemoryItem, MemoryQuery, Payload, StatePayload};
 
 /// A turn is worth so much of the one after it.

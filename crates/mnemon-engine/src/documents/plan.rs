@@ -88,7 +88,7 @@ pub(super) fn known(document: &Document, there: &Record) -> Option<Known> {
 }
 
 /// A document in chunks, before it is known which of them are there already.
-pub(super) struct Draft<'a> {
+pub(super) struct DividedDocument<'a> {
     document: &'a Document,
     /// The document's own record.
     record: Record,
@@ -99,7 +99,7 @@ pub(super) struct Draft<'a> {
     title: String,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> DividedDocument<'a> {
     pub(super) fn of(
         ctx: &Ctx,
         document: &'a Document,
@@ -248,32 +248,16 @@ fn chunks_before(document: &Document, there: &Record) -> Result<Option<Vec<Id>>,
 
 /// Whether the chunk that is there is what would be written.
 fn same(there: &Record, chunk: &Record) -> bool {
-    let key = |record: &Record| {
-        let Record {
-            content,
-            summary,
-            body,
-            tags,
-            owner,
-            source,
-            origin,
-            metadata,
-            derived_from,
-            ..
-        } = record.clone();
-        (
-            content,
-            summary,
-            body,
-            tags,
-            owner,
-            source,
-            origin,
-            metadata,
-            derived_from,
-        )
-    };
-    there.kind == Kind::Chunk && key(there) == key(chunk)
+    there.kind == Kind::Chunk
+        && there.content == chunk.content
+        && there.summary == chunk.summary
+        && there.body == chunk.body
+        && there.tags == chunk.tags
+        && there.owner == chunk.owner
+        && there.source == chunk.source
+        && there.origin == chunk.origin
+        && there.metadata == chunk.metadata
+        && there.derived_from == chunk.derived_from
 }
 
 fn chunk_records(

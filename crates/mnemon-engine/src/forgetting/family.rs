@@ -174,7 +174,7 @@ async fn part(records: &Records, ctx: &Ctx, id: &Id, gone: &HashSet<&Id>) -> Res
         };
         record.derived_from.retain(|source| !gone.contains(source));
         tries += 1;
-        match records.rewrite(ctx, record).await {
+        match records.update_screened(ctx, record).await {
             Err(Error::Store(StoreError::Conflict { .. })) if tries < limits::CHANGE_TRIES => {}
             done => return done.map(drop),
         }

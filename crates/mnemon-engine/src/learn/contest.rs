@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use mnemon_core::learn::{Condition, Outcome, Run, Status, contains};
 
-use super::judge::{Verdict, ways};
+use super::judge::{Verdict, tool_orders};
 use super::review::{Lesson, LessonBody, RuleBody};
-use crate::scoped::ToolSop;
+use crate::scopes::ToolSop;
 
 /// The newest successes that decide which of two procedures is the one in use.
 const NEWEST: usize = 10;
@@ -69,7 +69,7 @@ fn hold_all_but_the_best(verdicts: &mut [Verdict], rivals: &[usize], told: &[(Ru
 fn in_use(rivals: &[(usize, &Lesson)], told: &[(Run, Outcome)]) -> Option<usize> {
     let tools: Vec<(usize, Vec<Vec<String>>)> = rivals
         .iter()
-        .map(|(at, lesson)| (*at, ways(lesson.tools(), &lesson.evidence)))
+        .map(|(at, lesson)| (*at, tool_orders(lesson.tools(), &lesson.evidence)))
         .collect();
     let successes = told.iter().rev();
     let successes = successes.filter(|(_, outcome)| *outcome == Outcome::Success);
@@ -77,7 +77,7 @@ fn in_use(rivals: &[(usize, &Lesson)], told: &[(Run, Outcome)]) -> Option<usize>
         let done = run.done();
         let did: Vec<usize> = tools
             .iter()
-            .filter(|(_, ways)| ways.iter().any(|tools| contains(&done, tools)))
+            .filter(|(_, tool_orders)| tool_orders.iter().any(|tools| contains(&done, tools)))
             .map(|(at, _)| *at)
             .collect();
         (!did.is_empty()).then_some(did)

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use mnemon_core::learn::{Findings, Outcome, Procedure, Rule, Run, Status, findings, rules};
 use mnemon_core::{Ctx, Expect, Filter, Id, Invalid, Kind, Scope, Time, limits};
 
+use super::books::{self, Diary, Unkept, Versioned};
 use super::contest;
-use super::judge::{Bench, Mined, Verdict, evidence_of};
-use super::kept::{self, Diary, Unkept, Versioned};
+use super::judge::{Judge, Mined, Verdict, evidence_of};
 use super::review::{Lesson, LessonBody};
 use super::{LearnReport, Learning};
 use crate::naming::{fixed_id, tag};
@@ -60,11 +60,11 @@ impl Learning<'_> {
         report: &mut LearnReport,
     ) -> Result<(), Error> {
         let records = self.memory.records_of(Scope::Experience);
-        let diary = kept::diary(records, ctx).await?;
+        let diary = books::diary(records, ctx).await?;
         let due = diary.value.to_look_at(ctx.now, report.more);
         let mut looks: Vec<Look> = Vec::new();
         for task_type in due.iter().take(tasks) {
-            let runs = kept::newest_runs(records, ctx, task_type).await?;
+            let runs = books::newest_runs(records, ctx, task_type).await?;
             looks.push(self.look(ctx, task_type, runs).await?);
         }
         if looks.is_empty() {
@@ -82,7 +82,7 @@ impl Learning<'_> {
         report.learnt.extend(done.learnt);
         report.list_not_kept(done.not_kept);
         report.more |= due.len() > tasks;
-        let mut now = kept::diary(records, ctx).await?;
+        let mut now = books::diary(records, ctx).await?;
         if now.value.read != diary.value.read {
             // Somebody read on meanwhile, and there may be runs that were not looked at.
             report.more = true;
@@ -91,9 +91,9 @@ impl Learning<'_> {
         for (task_type, next) in due.iter().zip(next) {
             now.value.looked_at(task_type, next);
         }
-        let mut books = kept::unkept_drafts(records, ctx, unkept).await?;
-        books.push(kept::diary_draft(&now));
-        records.put_as_is(ctx, books, None).await?;
+        let mut books = books::unkept_drafts(records, ctx, unkept).await?;
+        books.push(books::diary_draft(&now));
+        records.put_screened(ctx, books, None).await?;
         Ok(())
     }
 
@@ -106,9 +106,9 @@ impl Learning<'_> {
     ) -> Result<Look, Error> {
         let settings = self.memory.policies().learning();
         let (told, next) = ended(runs, ctx.now, settings.settle_ms);
-        let bench = Bench {
+        let judge = Judge {
             task_type,
-            told: &told,
+            ended_runs: &told,
             settings: &settings,
             now: ctx.now,
             older: &BTreeMap::new(),
@@ -128,20 +128,20 @@ impl Learning<'_> {
         for procedure in &kept {
             let known = take(&mut there, |lesson| is_same_skill(lesson, procedure));
             let id = skill_id(task_type, procedure);
-            verdicts.extend(bench.skill(procedure.clone(), id, known));
+            verdicts.extend(judge.skill(procedure.clone(), id, known));
         }
         for rule in &rules {
             let known = take(&mut there, |lesson| is_same_rule(lesson, rule));
             let id = rule_id(task_type, rule)?;
-            verdicts.extend(bench.rule(rule.clone(), id, known));
+            verdicts.extend(judge.rule(rule.clone(), id, known));
         }
         let older = self.owners_of_older_runs(ctx, &there, &told).await?;
-        let bench = Bench {
+        let judge = Judge {
             older: &older,
-            ..bench
+            ..judge
         };
         let old = there.into_values();
-        verdicts.extend(old.filter_map(|old| bench.old(old, &mined)));
+        verdicts.extend(old.filter_map(|old| judge.old(old, &mined)));
         contest::settle(&mut verdicts, &told);
         let unkept = Unkept::new(task_type, not_kept);
         Ok(Look {
@@ -166,7 +166,7 @@ impl Learning<'_> {
         let older: BTreeSet<&Id> = older.filter(|id| !newest.contains(id)).collect();
         let older: Vec<Id> = older.into_iter().cloned().collect();
         let records = self.memory.records_of(Scope::Experience);
-        let runs = kept::runs(records, ctx, &older).await?.into_iter();
+        let runs = books::runs(records, ctx, &older).await?.into_iter();
         Ok(runs.map(|run| (run.value.id, run.value.user)).collect())
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mnemon_core::learn::Run;
 use mnemon_core::{Ctx, Id, Scope, limits};
 
-use super::kept;
+use super::books;
 use super::{LearnReport, Learning, fold};
 use crate::Error;
 
@@ -16,7 +16,7 @@ impl Learning<'_> {
         let records = self.memory.records_of(Scope::Experience);
         let mut report = LearnReport::default();
         let mut runs: BTreeMap<Id, Run> = BTreeMap::new();
-        let mut diary = kept::diary(records, ctx).await?;
+        let mut diary = books::diary(records, ctx).await?;
         self.judge_again(ctx, &mut diary.value).await?;
         let mut left = steps;
         while left > 0 {
@@ -42,7 +42,7 @@ impl Learning<'_> {
         };
         let due: Vec<String> = diary.value.due.keys().cloned().collect();
         for task_type in due {
-            let mut all = kept::newest_runs(records, ctx, &task_type).await?;
+            let mut all = books::newest_runs(records, ctx, &task_type).await?;
             let fresh = runs.values().filter(|run| run.task_type == task_type);
             let fresh: Vec<Run> = fresh.cloned().collect();
             all.retain(|run| !fresh.iter().any(|other| other.id == run.id));

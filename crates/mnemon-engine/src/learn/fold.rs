@@ -8,9 +8,9 @@ use mnemon_core::{
 };
 use serde_json::Value;
 
-use super::kept::{self, Diary, Versioned};
+use super::books::{self, Diary, Versioned};
 use super::{LearnReport, Learning};
-use crate::scoped::{LoggedStep, logged};
+use crate::scopes::{LoggedStep, logged};
 use crate::{Draft, Error};
 
 /// Steps that are read at once: each may be large.
@@ -41,8 +41,8 @@ pub(super) struct Folded {
 impl Folded {
     /// What is to be written, all or nothing.
     pub(super) fn drafts(&self) -> Vec<(Draft, Expect)> {
-        let runs = self.runs.values().map(kept::run_draft);
-        let diary = std::iter::once(kept::diary_draft(&self.diary));
+        let runs = self.runs.values().map(books::run_draft);
+        let diary = std::iter::once(books::diary_draft(&self.diary));
         runs.chain(diary).collect()
     }
 }
@@ -58,7 +58,7 @@ impl Learning<'_> {
         let records = self.memory.records_of(Scope::Experience);
         let mut left = steps;
         while left > 0 {
-            let diary = kept::diary(records, ctx).await?;
+            let diary = books::diary(records, ctx).await?;
             let before = diary.value.steps;
             let folded = self.folded(ctx, diary, left.min(CHUNK), report).await?;
             let read = folded.diary.value.steps - before;
@@ -68,7 +68,7 @@ impl Learning<'_> {
             left = left.saturating_sub(usize::try_from(read).unwrap_or(usize::MAX));
             // Made of steps that were screened when they came. As text, and under names that are
             // types of task, it would be taken for something else.
-            records.put_as_is(ctx, folded.drafts(), None).await?;
+            records.put_screened(ctx, folded.drafts(), None).await?;
             if !folded.more {
                 return Ok(());
             }
@@ -145,7 +145,7 @@ impl Learning<'_> {
         let records = self.memory.records_of(Scope::Experience);
         let ids: BTreeSet<Id> = taken.iter().map(|step| step.run.clone()).collect();
         let ids: Vec<Id> = ids.into_iter().collect();
-        let known = kept::runs(records, ctx, &ids).await?.into_iter();
+        let known = books::runs(records, ctx, &ids).await?.into_iter();
         let mut runs: BTreeMap<Id, Versioned<Run>> =
             known.map(|run| (run.value.id.clone(), run)).collect();
         for step in taken {
@@ -189,13 +189,13 @@ impl Learning<'_> {
             ..act
         };
         Some(Taken {
-            run: kept::run_id(
+            run: books::run_id(
                 &task_type,
                 step.trace_id.as_deref(),
                 &id,
                 owner.user.as_deref(),
             ),
-            said: said.and_then(Outcome::named),
+            said: said.and_then(|word| word.parse().ok()),
             trace: step.trace_id,
             user: owner.user,
             task_type,

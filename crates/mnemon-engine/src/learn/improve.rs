@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::distil::ended;
-use super::judge::{Bench, ways};
+use super::judge::{Judge, tool_orders};
 use super::review::{Lesson, LessonBody};
-use super::{Learning, kept};
+use super::{Learning, books};
 use crate::Error;
-use crate::scoped::{Sop, ToolSop};
+use crate::scopes::{Sop, ToolSop};
 
 /// Tokens that an answer may have.
 const ANSWER_TOKENS: u32 = 2000;
@@ -112,7 +112,7 @@ impl Learning<'_> {
     /// From now on the runs of the one speak for the other, too.
     async fn join(&self, ctx: &Ctx, one: &Lesson, mut into: Lesson) -> Result<(), Error> {
         let own = into.tools();
-        for way in ways(one.tools(), &one.evidence) {
+        for way in tool_orders(one.tools(), &one.evidence) {
             if way != own && !into.evidence.also.contains(&way) {
                 into.evidence.also.push(way);
             }
@@ -125,17 +125,17 @@ impl Learning<'_> {
         }
         if let Some(task_type) = into.task_type() {
             let records = self.memory.records_of(Scope::Experience);
-            let runs = kept::newest_runs(records, ctx, task_type).await?;
+            let runs = books::newest_runs(records, ctx, task_type).await?;
             let settings = self.memory.policies().learning();
             let (told, _) = ended(runs, ctx.now, settings.settle_ms);
-            let bench = Bench {
+            let judge = Judge {
                 task_type,
-                told: &told,
+                ended_runs: &told,
                 settings: &settings,
                 now: ctx.now,
                 older: &BTreeMap::new(),
             };
-            let (counted, runs) = bench.counted(&ways(own, &into.evidence), &[]);
+            let (counted, runs) = judge.counted(&tool_orders(own, &into.evidence), &[]);
             into.evidence.support = counted.support;
             into.evidence.with = counted.with;
             into.evidence.without = counted.without;

@@ -8,10 +8,10 @@ use mnemon_core::learn::{
 };
 use mnemon_core::{Expect, Id, Record, Time};
 
-use super::kept::Versioned;
+use super::books::Versioned;
 use super::review::{Lesson, LessonBody, RuleBody};
-use super::{Learnt, Turn};
-use crate::scoped::{Sop, ToolSop};
+use super::{Learnt, Transition};
+use crate::scopes::{Sop, ToolSop};
 use crate::{Draft, Error};
 
 /// Half of the runs must succeed with it, as sure as 95 %, before a skill is active by itself.
@@ -32,20 +32,20 @@ pub(super) struct Verdict {
 
 impl Verdict {
     /// What happened to it; `None`: nothing worth telling, but it may have to be written.
-    fn turn(&self) -> Option<Turn> {
+    fn turn(&self) -> Option<Transition> {
         let evidence = &self.lesson.evidence;
         let before = self.before.as_ref().map(|lesson| &lesson.evidence);
         let was = before.map(|before| before.status);
         match (was, evidence.status) {
-            (None, Status::Candidate) if evidence.held.is_some() => Some(Turn::Held),
-            (None, Status::Candidate) => Some(Turn::Proposed),
-            (Some(Status::Active), Status::Candidate) => Some(Turn::Held),
-            (Some(Status::Retired), Status::Candidate) => Some(Turn::Proposed),
-            (was, Status::Retired) if was != Some(Status::Retired) => Some(Turn::Retired),
-            (was, Status::Active) if was != Some(Status::Active) => Some(Turn::Activated),
+            (None, Status::Candidate) if evidence.held.is_some() => Some(Transition::Held),
+            (None, Status::Candidate) => Some(Transition::Proposed),
+            (Some(Status::Active), Status::Candidate) => Some(Transition::Held),
+            (Some(Status::Retired), Status::Candidate) => Some(Transition::Proposed),
+            (was, Status::Retired) if was != Some(Status::Retired) => Some(Transition::Retired),
+            (was, Status::Active) if was != Some(Status::Active) => Some(Transition::Activated),
             (_, Status::Retired) => None,
             _ if before.map(|before| before.support) != Some(evidence.support) => {
-                Some(Turn::Confirmed)
+                Some(Transition::Confirmed)
             }
             _ => None,
         }
@@ -54,7 +54,7 @@ impl Verdict {
     pub(super) fn told(&self, task_type: &str) -> Option<Learnt> {
         let turn = self.turn()?;
         let why = match turn {
-            Turn::Held => self.lesson.evidence.held.clone(),
+            Transition::Held => self.lesson.evidence.held.clone(),
             _ => self.why.clone(),
         };
         Some(Learnt {
@@ -96,19 +96,19 @@ pub(super) struct Mined<'a> {
     pub(super) rules: &'a [Rule],
 }
 
-/// Where skills and rules of one type of task are judged.
+/// Judges the skills and rules of one type of task by its runs.
 #[derive(Clone, Copy)]
-pub(super) struct Bench<'a> {
+pub(super) struct Judge<'a> {
     pub(super) task_type: &'a str,
-    /// The oldest first.
-    pub(super) told: &'a [(Run, Outcome)],
+    /// With how each ended, the oldest first.
+    pub(super) ended_runs: &'a [(Run, Outcome)],
     pub(super) settings: &'a LearnSettings,
     pub(super) now: Time,
     /// Whose older runs are, as far as what was learnt before rests on them.
     pub(super) older: &'a BTreeMap<Id, Option<String>>,
 }
 
-impl Bench<'_> {
+impl Judge<'_> {
     /// A procedure that was mined just now.
     pub(super) fn skill(
         &self,
@@ -129,7 +129,7 @@ impl Bench<'_> {
             )
         };
         let Some(known) = known else {
-            evidence.status = self.grown(&evidence);
+            evidence.status = self.status_from_evidence(&evidence);
             self.hold_disused(&mut evidence, &[tools], &procedure.context);
             return Some(fresh(
                 id,
@@ -140,10 +140,10 @@ impl Bench<'_> {
             ));
         };
         let before = known.value.evidence.clone();
-        let ways = ways(tools, &before);
+        let tool_orders = tool_orders(tools, &before);
         let mut runs = procedure.runs;
-        if ways.len() > 1 {
-            let (counted, of_all) = self.counted(&ways, &[]);
+        if tool_orders.len() > 1 {
+            let (counted, of_all) = self.counted(&tool_orders, &[]);
             (evidence, runs) = (
                 Evidence {
                     chance: evidence.chance,
@@ -157,8 +157,8 @@ impl Bench<'_> {
         if !evidence.edited && evidence.worded_by.is_none() {
             lesson.body = LessonBody::Skill(sop);
         }
-        let why = self.retire_or_revive(&mut evidence, &before, &ways);
-        self.hold_disused(&mut evidence, &ways, &procedure.context);
+        let why = self.retire_or_revive(&mut evidence, &before, &tool_orders);
+        self.hold_disused(&mut evidence, &tool_orders, &procedure.context);
         lesson.runs = runs;
         Some(judged(known, lesson, evidence, why))
     }
@@ -238,7 +238,7 @@ impl Bench<'_> {
             (false, true) => Some("it became a rule for everybody".to_owned()),
             (_, false) => Some(format!(
                 "the last {} runs do not show it any more",
-                self.told.len()
+                self.ended_runs.len()
             )),
         };
         if let Some(why) = why.as_ref().filter(|_| !evidence.pinned) {
@@ -252,11 +252,11 @@ impl Bench<'_> {
         let (before, mut lesson) = (known.value.evidence.clone(), known.value.clone());
         lesson.user = self.given_back(&known.value).user;
         let tools = lesson.tools();
-        let ways = ways(tools.clone(), &before);
+        let tool_orders = tool_orders(tools.clone(), &before);
         let successes = self.successes();
         let lacks = missing(&tools, &successes);
         let beside = usual_beside(&tools, &successes);
-        let (mut evidence, runs) = self.counted(&ways, &beside);
+        let (mut evidence, runs) = self.counted(&tool_orders, &beside);
         if known.value.user.is_none() && self.owner_of(&runs).is_some() {
             // One user's runs are not counted for what everybody is told.
             evidence = before.clone();
@@ -266,7 +266,7 @@ impl Bench<'_> {
         }
         keep_what_people_said(&mut evidence, &before);
         evidence.chance = before.chance;
-        let mut why = self.retire_or_revive(&mut evidence, &before, &ways);
+        let mut why = self.retire_or_revive(&mut evidence, &before, &tool_orders);
         let live = evidence.status != Status::Retired && !evidence.pinned && !evidence.approved;
         let reason = self.out_of_place(&known.value, &runs, mined);
         if let Some(reason) = reason.filter(|_| live) {
@@ -277,7 +277,7 @@ impl Bench<'_> {
             let lacks: Vec<String> = lacks.iter().map(Missing::text).collect();
             hold(&mut evidence, &format!("incomplete: {}", lacks.join("; ")));
         }
-        self.hold_disused(&mut evidence, &ways, &[]);
+        self.hold_disused(&mut evidence, &tool_orders, &[]);
         judged(known, lesson, evidence, why)
     }
 
@@ -295,12 +295,12 @@ impl Bench<'_> {
             return Some("another procedure took its place".to_owned());
         }
         runs.is_empty()
-            .then(|| format!("none of the last {} runs did it", self.told.len()))
+            .then(|| format!("none of the last {} runs did it", self.ended_runs.len()))
     }
 
     /// The tools of each successful run.
     fn successes(&self) -> Vec<Vec<&str>> {
-        let good = self.told.iter();
+        let good = self.ended_runs.iter();
         let good = good.filter(|(_, outcome)| *outcome == Outcome::Success);
         good.map(|(run, _)| run.done()).collect()
     }
@@ -308,7 +308,7 @@ impl Bench<'_> {
     /// The user whose runs these are, as far as they are still there, if all are one user's.
     fn owner_of(&self, runs: &[Id]) -> Option<&str> {
         let users = runs.iter().filter_map(|id| {
-            let newest = self.told.iter().find(|(run, _)| run.id == *id);
+            let newest = self.ended_runs.iter().find(|(run, _)| run.id == *id);
             let newest = newest.map(|(run, _)| run.user.as_deref());
             newest.or_else(|| Some(self.older.get(id)?.as_deref()))
         });
@@ -337,27 +337,34 @@ impl Bench<'_> {
     fn hold_disused(
         &self,
         evidence: &mut Evidence,
-        ways: &[Vec<String>],
+        tool_orders: &[Vec<String>],
         context: &[(String, String)],
     ) {
         let active = evidence.status == Status::Active;
-        if let Some(why) = disused(&uses(ways, context, self.told)).filter(|_| active) {
+        if let Some(why) = disused(&uses(tool_orders, context, self.ended_runs)).filter(|_| active)
+        {
             hold(evidence, &why);
         }
     }
 
     /// What the runs say about these tools now, done in any of these ways. A run that died at a tool
     /// that is usual beside them was on its way, too.
-    pub(super) fn counted(&self, ways: &[Vec<String>], beside: &[String]) -> (Evidence, Vec<Id>) {
+    pub(super) fn counted(
+        &self,
+        tool_orders: &[Vec<String>],
+        beside: &[String],
+    ) -> (Evidence, Vec<Id>) {
         let (mut with, mut without) = (Rate::default(), Rate::default());
         let mut runs = Vec::new();
         let mut last: Option<Time> = None;
-        for (run, outcome) in self.told {
+        for (run, outcome) in self.ended_runs {
             if *outcome == Outcome::Abandoned {
                 continue;
             }
             let good = *outcome == Outcome::Success;
-            let followed = ways.iter().any(|tools| follows(run, *outcome, tools))
+            let followed = tool_orders
+                .iter()
+                .any(|tools| follows(run, *outcome, tools))
                 || died_at(run, *outcome, beside);
             let rate = match followed {
                 true => &mut with,
@@ -366,7 +373,7 @@ impl Bench<'_> {
             rate.of += 1;
             rate.good += usize::from(good);
             let done = run.done();
-            if good && ways.iter().any(|tools| contains(&done, tools)) {
+            if good && tool_orders.iter().any(|tools| contains(&done, tools)) {
                 runs.push(run.id.clone());
                 last = last.max(Some(run.last));
             }
@@ -379,7 +386,7 @@ impl Bench<'_> {
     }
 
     /// Whether there is enough for it to be told to agents.
-    fn grown(&self, evidence: &Evidence) -> Status {
+    fn status_from_evidence(&self, evidence: &Evidence) -> Status {
         let sure = evidence.interval.0 >= ACTIVE_RATE;
         let enough = evidence.support >= self.settings.active_runs && sure;
         match evidence.approved || enough && !self.settings.approval {
@@ -402,39 +409,41 @@ impl Bench<'_> {
         &self,
         evidence: &mut Evidence,
         before: &Evidence,
-        ways: &[Vec<String>],
+        tool_orders: &[Vec<String>],
     ) -> Option<String> {
         if let Some(retired) = &before.retired {
             evidence.status = Status::Retired;
             evidence.retired = Some(retired.clone());
-            let since = self.followed(ways, Some(retired.at));
+            let since = self.followed(tool_orders, Some(retired.at));
             let good = since.iter().filter(|well| **well).count();
             let again =
                 good >= self.settings.candidate_runs && wilson(good, since.len()).0 >= ACTIVE_RATE;
             if !retired.by_person && again {
                 evidence.retired = None;
-                evidence.status = self.grown(evidence);
+                evidence.status = self.status_from_evidence(evidence);
             }
             return None;
         }
         evidence.status = match before.status {
             Status::Active => Status::Active,
-            _ => self.grown(evidence),
+            _ => self.status_from_evidence(evidence),
         };
         if evidence.pinned {
             return None;
         }
-        let why = regressed(&self.followed(ways, None))?;
+        let why = regressed(&self.followed(tool_orders, None))?;
         self.retire(evidence, &why);
         Some(why)
     }
 
     /// How the runs went that followed it, the oldest first.
-    fn followed(&self, ways: &[Vec<String>], since: Option<Time>) -> Vec<bool> {
-        let runs = self.told.iter().filter(|(run, outcome)| {
+    fn followed(&self, tool_orders: &[Vec<String>], since: Option<Time>) -> Vec<bool> {
+        let runs = self.ended_runs.iter().filter(|(run, outcome)| {
             *outcome != Outcome::Abandoned
                 && since.is_none_or(|since| run.last > since)
-                && ways.iter().any(|tools| follows(run, *outcome, tools))
+                && tool_orders
+                    .iter()
+                    .any(|tools| follows(run, *outcome, tools))
         });
         runs.map(|(_, outcome)| *outcome == Outcome::Success)
             .collect()
@@ -450,7 +459,7 @@ fn keep_what_people_said(evidence: &mut Evidence, before: &Evidence) {
 }
 
 /// The tools in their order, and in the others that count as the same.
-pub(super) fn ways(tools: Vec<String>, evidence: &Evidence) -> Vec<Vec<String>> {
+pub(super) fn tool_orders(tools: Vec<String>, evidence: &Evidence) -> Vec<Vec<String>> {
     std::iter::once(tools)
         .chain(evidence.also.iter().cloned())
         .collect()

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::judge::evidence_of;
-use super::{Learning, NotKept, kept};
+use super::{Learning, NotKept, books};
 use crate::naming::{check_task_type, tag};
-use crate::scoped::{Sop, ToolSop, sop_of};
+use crate::scopes::{Sop, ToolSop, sop_of};
 use crate::{Draft, Error};
 
 /// How the tag begins that says where a lesson stands.
@@ -328,7 +328,7 @@ impl Learning<'_> {
     /// How learning stands.
     pub async fn status(&self, ctx: &Ctx) -> Result<LearnStatus, Error> {
         let records = self.memory.records_of(Scope::Experience);
-        let diary = kept::diary(records, ctx).await?.value;
+        let diary = books::diary(records, ctx).await?.value;
         let waiting = diary.due.into_iter();
         let waiting = waiting.map(|(task_type, due)| TaskStatus { task_type, due });
         let waiting = waiting.collect();
@@ -341,7 +341,7 @@ impl Learning<'_> {
                 .filter(|lesson| lesson.evidence.status == status);
             these.count()
         };
-        let mut not_kept = kept::unkept(records, ctx).await?;
+        let mut not_kept = books::unkept(records, ctx).await?;
         not_kept.extend(lessons.iter().filter_map(Lesson::held));
         not_kept.truncate(limits::NOT_KEPT_LISTED);
         Ok(LearnStatus {

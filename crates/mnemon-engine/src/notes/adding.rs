@@ -75,7 +75,7 @@ fn is_none_of_them(count: &usize) -> bool {
 }
 
 /// What is told about a new note besides where it went.
-struct Told {
+struct AddedDetails {
     /// The length of what may be stored.
     length: usize,
     /// The file that it was read from.
@@ -98,7 +98,7 @@ impl Notes {
         self.records.safety.screen(&mut draft, &mut taken)?;
         draft.tags = folded(&draft.tags);
         let length = note::length(&draft.content);
-        let told = Told {
+        let told = AddedDetails {
             length,
             path,
             taken,
@@ -133,7 +133,7 @@ impl Notes {
     }
 
     /// Nothing in it is new: the answer names what it came from.
-    async fn only_recalled(&self, ctx: &Ctx, told: Told) -> Result<Added, Error> {
+    async fn only_recalled(&self, ctx: &Ctx, told: AddedDetails) -> Result<Added, Error> {
         match self.first_of(ctx, &told.taken.ids).await? {
             Some(known) => {
                 let (namespace, summary) = (known.namespace, summary_of(&known));
@@ -141,7 +141,7 @@ impl Notes {
                     record: Box::new(known),
                     renewed: false,
                 };
-                let told = Told {
+                let told = AddedDetails {
                     taken: TakenOut::default(),
                     ..told
                 };
@@ -270,7 +270,7 @@ impl Notes {
                 ..draft.clone()
             };
             let put = vec![(named, Expect::Absent)];
-            match records.put_as_is(ctx, put, key.clone()).await {
+            match records.put_screened(ctx, put, key.clone()).await {
                 Ok(receipt) => {
                     let kept = !receipt.evicted.contains(&id);
                     let evicted = receipt.evicted.len() - usize::from(!kept);
@@ -296,7 +296,7 @@ fn note_id(draft: &Draft, tries: usize) -> Result<Id, Invalid> {
     crate::naming::short_id("note", &names)
 }
 
-impl Told {
+impl AddedDetails {
     fn added(&self, ctx: &Ctx, written: &Written, namespace: Namespace, summary: String) -> Added {
         ctx.notices.extend(self.taken.sentences());
         let (id, namespace, message, evicted) = match written {

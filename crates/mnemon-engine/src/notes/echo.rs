@@ -83,7 +83,7 @@ pub(super) async fn renew(
         if better == record {
             return Ok((record, false));
         }
-        match records.rewrite(ctx, better.clone()).await {
+        match records.update_screened(ctx, better.clone()).await {
             Ok(_) => return Ok((better, true)),
             Err(Error::Store(StoreError::Conflict { .. })) => {
                 let found = records.get(ctx, std::slice::from_ref(&record.id)).await?;

@@ -66,7 +66,7 @@ pub(super) async fn index_lines(
             .map(|((draft, _), _)| (draft.clone(), Expect::Anything))
             .collect();
         if !puts.is_empty() {
-            records.put_masked(ctx, puts).await?;
+            records.put_masking(ctx, puts).await?;
         }
     }
     Ok(())
@@ -99,7 +99,8 @@ pub(crate) fn is_indexed_line(record: &Record, session: &SessionId) -> bool {
     record.scope == Scope::Semantic
         && record.kind == Kind::Chunk
         && record.owner.session.as_deref() == Some(session.as_str())
-        && (source == Some(&log_path(session)) || source == Some(&super::kept::source(session)))
+        && (source == Some(&log_path(session))
+            || source == Some(&super::store_backed::source(session)))
 }
 
 /// Whether the record is a line in the index that lies in a log, too.
@@ -121,7 +122,7 @@ pub(crate) fn is_library_page(record: &Record) -> bool {
 
 /// Pages that were made of lines of the session, as records and as index entries of files.
 pub(crate) fn pages_of(session: &SessionId) -> Filter {
-    pages(super::kept::session_tag(session))
+    pages(super::store_backed::session_tag(session))
 }
 
 /// Index entries of all pages that are files.
@@ -152,7 +153,7 @@ fn line_draft(session: &SessionId, hot: &HotLine, from: &From<'_>) -> Draft {
         origin: Some(Origin::Agent),
         source: Some(from.source.clone()),
         derived_from: match from.is_kept {
-            true => vec![super::kept::line_id(session, hot.offset)],
+            true => vec![super::store_backed::line_id(session, hot.offset)],
             false => Vec::new(),
         },
         ..Draft::default()
@@ -195,7 +196,7 @@ pub(super) async fn index_library(
         {
             continue;
         }
-        let session_tag = session.as_ref().map(super::kept::session_tag);
+        let session_tag = session.as_ref().map(super::store_backed::session_tag);
         let draft = Draft {
             id: Some(id),
             content: text,
@@ -208,7 +209,7 @@ pub(super) async fn index_library(
             ..Draft::default()
         };
         records
-            .put_masked(ctx, vec![(draft, Expect::Anything)])
+            .put_masking(ctx, vec![(draft, Expect::Anything)])
             .await?;
     }
     let there: HashSet<Id> = pages

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::stored::{Covered, Working};
 use super::{Read, Window, check_session, too_many};
 use crate::naming::{check_name, fixed_id};
-use crate::scoped::within;
+use crate::scopes::within;
 use crate::session::FORK_OF;
 use crate::{Draft, Error};
 
@@ -38,7 +38,7 @@ impl<'a> Window<'a> {
             ..Draft::default()
         };
         let put = vec![(mark, Expect::Anything)];
-        self.records.put_as_is(ctx, put, None).await?;
+        self.records.put_screened(ctx, put, None).await?;
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl<'a> Window<'a> {
         };
         match self
             .records
-            .put_as_is(ctx, vec![(draft, Expect::Absent)], None)
+            .put_screened(ctx, vec![(draft, Expect::Absent)], None)
             .await
         {
             Err(Error::Store(StoreError::Conflict { .. })) => {

@@ -8,7 +8,7 @@ use mnemon_core::{
 
 use super::stored::{Covered, Entry, Offload, Position, Working};
 use super::{Read, Window};
-use crate::scoped::{message_of, within};
+use crate::scopes::{message_of, within};
 use crate::{Draft, Error};
 
 impl Window<'_> {
@@ -144,7 +144,7 @@ impl Window<'_> {
             offloads.push((place, Expect::Anything));
         }
         // Messages as they are stored, and places: nothing that was not looked through.
-        self.records.put_as_is(ctx, offloads, None).await
+        self.records.put_screened(ctx, offloads, None).await
     }
 
     /// The owner without the agent: the window is the session's.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::stored::{Covered, Entry, Offload, Position};
 use super::{InMemory, Read, Window};
 use crate::safety::TakenOut;
-use crate::scoped::message_of;
+use crate::scopes::message_of;
 use crate::session::StateModule;
 use crate::{Draft, Error, Safety};
 
@@ -166,7 +166,7 @@ impl Window<'_> {
             });
             let drafts = drafts.collect::<Result<Vec<(Draft, Expect)>, Invalid>>()?;
             let times: Vec<i64> = drafts.iter().map(|(draft, _)| time_of(draft)).collect();
-            let receipt = self.records.put_as_is(ctx, drafts, None).await?;
+            let receipt = self.records.put_screened(ctx, drafts, None).await?;
             let first = receipt.commit.unwrap_or_default();
             let places = (first..).zip(times);
             for ((message, item), (seq, created)) in chunk.iter().zip(&receipt.items).zip(places) {

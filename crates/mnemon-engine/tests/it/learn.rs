@@ -13,7 +13,7 @@ use std::sync::Arc;
 use mnemon_core::learn::{Act, Ended, Outcome, Run, Status};
 use mnemon_core::ram::Ram;
 use mnemon_core::{Ctx, Ids, Owner, Scope};
-use mnemon_engine::learn::{LearnReport, Lesson, LessonBody, Turn};
+use mnemon_engine::learn::{LearnReport, Lesson, LessonBody, Transition};
 use mnemon_engine::{Memory, MemoryQuery, Payload, Policies, Step, Whom};
 use mnemon_testkit::worlds::{Maker, Plan, TASK, World};
 use serde_json::{Map, Value, json};
@@ -136,6 +136,6 @@ fn is(status: Status, lesson: &Option<Lesson>) -> bool {
         .is_some_and(|lesson| lesson.evidence.status == status)
 }
 
-fn turns(report: &LearnReport, turn: Turn) -> usize {
+fn turns(report: &LearnReport, turn: Transition) -> usize {
     report.learnt.iter().filter(|one| one.turn == turn).count()
 }

@@ -112,7 +112,7 @@ fn the_mark_around_long_term_memory_cannot_be_imitated() {
             "{inside}"
         );
         // Sent back to be stored, all of it is known as recalled.
-        let stripped = mnemon_core::recalled::strip(&told).unwrap();
+        let stripped = mnemon_core::recall_marks::strip(&told).unwrap();
         assert_eq!(stripped.rest, "", "{text}");
     }
 }

@@ -45,12 +45,12 @@ pub struct Response {
     pub chunks: ChunkCounts,
     pub commits: Vec<u64>,
     /// Every file but those that are unchanged.
-    pub files: Vec<Told>,
+    pub files: Vec<FileOutcome>,
 }
 
 impl Response {
     /// The paths that the caller named and that were not taken in.
-    pub fn named_failures(&self) -> impl Iterator<Item = &Told> {
+    pub fn named_failures(&self) -> impl Iterator<Item = &FileOutcome> {
         self.files
             .iter()
             .filter(|told| told.named && told.kind.is_some())
@@ -59,7 +59,7 @@ impl Response {
 
 /// What became of one file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Told {
+pub struct FileOutcome {
     pub path: String,
     pub fate: Fate,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -251,7 +251,7 @@ impl Work<'_> {
         {
             match self.records.add_documents(self.ctx, vec![document]).await {
                 Ok(receipts) => receipts.into_iter().for_each(|it| self.added(&path, it)),
-                Err(error) if is_of_document(&error) => self.tell(Told {
+                Err(error) if is_of_document(&error) => self.tell(FileOutcome {
                     reason: Some(error.to_string()),
                     kind: Some(error.kind()),
                     named,
@@ -277,7 +277,7 @@ impl Work<'_> {
         all.added += receipt.chunks.added;
         all.kept += receipt.chunks.kept;
         all.removed += receipt.chunks.removed;
-        self.tell(Told {
+        self.tell(FileOutcome {
             id: Some(receipt.id),
             chunks: Some(receipt.chunks),
             notices: receipt.notices,
@@ -292,7 +292,7 @@ impl Work<'_> {
             false => Fate::Failed,
         };
         let source = std::error::Error::source(why).map(|source| format!(": {source}"));
-        self.tell(Told {
+        self.tell(FileOutcome {
             reason: Some(format!("{why}{}", source.unwrap_or_default())),
             kind: Some(why.kind()),
             named,
@@ -300,7 +300,7 @@ impl Work<'_> {
         });
     }
 
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, told: FileOutcome) {
         *match told.fate {
             Fate::Added => &mut self.response.added,
             Fate::Replaced => &mut self.response.replaced,
@@ -346,7 +346,7 @@ impl Work<'_> {
             }
             for record in gone {
                 let path = record.source.clone().unwrap_or_default();
-                self.tell(Told {
+                self.tell(FileOutcome {
                     id: Some(record.id.clone()),
                     ..told(Path::new(&path), Fate::Pruned)
                 });
@@ -367,8 +367,8 @@ impl Work<'_> {
     }
 }
 
-fn told(path: &Path, fate: Fate) -> Told {
-    Told {
+fn told(path: &Path, fate: Fate) -> FileOutcome {
+    FileOutcome {
         path: path.display().to_string(),
         fate,
         id: None,

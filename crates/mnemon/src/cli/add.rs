@@ -99,9 +99,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     };
     let memory = door.memory()?;
     let receipt = api::add::run(&memory, &ctx, request).await?;
-    if door.out.json {
-        return door.out.json(&receipt);
-    }
+    return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = fate(&item.fate);
         let commit = receipt.commit.unwrap_or_default();

@@ -117,9 +117,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::New { agent, description } => {
             let request = api::agent::new::Request { agent, description };
             let made = api::agent::new::run(&agents, &door.ctx()?, request).await?;
-            if door.out.json {
-                return door.out.json(&made);
-            }
+            return_json!(door, &made);
             made.files
                 .iter()
                 .try_for_each(|file| door.out.line(format!("made {file}")))
@@ -150,9 +148,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 
 async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
     let listed = api::agent::list::run(agents, api::agent::list::Request {}).await?;
-    if door.out.json {
-        return door.out.json(&listed);
-    }
+    return_json!(door, &listed);
     if listed.agents.is_empty() {
         return door
             .out
@@ -174,9 +170,7 @@ async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
 /// The prompt as it is; what it is made of goes to stderr.
 pub(super) fn show_activation(told: &Activation, door: &mut Door) -> Result<(), Error> {
     door.out.notes(&told.notices);
-    if door.out.json {
-        return door.out.json(told);
-    }
+    return_json!(door, told);
     let mut sum = 0;
     for part in &told.parts {
         sum += part.tokens;
@@ -193,9 +187,7 @@ pub(super) fn show_activation(told: &Activation, door: &mut Door) -> Result<(), 
 
 fn show_ended(ended: &api::agent::end::Response, door: &mut Door) -> Result<(), Error> {
     door.out.notes(&ended.clashes);
-    if door.out.json {
-        return door.out.json(ended);
-    }
+    return_json!(door, ended);
     let moved = &ended.archived;
     for (count, noun) in [
         (moved.decisions, "decision"),
@@ -219,9 +211,7 @@ fn show_ended(ended: &api::agent::end::Response, door: &mut Door) -> Result<(), 
 async fn lint(agent: String, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
     let request = api::agent::lint::Request { agent };
     let found = api::agent::lint::run(agents, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     if found.warnings.is_empty() {
         return door.out.line("nothing to complain about");
     }
@@ -240,9 +230,7 @@ async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     let request = api::agent::index::Request {};
     let done = api::agent::index::run(agents, &memory, &ctx, request).await?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     door.out.line(format!(
         "read {}; entries written: {}, removed: {}",
         text::count(done.files as u64, "changed file"),

@@ -31,9 +31,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         force: args.force,
     };
     let done = api::backup::run(&door.config, &request)?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     let (place, held) = (text::one_line(&done.backup.place), contents(&done.backup));
     door.out.line(format!("wrote {held} to {place}"))
 }

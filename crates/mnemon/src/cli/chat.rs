@@ -209,9 +209,7 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
         files: args.files,
     };
     let done = api::chat_append::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     let commit = done.receipt.commit.unwrap_or_default();
     for item in &done.receipt.items {
         door.out
@@ -237,9 +235,7 @@ async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
     let chat = chat(args.whose, Some(args.size), door.config.window.value);
     let request = api::chat_show::Request { chat };
     let shown = api::chat_show::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&shown);
-    }
+    return_json!(door, &shown);
     draw(&shown, door)
 }
 
@@ -348,9 +344,7 @@ async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
         if_needed: args.if_needed,
     };
     let done = api::chat_compress::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     if done.events.is_empty() {
         return door
             .out
@@ -375,9 +369,7 @@ async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Error> {
         uuid: args.uuid,
     };
     let found = api::chat_reload::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     print(&found.messages, door)
 }
 
@@ -387,9 +379,7 @@ async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
         count: args.count,
     };
     let found = api::chat_tail::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     print(&found.messages, door)
 }
 

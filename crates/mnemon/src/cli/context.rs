@@ -113,9 +113,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             "nothing fits into {budget} tokens; the first thing does with --budget {needs}"
         ));
     }
-    if door.out.json {
-        return door.out.json(&made);
-    }
+    return_json!(door, &made);
     door.out.bytes(made.context.compiled.text.as_bytes())?;
     if args.explain {
         door.out.flush()?;

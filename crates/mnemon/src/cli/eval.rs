@@ -62,9 +62,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     if let Some(path) = &args.out {
         write(path, &measured)?;
     }
-    if door.out.json {
-        return door.out.json(&measured);
-    }
+    return_json!(door, &measured);
     show(&measured, door)
 }
 

@@ -70,9 +70,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::Failures(which) => {
             let (memory, ctx) = (door.memory()?, door.ctx()?);
             let found = api::experience::failures::run(&memory, &ctx, which.into()).await?;
-            if door.out.json {
-                return door.out.json(&found);
-            }
+            return_json!(door, &found);
             found
                 .failures
                 .iter()
@@ -81,9 +79,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::Traces(which) => {
             let (memory, ctx) = (door.memory()?, door.ctx()?);
             let found = api::experience::traces::run(&memory, &ctx, which.into()).await?;
-            if door.out.json {
-                return door.out.json(&found);
-            }
+            return_json!(door, &found);
             for trace in &found.traces {
                 let name = trace.trace_id.as_deref().unwrap_or("(without a trace id)");
                 door.out.line(text::one_line(name))?;
@@ -109,9 +105,7 @@ async fn log(step: String, owner: OwnerArgs, door: &mut Door) -> Result<(), Erro
         step,
     };
     let receipt = api::experience::log::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&receipt);
-    }
+    return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = text::one_line(&add::fate(&item.fate));
         door.out.line(format!("{fate} {}", item.id))?;

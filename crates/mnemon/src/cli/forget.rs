@@ -247,9 +247,7 @@ async fn remove(
 const SHOWN: usize = 20;
 
 fn show(done: &api::forget::Response, door: &mut Door) -> Result<(), Error> {
-    if door.out.json {
-        return door.out.json(done);
-    }
+    return_json!(door, done);
     let gone = |id: &Id, word: &str| format!("{word} {id}");
     let items = done.receipt.items.iter();
     let lines: Vec<String> = items

@@ -36,9 +36,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         limit: args.limit,
     };
     let page = api::history::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&page);
-    }
+    return_json!(door, &page);
     if page.changes.is_empty() {
         return door.out.line("nothing");
     }

@@ -108,9 +108,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 }
 
 fn show(summary: &Summary, door: &mut Door) -> Result<(), Error> {
-    if door.out.json {
-        return door.out.json(summary);
-    }
+    return_json!(door, summary);
     let mut parts = vec![format!("{} stored", summary.stored)];
     let others = [
         (summary.updated, "replaced"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::door::Door;
 use super::filters::OwnerArgs;
 use super::{progress, text};
-use crate::api::ingest::{Fate, Request, Response, Told};
+use crate::api::ingest::{Fate, FileOutcome, Request, Response};
 use crate::{Error, api};
 
 /// Take in files and folders as documents
@@ -93,7 +93,7 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
         (Fate::Failed, "failed"),
     ];
     for (fate, word) in sorts {
-        let files: Vec<&Told> = done.files.iter().filter(|told| told.fate == fate).collect();
+        let files: Vec<&FileOutcome> = done.files.iter().filter(|told| told.fate == fate).collect();
         for told in files.iter().take(SHOWN) {
             door.out.line(line(told, word))?;
         }
@@ -116,7 +116,7 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
     }
 }
 
-fn line(told: &Told, word: &str) -> String {
+fn line(told: &FileOutcome, word: &str) -> String {
     let path = text::one_line(&told.path);
     match (&told.reason, told.chunks) {
         (Some(reason), _) => format!("{word} {path}: {}", text::one_line(reason)),

@@ -1,6 +1,6 @@
 //! `mnemon learn`
 
-use mnemon_engine::learn::{Improved, LearnReport, NotKept, Turn};
+use mnemon_engine::learn::{Improved, LearnReport, NotKept, Transition};
 
 use super::door::Door;
 use super::text;
@@ -86,9 +86,7 @@ async fn learn(limit: Option<usize>, door: &mut Door) -> Result<(), Error> {
 }
 
 fn show(report: &LearnReport, door: &mut Door) -> Result<(), Error> {
-    if door.out.json {
-        return door.out.json(report);
-    }
+    return_json!(door, report);
     let read = format!(
         "{} read ({} skipped), {} touched, {} looked at",
         text::count(report.steps, "step"),
@@ -101,11 +99,11 @@ fn show(report: &LearnReport, door: &mut Door) -> Result<(), Error> {
     door.out.line(read)?;
     for one in &report.learnt {
         let turn = match one.turn {
-            Turn::Proposed => "proposed",
-            Turn::Activated => "active",
-            Turn::Confirmed => "confirmed",
-            Turn::Held => "held back",
-            Turn::Retired => "retired",
+            Transition::Proposed => "proposed",
+            Transition::Activated => "active",
+            Transition::Confirmed => "confirmed",
+            Transition::Held => "held back",
+            Transition::Retired => "retired",
         };
         let why = one
             .why
@@ -143,9 +141,7 @@ fn show_not_kept(not_kept: &[NotKept], door: &mut Door) -> Result<(), Error> {
 
 async fn status(door: &mut Door) -> Result<(), Error> {
     let status = api::learn::status::run(&door.memory()?, &door.ctx()?).await?;
-    if door.out.json {
-        return door.out.json(&status);
-    }
+    return_json!(door, &status);
     door.out
         .line(format!("{} read", text::count(status.steps, "step")))?;
     door.out.line(format!(
@@ -162,9 +158,7 @@ async fn status(door: &mut Door) -> Result<(), Error> {
 async fn improve(limit: usize, door: &mut Door) -> Result<(), Error> {
     let request = api::learn::improve::Request { limit };
     let done = api::learn::improve::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     for skill in &done.skills {
         let line = match skill {
             Improved::Reworded { id, use_when } => format!("reworded {id}: {use_when}"),

@@ -64,9 +64,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         limit: args.limit,
     };
     let page = api::list::run(&door.memory()?, &ctx, request).await?;
-    if door.out.json {
-        return door.out.json(&page);
-    }
+    return_json!(door, &page);
     if page.records.is_empty() {
         return door.out.line("nothing");
     }

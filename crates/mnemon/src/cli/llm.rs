@@ -51,9 +51,7 @@ async fn check(args: CheckArgs, door: &mut Door) -> Result<(), Error> {
         question: args.question,
     };
     let done = api::llm_check::run(&door.config, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     let (model, answer) = (text::one_line(&done.model), text::clean(&done.answer));
     door.out.line(format!("{model}: {answer}"))?;
     let (input, output) = (done.input_tokens, done.output_tokens);
@@ -64,9 +62,7 @@ async fn check(args: CheckArgs, door: &mut Door) -> Result<(), Error> {
 fn usage(args: &UsageArgs, door: &mut Door) -> Result<(), Error> {
     let request = api::llm_usage::Request { days: args.days };
     let found = api::llm_usage::run(&door.config, request)?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     if found.accounts.is_empty() {
         return door.out.line("the language model was not used");
     }

@@ -208,9 +208,7 @@ async fn add_note(args: AddArgs, door: &mut Door) -> Result<(), Error> {
         key: args.key,
     };
     let added = api::note_add::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&added);
-    }
+    return_json!(door, &added);
     printing::added(&added, door)
 }
 
@@ -240,9 +238,7 @@ async fn find(args: SearchArgs, door: &mut Door) -> Result<(), Error> {
         include_content: args.content.then_some(true),
     };
     let found = api::note_search::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     printing::found(&found, door)
 }
 
@@ -254,9 +250,7 @@ async fn get(args: GetArgs, door: &mut Door) -> Result<(), Error> {
         ..api::note_get::Request::new(args.id)
     };
     let note = api::note_get::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&note);
-    }
+    return_json!(door, &note);
     printing::note(&note, door)
 }
 
@@ -267,9 +261,7 @@ async fn list(args: ListArgs, door: &mut Door) -> Result<(), Error> {
         limit: args.limit,
     };
     let page = api::note_list::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&page);
-    }
+    return_json!(door, &page);
     printing::page(&page, door)
 }
 
@@ -309,18 +301,14 @@ async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
         ..api::note_clear::Request::default()
     };
     let cleared = api::note_clear::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&cleared);
-    }
+    return_json!(door, &cleared);
     printing::cleared(&cleared, door)
 }
 
 async fn stats(door: &mut Door) -> Result<(), Error> {
     let request = api::note_stats::Request {};
     let counts = api::note_stats::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&counts);
-    }
+    return_json!(door, &counts);
     for (name, count) in [
         ("total", counts.total),
         ("short-term", counts.short_term),
@@ -334,9 +322,7 @@ async fn stats(door: &mut Door) -> Result<(), Error> {
 async fn cleanup(door: &mut Door) -> Result<(), Error> {
     let request = api::note_cleanup::Request {};
     let cleaned = api::note_cleanup::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&cleaned);
-    }
+    return_json!(door, &cleaned);
     door.out.line(&cleaned.message)?;
     match cleaned.more {
         true => door.out.line("There is more; run it again."),

@@ -49,9 +49,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         agent: args.agent,
     };
     let policy = api::policy::run(&door.config, request);
-    if door.out.json {
-        return door.out.json(&policy);
-    }
+    return_json!(door, &policy);
     let rows = policy.values.into_iter().map(|row| {
         let value = match row.value {
             Value::Null => "none".to_owned(),

@@ -77,9 +77,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         extra,
     };
     let response = api::read::run(&door.memory_with_files().await?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&response);
-    }
+    return_json!(door, &response);
     for item in &response.items {
         match &item.answer {
             Answer::LeftOut(why) => {

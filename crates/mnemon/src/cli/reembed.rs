@@ -32,9 +32,7 @@ pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
         }
     }
     bar.finish_and_clear();
-    if door.out.json {
-        return door.out.json(&serde_json::json!({ "embedded": embedded }));
-    }
+    return_json!(door, &serde_json::json!({ "embedded": embedded }));
     let embedder = &door.config.embedder.value;
     let done = format!(
         "{} embedded with {embedder}",

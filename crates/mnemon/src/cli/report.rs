@@ -38,7 +38,7 @@ fn discreet(said: &str) -> String {
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct ErrorDocument<'a> {
     kind: ErrorKind,
     message: &'a str,
     hint: &'static str,
@@ -46,7 +46,7 @@ struct Told<'a> {
 
 fn as_document(kind: ErrorKind, message: &str, hint: &'static str) -> ExitCode {
     let row = code::of(kind);
-    let error = Told {
+    let error = ErrorDocument {
         kind,
         message,
         hint,

@@ -43,9 +43,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         request.check = false;
         done = api::restore::run(&door.config, &request)?;
     }
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     let place = text::one_line(&done.backup.place);
     if !done.restored {
         return door.out.line(format!("{place} is whole: {held}"));

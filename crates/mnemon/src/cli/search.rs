@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use console::style;
 use mnemon_core::rank::{Parts, Recipe};
 use mnemon_core::text::{index_terms, query_terms};
-use mnemon_core::{Invalid, Kind, Record};
+use mnemon_core::{Kind, Record};
 use mnemon_engine::Hit;
 
 use super::door::Door;
@@ -44,10 +44,8 @@ pub(super) struct Args {
 
 /// One of the recipes by name.
 pub(super) fn recipe() -> impl TypedValueParser<Value = Recipe> {
-    PossibleValuesParser::new(Recipe::ALL.map(Recipe::as_str)).try_map(|word| {
-        let named = Recipe::ALL.into_iter().find(|known| known.as_str() == word);
-        named.ok_or_else(|| Invalid::new("recipe", format!("`{word}` is none")))
-    })
+    PossibleValuesParser::new(Recipe::ALL.iter().map(|recipe| recipe.as_str()))
+        .try_map(|word| word.parse::<Recipe>())
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
@@ -64,9 +62,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         limit: args.limit,
     };
     let found = api::search::run(&door.memory_with_files().await?, &ctx, request).await?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     if found.hits.is_empty() {
         return door.out.line("nothing found");
     }

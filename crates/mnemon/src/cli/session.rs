@@ -1,6 +1,6 @@
 //! `mnemon session`
 
-mod saved;
+mod state_commands;
 
 use std::path::PathBuf;
 
@@ -32,25 +32,25 @@ enum What {
     ///
     /// They are read as JSON: an object with `sessionId` and `components`, or one with a state for
     /// each component.
-    Save(saved::SaveArgs),
+    Save(state_commands::SaveArgs),
     /// Print the saved states of a session as JSON
-    Load(saved::OneArgs),
+    Load(state_commands::OneArgs),
     /// List the saved sessions
-    List(saved::Place),
+    List(state_commands::Place),
     /// Make a session once more under another id, which must be free
     ///
     /// Its saved states are copied, and with a store everything that was said in it.
-    Fork(saved::ForkArgs),
+    Fork(state_commands::ForkArgs),
     /// Keep a session as it is now, as SESSION@LABEL
     ///
     /// Its saved states are copied; of its conversation the window is kept.
-    Snapshot(saved::LabelArgs),
+    Snapshot(state_commands::LabelArgs),
     /// Make a session what it was when the snapshot was taken
     ///
     /// What was said since stays in the conversation, but is not in its window any more.
-    Restore(saved::LabelArgs),
+    Restore(state_commands::LabelArgs),
     /// Take the saved states of a session away; what was said in it stays
-    Delete(saved::DeleteArgs),
+    Delete(state_commands::DeleteArgs),
     /// Forget what was said and done in a session, and what is known only from it
     ///
     /// Its dialog, state and experience go, its snapshots, and all that was derived only from them.
@@ -70,7 +70,7 @@ struct ForgetArgs {
     #[arg(value_name = "SESSION")]
     session: String,
     /// Whose session it is
-    #[arg(long, value_name = "NAME", default_value = saved::USER)]
+    #[arg(long, value_name = "NAME", default_value = state_commands::USER)]
     user: String,
     /// Erase for good, history and files included: this cannot be undone
     #[arg(long)]
@@ -88,13 +88,13 @@ struct ForgetArgs {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
-        What::Save(args) => saved::save(args, door).await,
-        What::Load(args) => saved::load(args, door).await,
-        What::List(place) => saved::list(place, door).await,
-        What::Fork(args) => saved::fork(args, door).await,
-        What::Snapshot(args) => saved::snapshot(args, door).await,
-        What::Restore(args) => saved::restore(args, door).await,
-        What::Delete(args) => saved::delete(args, door).await,
+        What::Save(args) => state_commands::save(args, door).await,
+        What::Load(args) => state_commands::load(args, door).await,
+        What::List(place) => state_commands::list(place, door).await,
+        What::Fork(args) => state_commands::fork(args, door).await,
+        What::Snapshot(args) => state_commands::snapshot(args, door).await,
+        What::Restore(args) => state_commands::restore(args, door).await,
+        What::Delete(args) => state_commands::delete(args, door).await,
         What::Forget(args) => forget(args, door).await,
     }
 }

@@ -113,10 +113,7 @@ enum What {
 }
 
 fn status(word: &str) -> Result<Status, String> {
-    [Status::Candidate, Status::Active, Status::Retired]
-        .into_iter()
-        .find(|status| status.as_str() == word)
-        .ok_or_else(|| "it is candidate, active or retired".to_owned())
+    word.parse().map_err(|wrong: Invalid| wrong.what)
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
@@ -184,9 +181,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 
 async fn list(request: api::skill::list::Request, door: &mut Door) -> Result<(), Error> {
     let found = api::skill::list::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     let width = door.out.width;
     let rows = found.skills.iter().map(|lesson| {
         vec![
@@ -222,9 +217,7 @@ fn share(rate: Rate) -> String {
 }
 
 fn show(lesson: &Lesson, door: &mut Door) -> Result<(), Error> {
-    if door.out.json {
-        return door.out.json(lesson);
-    }
+    return_json!(door, lesson);
     let mut lines = match &lesson.body {
         LessonBody::Skill(sop) => skill_lines(sop),
         LessonBody::Rule(rule) => vec![rule.text.clone()],
@@ -302,9 +295,7 @@ fn evidence_lines(lesson: &Lesson) -> Vec<String> {
 
 async fn search(request: api::skill::search::Request, door: &mut Door) -> Result<(), Error> {
     let found = api::skill::search::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     for skill in &found.skills {
         door.out.line(text::clean(&format!(
             "{} ({})",
@@ -342,9 +333,7 @@ async fn export(
     };
     let files = wiring::files(folder);
     let written = api::skill::export::run(&memory, &ctx, &files, request).await?;
-    if door.out.json {
-        return door.out.json(&written);
-    }
+    return_json!(door, &written);
     written
         .files
         .iter()
@@ -359,9 +348,7 @@ async fn import(from: &Path, user: Option<String>, door: &mut Door) -> Result<()
     };
     let request = api::skill::import::Request { user, skills };
     let taken = api::skill::import::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&taken);
-    }
+    return_json!(door, &taken);
     let count = text::count(taken.ids.len() as u64, "skill");
     door.out.line(format!("{count} taken in"))
 }

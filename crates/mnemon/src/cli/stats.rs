@@ -14,9 +14,7 @@ pub(super) struct Args {}
 pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
     let request = api::stats::Request {};
     let stats = api::stats::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&stats);
-    }
+    return_json!(door, &stats);
     let mut facts = vec![
         ("store", text::one_line(&door.config.store.value)),
         ("tenant", stats.tenant.to_string()),

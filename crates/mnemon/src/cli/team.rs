@@ -183,9 +183,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 
 async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
     let listed = api::team::list::run(agents, api::team::list::Request {}).await?;
-    if door.out.json {
-        return door.out.json(&listed);
-    }
+    return_json!(door, &listed);
     if listed.teams.is_empty() {
         return door.out.line("there are no teams");
     }
@@ -236,9 +234,7 @@ async fn handoff(args: HandoffArgs, agents: &AgentFiles, door: &mut Door) -> Res
 }
 
 fn show_handoff(handoff: &HandoffInfo, door: &mut Door) -> Result<(), Error> {
-    if door.out.json {
-        return door.out.json(handoff);
-    }
+    return_json!(door, handoff);
     door.out.line(text::one_line(&format!(
         "{}  {}",
         handoff.status, handoff.heading
@@ -263,9 +259,7 @@ async fn block(args: BlockArgs, agents: &AgentFiles, door: &mut Door) -> Result<
         resolved,
     };
     let done = api::team::block::run(agents, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     let word = if done.resolved { "resolved" } else { "wrote" };
     door.out.line(format!("{word} {}", done.id))
 }
@@ -273,9 +267,7 @@ async fn block(args: BlockArgs, agents: &AgentFiles, door: &mut Door) -> Result<
 async fn status(team: String, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
     let request = api::team::status::Request { team };
     let status = api::team::status::run(agents, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&status);
-    }
+    return_json!(door, &status);
     let team = &status.team;
     let lead = team.lead.as_deref().unwrap_or("nobody");
     door.out.line(format!(

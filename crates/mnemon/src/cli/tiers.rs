@@ -147,9 +147,7 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
     };
     let (tiers, _) = open(&args.place, door).await?;
     let done = api::tiers_append::run(&tiers, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     let hot = text::count(done.hot as u64, "line");
     door.out
         .line(format!("appended at {}; {hot} in view", done.at))
@@ -161,9 +159,7 @@ async fn boot(args: OneArgs, door: &mut Door) -> Result<(), Error> {
         session: args.session,
     };
     let found = api::tiers_boot::run(&tiers, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     for line in &found.skipped_lines {
         let why = format!("the line at {} was skipped: {}", line.at, line.why);
         door.out.note(&why);
@@ -189,9 +185,7 @@ async fn compress(args: OneArgs, door: &mut Door) -> Result<(), Error> {
     };
     let llm = memory.llm().cloned();
     let done = api::tiers_compress::run(&tiers, llm, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     let Some(history) = &done.history else {
         return door
             .out
@@ -211,9 +205,7 @@ async fn query(args: QueryArgs, door: &mut Door) -> Result<(), Error> {
         limit: args.limit,
     };
     let found = api::query_memory::run(&tiers, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     if found.excerpts.is_empty() {
         return door.out.line("nothing was found");
     }

@@ -128,9 +128,7 @@ fn tell(inspected: &Inspected, is_trusted: bool, door: &mut Door) -> Result<(), 
 
 fn remove(file: &Path, list: &TrustList, door: &mut Door) -> Result<(), Error> {
     let removed = list.remove(file)?;
-    if door.out.json {
-        return door.out.json(&json!({ "file": file, "removed": removed }));
-    }
+    return_json!(door, &json!({ "file": file, "removed": removed }));
     let file = text::one_line(&file.display().to_string());
     door.out.line(match removed {
         true => format!("{file} is not trusted any more"),

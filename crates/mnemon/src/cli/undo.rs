@@ -41,9 +41,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 async fn undo(commit: Option<u64>, record: Option<Id>, door: &mut Door) -> Result<(), Error> {
     let request = api::undo::Request { commit, record };
     let done = api::undo::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     let count = text::count(done.receipt.items.len() as u64, "record");
     door.out
         .line(format!("took back commit {} ({count})", done.undone))?;

@@ -61,9 +61,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             break;
         }
     }
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     show(&done, door)
 }
 

@@ -60,9 +60,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         meta: meta.transpose()?.unwrap_or_default(),
     };
     let receipt = api::write::run(&door.memory()?, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&receipt);
-    }
+    return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = text::one_line(&add::fate(&item.fate));
         match receipt.commit {

@@ -8,44 +8,28 @@ use serde::{Serialize, Serializer};
 use super::risk::{ProjectRule, SENDS};
 use super::{
     ConfigError, Environment, Key, Layers, Origin, Risk, Row, Secret, Sourced, address, file_key,
-    row,
+    keys, row,
 };
 use crate::env_vars;
 
-const PROVIDER: Key = file_key("llm.provider", SENDS);
-const URL: Key = file_key("llm.url", SENDS);
-const MODEL: Key = file_key("llm.model", SENDS);
-const KEY_ENV: Key = file_key("llm.key_env", SENDS);
-const KEY_FILE: Key = file_key("llm.key_file", SENDS);
-/// Variables that a trusted project's `llm.key_env` may name, with commas between them. Which they
-/// are is not for the project to say.
-const ALLOWED_KEY_ENV: Key = file_key("llm.allowed_key_env", ProjectRule::Never(Risk::Sends));
-const TIMEOUT: Key = file_key("llm.timeout_s", SENDS);
-const ATTEMPTS: Key = file_key("llm.attempts", SENDS);
-const CONCURRENT: Key = file_key("llm.concurrent", SENDS);
-const TOKENS: Key = file_key("llm.tokens_per_day", SENDS);
-const TASK_TOKENS: Key = file_key("llm.task_tokens_per_day", SENDS);
-const COST: Key = file_key("llm.cost_per_day", SENDS);
-const INPUT_PRICE: Key = file_key("llm.input_price", SENDS);
-const OUTPUT_PRICE: Key = file_key("llm.output_price", SENDS);
-
-/// Every key of the table.
-pub(super) const KEYS: &[&Key] = &[
-    &PROVIDER,
-    &URL,
-    &MODEL,
-    &KEY_ENV,
-    &KEY_FILE,
-    &ALLOWED_KEY_ENV,
-    &TIMEOUT,
-    &ATTEMPTS,
-    &CONCURRENT,
-    &TOKENS,
-    &TASK_TOKENS,
-    &COST,
-    &INPUT_PRICE,
-    &OUTPUT_PRICE,
-];
+keys! {
+    PROVIDER = file_key("llm.provider", SENDS);
+    URL = file_key("llm.url", SENDS);
+    MODEL = file_key("llm.model", SENDS);
+    KEY_ENV = file_key("llm.key_env", SENDS);
+    KEY_FILE = file_key("llm.key_file", SENDS);
+    /// Variables that a trusted project's `llm.key_env` may name, with commas between them. Which they
+    /// are is not for the project to say.
+    ALLOWED_KEY_ENV = file_key("llm.allowed_key_env", ProjectRule::Never(Risk::Sends));
+    TIMEOUT = file_key("llm.timeout_s", SENDS);
+    ATTEMPTS = file_key("llm.attempts", SENDS);
+    CONCURRENT = file_key("llm.concurrent", SENDS);
+    TOKENS = file_key("llm.tokens_per_day", SENDS);
+    TASK_TOKENS = file_key("llm.task_tokens_per_day", SENDS);
+    COST = file_key("llm.cost_per_day", SENDS);
+    INPUT_PRICE = file_key("llm.input_price", SENDS);
+    OUTPUT_PRICE = file_key("llm.output_price", SENDS);
+}
 
 /// Where a model is and which key it gets: all of it is read from one file.
 pub(super) const ENDPOINT: &[&Key] = &[&PROVIDER, &URL, &KEY_ENV, &KEY_FILE];
@@ -123,43 +107,34 @@ impl LlmSettings {
     pub(super) fn read(layers: &Layers<'_>, env: &Environment) -> Result<Self, ConfigError> {
         let plain = Self::default();
         let text = |text: &str| Ok(text.to_owned());
-        let provider = layers.read(&PROVIDER, || Ok(LlmProvider::None), parse_provider)?;
-        let url = || Ok(provider.value.usual_url().to_owned());
-        let key_env = layers.read(&KEY_ENV, || Ok(plain.key_env.value), text)?;
-        let allowed_key_env = layers.read(&ALLOWED_KEY_ENV, || Ok(Vec::new()), parse_names)?;
+        let provider = layers.read(&PROVIDER, LlmProvider::None, parse_provider)?;
+        let url = provider.value.usual_url().to_owned();
+        let key_env = layers.read(&KEY_ENV, plain.key_env.value, text)?;
+        let allowed_key_env = layers.read(&ALLOWED_KEY_ENV, Vec::new(), parse_names)?;
         let may_be_read = !layers.is_projects(&key_env.origin)
             || may_project_name(&key_env.value, &allowed_key_env.value);
         let key = match may_be_read {
             true => Ok(env.get_named(&key_env.value).map(Secret::new)),
             false => Err(refused_key_env(&key_env)),
         };
-        let limit =
-            |key: &Key| layers.read(key, || Ok(None), |text| super::parse_limit(text, "tokens"));
-        let price = |key: &Key| layers.read(key, || Ok(Money(0)), parse_money);
+        let limit = |key: &Key| layers.read(key, None, |text| super::parse_limit(text, "tokens"));
+        let price = |key: &Key| layers.read(key, Money(0), parse_money);
         let some = |text: &str| Ok(Some(text.to_owned()));
         Ok(Self {
             url: layers.read(&URL, url, |text| {
                 address::check(text).map(|()| text.to_owned())
             })?,
-            model: layers.read(&MODEL, || Ok(None), some)?,
+            model: layers.read(&MODEL, None, some)?,
             key_file: layers.key_file()?,
-            timeout_s: layers.read(&TIMEOUT, || Ok(plain.timeout_s.value), |t| between(t, 3600))?,
-            attempts: layers.read(&ATTEMPTS, || Ok(plain.attempts.value), |t| between(t, 10))?,
-            concurrent: layers.read(
-                &CONCURRENT,
-                || Ok(plain.concurrent.value),
-                |t| between(t, 256),
-            )?,
+            timeout_s: layers.read(&TIMEOUT, plain.timeout_s.value, |t| between(t, 3600))?,
+            attempts: layers.read(&ATTEMPTS, plain.attempts.value, |t| between(t, 10))?,
+            concurrent: layers.read(&CONCURRENT, plain.concurrent.value, |t| between(t, 256))?,
             tokens_per_day: limit(&TOKENS)?,
             task_tokens_per_day: limit(&TASK_TOKENS)?,
-            cost_per_day: layers.read(
-                &COST,
-                || Ok(None),
-                |text| match text {
-                    super::NONE => Ok(None),
-                    _ => parse_money(text).map(Some),
-                },
-            )?,
+            cost_per_day: layers.read(&COST, None, |text| match text {
+                super::NONE => Ok(None),
+                _ => parse_money(text).map(Some),
+            })?,
             input_price: price(&INPUT_PRICE)?,
             output_price: price(&OUTPUT_PRICE)?,
             key,
@@ -244,7 +219,7 @@ impl LlmProvider {
 impl Layers<'_> {
     /// A file is found like a store: beside the file that names it.
     fn key_file(&self) -> Result<Sourced<Option<PathBuf>>, ConfigError> {
-        let mut file = self.read(&KEY_FILE, || Ok(None), |text| Ok(Some(PathBuf::from(text))))?;
+        let mut file = self.read(&KEY_FILE, None, |text| Ok(Some(PathBuf::from(text))))?;
         if let (Some(path), Origin::File { path: named_in, .. }) = (&mut file.value, &file.origin) {
             *path = self.env.settle_path(path, named_in.parent());
         }

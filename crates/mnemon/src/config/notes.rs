@@ -10,36 +10,24 @@ use mnemon_engine::notes::{MaxEntries, NamespaceLimits, NotesConfig};
 
 use super::risk::{DELETES, HARMLESS, OPENS, WEAKENS};
 use super::{
-    Config, ConfigError, Keeping, Key, Layers, Origin, Row, Sourced, file_key, key, parse_bool, row,
+    Config, ConfigError, Keeping, Key, Layers, Origin, Row, Sourced, file_key, key, keys,
+    parse_bool, row,
 };
 use crate::env_vars;
 
-const SHORT_CONTENT: Key = file_key("namespaces.short-term.max_content_chars", DELETES);
-const SHORT_SUMMARY: Key = file_key("namespaces.short-term.max_summary_chars", DELETES);
-const LONG_CONTENT: Key = file_key("namespaces.long-term.max_content_chars", DELETES);
-const LONG_SUMMARY: Key = file_key("namespaces.long-term.max_summary_chars", DELETES);
-const TOP_K: Key = file_key("notes.top_k", HARMLESS);
-const MIN_SCORE: Key = file_key("notes.min_score", HARMLESS);
-const RECIPE: Key = file_key("notes.recipe", HARMLESS);
-const INCLUDE_CONTENT: Key = file_key("notes.include_content", WEAKENS);
-const PREVIEW_CHARS: Key = file_key("notes.preview_chars", HARMLESS);
-const ROOT: Key = key("notes.root", env_vars::MNEMON_NOTES_ROOT, OPENS);
-const SECRETS: Key = key("safety.secrets", env_vars::MNEMON_SECRETS, WEAKENS);
-
-/// The keys that a file may have besides the others.
-pub(super) const KEYS: &[&Key] = &[
-    &SHORT_CONTENT,
-    &SHORT_SUMMARY,
-    &LONG_CONTENT,
-    &LONG_SUMMARY,
-    &TOP_K,
-    &MIN_SCORE,
-    &RECIPE,
-    &INCLUDE_CONTENT,
-    &PREVIEW_CHARS,
-    &ROOT,
-    &SECRETS,
-];
+keys! {
+    SHORT_CONTENT = file_key("namespaces.short-term.max_content_chars", DELETES);
+    SHORT_SUMMARY = file_key("namespaces.short-term.max_summary_chars", DELETES);
+    LONG_CONTENT = file_key("namespaces.long-term.max_content_chars", DELETES);
+    LONG_SUMMARY = file_key("namespaces.long-term.max_summary_chars", DELETES);
+    TOP_K = file_key("notes.top_k", HARMLESS);
+    MIN_SCORE = file_key("notes.min_score", HARMLESS);
+    RECIPE = file_key("notes.recipe", HARMLESS);
+    INCLUDE_CONTENT = file_key("notes.include_content", WEAKENS);
+    PREVIEW_CHARS = file_key("notes.preview_chars", HARMLESS);
+    ROOT = key("notes.root", env_vars::MNEMON_NOTES_ROOT, OPENS);
+    SECRETS = key("safety.secrets", env_vars::MNEMON_SECRETS, WEAKENS);
+}
 
 /// How notes are kept, found and told, each value with where it came from.
 #[derive(Debug, Clone)]
@@ -94,32 +82,26 @@ impl NoteSettings {
         let summary = |text: &str| parse_length(text, limits::SUMMARY_BYTES / 3 - 1);
         let lengths = |content_key: &Key, summary_key: &Key, plain: &Lengths| {
             Ok(Lengths {
-                content: layers.read(content_key, || Ok(plain.content.value), content)?,
-                summary: layers.read(summary_key, || Ok(plain.summary.value), summary)?,
+                content: layers.read(content_key, plain.content.value, content)?,
+                summary: layers.read(summary_key, plain.summary.value, summary)?,
             })
         };
         Ok(Self {
             short_term: lengths(&SHORT_CONTENT, &SHORT_SUMMARY, &plain.short_term)?,
             long_term: lengths(&LONG_CONTENT, &LONG_SUMMARY, &plain.long_term)?,
-            top_k: layers.read(
-                &TOP_K,
-                || Ok(plain.top_k.value),
-                |text| parse_length(text, limits::NOTE_HITS),
-            )?,
-            min_score: layers.read(&MIN_SCORE, || Ok(plain.min_score.value), parse_score)?,
-            recipe: layers.read(&RECIPE, || Ok(plain.recipe.value), parse_recipe)?,
+            top_k: layers.read(&TOP_K, plain.top_k.value, |text| {
+                parse_length(text, limits::NOTE_HITS)
+            })?,
+            min_score: layers.read(&MIN_SCORE, plain.min_score.value, parse_score)?,
+            recipe: layers.read(&RECIPE, plain.recipe.value, parse_recipe)?,
             include_content: layers.read(
                 &INCLUDE_CONTENT,
-                || Ok(plain.include_content.value),
+                plain.include_content.value,
                 parse_bool,
             )?,
-            preview_chars: layers.read(
-                &PREVIEW_CHARS,
-                || Ok(plain.preview_chars.value),
-                content,
-            )?,
+            preview_chars: layers.read(&PREVIEW_CHARS, plain.preview_chars.value, content)?,
             root: layers.folder(&ROOT, layers.env.in_project("."))?,
-            secrets: layers.read(&SECRETS, || Ok(plain.secrets.value), parse_policy)?,
+            secrets: layers.read(&SECRETS, plain.secrets.value, parse_policy)?,
         })
     }
 
@@ -198,12 +180,8 @@ fn parse_score(text: &str) -> Result<f64, String> {
 }
 
 fn parse_recipe(text: &str) -> Result<Recipe, String> {
-    let known = Recipe::ALL.map(Recipe::as_str);
-    let named = Recipe::ALL.into_iter().find(|one| one.as_str() == text);
-    named.ok_or_else(|| {
-        let text = text.escape_debug();
-        format!("`{text}` is not one of: {}", known.join(", "))
-    })
+    text.parse()
+        .map_err(|invalid: mnemon_core::Invalid| invalid.what)
 }
 
 fn parse_policy(text: &str) -> Result<SecretPolicy, String> {

@@ -16,7 +16,7 @@ pub(super) const MAX_TOKENS: usize = 20_000;
 pub(super) const MIN_TOKENS: usize = 200;
 
 /// What stands before every recalled text: whoever sends it back is known to.
-pub(super) const RECALLED: &str = mnemon_core::recalled::ABOVE;
+pub(super) const RECALLED: &str = mnemon_core::recall_marks::ABOVE;
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq)]

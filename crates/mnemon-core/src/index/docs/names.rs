@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-use crate::columns::{Reading, Writing, wrong};
+use crate::column_file::{Reading, Writing, wrong};
 use crate::index::{bytes_of_list, bytes_of_map};
 
 /// No user, no agent, no session, no speaker.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::{Docs, Names, Sort, place_to_bytes, set_bit};
-use crate::columns::{Cell, Reading, Writing, wrong};
+use crate::column_file::{Cell, Reading, Writing, wrong};
 use crate::index::saved::Numbers;
 use crate::{Kind, Namespace, Scope};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ProcedureStep, Seen, may_be_told};
+use super::{ProcedureStep, Sightings, may_be_told};
 use crate::learn::{Act, Ended, Run};
 
 /// A parameter is constant if so much of the runs agree on its value.
@@ -111,7 +111,7 @@ fn usual_of<'a>(acts: impl Iterator<Item = &'a Act>) -> BTreeMap<&'a str, (&'a s
 }
 
 fn generalised(tool: &str, acts: &[(&Act, Option<&str>)], owner: Option<&str>) -> ProcedureStep {
-    let mut values: BTreeMap<&str, BTreeMap<&str, Seen<'_>>> = BTreeMap::new();
+    let mut values: BTreeMap<&str, BTreeMap<&str, Sightings<'_>>> = BTreeMap::new();
     for (act, user) in acts {
         for (name, value) in &act.params {
             let seen = values.entry(name).or_default().entry(value).or_default();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Seen, Told};
+use super::{Sightings, Told};
 use crate::learn::Run;
 
 /// A word belongs to the occasion if so much of the runs have it …
@@ -18,7 +18,7 @@ const OTHERS: usize = 3;
 
 /// Words that these runs' requests share and the others' lack. The most telling first.
 pub(super) fn words(runs: &[&Run], others: &[&Run], owner: Option<&str>) -> Vec<String> {
-    let mut seen: BTreeMap<&str, Seen<'_>> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, Sightings<'_>> = BTreeMap::new();
     for run in runs {
         let once: BTreeSet<&str> = run.words().iter().map(String::as_str).collect();
         for word in once {
@@ -46,7 +46,7 @@ pub(super) fn words(runs: &[&Run], others: &[&Run], owner: Option<&str>) -> Vec<
 
 /// What was the case in every one of these runs.
 pub(super) fn context(runs: &[&Run], owner: Option<&str>) -> Vec<(String, String)> {
-    let mut seen: BTreeMap<(&str, &str), Seen<'_>> = BTreeMap::new();
+    let mut seen: BTreeMap<(&str, &str), Sightings<'_>> = BTreeMap::new();
     for run in runs {
         let known = run.acts.iter().flat_map(|act| &act.context);
         let once: BTreeSet<(&str, &str)> = known.map(|(k, v)| (k.as_str(), v.as_str())).collect();
@@ -64,7 +64,7 @@ pub(super) fn context(runs: &[&Run], owner: Option<&str>) -> Vec<(String, String
 /// What users put right or asked to remember, what was said most often first.
 pub(super) fn preferences(told: &[Told<'_>], owner: Option<&str>) -> Vec<String> {
     // By what it says, whatever the spelling: how often, where first, and in which words.
-    let mut said: BTreeMap<String, (Seen<'_>, usize, &str)> = BTreeMap::new();
+    let mut said: BTreeMap<String, (Sightings<'_>, usize, &str)> = BTreeMap::new();
     for (at, (run, _)) in told.iter().enumerate() {
         if owner.is_some() && run.user.as_deref() != owner {
             continue;
@@ -80,11 +80,11 @@ pub(super) fn preferences(told: &[Told<'_>], owner: Option<&str>) -> Vec<String>
                 .map(str::to_lowercase)
                 .collect();
             let entry = said.entry(words.join(" "));
-            let (seen, ..) = entry.or_insert_with(|| (Seen::default(), at, text.trim()));
+            let (seen, ..) = entry.or_insert_with(|| (Sightings::default(), at, text.trim()));
             seen.by(run.user.as_deref());
         }
     }
-    let mut said: Vec<(Seen<'_>, usize, &str)> = said.into_values().collect();
+    let mut said: Vec<(Sightings<'_>, usize, &str)> = said.into_values().collect();
     said.retain(|(seen, ..)| seen.may_be_told(owner));
     said.sort_by_key(|(seen, at, _)| (usize::MAX - seen.times, *at));
     let said = said.into_iter().take(PREFERENCES);

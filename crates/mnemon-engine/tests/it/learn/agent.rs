@@ -17,7 +17,7 @@ fn a_skill_is_learnt_and_told_with_its_evidence() {
         (report.steps, report.skipped, report.tasks),
         (steps as u64, 0, 1)
     );
-    assert_eq!(turns(&report, Turn::Activated), 1);
+    assert_eq!(turns(&report, Transition::Activated), 1);
     let skill = skill(&memory, &world).unwrap();
     let evidence = &skill.evidence;
     assert_eq!(evidence.status, Status::Active);
@@ -110,7 +110,7 @@ fn a_dry_run_tells_and_writes_nothing() {
     live(&memory, &world.runs);
     let before = crate::all(&memory);
     let dry = wait(memory.learning().dry_run(&ctx(), 10_000)).unwrap();
-    assert!(turns(&dry, Turn::Activated) >= 1);
+    assert!(turns(&dry, Transition::Activated) >= 1);
     assert_eq!(crate::all(&memory), before);
     let real = learn(&memory, &ctx());
     assert_eq!(real.learnt, dry.learnt);

@@ -1,6 +1,6 @@
 //! What is known is not stored again.
 
-use mnemon_core::{Id, Kind, Namespace, Owner, recalled};
+use mnemon_core::{Id, Kind, Namespace, Owner, recall_marks};
 use mnemon_engine::Draft;
 
 use super::*;
@@ -126,7 +126,7 @@ fn owners_have_notes_of_their_own() {
 fn what_came_from_recall_is_not_new() {
     let notes = notes();
     let known = add(&notes, "Ann prefers tea").id;
-    let told = recalled::tell([(&known, "Ann prefers tea")]);
+    let told = recall_marks::tell([(&known, "Ann prefers tea")]);
     let only = add(&notes, &told);
     assert!(only.known);
     assert_eq!(only.id, known);
@@ -141,7 +141,7 @@ fn what_came_from_recall_is_not_new() {
     );
     assert_eq!(wait(notes.count(&now(), None)).unwrap(), 2);
     let unknown: Id = "00000000".parse().unwrap();
-    let told = recalled::tell([(&unknown, "Ann prefers tea")]);
+    let told = recall_marks::tell([(&unknown, "Ann prefers tea")]);
     let error = wait(notes.add(&now(), NewNote::new(told), None)).unwrap_err();
     assert!(error.to_string().contains("nothing new in it"), "{error}");
 }
@@ -150,7 +150,7 @@ fn what_came_from_recall_is_not_new() {
 fn other_writes_keep_recalled_text_out_as_well() {
     let memory = memory_with(NotesConfig::default(), Safety::default());
     let id: Id = "abc".parse().unwrap();
-    let told = recalled::tell([(&id, "Ann prefers tea")]);
+    let told = recall_marks::tell([(&id, "Ann prefers tea")]);
     let write = |content: String| {
         let draft = Draft::note(content);
         wait(memory.records().add(&now(), vec![draft], None))

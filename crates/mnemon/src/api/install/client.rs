@@ -62,13 +62,13 @@ impl Client {
 }
 
 /// A file and the part of it that holds servers.
-pub(super) struct Place {
+pub(super) struct ConfigSection {
     pub(super) path: PathBuf,
     pub(super) section: &'static str,
     pub(super) is_toml: bool,
 }
 
-pub(super) fn place(request: &Request) -> Result<Place, Invalid> {
+pub(super) fn place(request: &Request) -> Result<ConfigSection, Invalid> {
     let client = request.client;
     let path = match request.level {
         Level::Project => client
@@ -83,7 +83,7 @@ pub(super) fn place(request: &Request) -> Result<Place, Invalid> {
             Invalid::new("the user's folder", what)
         })?,
     };
-    Ok(Place {
+    Ok(ConfigSection {
         path,
         section: client.section(),
         is_toml: client == Client::Codex,

@@ -68,9 +68,7 @@ pub(super) async fn run(args: Args, agents: &AgentFiles, door: &mut Door) -> Res
     for clash in &answer.clashes {
         door.out.note(clash);
     }
-    if door.out.json {
-        return door.out.json(&answer);
-    }
+    return_json!(door, &answer);
     match only_show {
         true => door.out.bytes(answer.context.as_bytes()),
         false => {

@@ -97,9 +97,7 @@ pub(super) async fn decide(
         decision,
     };
     let done = api::agent::decide::run(agents, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     door.out.line(format!("wrote {}", done.file))
 }
 
@@ -127,8 +125,6 @@ pub(super) async fn learn(
         learning,
     };
     let done = api::agent::learn::run(agents, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&done);
-    }
+    return_json!(door, &done);
     door.out.line(format!("wrote {}", done.file))
 }

@@ -111,7 +111,7 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         true => format!("This is known already, as {}.", added.id),
         false => excerpt(&added.message, 600),
     };
-    let data = Told::default()
+    let data = Fields::default()
         .with("id", &added.id)
         .with("namespace", added.namespace)
         .with("contentLength", added.content_length)
@@ -204,7 +204,7 @@ fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> 
         .map(|note| Value::Object(described(note, room.chars).0))
         .collect();
     let left_out = json!({"count": left, "how": how});
-    let data = Told::default()
+    let data = Fields::default()
         .with("found", true)
         .with("results", results)
         .with("total", shown.len() + left)
@@ -231,10 +231,10 @@ fn line(note: &NoteView, chars: usize) -> String {
 }
 
 /// The same as data. The names are those of the notes document.
-fn described(note: &NoteView, chars: usize) -> Told {
+fn described(note: &NoteView, chars: usize) -> Fields {
     let source = note.source.as_deref().map(|source| excerpt(source, 100));
     let preview = note.content_preview.as_deref();
-    Told::default()
+    Fields::default()
         .with("id", &note.id)
         .with("namespace", note.namespace)
         .with("summary", excerpt(&note.summary, chars))
@@ -248,9 +248,9 @@ fn described(note: &NoteView, chars: usize) -> Told {
 
 /// Fields of an answer, some of which may be missing.
 #[derive(Default)]
-struct Told(Map<String, Value>);
+struct Fields(Map<String, Value>);
 
-impl Told {
+impl Fields {
     fn with(mut self, name: &str, value: impl serde::Serialize) -> Self {
         self.0.insert(name.to_owned(), json!(value));
         self
@@ -448,7 +448,7 @@ async fn run_clear(served: &Served, call: Call, short_only: bool) -> Result<Answ
         way_back(&done.commits)
     );
     let commits = done.commits.get(..COMMITS).unwrap_or(&done.commits);
-    let data = Told::default()
+    let data = Fields::default()
         .with("cleared", done.cleared)
         .with("remaining", done.remaining)
         .maybe("commits", Some(commits).filter(|list| !list.is_empty()));

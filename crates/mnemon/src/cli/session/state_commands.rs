@@ -130,9 +130,7 @@ pub(super) async fn load(args: OneArgs, door: &mut Door) -> Result<(), Error> {
         session: args.session,
     };
     let state = api::session_load::run(&*place, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&state);
-    }
+    return_json!(door, &state);
     let json = serde_json::to_string_pretty(&state)
         .map_err(|error| Error::Internal(format!("a session has no JSON form: {error}")))?;
     // JSON has its control characters escaped, but not those that turn the line around.
@@ -143,9 +141,7 @@ pub(super) async fn list(args: Place, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args, door)?;
     let place = sessions(&args, memory.as_ref(), &door.config)?;
     let found = api::session_list::run(&*place, &door.ctx()?).await?;
-    if door.out.json {
-        return door.out.json(&found);
-    }
+    return_json!(door, &found);
     for what in &found.unreadable {
         door.out.note(what);
     }
@@ -211,26 +207,20 @@ pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Erro
     let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
     let request = api::session_delete::Request { session };
     let gone = api::session_delete::run(&*place, &door.ctx()?, request).await?;
-    if door.out.json {
-        return door.out.json(&gone);
-    }
+    return_json!(door, &gone);
     let name = text::one_line(gone.deleted.as_str());
     door.out.line(format!("deleted: {name}"))
 }
 
 fn say(word: &str, info: &SessionInfo, door: &mut Door) -> Result<(), Error> {
-    if door.out.json {
-        return door.out.json(info);
-    }
+    return_json!(door, info);
     let name = text::one_line(&info.session_id);
     let count = text::count(info.component_count as u64, "component");
     door.out.line(format!("{word}: {name} with {count}"))
 }
 
 fn say_copied(word: &str, copied: &Copied, door: &mut Door) -> Result<(), Error> {
-    if door.out.json {
-        return door.out.json(copied);
-    }
+    return_json!(door, copied);
     if copied.messages == 0 {
         return say(word, &copied.info, door);
     }

@@ -158,7 +158,7 @@ impl Semantic<'_> {
             derived_from: knowledge.derived_from,
             ..Draft::default()
         };
-        self.records.say(ctx, draft, key).await
+        self.records.add_with_key(ctx, vec![draft], key).await
     }
 }
 

@@ -75,7 +75,7 @@ impl Trace {
     fn ended_well(&self) -> bool {
         let said = self.steps.iter().rev().find_map(|step| {
             let said = step.step.metadata.get("outcome")?.as_str()?;
-            Outcome::named(said)
+            said.parse::<Outcome>().ok()
         });
         let last = self.steps.last().map(|step| step.ended);
         let open = self.steps.iter().any(|step| step.ended == Ended::Cancelled);
@@ -125,7 +125,7 @@ impl Step {
             return Ok(());
         };
         let word = said.as_str();
-        if word.and_then(Outcome::named).is_some() {
+        if word.is_some_and(|word| word.parse::<Outcome>().is_ok()) {
             return Ok(());
         }
         let said = match word {

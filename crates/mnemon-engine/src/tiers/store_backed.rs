@@ -86,7 +86,7 @@ pub(super) async fn append(
         };
         // It was looked through before it became a line.
         let put = vec![(draft, Expect::Absent)];
-        match records.put_as_is(ctx, put, None).await {
+        match records.put_screened(ctx, put, None).await {
             // Somebody else has just written a line here.
             Err(Error::Store(StoreError::Conflict { .. })) => {}
             done => return done.map(|_| end),

@@ -1,13 +1,13 @@
-//! Turning vectors before their signs are taken.
+//! Rotating vectors before their signs are taken.
 //!
 //! Some dimensions of an embedding carry far more than others, and a sign bit gives each the same
-//! say. After a turn in some fixed, arbitrary direction all carry about the same; lengths and
+//! say. After a rotation in some fixed, arbitrary direction all carry about the same; lengths and
 //! products stay what they were. Measured on the built-in model: where the bits let 2 % pass,
 //! 99.5 instead of 97.7 of 100 neighbours are among them.
 
-/// Turns a vector in place: changes some of its signs and mixes its values (a Hadamard transform
+/// Rotates a vector in place: changes some of its signs and mixes its values (a Hadamard transform
 /// of each block; the blocks are the powers of two that the dimension is made of).
-pub(super) fn turn(values: &mut [f32]) {
+pub(super) fn rotate(values: &mut [f32]) {
     for (at, value) in (0_u32..).zip(values.iter_mut()) {
         if is_flipped(at) {
             *value = -*value;
