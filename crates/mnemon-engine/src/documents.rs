@@ -258,7 +258,7 @@ impl Records {
                 .peekable();
             while planned.peek().is_some() {
                 let commit = next_commit(&mut planned);
-                match self.apply_planned(grant, commit).await {
+                match self.apply_planned(ctx, grant, commit).await {
                     Ok(receipts) => done.extend(receipts),
                     Err(Error::Store(StoreError::Conflict { .. })) if attempt < ATTEMPTS => {
                         attempt += 1;
@@ -299,6 +299,7 @@ impl Records {
 
     async fn apply_planned(
         &self,
+        ctx: &Ctx,
         grant: &Grant,
         planned: Vec<Planned>,
     ) -> Result<Vec<DocumentReceipt>, Error> {
@@ -311,7 +312,7 @@ impl Records {
         if ops.is_empty() {
             return Ok(receipts);
         }
-        let receipt = self.commit(grant, Batch::from(ops)).await?;
+        let receipt = self.apply(ctx, grant, Batch::from(ops)).await?;
         for document in &mut receipts {
             if document.fate != DocumentFate::Unchanged {
                 document.commit = receipt.commit;

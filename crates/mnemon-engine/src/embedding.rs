@@ -26,7 +26,7 @@ pub struct Embedded {
 impl Records {
     /// Vectors for records about to be written. A write never fails because of its vectors: a
     /// record without one is found by its words, a notice says so, and upkeep tries again.
-    pub(crate) async fn vectors(&self, grant: &Grant, records: &[&Record]) -> Vec<(Id, Embedding)> {
+    pub(crate) async fn vectors(&self, ctx: &Ctx, records: &[&Record]) -> Vec<(Id, Embedding)> {
         let Some(embedder) = self.embedders.first() else {
             return Vec::new();
         };
@@ -49,7 +49,7 @@ impl Records {
             }
         }
         if let Some(error) = failure {
-            grant.notices().add(format!(
+            ctx.notices.add(format!(
                 "Records were written without a vector and are found by their words only, until \
                  upkeep embeds them: {error}."
             ));

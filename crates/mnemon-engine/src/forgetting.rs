@@ -342,7 +342,7 @@ async fn drop_older_versions(records: &Records, ctx: &Ctx, record: &Record) -> R
         },
         Op::put(record.clone()),
     ];
-    match records.commit(&grant, Batch::from(ops)).await {
+    match records.apply(ctx, &grant, Batch::from(ops)).await {
         Ok(_) => Ok(true),
         Err(Error::Store(mnemon_core::StoreError::Conflict { .. })) => Ok(false),
         Err(error) => Err(error),

@@ -57,7 +57,7 @@ impl Records {
             outcomes.push(outcome);
             ops.extend(op);
         }
-        let mut receipt = self.commit(&grant, Batch::from(ops)).await?;
+        let mut receipt = self.apply(ctx, &grant, Batch::from(ops)).await?;
         let mut applied = std::mem::take(&mut receipt.items).into_iter();
         receipt.items = outcomes
             .into_iter()

@@ -118,11 +118,17 @@ impl Records {
             Ok(Op::put_if(record, expect))
         });
         let ops: Vec<Op> = ops.collect::<Result<_, Invalid>>()?;
-        self.commit(&grant, Batch::from(ops).with_key(key)).await
+        let batch = Batch::from(ops).with_key(key);
+        self.apply(ctx, &grant, batch).await
     }
 
     /// Applies the batch, with vectors for the records that it puts.
-    pub(crate) async fn commit(&self, grant: &Grant, mut batch: Batch) -> Result<Receipt, Error> {
+    pub(crate) async fn apply(
+        &self,
+        ctx: &Ctx,
+        grant: &Grant,
+        mut batch: Batch,
+    ) -> Result<Receipt, Error> {
         let puts: Vec<&Record> = batch
             .ops
             .iter()
@@ -131,9 +137,9 @@ impl Records {
                 _ => None,
             })
             .collect();
-        batch.vectors = self.vectors(grant, &puts).await;
+        batch.vectors = self.vectors(ctx, &puts).await;
         let mut receipt = self.store.apply(grant, batch).await?;
-        grant.notices().extend(receipt.notices.drain(..));
+        ctx.notices.extend(receipt.notices.drain(..));
         Ok(receipt)
     }
 
@@ -163,7 +169,7 @@ impl Records {
         let expect = Expect::Version(record.version);
         record.updated = ctx.now;
         let batch = Batch::of(Op::put_if(record, expect));
-        self.commit(&grant, batch).await
+        self.apply(ctx, &grant, batch).await
     }
 
     /// The records with these ids; `None` where there is none.
@@ -210,7 +216,8 @@ impl Records {
             .map(|key| intent(key, &("remove", purge, ids)))
             .transpose()?;
         self.check_key(key.as_ref())?;
-        self.commit(&grant, Batch::from(ops).with_key(key)).await
+        let batch = Batch::from(ops).with_key(key);
+        self.apply(ctx, &grant, batch).await
     }
 
     /// A key is kept with its receipt, so that it is screened like an id.

@@ -1,7 +1,6 @@
 //! The optional last look: a model reads the question and each hit together.
 
 use mnemon_core::Grant;
-use mnemon_core::embed::EmbedError;
 use mnemon_core::rank::after_rerank;
 
 use crate::Records;
@@ -29,21 +28,16 @@ impl Records {
         };
         let rest = hits.split_off(hits.len().min(RERANKED));
         let texts: Vec<&str> = hits.iter().map(|hit| hit.record.content.as_str()).collect();
-        let said = reranker.scores(&query.text, &texts).await;
-        let said = said.and_then(|said| {
-            if said.len() == hits.len() && said.iter().all(|score| score.is_finite()) {
-                return Ok(said);
+        let said = match reranker.scores(&query.text, &texts).await {
+            Ok(said) if said.len() == hits.len() && said.iter().all(|s| s.is_finite()) => said,
+            other => {
+                let why = other.err().map(|error| error.to_string());
+                let why = why.unwrap_or_else(|| "it did not give each a number".to_owned());
+                let what = "The reranker failed, so the hits have the order of words and meaning";
+                grant.notices().add(format!("{what}: {why}."));
+                Vec::new()
             }
-            let what = "its scores are not one number for each text".to_owned();
-            Err(EmbedError::BadAnswer { what, source: None })
-        });
-        let said = said.unwrap_or_else(|error| {
-            let what = format!(
-                "The reranker failed, so the hits have the order of words and meaning: {error}."
-            );
-            grant.notices().add(what);
-            Vec::new()
-        });
+        };
         let least = said.iter().copied().fold(f32::INFINITY, f32::min);
         let most = said.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         if most > least {

@@ -168,6 +168,12 @@ impl Records {
             let Fetched { hits, hidden } = fetched.await?;
             let hidden = hidden + found.left_out;
             if hidden == 0 || hits.len() >= query.limit || found.is_all {
+                if hits.len() < query.limit && found.list.len() + found.left_out >= DEEPEST {
+                    ctx.notices.add(format!(
+                        "Most of the best {DEEPEST} matches may not be shown; the search looked \
+                         no deeper."
+                    ));
+                }
                 break hits;
             }
             // Records that may not be shown must not crowd out those that may.

@@ -36,7 +36,7 @@ impl Records {
         }
         let mut batch = Batch::from(reversals(commit, changes)?);
         batch.undoes = Some(commit);
-        self.commit(&grant, batch).await
+        self.apply(ctx, &grant, batch).await
     }
 
     /// The newest commit that touched this record. Without one the newest commit of a caller:

@@ -40,8 +40,8 @@ impl Door {
         let agents = wiring::agents(&self.config.tenant.value, &self.config.agents.value)?;
         if !self.config.may_index_agents() {
             let is_behind = agents.is_index_behind(&self.ctx()?, &memory).await;
-            if is_behind.unwrap_or(false) {
-                self.out.note(&not_indexed(&folder));
+            if is_behind.unwrap_or(true) {
+                self.out.notices.add(not_indexed(&folder));
             }
             return Ok(memory);
         }

@@ -32,6 +32,7 @@ mod mcp;
 mod modes;
 mod moving;
 mod notes;
+mod notices;
 mod planner;
 mod purging;
 mod sandbox;

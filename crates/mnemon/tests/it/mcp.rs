@@ -5,6 +5,7 @@ mod client;
 mod http;
 mod life;
 mod many;
+mod notices;
 mod projects;
 mod replaced;
 mod screened;

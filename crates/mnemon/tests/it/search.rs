@@ -224,7 +224,8 @@ fn another_embedder_does_not_lose_what_was_there() {
 fn an_embedder_that_cannot_be_reached_costs_its_vectors_only() {
     // A port that was free a moment ago may be another test's by now.
     let sandbox = Sandbox::new().with("MNEMON_EMBEDDER", "openai:m@http://127.0.0.1:1/v1");
-    sandbox.note("a", "the red bicycle");
+    let added = sandbox.run(&["add", "the red bicycle", "--id", "a"]);
+    assert_eq!(added.code, 0, "{}", added.err);
     let found = sandbox.run(&["search", "bicycle", "--json"]).json();
     assert_eq!(ids(&found), ["a"]);
     let (code, message) = sandbox.run(&["reembed"]).failed();

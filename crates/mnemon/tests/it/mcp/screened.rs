@@ -40,13 +40,11 @@ fn a_masked_secret_is_reported() {
     let sandbox = Sandbox::new();
     let mut client = Client::start(&sandbox, &["--tools", "all"]);
     let key = token();
-    let added = client.call("memory_add", json!({"content": format!("use {key}")}));
-    assert!(
-        added["notices"][0]
-            .as_str()
-            .unwrap()
-            .contains("repository token")
-    );
+    let added = client.tool("memory_add", json!({"content": format!("use {key}")}));
+    let added = &added["structuredContent"];
+    let notice = added["notices"][0].as_str().unwrap();
+    assert!(notice.contains("repository token"), "{notice}");
+    let added = &added["data"];
     let got = client.call("memory_get", json!({"id": added["id"]}));
     assert_eq!(added["contentLength"], got["contentLength"], "{got}");
     let decided = client.tool(

@@ -108,10 +108,13 @@ fn secrets_are_taken_out_or_refused() {
     let secret = format!("gh{}_a8Kd03LmQx7Zt5Rv1Yb9Nc2Ws4Ej6Hu0Pg8Fi3", "p");
     let text = format!("deploy with {secret}");
     let sandbox = Sandbox::new();
-    let added = sandbox.run(&["note", "add", &text]).ok();
+    let added = sandbox.run(&["note", "add", &text]);
     assert!(
-        added.contains("A secret was found and taken out"),
-        "{added}"
+        added
+            .err
+            .starts_with("note: A secret was found and taken out"),
+        "{}",
+        added.err
     );
     let fact = sandbox.run(&["add", &text, "--kind", "fact"]);
     assert_eq!(fact.code, 0);
@@ -209,7 +212,9 @@ fn the_documents_own_configuration_is_used() {
     );
     let note = |args: &[&str]| sandbox.run(&[&["--config", &config, "note"], args].concat());
     for n in 0..3 {
-        note(&["add", &format!("tea number {n}")]).ok();
+        let added = note(&["add", &format!("tea number {n}")]);
+        let full = "note: 1 of the weakest notes went, as short-term is full.\n";
+        assert_eq!(added.err, if n < 2 { "" } else { full });
     }
     let stats = note(&["stats", "--json"]).json();
     assert_eq!(stats["shortTerm"], 2);
