@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mnemon_core::chunk::Syntax;
 use mnemon_core::embed::{EmbedError, Embedder, ModelId};
 use mnemon_core::ram::Ram;
-use mnemon_core::{Ctx, ErrorKind, Filter, Ids, Kind, Owner, Record, Scan, limits};
+use mnemon_core::{Ctx, ErrorKind, Filter, Ids, Kind, Limits, Owner, Record, Scan};
 use mnemon_engine::{
     ChunkCounts, Document, DocumentFate, DocumentQuery, DocumentReceipt, FileStamp, Memory, TOP_K,
 };
@@ -297,7 +297,7 @@ fn what_is_too_large_is_refused_with_the_limit_and_nothing_is_written() {
          into several"
     );
     let words = "x".repeat(300);
-    let crumbs: String = (0..limits::DOCUMENT_CHUNKS + 1)
+    let crumbs: String = (0..Limits::DEFAULT.document_chunks() + 1)
         .map(|n| format!("# {n}\n\n{words}\n\n"))
         .collect();
     let (kind, text) = refused(vec![document("crumbs.md", crumbs)]);

@@ -4,7 +4,7 @@
 //! each version with `json_extract`, in the order of the index on ids: one pass over the tenant's
 //! history, however many pages it is read in.
 
-use mnemon_core::{Grant, Hidden, HiddenScan, Id, Record, StoreError, limits};
+use mnemon_core::{Grant, Hidden, HiddenScan, Id, Record, StoreError};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 
@@ -25,7 +25,7 @@ pub(super) fn hidden(
     let (sql, values) = candidates(tenant, grant, scan);
     let mut select = connection.prepare_cached(&sql).at(place)?;
     let mut rows = select.query(params_from_iter(values)).at(place)?;
-    let limit = scan.limit.min(limits::PAGE);
+    let limit = scan.limit.min(grant.limits().page);
     let mut found = Vec::new();
     while found.len() < limit
         && let Some(row) = rows.next().at(place)?

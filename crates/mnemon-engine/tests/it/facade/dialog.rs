@@ -1,10 +1,10 @@
-use mnemon_core::{ErrorKind, Kind, Owner, Role, Scope, limits};
+use mnemon_core::{ErrorKind, Kind, Limits, Owner, Role, Scope};
 use mnemon_engine::{DialogContext, LIMIT_TURNS, Memory, Utterance};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::{at, event, payload, read, say, write};
-use crate::{all, ctx, memory, wait};
+use crate::{all, ctx, memory, memory_under, wait};
 
 fn context(memory: &Memory, turns: usize) -> DialogContext {
     wait(memory.dialog().get_context(&at(1000), "ann", "s1", turns)).unwrap()
@@ -154,11 +154,12 @@ fn a_retry_with_the_same_key_says_it_once() {
 #[test]
 fn only_so_much_is_read() {
     let memory = memory();
-    let too_many = wait(
-        memory
-            .dialog()
-            .get_context(&ctx(), "ann", "s1", limits::TURNS + 1),
-    );
+    let too_many = wait(memory.dialog().get_context(
+        &ctx(),
+        "ann",
+        "s1",
+        Limits::DEFAULT.turns + 1,
+    ));
     assert_eq!(too_many.unwrap_err().kind(), ErrorKind::Invalid);
     let owner = Owner {
         session: Some("s1".into()),
@@ -174,7 +175,10 @@ fn only_so_much_is_read() {
         .unwrap();
     }
     let context = context(&memory, 1);
-    assert_eq!(context.turns[0].messages.len(), limits::CONTEXT_MESSAGES);
+    assert_eq!(
+        context.turns[0].messages.len(),
+        Limits::DEFAULT.context_messages
+    );
     assert!(context.more);
     assert_eq!(context.turns[0].messages.last().unwrap().content, "2.1999");
 }
@@ -194,9 +198,11 @@ proptest! {
     #[test]
     fn turns_are_the_end_of_the_conversation(
         roles in proptest::collection::vec(any_role(), 0..40),
-        limit in 0_usize..12
+        limit in 0_usize..12,
+        tiny: bool,
     ) {
-        let memory = memory();
+        let limits = if tiny { &Limits::TINY } else { &Limits::DEFAULT };
+        let memory = memory_under(limits);
         for (n, role) in roles.iter().enumerate() {
             say(&memory, n as i64 / 3, *role, &n.to_string());
         }
@@ -208,11 +214,14 @@ proptest! {
         prop_assert_eq!(context.more, first > 0);
         for (n, turn) in context.turns.iter().enumerate() {
             let begins = turn.messages[0].role == Role::User;
-            prop_assert!(begins || (n == 0 && !context.more));
+            let is_cut = shown.len() == limits.context_messages;
+            prop_assert!(begins || (n == 0 && (is_cut || !context.more)));
             prop_assert!(turn.messages.iter().skip(1).all(|m| m.role != Role::User));
         }
         let users = roles.iter().filter(|role| **role == Role::User).count();
         let opening = usize::from(roles.first().is_some_and(|role| *role != Role::User));
-        prop_assert_eq!(context.turns.len(), limit.min(users + opening));
+        if shown.len() < limits.context_messages {
+            prop_assert_eq!(context.turns.len(), limit.min(users + opening));
+        }
     }
 }

@@ -1,4 +1,4 @@
-use mnemon_core::{ErrorKind, Owner, Scope, limits};
+use mnemon_core::{ErrorKind, Limits, Owner, Scope};
 use mnemon_engine::{Ended, LIMIT_STEPS, Memory, Payload, Step, Trace};
 use serde_json::json;
 
@@ -102,7 +102,7 @@ fn failures_are_those_of_the_task_newest_first() {
         &ctx(),
         &nobody(),
         None,
-        limits::STEPS + 1,
+        Limits::DEFAULT.steps + 1,
     ));
     assert_eq!(too_many.unwrap_err().kind(), ErrorKind::Invalid);
 }
