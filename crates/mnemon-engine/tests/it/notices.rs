@@ -94,7 +94,9 @@ fn a_healthy_call_has_no_notice() {
     write_and_search(&builder().build(), "", "");
 }
 
-struct Broken(fn() -> Result<Vec<f32>, EmbedError>);
+type Scores = fn() -> Result<Vec<f32>, EmbedError>;
+
+struct Broken(Scores);
 
 #[async_trait]
 impl Reranker for Broken {
@@ -105,7 +107,7 @@ impl Reranker for Broken {
 
 #[test]
 fn a_failing_reranker_is_named() {
-    let failures: [fn() -> Result<Vec<f32>, EmbedError>; 3] = [
+    let failures: [Scores; 3] = [
         || {
             Err(EmbedError::Unavailable {
                 what: "gone".to_owned(),
@@ -185,8 +187,8 @@ fn a_summary_that_no_model_wrote_says_so() {
             wait(tiers.append(&ctx(), &mut hot, Said::User { content })).unwrap();
         }
         let llm = Arc::new(Scripted::default());
-        for _ in 0..100 {
-            answer.map(|answer: &str| llm.then(Ok(answer.to_owned())));
+        if let Some(answer) = answer {
+            (0..100).for_each(|_| llm.then(Ok(String::from(answer))));
         }
         notes(&memory, begins, |_, ctx| {
             let summariser = Summariser::with(Some(llm.clone()), ctx);
