@@ -228,6 +228,3 @@ pub struct Plan {
     pub last_seq: u64,
     pub clock: Clock,
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use mnemon_adapters::{Finding, Sqlite};
-use mnemon_core::{Batch, Changes, ErrorKind, Id, Op, Record, Store};
+use mnemon_core::{Batch, Changes, ErrorKind, Id, IdempotencyKey, Op, Record, Store};
 use rusqlite::Connection;
 
 use crate::kit::{assert_healthy, ctx, everything, grant, rounds, wait};
@@ -275,4 +275,36 @@ fn rows_without_a_checksum_are_read_and_kept_by_a_repair() {
     for (id, record) in could.iter().filter(|(id, _)| id.as_str() != "record-0010") {
         assert_eq!(after.get(id), Some(record), "{id}");
     }
+}
+
+/// Batches that come at once share a transaction: damage is the trouble of those that meet it.
+#[test]
+fn a_damaged_receipt_fails_only_the_batches_that_need_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.db");
+    let store = Sqlite::open(&path).unwrap();
+    let put = |name: String, is_keyed: bool| {
+        let record = Record::note(name.parse().unwrap(), &ctx(), "text");
+        let key = is_keyed.then(|| IdempotencyKey {
+            name: "key".to_owned(),
+            digest: "intent".to_owned(),
+        });
+        wait(store.apply(&grant(), Batch::of(Op::put(record)).with_key(key)))
+    };
+    put("first".to_owned(), true).unwrap();
+    let other = Connection::open(&path).unwrap();
+    let damage = "UPDATE receipts SET receipt = 'damaged'";
+    assert_eq!(other.execute(damage, []).unwrap(), 1);
+    std::thread::scope(|scope| {
+        for number in 0..16 {
+            let put = &put;
+            scope.spawn(move || {
+                let is_keyed = number % 2 == 0;
+                let result = put(format!("record-{number}"), is_keyed);
+                let kind = result.err().map(|error| error.kind());
+                assert_eq!(kind, is_keyed.then_some(ErrorKind::Corrupt));
+            });
+        }
+    });
+    assert_eq!(everything(&store).len(), 9);
 }

@@ -19,10 +19,10 @@ pub struct Needs<'a> {
     pub grown: Vec<Grown>,
     /// Records that expire before this moment count as expired for at least one of the batches.
     pub now: Time,
-    /// How many expired records the group erases on the side at the most, and how many it does
-    /// where a cap is passed.
-    pub(super) erased: usize,
-    pub(super) erased_when_over: usize,
+    /// How many expired records the group erases on the side at the most.
+    pub erased: usize,
+    /// The same where a cap is passed.
+    pub erased_when_over: usize,
 }
 
 /// A namespace that gets notes and has a cap.

@@ -1,9 +1,12 @@
 //! Properties of the planner, over random worlds from fixed seeds.
 
-use super::*;
-use crate::limits::Limits;
-use crate::ram::Image;
-use crate::{Batch, Caps, Ctx, Expect, Grant, Op, Policy, Right, Tenant};
+use mnemon_core::commit::{Grown, Needs, Plan, Request, View, needs, plan};
+use mnemon_core::limits::Limits;
+use mnemon_core::ram::Image;
+use mnemon_core::{
+    Batch, Caps, Ctx, Expect, Grant, Id, IdempotencyKey, Kind, Namespace, Op, Policy, Receipt,
+    Record, Right, StoreError, Tenant, Time,
+};
 
 const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
 const DAY_MS: u64 = 86_400_000;
