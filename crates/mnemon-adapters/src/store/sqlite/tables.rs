@@ -181,11 +181,16 @@ impl<'c, 'b> SqlTables<'c, 'b> {
     /// Gives records vectors, each under a number by which indexes that follow find it; a record
     /// that has been changed since is left out.
     pub(super) fn embed(&mut self, vectors: &[(u64, StoredVector)]) -> Result<usize, StoreError> {
-        let newest: i64 = self
+        let newest: Option<i64> = self
             .connection
             .prepare_cached("SELECT embedded FROM tenants WHERE num = ?1")
-            .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)))
+            .and_then(|mut select| {
+                let number = select.query_row([self.tenant], |row| row.get(0));
+                number.optional()
+            })
             .at(self.place)?;
+        // A tenant without a row has no records yet.
+        let newest = newest.unwrap_or(0);
         let mut number = newest;
         for (seq, stored) in vectors {
             let row = key(self.tenant, *seq);
