@@ -44,6 +44,7 @@ pub mod make;
 pub mod oracle;
 pub mod plain_index;
 pub mod ports;
+pub mod simulator;
 pub mod talks;
 pub mod texts;
 pub mod worlds;

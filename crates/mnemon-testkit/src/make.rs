@@ -85,6 +85,12 @@ impl Caller {
         self
     }
 
+    /// Who calls, and when.
+    #[must_use]
+    pub fn ctx(&self) -> &Ctx {
+        &self.ctx
+    }
+
     /// Permission to use this right.
     #[must_use]
     pub fn grant(&self, right: Right) -> Grant {

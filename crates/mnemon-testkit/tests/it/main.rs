@@ -3,4 +3,5 @@
 mod learning;
 mod ports;
 mod retries;
+mod simulator;
 mod suite;
