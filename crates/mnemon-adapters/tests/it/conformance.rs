@@ -37,6 +37,27 @@ fn sqlite_agrees_with_the_reference_on_random_operations() {
     mnemon_testkit::oracle::check_against_ram(|| OnDisk::fresh("sqlite"), rounds(200, 40));
 }
 
+/// Actors that share a store through faults and crashes; see the testkit's simulator.
+fn simulate(scheme: &str) {
+    mnemon_testkit::simulator::sweep(
+        "-p mnemon-adapters --test it -- properties_under_simulation",
+        u64::from(rounds(6, 1)),
+        800,
+        || OnDisk::fresh(scheme),
+        |_| mnemon_testkit::simulator::StoreActors::default(),
+    );
+}
+
+#[test]
+fn sqlite_keeps_its_properties_under_simulation() {
+    simulate("sqlite");
+}
+
+#[test]
+fn jsonl_keeps_its_properties_under_simulation() {
+    simulate("jsonl");
+}
+
 mnemon_testkit::conformance!(jsonl, OnDisk::fresh("jsonl"));
 mnemon_testkit::index_conformance!(jsonl_index, OnDisk::fresh("jsonl"));
 

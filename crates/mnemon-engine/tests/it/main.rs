@@ -23,6 +23,7 @@ mod retries;
 mod search_index;
 mod secrets;
 mod session;
+mod simulator;
 mod tiers;
 mod undo;
 mod window;
