@@ -10,7 +10,7 @@ mod scopes;
 
 use std::sync::Arc;
 
-use mnemon_core::{Ctx, Ids, Limits, Policy, Store};
+use mnemon_core::{Caps, Ctx, Ids, Limits, Policy, Store};
 use mnemon_engine::{Draft, Memory};
 use mnemon_testkit::simulator::planted::{Defect, Planted};
 use mnemon_testkit::simulator::{
@@ -50,8 +50,14 @@ impl World for Engine {
 
     fn open(&mut self, sim: &Sim, store: Arc<dyn Store>) {
         self.processes += 1;
+        // Some processes keep few notes.
+        let cap = (self.processes % 2 == 0).then_some(8);
         let policy = Policy {
             limits: sim.lock().limits,
+            caps: Caps {
+                short_term: cap,
+                long_term: None,
+            },
             ..Policy::default()
         };
         let memory = Memory::builder(store, Ids::new(self.processes))

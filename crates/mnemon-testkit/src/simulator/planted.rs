@@ -191,7 +191,9 @@ impl Planted {
                     let lose = Batch::of(Op::Purge {
                         id: record.id.clone(),
                     });
-                    self.inner.apply(grant, lose).await?;
+                    let ctx = Ctx::new(grant.tenant().clone(), "defect", grant.now());
+                    let purge = Policy::default().check(&ctx, Right::Purge)?;
+                    self.inner.apply(&purge, lose).await?;
                 }
                 Ok(receipt)
             }
@@ -324,11 +326,21 @@ impl Store for Planted {
     }
 
     async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
-        self.inner.hidden(grant, scan).await
+        let mut answer = self.inner.hidden(grant, scan).await?;
+        for hidden in &mut answer {
+            hidden.record = self.disguised(hidden.record.clone());
+        }
+        Ok(answer)
     }
 
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {
-        self.inner.changes(grant, changes).await
+        let mut answer = self.inner.changes(grant, changes).await?;
+        for change in &mut answer {
+            for version in [&mut change.before, &mut change.after] {
+                *version = version.take().map(|record| self.disguised(record));
+            }
+        }
+        Ok(answer)
     }
 
     async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
