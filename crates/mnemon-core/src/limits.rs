@@ -35,6 +35,42 @@ pub struct Limits {
     /// Bytes of the built-in indexes that one process keeps in memory; the least recently
     /// searched tenants' are dropped.
     pub index_cache_bytes: usize,
+    /// Records that the engine writes or removes in one commit of a longer work.
+    pub commit_ops: usize,
+    /// Records whose vectors are made in one call of an embedder.
+    pub embed_batch: usize,
+    /// Turns of a conversation that one answer shows.
+    pub turns: usize,
+    /// Messages of a conversation that are read for one answer.
+    pub context_messages: usize,
+    /// Salient facts of a session that one answer shows.
+    pub facts: usize,
+    /// Steps or traces of experience that one answer shows.
+    pub steps: usize,
+    /// Steps that are read for one answer of traces.
+    pub trace_steps: usize,
+    /// Sessions in one listing.
+    pub sessions: usize,
+    /// Documents that one call may add.
+    pub documents: usize,
+    /// Messages that a conversation's window may hold; when there are more it must be compressed.
+    pub window_messages: usize,
+    /// Compression events that one answer shows.
+    pub window_events: usize,
+    /// Messages of a conversation that is saved or copied whole.
+    pub window_state_messages: usize,
+    /// Slices of upkeep that one cleanup does, of a page each.
+    pub cleanup_slices: usize,
+    /// Runs of one type of task that are looked at together, the newest.
+    pub learn_runs: usize,
+    /// Types of task that one tenant learns about.
+    pub learn_tasks: usize,
+    /// New steps of a type of task from which on it is looked at before the log is read to its end.
+    pub learn_fresh: usize,
+    /// Steps that learning reads at once: each may be large.
+    pub learn_page: usize,
+    /// Steps of which what is learnt from them is written at once.
+    pub learn_chunk: usize,
 }
 
 impl Limits {
@@ -53,6 +89,24 @@ impl Limits {
         note_reads: 25_000,
         removal_log: 100_000,
         index_cache_bytes: 1024 * 1024 * 1024,
+        commit_ops: 500,
+        embed_batch: 256,
+        turns: 1_000,
+        context_messages: 5_000,
+        facts: 50,
+        steps: 1_000,
+        trace_steps: 5_000,
+        sessions: 10_000,
+        documents: 10_000,
+        window_messages: 10_000,
+        window_events: 1_000,
+        window_state_messages: 100_000,
+        cleanup_slices: 100,
+        learn_runs: 128,
+        learn_tasks: 2_000,
+        learn_fresh: 1_000,
+        learn_page: 100,
+        learn_chunk: 1_000,
     };
 
     /// Limits so small that a test of a few records crosses every one of them.
@@ -70,7 +124,34 @@ impl Limits {
         note_reads: 6,
         removal_log: 4,
         index_cache_bytes: 64 * 1024,
+        commit_ops: 4,
+        embed_batch: 2,
+        turns: 4,
+        context_messages: 6,
+        facts: 2,
+        steps: 4,
+        trace_steps: 6,
+        sessions: 4,
+        documents: 4,
+        window_messages: 12,
+        window_events: 3,
+        window_state_messages: 24,
+        cleanup_slices: 2,
+        learn_runs: 8,
+        learn_tasks: 3,
+        learn_fresh: 4,
+        learn_page: 3,
+        learn_chunk: 5,
     };
+}
+
+impl Limits {
+    /// Chunks of one document: all of them and the document itself go into one batch, with one
+    /// operation that clears away what was there before.
+    #[must_use]
+    pub fn document_chunks(&self) -> usize {
+        self.batch_ops.saturating_sub(2)
+    }
 }
 
 impl Default for &'static Limits {
@@ -133,12 +214,6 @@ pub const EXPIRED_PER_WRITE: usize = 8;
 pub const JSON_DEPTH: usize = 100;
 /// Notices of one call; see [`crate::Notices`].
 pub const NOTICES: usize = 20;
-/// Turns of a conversation that one answer shows.
-pub const TURNS: usize = 1000;
-/// Messages of a conversation that are read for one answer.
-pub const CONTEXT_MESSAGES: usize = 5000;
-/// Salient facts of a session that one answer shows.
-pub const FACTS: usize = 50;
 /// Tasks of one flow in one session.
 pub const TASKS: usize = 500;
 /// What one task may wait for.
@@ -151,16 +226,12 @@ pub const TASK_TYPE_CHARS: usize = 80;
 pub const SKILL_STEPS: usize = 100;
 /// When a skill is of use, in bytes.
 pub const USE_WHEN_BYTES: usize = 10_000;
-/// Steps or traces of experience that one answer shows.
-pub const STEPS: usize = 1000;
-/// Steps that are read for one answer of traces.
-pub const TRACE_STEPS: usize = 5000;
 /// What a wrapped node gave back, in bytes of JSON; more is cut.
 pub const STEP_OUTPUT_BYTES: usize = 256 * 1024;
-/// Who may write how often: counters kept in memory.
-pub const RATE_COUNTERS: usize = 10_000;
 /// Records that one session may have and still be forgotten in one go.
 pub const SESSION_RECORDS: usize = 1_000_000;
+/// Who may write how often: counters kept in memory.
+pub const RATE_COUNTERS: usize = 10_000;
 /// How often a change is tried again when others change the same record at the same time.
 pub const CHANGE_TRIES: usize = 16;
 /// A Markdown file of an agent or a team, in bytes; a larger one is neither read nor written.
@@ -193,11 +264,6 @@ pub const FILTER_DEPTH: usize = 16;
 pub const FILTER_TESTS: usize = 256;
 /// The text of a document, in bytes of UTF-8.
 pub const DOCUMENT_BYTES: usize = 10 * 1024 * 1024;
-/// Chunks of one document: all of them and the document itself go into one batch, with one
-/// operation that clears away what was there before.
-pub const DOCUMENT_CHUNKS: usize = BATCH_OPS - 2;
-/// Documents that one call may add.
-pub const DOCUMENTS: usize = 10_000;
 /// Tokens that a compiled context may be given.
 pub const CONTEXT_TOKENS: usize = 2_000_000;
 /// Materials that one context is chosen from.
@@ -218,12 +284,8 @@ pub const PATH_PART_BYTES: usize = 255;
 pub const LOG_LINE_BYTES: usize = 16 * 1024 * 1024;
 /// Components of a saved session.
 pub const COMPONENTS: usize = 1000;
-/// Sessions in one listing.
-pub const SESSIONS: usize = 10_000;
 /// How much of a log is read in search of valid lines before a boot gives up.
 pub const BOOT_BYTES: usize = 64 * 1024 * 1024;
-/// Messages that a conversation's window may hold; when there are more it must be compressed.
-pub const WINDOW_MESSAGES: usize = 10_000;
 /// Messages that one message may take the place of.
 pub const WINDOW_REPLACED: usize = SOURCES;
 /// A summary that is made without a model, in characters.
@@ -232,10 +294,6 @@ pub const WINDOW_SUMMARY_CHARS: usize = 6000;
 pub const WINDOW_TOOL_GROUPS: usize = 5;
 /// Strategies that one compression may try in a row to get below what the model can read.
 pub const WINDOW_ROUNDS: usize = 16;
-/// Compression events that one answer shows.
-pub const WINDOW_EVENTS: usize = 1000;
-/// Messages of a conversation that is saved or copied whole.
-pub const WINDOW_STATE_MESSAGES: usize = 100_000;
 /// What is sent to a language model in one request, in bytes.
 pub const LLM_PROMPT_BYTES: usize = 8 * 1024 * 1024;
 /// What a language model may answer, in bytes; of an endless answer no more is read.
@@ -264,16 +322,12 @@ pub const NOTE_QUERY_CHARS: usize = 1000;
 pub const NOTE_HITS: usize = 100;
 /// A file that becomes a note, in bytes.
 pub const NOTE_FILE_BYTES: usize = CONTENT_BYTES;
-/// Slices of upkeep that one cleanup does, of a page each.
-pub const CLEANUP_SLICES: usize = 100;
 /// The input, and the output, of a step, in bytes of JSON.
 pub const STEP_BYTES: usize = 1024 * 1024;
 /// Steps of a run that are learnt from; a run with more is one that never ended.
 pub const RUN_STEPS: usize = 64;
 /// Runs of one type of task that are looked at together, the newest.
 pub const LEARN_RUNS: usize = 128;
-/// Types of task that one tenant learns about.
-pub const LEARN_TASKS: usize = 2000;
 /// Parameters of a step, and values of its metadata, that are learnt from, each.
 pub const LEARN_PARAMS: usize = 16;
 /// Nesting of a step's input that is looked into.
@@ -296,7 +350,5 @@ pub const NOT_KEPT_LISTED: usize = 100;
 pub const SKILL_WAYS: usize = 10;
 /// Rules that are learnt for one type of task.
 pub const TASK_RULES: usize = 10;
-/// New steps of a type of task from which on it is looked at before the log is read to its end.
-pub const LEARN_FRESH: usize = 1000;
 /// Steps that one slice of learning reads.
 pub const LEARN_SLICE: usize = 1000;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use expr::Expr;
 
-use crate::{Id, Invalid, Kind, Namespace, Owner, Record, Scope, Time, limits};
+use crate::{Id, Invalid, Kind, Namespace, Owner, Record, Scope, Time};
 
 /// Which records are meant. Every condition that is given must hold; within a list one suffices.
 ///
@@ -117,7 +117,7 @@ pub struct Scan {
     pub filter: Filter,
     pub order: Order,
     pub after: Option<Cursor>,
-    /// At most this many, and never more than [`limits::PAGE`].
+    /// At most this many, and never more than [`Limits::page`](crate::Limits::page).
     pub limit: usize,
 }
 
@@ -129,7 +129,7 @@ impl Scan {
             filter,
             order: Order::Newest,
             after: None,
-            limit: limit.min(limits::PAGE),
+            limit,
         }
     }
 }

@@ -27,7 +27,7 @@ pub trait Store: Send + Sync {
     async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError>;
 
     /// The records with these ids, in the order asked; `None` for one that is missing, expired or
-    /// another tenant's. At most [`limits::PAGE`] ids.
+    /// another tenant's. At most [`Limits::page`](crate::Limits::page) ids.
     async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError>;
 
     /// A page of live records in order.
@@ -326,7 +326,7 @@ pub struct HiddenScan {
     pub filter: Filter,
     /// Only those whose id comes after this one, to page on.
     pub after: Option<Id>,
-    /// At most this many, and never more than [`limits::PAGE`].
+    /// At most this many, and never more than [`Limits::page`](crate::Limits::page).
     pub limit: usize,
 }
 
@@ -384,7 +384,7 @@ pub struct Changes {
     pub commit: Option<u64>,
     /// Only those older than this `seq`, to page on.
     pub before: Option<u64>,
-    /// At most this many, and never more than [`limits::CHANGES`].
+    /// At most this many, and never more than [`Limits::changes`](crate::Limits::changes).
     pub limit: usize,
 }
 

@@ -13,8 +13,8 @@ use std::collections::{HashMap, HashSet};
 
 use mnemon_core::chunk::Syntax;
 use mnemon_core::{
-    Batch, Ctx, Filter, Grant, Id, Invalid, Kind, Op, Origin, Owner, Record, Right, StoreError,
-    Time, limits,
+    Batch, Ctx, Filter, Grant, Id, Invalid, Kind, Limits, Op, Origin, Owner, Record, Right,
+    StoreError, Time, limits,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -25,8 +25,6 @@ use plan::{Contents, Planned};
 
 /// How many chunks a search for documents finds when nobody says.
 pub const TOP_K: usize = 5;
-/// Operations after which a commit takes no further document.
-const COMMIT_OPS: usize = 1000;
 /// Bytes after which a commit takes no further document.
 const COMMIT_BYTES: usize = 4 * 1024 * 1024;
 /// How often a commit is planned anew because somebody else changed the same document.
@@ -147,7 +145,7 @@ pub struct DocumentQuery {
     pub text: String,
     /// Which chunks; its kinds are not looked at.
     pub filter: Filter,
-    /// At most this many, and never more than [`limits::HITS`].
+    /// At most this many, and never more than [`Limits::hits`](mnemon_core::Limits::hits).
     #[serde(alias = "top_k")]
     pub limit: usize,
 }
@@ -187,14 +185,14 @@ impl Records {
         documents: Vec<Document>,
     ) -> Result<Vec<DocumentReceipt>, Error> {
         let grant = self.policy.check(ctx, Right::Write)?;
-        check_all(&documents)?;
+        check_all(&documents, self.limits())?;
         let (documents, notices) = self.screened(documents)?;
         // Two names may have differed in nothing but a secret.
-        check_all(&documents)?;
+        check_all(&documents, self.limits())?;
         let mut receipts = Vec::with_capacity(documents.len());
         let mut rest = documents.as_slice();
         while !rest.is_empty() {
-            let (group, behind) = rest.split_at(group_length(rest));
+            let (group, behind) = rest.split_at(group_length(rest, self.limits()));
             receipts.extend(self.add_group(ctx, &grant, group).await?);
             rest = behind;
         }
@@ -257,7 +255,7 @@ impl Records {
                 .into_iter()
                 .peekable();
             while planned.peek().is_some() {
-                let commit = next_commit(&mut planned);
+                let commit = next_commit(&mut planned, self.limits());
                 match self.apply_planned(ctx, grant, commit).await {
                     Ok(receipts) => done.extend(receipts),
                     Err(Error::Store(StoreError::Conflict { .. })) if attempt < ATTEMPTS => {
@@ -286,13 +284,11 @@ impl Records {
                 planned.push(unchanged);
                 continue;
             }
-            let draft = plan::DividedDocument::of(ctx, document, there, self.retention)?;
-            let mut kept: HashMap<Id, Record> = HashMap::new();
-            for ids in draft.may_be_kept().chunks(limits::PAGE) {
-                let found = self.store.get(grant, ids).await?.into_iter().flatten();
-                kept.extend(found.map(|record| (record.id.clone(), record)));
-            }
-            planned.push(draft.settle(&kept)?);
+            let draft = plan::DividedDocument::of(ctx, document, there, self)?;
+            let kept = self.get_all(ctx, &draft.may_be_kept()).await?;
+            let kept = kept.into_iter().flatten();
+            let kept: HashMap<Id, Record> = kept.map(|r| (r.id.clone(), r)).collect();
+            planned.push(draft.settle(&kept, self.limits())?);
         }
         Ok(planned)
     }
@@ -329,7 +325,7 @@ impl Records {
     ) -> Result<Vec<Option<Record>>, Error> {
         let ids: Vec<Id> = documents.iter().map(Document::id).collect();
         let mut there = Vec::with_capacity(ids.len());
-        for ids in ids.chunks(limits::PAGE) {
+        for ids in ids.chunks(self.limits().page) {
             there.extend(self.store.get(grant, ids).await?);
         }
         Ok(there)
@@ -425,12 +421,12 @@ impl Document {
     }
 }
 
-fn check_all(documents: &[Document]) -> Result<(), Error> {
-    if documents.len() > limits::DOCUMENTS {
+fn check_all(documents: &[Document], limits: &Limits) -> Result<(), Error> {
+    if documents.len() > limits.documents {
         return Err(StoreError::TooLarge {
             what: "documents in one call",
             count: documents.len(),
-            most: limits::DOCUMENTS,
+            most: limits.documents,
         }
         .into());
     }
@@ -446,23 +442,26 @@ fn check_all(documents: &[Document]) -> Result<(), Error> {
 }
 
 /// How many of the documents are planned together: their texts are held in memory twice.
-fn group_length(documents: &[Document]) -> usize {
+fn group_length(documents: &[Document], limits: &Limits) -> usize {
     let mut bytes = 0;
     let fitting = documents.iter().take_while(|document| {
         bytes += document.text.len();
         bytes <= COMMIT_BYTES
     });
-    fitting.count().clamp(1, limits::PAGE)
+    fitting.count().clamp(1, limits.page)
 }
 
 /// As many documents as go into one commit; at least one.
-fn next_commit(planned: &mut std::iter::Peekable<std::vec::IntoIter<Planned>>) -> Vec<Planned> {
+fn next_commit(
+    planned: &mut std::iter::Peekable<std::vec::IntoIter<Planned>>,
+    limits: &Limits,
+) -> Vec<Planned> {
     let mut commit: Vec<Planned> = planned.next().into_iter().collect();
     let mut ops: usize = commit.iter().map(|first| first.ops.len()).sum();
     let mut bytes: usize = commit.iter().map(|first| first.bytes).sum();
-    while let Some(next) = planned
-        .next_if(|next| ops + next.ops.len() <= COMMIT_OPS && bytes + next.bytes <= COMMIT_BYTES)
-    {
+    while let Some(next) = planned.next_if(|next| {
+        ops + next.ops.len() <= limits.commit_ops && bytes + next.bytes <= COMMIT_BYTES
+    }) {
         ops += next.ops.len();
         bytes += next.bytes;
         commit.push(next);

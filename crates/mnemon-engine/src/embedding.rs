@@ -2,13 +2,10 @@
 
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::vector::{VectorError, normalise};
-use mnemon_core::{Ctx, Embedding, Grant, Id, Record, Right, limits};
+use mnemon_core::{Ctx, Embedding, Grant, Id, Record, Right};
 use serde::Serialize;
 
 use crate::{Error, Records};
-
-/// Records whose vectors are made in one go.
-const BATCH: usize = 256;
 
 /// How far re-embedding has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -32,7 +29,7 @@ impl Records {
         };
         let mut vectors = Vec::with_capacity(records.len());
         let mut failure = None;
-        for batch in records.chunks(BATCH) {
+        for batch in records.chunks(self.limits().embed_batch) {
             let texts: Vec<&str> = batch.iter().map(|record| record.content.as_str()).collect();
             let made = match ask(embedder.as_ref(), &texts).await {
                 Ok(made) => made,
@@ -79,7 +76,7 @@ impl Records {
         let mut done = Embedded::default();
         let mut left = limit;
         while left > 0 {
-            let most = left.min(BATCH).min(limits::PAGE);
+            let most = left.min(self.limits().embed_batch).min(self.limits().page);
             let records = self
                 .store
                 .lacking(&grant, embedder.model(), after, most)

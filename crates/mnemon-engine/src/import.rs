@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use mnemon_core::{
-    Batch, Ctx, Expect, Fate, Id, Invalid, Op, Outcome, Receipt, Record, Right, limits, secrets,
+    Batch, Ctx, Expect, Fate, Id, Invalid, Op, Outcome, Receipt, Record, Right, secrets,
 };
 use serde::{Deserialize, Serialize};
 
@@ -69,12 +69,8 @@ impl Records {
 
     async fn there(&self, ctx: &Ctx, records: &[Record]) -> Result<HashMap<Id, Record>, Error> {
         let ids: Vec<Id> = records.iter().map(|record| record.id.clone()).collect();
-        let mut there = HashMap::new();
-        for ids in ids.chunks(limits::PAGE) {
-            let found = self.get(ctx, ids).await?;
-            there.extend(found.into_iter().flatten().map(|r| (r.id.clone(), r)));
-        }
-        Ok(there)
+        let there = self.get_all(ctx, &ids).await?.into_iter().flatten();
+        Ok(there.map(|record| (record.id.clone(), record)).collect())
     }
 }
 

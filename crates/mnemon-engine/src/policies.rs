@@ -5,7 +5,7 @@ mod rates;
 use std::fmt;
 
 use mnemon_core::learn::LearnSettings;
-use mnemon_core::{Invalid, Scope, limits};
+use mnemon_core::{Invalid, Limits, Scope, limits};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -193,10 +193,10 @@ impl MemoryPolicy {
             "use_profile" => Slot::Switch(&mut self.use_profile),
             "use_experience" => Slot::Switch(&mut self.use_experience),
             "write_experience" => Slot::Switch(&mut self.write_experience),
-            "max_dialog_turns" => Slot::Count(&mut self.max_dialog_turns, limits::TURNS),
-            "max_docs" => Slot::Count(&mut self.max_docs, limits::HITS),
-            "max_skills" => Slot::Count(&mut self.max_skills, limits::HITS),
-            "max_steps" => Slot::Count(&mut self.max_steps, limits::STEPS),
+            "max_dialog_turns" => Slot::Count(&mut self.max_dialog_turns, Limits::DEFAULT.turns),
+            "max_docs" => Slot::Count(&mut self.max_docs, Limits::DEFAULT.hits),
+            "max_skills" => Slot::Count(&mut self.max_skills, Limits::DEFAULT.hits),
+            "max_steps" => Slot::Count(&mut self.max_steps, Limits::DEFAULT.steps),
             "learn" => Slot::Switch(&mut self.learn),
             "learn_approval" => Slot::Switch(&mut self.learn_approval),
             "learn_candidate_runs" => {

@@ -7,8 +7,8 @@ use mnemon_core::embed::Embedder;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{
     Batch, Capabilities, Change, Changes, Ctx, Expect, Grant, Hidden, HiddenScan, Id,
-    IdempotencyKey, Ids, Invalid, Op, Page, Policy, Receipt, Record, Right, Scan, SearchIndex,
-    Store, Tally, Upkept,
+    IdempotencyKey, Ids, Invalid, Limits, Op, Page, Policy, Receipt, Record, Right, Scan,
+    SearchIndex, Store, Tally, Upkept,
 };
 
 use crate::draft::{check_alive, intent};
@@ -37,6 +37,12 @@ pub struct Records {
 }
 
 impl Records {
+    /// How many there may be of something.
+    #[must_use]
+    pub fn limits(&self) -> &'static Limits {
+        self.policy.limits
+    }
+
     /// What the store can do.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
@@ -176,6 +182,20 @@ impl Records {
     pub async fn get(&self, ctx: &Ctx, ids: &[Id]) -> Result<Vec<Option<Record>>, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
         Ok(self.store.get(&grant, ids).await?)
+    }
+
+    /// The same for any number of ids, page by page.
+    pub(crate) async fn get_all(
+        &self,
+        ctx: &Ctx,
+        ids: &[Id],
+    ) -> Result<Vec<Option<Record>>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        let mut found = Vec::with_capacity(ids.len());
+        for page in ids.chunks(self.limits().page) {
+            found.extend(self.store.get(&grant, page).await?);
+        }
+        Ok(found)
     }
 
     /// A page of records.

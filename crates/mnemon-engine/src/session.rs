@@ -58,7 +58,7 @@ pub trait Sessions: Send + Sync {
     /// Takes the session away; whether it was there.
     async fn delete(&self, ctx: &Ctx, id: &SessionId) -> Result<bool, Error>;
 
-    /// The names of the sessions, sorted; at most [`limits::SESSIONS`].
+    /// The names of the sessions, sorted; at most [`Limits::sessions`](mnemon_core::Limits::sessions).
     async fn list(&self, ctx: &Ctx) -> Result<Vec<String>, Error>;
 
     /// How much there is of it, without its state; `None` when there is no such session.

@@ -274,7 +274,10 @@ impl<'a> Window<'a> {
     pub async fn get_messages(&self, ctx: &Ctx) -> Result<Vec<Message>, Error> {
         let read = self.read(ctx).await?;
         if read.more {
-            return Err(too_many(read.messages.len()));
+            return Err(too_many(
+                read.messages.len(),
+                self.records.limits().window_messages,
+            ));
         }
         Ok(read.messages)
     }
@@ -356,13 +359,13 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// What compressions did, oldest first; the newest [`limits::WINDOW_EVENTS`] of them.
+    /// What compressions did, oldest first; the newest [`Limits::window_events`](mnemon_core::Limits::window_events) of them.
     pub async fn events(&self, ctx: &Ctx) -> Result<Vec<CompressionEvent>, Error> {
         let filter = Filter {
             tags: vec![TAG.to_owned()],
             ..within(&self.owner, Kind::Summary)
         };
-        let scan = Scan::new(filter, limits::WINDOW_EVENTS);
+        let scan = Scan::new(filter, self.records.limits().window_events);
         let records = self.records.list(ctx, &scan).await?.records;
         let offloads = records.iter().rev().filter_map(Offload::of);
         Ok(offloads.map(|offload| offload.event).collect())
@@ -428,11 +431,11 @@ impl<'a> Window<'a> {
     }
 }
 
-fn too_many(count: usize) -> Error {
+fn too_many(count: usize, most: usize) -> Error {
     StoreError::TooLarge {
         what: "messages in the window (compress it)",
         count,
-        most: limits::WINDOW_MESSAGES,
+        most,
     }
     .into()
 }

@@ -21,7 +21,8 @@ mod subject;
 
 pub use subject::{Subject, run};
 
-/// Makes a module of tests, one per case; the expression gives a fresh [`Fixture`] for each.
+/// Makes a module of tests, two per case: with the limits of the product, and with tiny ones. The
+/// expression gives a fresh [`Fixture`] for each.
 ///
 /// [`Fixture`]: crate::Fixture
 #[macro_export]
@@ -222,6 +223,19 @@ macro_rules! conformance_cases {
                     $crate::conformance::run($fixture, $crate::conformance::$theme::$case);
                 }
             )+
+
+            mod with_tiny_limits {
+                #[allow(unused_imports, reason = "the fixture may be named by its full path")]
+                use super::*;
+                $(
+                    #[test]
+                    fn $case() {
+                        $crate::make::with_limits(&mnemon_core::Limits::TINY, || {
+                            $crate::conformance::run($fixture, $crate::conformance::$theme::$case);
+                        });
+                    }
+                )+
+            }
         }
     )+ };
 }

@@ -1,8 +1,10 @@
 //! Short ways to the values that tests need.
 
+use std::cell::Cell;
+
 use mnemon_core::{
-    Caps, Ctx, Grant, Id, IdempotencyKey, Kind, Namespace, Origin, Owner, Policy, Record, Right,
-    Time,
+    Caps, Ctx, Grant, Id, IdempotencyKey, Kind, Limits, Namespace, Origin, Owner, Policy, Record,
+    Right, Time,
 };
 use serde_json::json;
 
@@ -41,9 +43,30 @@ impl Default for Caller {
     fn default() -> Self {
         Self {
             ctx: ctx(at(0)),
-            policy: Policy::default(),
+            policy: Policy {
+                limits: limits(),
+                ..Policy::default()
+            },
         }
     }
+}
+
+thread_local! {
+    static LIMITS: Cell<&'static Limits> = const { Cell::new(&Limits::DEFAULT) };
+}
+
+/// The limits of every grant that is made on this thread.
+#[must_use]
+pub fn limits() -> &'static Limits {
+    LIMITS.get()
+}
+
+/// Runs a test under these limits: every grant that it makes on this thread has them.
+pub fn with_limits<T>(limits: &'static Limits, test: impl FnOnce() -> T) -> T {
+    let before = LIMITS.replace(limits);
+    let done = test();
+    LIMITS.set(before);
+    done
 }
 
 impl Caller {

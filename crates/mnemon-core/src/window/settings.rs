@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Invalid, limits};
+use crate::{Invalid, Limits, limits};
 
 /// When a window is too large, and what of it is kept as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl Settings {
 
     /// Every rule that the settings must keep.
     pub fn check(&self) -> Result<(), Invalid> {
-        let most = limits::WINDOW_MESSAGES;
+        let most = Limits::DEFAULT.window_messages;
         between("msg_threshold", self.msg_threshold, 2, most)?;
         between("max_token", self.max_token, 100, limits::CONTEXT_TOKENS)?;
         fraction("token_ratio", self.token_ratio)?;

@@ -26,9 +26,6 @@ pub struct Indexed {
     pub removed: usize,
 }
 
-/// Records in one commit.
-const COMMIT: usize = 500;
-
 /// What a file holds, and whose it is.
 struct FileRole {
     kind: Kind,
@@ -333,7 +330,7 @@ impl Index<'_> {
         }
         done.written += new.len();
         while !new.is_empty() {
-            let rest = new.split_off(new.len().min(COMMIT));
+            let rest = new.split_off(new.len().min(records.limits().commit_ops));
             records
                 .put_screened(ctx, std::mem::replace(&mut new, rest), None)
                 .await?;
@@ -349,7 +346,7 @@ async fn forget(
     done: &mut Indexed,
 ) -> Result<(), Error> {
     done.removed += gone.len();
-    for ids in gone.chunks(COMMIT) {
+    for ids in gone.chunks(records.limits().commit_ops) {
         records.forget(ctx, ids, None).await?;
     }
     Ok(())
@@ -364,7 +361,7 @@ async fn records_of_file(
         tags: vec![tag.to_owned()],
         ..Filter::default()
     };
-    let mut scan = Scan::new(filter, limits::PAGE);
+    let mut scan = Scan::new(filter, records.limits().page);
     let mut found = HashMap::new();
     loop {
         let page = records.list(ctx, &scan).await?;

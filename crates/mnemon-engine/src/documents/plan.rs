@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use mnemon_core::chunk::{self, Divided, Size, Syntax, divide};
-use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Op, Origin, Record, limits};
+use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Limits, Op, Origin, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Known};
-use crate::{Error, Retention};
+use crate::{Error, Records};
 
 /// Between the headings of a path.
 const UNDER: &str = " › ";
@@ -104,8 +104,9 @@ impl<'a> DividedDocument<'a> {
         ctx: &Ctx,
         document: &'a Document,
         there: Option<Record>,
-        retention: Retention,
+        records: &Records,
     ) -> Result<Self, Error> {
+        let (retention, limits) = (records.retention, records.limits());
         let before = match &there {
             None => Some(Vec::new()),
             Some(record) => chunks_before(document, record)?,
@@ -114,8 +115,8 @@ impl<'a> DividedDocument<'a> {
             .syntax
             .unwrap_or_else(|| Syntax::of_name(document.uri()));
         let divided = divide(&document.text, syntax, Size::DEFAULT);
-        if divided.chunks.len() > limits::DOCUMENT_CHUNKS {
-            let (count, most) = (divided.chunks.len(), limits::DOCUMENT_CHUNKS);
+        if divided.chunks.len() > limits.document_chunks() {
+            let (count, most) = (divided.chunks.len(), limits.document_chunks());
             return Err(too_large(document, "chunks", count, most));
         }
         let title = title(document, &divided);
@@ -167,7 +168,11 @@ impl<'a> DividedDocument<'a> {
     }
 
     /// What is left to write, given the chunks that are there.
-    pub(super) fn settle(self, there: &HashMap<Id, Record>) -> Result<Planned, Error> {
+    pub(super) fn settle(
+        self,
+        there: &HashMap<Id, Record>,
+        limits: &Limits,
+    ) -> Result<Planned, Error> {
         let now: HashSet<Id> = self.chunks.iter().map(|chunk| chunk.id.clone()).collect();
         let before = self.before.as_deref();
         let gone = before
@@ -180,7 +185,7 @@ impl<'a> DividedDocument<'a> {
         let ops = 1 + gone.len() + self.chunks.len() - stay;
         // What it had is not known, or taking it away piece by piece is too much for a batch: then
         // all of it goes at once, and nothing is kept.
-        let afresh = before.is_none() || ops > limits::BATCH_OPS;
+        let afresh = before.is_none() || ops > limits.batch_ops;
         let chunks = match afresh {
             true => ChunkCounts {
                 added: self.chunks.len(),
@@ -223,9 +228,9 @@ impl<'a> DividedDocument<'a> {
             .filter(|chunk| afresh || !stays(chunk));
         let puts: Vec<Record> = puts.collect();
         let bytes = self.record.weight() + puts.iter().map(Record::weight).sum::<usize>();
-        if bytes > limits::BATCH_BYTES {
+        if bytes > limits.batch_bytes {
             let what = "bytes in all chunks with their metadata";
-            return Err(too_large(self.document, what, bytes, limits::BATCH_BYTES));
+            return Err(too_large(self.document, what, bytes, limits.batch_bytes));
         }
         ops.push(Op::put_if(self.record, expect));
         ops.extend(puts.into_iter().map(Op::put));

@@ -46,10 +46,10 @@ impl Default for Diary {
 impl Diary {
     /// The types of task that are due, those that wait longest first; if there are steps to read
     /// yet, only those of which much is new.
-    pub(super) fn to_look_at(&self, now: Time, reading: bool) -> Vec<String> {
+    pub(super) fn to_look_at(&self, now: Time, reading: bool, fresh_enough: usize) -> Vec<String> {
         let fresh = |task_type: &str| self.fresh.get(task_type).copied().unwrap_or(0);
         let due = self.due.iter().filter(|(task_type, at)| {
-            **at <= now && (!reading || fresh(task_type) >= limits::LEARN_FRESH)
+            **at <= now && (!reading || fresh(task_type) >= fresh_enough)
         });
         let mut due: Vec<(Time, &String)> = due.map(|(task_type, at)| (*at, task_type)).collect();
         due.sort();
@@ -136,7 +136,9 @@ pub(super) async fn newest_runs(
         tags: vec![tag("run", task_type)],
         ..Filter::default()
     };
-    let found = records.latest(ctx, filter, limits::LEARN_RUNS).await?;
+    let found = records
+        .latest(ctx, filter, records.limits().learn_runs)
+        .await?;
     let mut runs: Vec<Run> = found.into_iter().map(|record| run(record).value).collect();
     runs.sort_by_key(|run| run.order);
     Ok(runs)
@@ -148,12 +150,8 @@ pub(super) async fn runs(
     ctx: &Ctx,
     ids: &[Id],
 ) -> Result<Vec<Versioned<Run>>, Error> {
-    let mut runs = Vec::with_capacity(ids.len());
-    for page in ids.chunks(limits::PAGE) {
-        let found = records.get(ctx, page).await?.into_iter().flatten();
-        runs.extend(found.map(run));
-    }
-    Ok(runs)
+    let found = records.get_all(ctx, ids).await?.into_iter().flatten();
+    Ok(found.map(run).collect())
 }
 
 /// One that cannot be read is begun anew, over what is there.

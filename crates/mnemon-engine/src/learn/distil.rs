@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mnemon_core::learn::{Findings, Outcome, Procedure, Rule, Run, Status, findings, rules};
-use mnemon_core::{Ctx, Expect, Filter, Id, Invalid, Kind, Scope, Time, limits};
+use mnemon_core::{Ctx, Expect, Filter, Id, Invalid, Kind, Scope, Time};
 
 use super::books::{self, Diary, Unkept, Versioned};
 use super::contest;
@@ -40,7 +40,7 @@ impl Learning<'_> {
         if !diary.is_outdated() {
             return Ok(false);
         }
-        let most = limits::LEARN_TASKS * 10;
+        let most = self.memory.records().limits().learn_tasks * 10;
         let lessons = self.lessons(ctx, None, Some(Status::Active), most).await?;
         let learnt = lessons.iter().filter(|one| one.evidence.with.of > 0);
         let task_types = learnt.filter_map(Lesson::task_type).map(str::to_owned);
@@ -61,7 +61,8 @@ impl Learning<'_> {
     ) -> Result<(), Error> {
         let records = self.memory.records_of(Scope::Experience);
         let diary = books::diary(records, ctx).await?;
-        let due = diary.value.to_look_at(ctx.now, report.more);
+        let fresh_enough = records.limits().learn_fresh;
+        let due = diary.value.to_look_at(ctx.now, report.more, fresh_enough);
         let mut looks: Vec<Look> = Vec::new();
         for task_type in due.iter().take(tasks) {
             let runs = books::newest_runs(records, ctx, task_type).await?;
@@ -184,7 +185,9 @@ impl Learning<'_> {
             tags: vec![tag("task", task_type)],
             ..Filter::default()
         };
-        let mut records = procedural.latest(ctx, filter, limits::PAGE).await?;
+        let mut records = procedural
+            .latest(ctx, filter, procedural.limits().page)
+            .await?;
         // What somebody wrote by hand is not ours to judge.
         records.retain(|record| evidence_of(record).is_some_and(|known| known.with.of > 0));
         records.extend(procedural.get(ctx, ids).await?.into_iter().flatten());

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use mnemon_core::learn::Run;
-use mnemon_core::{Ctx, Id, Scope, limits};
+use mnemon_core::{Ctx, Id, Scope};
 
 use super::books;
-use super::{LearnReport, Learning, fold};
+use super::{LearnReport, Learning};
 use crate::Error;
 
 impl Learning<'_> {
@@ -14,6 +14,7 @@ impl Learning<'_> {
     /// ended. Nothing is written.
     pub async fn dry_run(&self, ctx: &Ctx, steps: usize) -> Result<LearnReport, Error> {
         let records = self.memory.records_of(Scope::Experience);
+        let limits = records.limits();
         let mut report = LearnReport::default();
         let mut runs: BTreeMap<Id, Run> = BTreeMap::new();
         let mut diary = books::diary(records, ctx).await?;
@@ -22,7 +23,7 @@ impl Learning<'_> {
         while left > 0 {
             let before = diary.value.steps;
             let folded = self
-                .folded(ctx, diary, left.min(fold::CHUNK), &mut report)
+                .folded(ctx, diary, left.min(limits.learn_chunk), &mut report)
                 .await?;
             let read = folded.diary.value.steps - before;
             left = left.saturating_sub(usize::try_from(read).unwrap_or(usize::MAX));
@@ -48,7 +49,7 @@ impl Learning<'_> {
             all.retain(|run| !fresh.iter().any(|other| other.id == run.id));
             all.extend(fresh);
             all.sort_by_key(|run| run.order);
-            let over = all.len().saturating_sub(limits::LEARN_RUNS);
+            let over = all.len().saturating_sub(limits.learn_runs);
             all.drain(..over);
             let look = self.look(&later, &task_type, all).await?;
             report.tasks += 1;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mnemon_core::learn::{Act, LearnSettings, Outcome, Run, error_class};
 use mnemon_core::{
-    Ctx, Cursor, Expect, Filter, Id, Kind, Order, Record, Scan, Scope, Time, limits,
+    Ctx, Cursor, Expect, Filter, Id, Kind, Limits, Order, Record, Scan, Scope, Time,
 };
 use serde_json::Value;
 
@@ -12,11 +12,6 @@ use super::books::{self, Diary, Versioned};
 use super::{LearnReport, Learning};
 use crate::scopes::{LoggedStep, logged};
 use crate::{Draft, Error};
-
-/// Steps that are read at once: each may be large.
-const PAGE: usize = 100;
-/// Steps of which what is learnt from them is written at once.
-pub(super) const CHUNK: usize = 1000;
 
 /// A step, and where it belongs.
 pub(super) struct Taken {
@@ -60,7 +55,9 @@ impl Learning<'_> {
         while left > 0 {
             let diary = books::diary(records, ctx).await?;
             let before = diary.value.steps;
-            let folded = self.folded(ctx, diary, left.min(CHUNK), report).await?;
+            let folded = self
+                .folded(ctx, diary, left.min(records.limits().learn_chunk), report)
+                .await?;
             let read = folded.diary.value.steps - before;
             if read == 0 {
                 return Ok(());
@@ -110,11 +107,12 @@ impl Learning<'_> {
         report: &mut LearnReport,
     ) -> Result<Folded, Error> {
         let settings = self.memory.policies().learning();
+        let limits = self.memory.records_of(Scope::Experience).limits();
         let mut taken: Vec<Taken> = Vec::new();
         let mut more = true;
         let mut left = steps;
         while more && left > 0 {
-            let wanted = left.min(PAGE);
+            let wanted = left.min(limits.learn_page);
             let page = self.unread(ctx, &diary.value, wanted).await?;
             more = page.len() == wanted;
             left -= page.len();
@@ -123,7 +121,7 @@ impl Learning<'_> {
             diary.value.read = page.last().map_or(diary.value.read, |record| record.seq);
             for record in page {
                 match self.taken(record, ctx.now) {
-                    Some(step) if diary.value.has_room(&step.task_type) => {
+                    Some(step) if diary.value.has_room(&step.task_type, limits) => {
                         diary.value.expect(&step, &settings);
                         taken.push(step);
                     }
@@ -217,8 +215,8 @@ impl Taken {
 }
 
 impl Diary {
-    fn has_room(&self, task_type: &str) -> bool {
-        self.due.len() < limits::LEARN_TASKS || self.due.contains_key(task_type)
+    fn has_room(&self, task_type: &str, limits: &Limits) -> bool {
+        self.due.len() < limits.learn_tasks || self.due.contains_key(task_type)
     }
 
     /// Looks at the type of task when this run can have ended.

@@ -247,14 +247,11 @@ impl Learning<'_> {
                 .collect(),
             ..Filter::default()
         };
-        let mut scan = Scan::new(filter, limits::PAGE);
+        let procedural = self.memory.records_of(Scope::Procedural);
+        let mut scan = Scan::new(filter, procedural.limits().page);
         let mut lessons: Vec<Lesson> = Vec::new();
         loop {
-            let page = self
-                .memory
-                .records_of(Scope::Procedural)
-                .list(ctx, &scan)
-                .await?;
+            let page = procedural.list(ctx, &scan).await?;
             let found = page.records.into_iter().filter_map(Lesson::of);
             let wanted = |lesson: &Lesson| status.is_none_or(|s| lesson.evidence.status == s);
             lessons.extend(found.filter(wanted));
@@ -333,7 +330,12 @@ impl Learning<'_> {
         let waiting = waiting.map(|(task_type, due)| TaskStatus { task_type, due });
         let waiting = waiting.collect();
         let lessons = self
-            .lessons(ctx, None, None, limits::LEARN_TASKS * 10)
+            .lessons(
+                ctx,
+                None,
+                None,
+                self.memory.records().limits().learn_tasks * 10,
+            )
             .await?;
         let count = |status: Status| {
             let these = lessons

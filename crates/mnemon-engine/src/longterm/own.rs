@@ -24,8 +24,6 @@ pub struct OwnLongTerm {
 
 /// Things that are told for one message unless somebody says otherwise.
 const TOP: usize = 5;
-/// Messages that are recorded in one commit.
-const CHUNK: usize = 500;
 
 impl OwnLongTerm {
     /// The knowledge of this memory.
@@ -53,7 +51,7 @@ impl LongTerm for OwnLongTerm {
         let drafts = drafts.map(|message| draft(owner, message));
         let drafts = drafts.filter(|draft| seen.insert(draft.id.clone()));
         let drafts: Vec<Draft> = drafts.collect();
-        for chunk in drafts.chunks(CHUNK) {
+        for chunk in drafts.chunks(self.records().limits().commit_ops) {
             add_new(self.records(), ctx, chunk).await.map_err(failed)?;
         }
         Ok(())

@@ -1,13 +1,10 @@
 //! Counting notes and taking them away.
 
-use mnemon_core::{Ctx, Fate, Id, Kind, Namespace, Owner, Scan, Scope, Upkept, clock, limits};
+use mnemon_core::{Ctx, Fate, Id, Kind, Namespace, Owner, Scan, Scope, Upkept, clock};
 use serde::Serialize;
 
 use super::{Notes, is_note, notes_of};
 use crate::Error;
-
-/// Notes that one commit takes away.
-const CHUNK: usize = 1000;
 
 /// How many notes there are, expired ones that no cleanup has taken included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -89,9 +86,10 @@ impl Notes {
         namespace: Option<Namespace>,
         owner: &Owner,
     ) -> Result<Cleared, Error> {
+        let limits = self.records.limits();
         let filter = notes_of(owner, namespace);
         let (mut cleared, mut commits) = (0, Vec::new());
-        let mut scan = Scan::new(filter, CHUNK.min(limits::PAGE));
+        let mut scan = Scan::new(filter, limits.commit_ops.min(limits.page));
         loop {
             let page = self.records.list(ctx, &scan).await?;
             let ids: Vec<Id> = page.records.into_iter().map(|record| record.id).collect();
@@ -118,8 +116,9 @@ impl Notes {
     pub async fn cleanup(&self, ctx: &Ctx) -> Result<Cleaned, Error> {
         let before = self.records.stats(ctx).await?.expired;
         let mut upkept = Upkept::default();
-        for _ in 0..limits::CLEANUP_SLICES {
-            upkept = self.records.upkeep(ctx, limits::PAGE).await?;
+        let limits = self.records.limits();
+        for _ in 0..limits.cleanup_slices {
+            upkept = self.records.upkeep(ctx, limits.page).await?;
             if !upkept.more {
                 break;
             }

@@ -55,7 +55,7 @@ impl Notes {
             .sort_by(|a, b| b.words.unwrap_or(0.0).total_cmp(&a.words.unwrap_or(0.0)));
         let ids: Vec<Id> = found.matches.into_iter().map(|found| found.id).collect();
         let ids = ids.get(..COMPARED * 4).unwrap_or(&ids);
-        let there = records.store.get(&grant, ids).await?.into_iter().flatten();
+        let there = records.get_all(ctx, ids).await?.into_iter().flatten();
         let same =
             |record: &Record| says(&record.content, &draft.content) && probe.filter.matches(record);
         Ok(there.into_iter().find(same))

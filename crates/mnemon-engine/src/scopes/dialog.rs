@@ -2,7 +2,7 @@
 
 use mnemon_core::{
     Block, Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Message, Order, Origin, Owner,
-    Receipt, Record, Role, Scan, Scope, Time, limits,
+    Receipt, Record, Role, Scan, Scope, Time,
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -179,8 +179,8 @@ impl Dialog<'_> {
         limit_turns: usize,
     ) -> Result<DialogContext, Error> {
         let owner = session_of(user, session)?;
-        if limit_turns > limits::TURNS {
-            let most = limits::TURNS;
+        let most = self.records.limits().turns;
+        if limit_turns > most {
             let what = format!("is {limit_turns}, at most {most} are allowed");
             return Err(Invalid::new("limit_turns", what).into());
         }
@@ -206,7 +206,7 @@ impl Dialog<'_> {
     }
 
     async fn facts(&self, ctx: &Ctx, owner: &Owner) -> Result<Vec<SalientFact>, Error> {
-        let scan = Scan::new(within(owner, Kind::Fact), limits::FACTS);
+        let scan = Scan::new(within(owner, Kind::Fact), self.records.limits().facts);
         let mut records = self.records.list(ctx, &scan).await?.records;
         // Stable: of equal worth the newest comes first.
         records.sort_by(|a, b| b.importance.total_cmp(&a.importance));
@@ -231,7 +231,7 @@ impl Dialog<'_> {
             order: Order::Newest,
             ..Scan::new(within(owner, Kind::Message), page)
         };
-        let mut collected = Turns::new(limit);
+        let mut collected = Turns::new(limit, self.records.limits().context_messages);
         loop {
             let page = self.records.list(ctx, &scan).await?;
             for record in page.records {
@@ -341,6 +341,7 @@ impl Dialog<'_> {
 /// Turns under collection, from the newest message backwards.
 struct Turns {
     limit: usize,
+    most_messages: usize,
     messages: usize,
     /// Newest first; in each the newest message first. The last one may still grow.
     turns: Vec<Turn>,
@@ -349,9 +350,10 @@ struct Turns {
 }
 
 impl Turns {
-    fn new(limit: usize) -> Self {
+    fn new(limit: usize, most_messages: usize) -> Self {
         Self {
             limit,
+            most_messages,
             messages: 0,
             turns: Vec::new(),
             closed: true,
@@ -360,7 +362,7 @@ impl Turns {
 
     /// Takes the next older message, or says that there is no room for it.
     fn take(&mut self, said: Said) -> bool {
-        if self.messages == limits::CONTEXT_MESSAGES {
+        if self.messages == self.most_messages {
             return false;
         }
         if self.closed {

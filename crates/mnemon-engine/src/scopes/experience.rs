@@ -254,7 +254,7 @@ impl Experience<'_> {
         task_type: Option<&str>,
         limit: usize,
     ) -> Result<Vec<LoggedStep>, Error> {
-        check_limit(limit)?;
+        self.check_limit(limit)?;
         self.newest(ctx, owner, task_type, Ended::Failed, limit)
             .await
     }
@@ -267,7 +267,7 @@ impl Experience<'_> {
         task_type: Option<&str>,
         limit: usize,
     ) -> Result<Vec<LoggedStep>, Error> {
-        check_limit(limit)?;
+        self.check_limit(limit)?;
         self.newest(ctx, owner, task_type, Ended::Cancelled, limit)
             .await
     }
@@ -282,8 +282,10 @@ impl Experience<'_> {
         task_type: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Trace>, Error> {
-        check_limit(limit)?;
-        let most = limit.saturating_mul(20).clamp(1, limits::TRACE_STEPS);
+        self.check_limit(limit)?;
+        let most = limit
+            .saturating_mul(20)
+            .clamp(1, self.records.limits().trace_steps);
         let done = self
             .newest(ctx, owner, task_type, Ended::Done, most)
             .await?;
@@ -330,7 +332,7 @@ impl Experience<'_> {
         let filter = steps_of(owner, tags);
         let records = self
             .records
-            .latest(ctx, filter, limits::TRACE_STEPS)
+            .latest(ctx, filter, self.records.limits().trace_steps)
             .await?;
         for record in records.into_iter().rev() {
             let Some(step) = logged(record) else {
@@ -360,15 +362,15 @@ impl Experience<'_> {
         let records = self.records.latest(ctx, filter, limit).await?;
         Ok(records.into_iter().filter_map(logged).collect())
     }
-}
 
-fn check_limit(limit: usize) -> Result<(), Invalid> {
-    if limit > limits::STEPS {
-        let most = limits::STEPS;
-        let what = format!("is {limit}, at most {most} are allowed");
-        return Err(Invalid::new("limit", what));
+    fn check_limit(&self, limit: usize) -> Result<(), Invalid> {
+        let most = self.records.limits().steps;
+        if limit > most {
+            let what = format!("is {limit}, at most {most} are allowed");
+            return Err(Invalid::new("limit", what));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn steps_of(owner: &Owner, tags: Vec<String>) -> Filter {

@@ -202,7 +202,7 @@ impl Procedural<'_> {
             limit: top_k
                 .saturating_mul(2)
                 .saturating_add(SPARE)
-                .min(limits::HITS),
+                .min(self.records.limits().hits),
             ..Query::new(text.trim())
         };
         // Those of this very type come first; both are looked for at the same time.
@@ -251,7 +251,7 @@ impl Procedural<'_> {
         let wanted = most
             .saturating_mul(2)
             .saturating_add(SPARE)
-            .min(limits::HITS);
+            .min(self.records.limits().hits);
         let found = self.records.latest(ctx, filter, wanted).await?;
         let found = found.into_iter().filter(is_told);
         let rules = found.map(|record| FoundRule {

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mnemon_core::files::{File, Files, FilesError, Listed};
 use mnemon_core::log::Log;
-use mnemon_core::{Ctx, Invalid, Time, limits};
+use mnemon_core::{Ctx, Invalid, Limits, Time};
 use serde_json::{Map, Value, json};
 
 use super::{Mark, SessionId, SessionInfo, SessionState, Sessions, id};
@@ -313,7 +313,7 @@ impl Sessions for FolderSessions {
             Some(session_of(folder))
         });
         let names: BTreeSet<String> = names.collect();
-        Ok(names.into_iter().take(limits::SESSIONS).collect())
+        Ok(names.into_iter().take(Limits::DEFAULT.sessions).collect())
     }
 
     async fn info(&self, _ctx: &Ctx, session: &SessionId) -> Result<Option<SessionInfo>, Error> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mnemon_core::files::{Files, FilesError, Sweep};
-use mnemon_core::{Ctx, limits};
+use mnemon_core::{Ctx, Limits};
 
 use super::{Mark, SessionId, SessionInfo, SessionState, Sessions};
 use crate::{Error, Safety};
@@ -98,7 +98,7 @@ impl Sessions for JsonSessions {
         });
         let mut names: Vec<String> = names.map(|id| id.to_string()).collect();
         names.sort();
-        names.truncate(limits::SESSIONS);
+        names.truncate(Limits::DEFAULT.sessions);
         Ok(names)
     }
 

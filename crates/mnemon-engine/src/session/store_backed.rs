@@ -112,9 +112,10 @@ impl Sessions for KeptSessions<'_> {
             kinds: vec![Kind::Session],
             ..Filter::default()
         };
+        let limits = self.records.limits();
         let mut scan = Scan {
             order: Order::Oldest,
-            ..Scan::new(filter, limits::PAGE)
+            ..Scan::new(filter, limits.page)
         };
         let mut names = Vec::new();
         loop {
@@ -125,12 +126,12 @@ impl Sessions for KeptSessions<'_> {
                 .filter(|one| one.owner.user == self.user);
             names.extend(ours.filter_map(|record| record.owner.session.clone()));
             match page.next {
-                Some(next) if names.len() < limits::SESSIONS => scan.after = Some(next),
+                Some(next) if names.len() < limits.sessions => scan.after = Some(next),
                 _ => break,
             }
         }
         names.sort();
-        names.truncate(limits::SESSIONS);
+        names.truncate(limits.sessions);
         Ok(names)
     }
 

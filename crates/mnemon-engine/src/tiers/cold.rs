@@ -55,7 +55,7 @@ pub(super) async fn index_lines(
     let records = records(cold);
     let drafts = lines.iter().map(|hot| line_draft(session, hot, from));
     let drafts = drafts.filter(|draft| fits(ctx, "A line of the log", &draft.content));
-    for chunk in drafts.collect::<Vec<_>>().chunks(limits::PAGE) {
+    for chunk in drafts.collect::<Vec<_>>().chunks(records.limits().page) {
         let ids: Vec<Id> = chunk.iter().filter_map(|draft| draft.id.clone()).collect();
         let there = records.get(ctx, &ids).await?;
         let marks = cold.records_of(Scope::Dialog);
@@ -221,7 +221,7 @@ pub(super) async fn index_library(
         .map(|record| record.id)
         .filter(|id| !there.contains(id));
     let gone: Vec<Id> = gone.collect();
-    for chunk in gone.chunks(limits::PAGE) {
+    for chunk in gone.chunks(records.limits().commit_ops) {
         records.forget(ctx, chunk, None).await?;
     }
     Ok(())
@@ -248,7 +248,7 @@ fn page_id(project: &str, path: &str) -> Id {
 
 /// The pages of this project, and those that earlier versions named by their path alone.
 async fn known_pages(records: &Records, ctx: &Ctx, project: &str) -> Result<Vec<Record>, Error> {
-    let mut scan = Scan::new(library_pages(), limits::PAGE);
+    let mut scan = Scan::new(library_pages(), records.limits().page);
     let mut known = Vec::new();
     loop {
         let page = records.list(ctx, &scan).await?;

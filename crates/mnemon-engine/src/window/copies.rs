@@ -56,7 +56,10 @@ impl<'a> Window<'a> {
         let id = self.snapshot_id(label)?;
         let read = self.read(ctx).await?;
         if read.more {
-            return Err(too_many(read.messages.len()));
+            return Err(too_many(
+                read.messages.len(),
+                self.records.limits().window_messages,
+            ));
         }
         let shown = read.entries.len();
         let working = Working {

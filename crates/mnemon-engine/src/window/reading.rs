@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-use mnemon_core::{
-    Ctx, Expect, Id, Kind, Message, Order, Origin, Owner, Receipt, Scan, Scope, limits,
-};
+use mnemon_core::{Ctx, Expect, Id, Kind, Message, Order, Origin, Owner, Receipt, Scan, Scope};
 
 use super::stored::{Covered, Entry, Offload, Position, Working};
 use super::{Read, Window};
@@ -23,6 +21,7 @@ impl Window<'_> {
 
     /// The window as it is now: its entries, and whatever was said after them.
     pub(super) async fn read(&self, ctx: &Ctx) -> Result<Read, Error> {
+        let limits = self.records.limits();
         let (version, working) = self.working(ctx).await?;
         let mut covered = working.covered;
         let known: HashSet<Id> = working
@@ -34,7 +33,7 @@ impl Window<'_> {
         let mut scan = Scan {
             order: Order::Oldest,
             after: covered.map(|covered| covered.at.cursor()),
-            ..Scan::new(within(&self.owner, Kind::Message), limits::PAGE)
+            ..Scan::new(within(&self.owner, Kind::Message), limits.page)
         };
         let before = covered;
         let more = loop {
@@ -49,9 +48,9 @@ impl Window<'_> {
                 covered = Some(Covered::by(record).after(covered));
             }
             match page.next {
-                Some(_) if found.len() > limits::WINDOW_MESSAGES => break true,
+                Some(_) if found.len() > limits.window_messages => break true,
                 Some(next) => scan.after = Some(next),
-                None => break found.len() > limits::WINDOW_MESSAGES,
+                None => break found.len() > limits.window_messages,
             }
         };
         let (entries, messages) = found.into_iter().unzip();
@@ -72,7 +71,7 @@ impl Window<'_> {
         entries: Vec<Entry>,
     ) -> Result<Vec<(Entry, Message)>, Error> {
         let mut found = Vec::with_capacity(entries.len());
-        for chunk in entries.chunks(limits::PAGE) {
+        for chunk in entries.chunks(self.records.limits().page) {
             let ids: Vec<Id> = chunk.iter().map(|entry| entry.of.clone()).collect();
             let records = self.records.get(ctx, &ids).await?;
             for (entry, record) in chunk.iter().zip(records) {
@@ -98,11 +97,12 @@ impl Window<'_> {
         ctx: &Ctx,
         entry: &Entry,
     ) -> Result<Vec<(Entry, Message)>, Error> {
+        let limits = self.records.limits();
         let mut found = Vec::new();
         let mut after = Some(entry.first.just_before());
         while let Some(cursor) = after {
             let page = self
-                .page(ctx, Order::Oldest, Some(cursor), limits::PAGE)
+                .page(ctx, Order::Oldest, Some(cursor), limits.page)
                 .await?;
             for record in &page.records {
                 if Position::of(record) > entry.last {
@@ -110,7 +110,7 @@ impl Window<'_> {
                 }
                 found.push((Entry::original(record), message_of(record)));
             }
-            after = page.next.filter(|_| found.len() <= limits::WINDOW_MESSAGES);
+            after = page.next.filter(|_| found.len() <= limits.window_messages);
         }
         Ok(found)
     }

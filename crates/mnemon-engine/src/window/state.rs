@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mnemon_core::window::{COMPRESS_META, CompressionEvent, Strategy};
-use mnemon_core::{Ctx, Expect, Id, Invalid, Message, Order, StoreError, Time, limits};
+use mnemon_core::{Ctx, Expect, Id, Invalid, Message, Order, StoreError, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -13,9 +13,6 @@ use crate::safety::TakenOut;
 use crate::scopes::message_of;
 use crate::session::StateModule;
 use crate::{Draft, Error, Safety};
-
-/// Messages that are written in one commit.
-const TOGETHER: usize = 500;
 
 /// Everything that a window and its conversation hold, in the form that agents save.
 ///
@@ -94,15 +91,16 @@ impl Window<'_> {
             events: self.events(ctx).await?,
             ..WindowState::default()
         };
+        let limits = self.records.limits();
         let mut after = None;
         loop {
-            let page = self.page(ctx, Order::Oldest, after, limits::PAGE).await?;
+            let page = self.page(ctx, Order::Oldest, after, limits.page).await?;
             state.original.extend(page.records.iter().map(message_of));
-            if state.original.len() > limits::WINDOW_STATE_MESSAGES {
+            if state.original.len() > limits.window_state_messages {
                 return Err(StoreError::TooLarge {
                     what: "messages of one conversation",
                     count: state.original.len(),
-                    most: limits::WINDOW_STATE_MESSAGES,
+                    most: limits.window_state_messages,
                 }
                 .into());
             }
@@ -153,7 +151,7 @@ impl Window<'_> {
         }
         let mut taken = Taken::new(state);
         let mut created = None;
-        for chunk in state.original.chunks(TOGETHER) {
+        for chunk in state.original.chunks(self.records.limits().commit_ops) {
             let drafts = chunk.iter().map(|message| {
                 let said = message.timestamp.as_deref().and_then(|at| at.parse().ok());
                 // In the order of the list, whatever the messages say of themselves.

@@ -297,7 +297,7 @@ fn what_is_too_large_is_refused_with_the_limit_and_nothing_is_written() {
          into several"
     );
     let words = "x".repeat(300);
-    let crumbs: String = (0..limits::DOCUMENT_CHUNKS + 1)
+    let crumbs: String = (0..Limits::DEFAULT.document_chunks() + 1)
         .map(|n| format!("# {n}\n\n{words}\n\n"))
         .collect();
     let (kind, text) = refused(vec![document("crumbs.md", crumbs)]);

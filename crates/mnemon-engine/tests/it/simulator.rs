@@ -143,7 +143,12 @@ impl Engine {
     }
 
     fn retry(&mut self, actor: Actor, random: &mut Random) -> (String, Work) {
-        let known: Vec<Sent> = self.sent.iter().filter(|s| s.tenant == actor.tenant()).cloned().collect();
+        let known: Vec<Sent> = self
+            .sent
+            .iter()
+            .filter(|s| s.tenant == actor.tenant())
+            .cloned()
+            .collect();
         match random.pick(&known) {
             Some(sent) => records::add(actor, sent.drafts.clone(), Some(sent.key.clone())),
             None => self.add(actor, random),
@@ -176,12 +181,20 @@ fn planted_defects_are_found() {
                     faults: 30,
                 };
                 let plant = |store| -> Arc<dyn Store> { Arc::new(Planted::new(store, defect)) };
-                block_on(run(&plan, &InRam::default(), &plant, &mut Engine::default()))
+                block_on(run(
+                    &plan,
+                    &InRam::default(),
+                    &plant,
+                    &mut Engine::default(),
+                ))
             });
             runs.find_map(Result::err)
         });
         let failure = found.unwrap_or_else(|| panic!("{defect:?} was not found"));
         let what = failure.what.lines().next().unwrap_or_default();
-        println!("{defect:?}: {what} (seed {}, step {})", failure.seed, failure.step);
+        println!(
+            "{defect:?}: {what} (seed {}, step {})",
+            failure.seed, failure.step
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! What has expired is not seen, and not kept.
 
-use mnemon_core::{Batch, Change, ErrorKind, Expect, Fate, Grant, Op, Right, limits};
+use mnemon_core::{Batch, Change, ErrorKind, Expect, Fate, Grant, Op, Right};
 
 use super::Subject;
-use crate::make::{Caller, Remade, at, grant, id, key, note};
+use crate::make::{Caller, Remade, at, grant, id, key, limits, note};
 
 pub async fn an_expired_record_is_invisible_at_once(s: Subject) {
     s.put(&grant(at(0)), [note("a").until(at(10)), note("b")])
@@ -71,7 +71,7 @@ pub async fn upkeep_stops_at_its_limit(s: Subject) {
 }
 
 pub async fn writes_clear_a_little(s: Subject) {
-    let count = limits::EXPIRED_PER_WRITE + 3;
+    let count = limits().expired_per_write + 3;
     let ops = (0..count).map(|n| Op::put(note(&format!("r{n:02}")).until(at(5))));
     s.done(&grant(at(0)), ops.collect::<Vec<_>>()).await;
     let later = grant(at(6));

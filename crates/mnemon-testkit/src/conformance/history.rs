@@ -1,9 +1,9 @@
 //! Who changed what when, before and after.
 
-use mnemon_core::{Batch, Cause, Change, Changes, Fate, Grant, Op, Record, Right, limits};
+use mnemon_core::{Batch, Cause, Change, Changes, Fate, Grant, Op, Record, Right};
 
 use super::Subject;
-use crate::make::{Caller, Remade, at, fact, grant, id, note};
+use crate::make::{Caller, Remade, at, fact, grant, id, limits, note};
 use crate::observe::changes_all;
 
 fn by(actor: &str, ms: i64) -> Grant {
@@ -120,7 +120,7 @@ pub async fn pages_go_on_before(s: Subject) {
             ..Changes::default()
         };
         let store = &**s.store();
-        let whole = changes_all(store, &g, &wanted, limits::CHANGES)
+        let whole = changes_all(store, &g, &wanted, limits().changes)
             .await
             .unwrap();
         let newest_first = whole.windows(2).all(|two| two[0].seq > two[1].seq);
@@ -232,7 +232,7 @@ pub async fn only_a_commit_that_has_begun_is_continued(s: Subject) {
 
 pub async fn one_page_is_bounded(s: Subject) {
     let g = grant(at(0));
-    let count = limits::CHANGES + 5;
+    let count = limits().changes + 5;
     let ops = (0..count).map(|n| Op::put(note("a").saying(&format!("{n}"))));
     s.done(&g, ops.collect::<Vec<_>>()).await;
     let wanted = |limit, before| Changes {
@@ -242,7 +242,7 @@ pub async fn one_page_is_bounded(s: Subject) {
     };
     let asked = wanted(usize::MAX, None);
     let first = s.store().changes(&g, &asked).await.unwrap();
-    assert_eq!(first.len(), limits::CHANGES);
+    assert_eq!(first.len(), limits().changes);
     let asked = wanted(usize::MAX, first.last().map(|change| change.seq));
     let rest = s.store().changes(&g, &asked).await.unwrap();
     assert_eq!(rest.len(), 5);

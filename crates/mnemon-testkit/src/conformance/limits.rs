@@ -4,15 +4,15 @@ use mnemon_core::{Batch, ErrorKind, Id, Op, Record, Right, limits};
 use serde_json::json;
 
 use super::Subject;
-use crate::make::{Caller, Remade, at, grant, id, note};
+use crate::make::{Caller, Remade, at, grant, id, limits, note};
 
 pub async fn too_many_ids_are_refused(s: Subject) {
     let g = grant(at(0));
     s.put(&g, [note("a")]).await;
-    let mut asked: Vec<Id> = (1..limits::PAGE).map(|n| id(&format!("r{n}"))).collect();
+    let mut asked: Vec<Id> = (1..limits().page).map(|n| id(&format!("r{n}"))).collect();
     asked.push(id("a"));
     let found = s.store().get(&g, &asked).await.unwrap();
-    assert_eq!(found.len(), limits::PAGE);
+    assert_eq!(found.len(), limits().page);
     assert!(found.last().unwrap().is_some());
     asked.push(id("b"));
     let error = s.store().get(&g, &asked).await.unwrap_err();
@@ -22,8 +22,8 @@ pub async fn too_many_ids_are_refused(s: Subject) {
 pub async fn too_many_ops_are_refused(s: Subject) {
     let g = grant(at(0));
     let ops = |count| (0..count).map(|_| Op::delete(id("a"))).collect::<Vec<_>>();
-    s.done(&g, ops(limits::BATCH_OPS)).await;
-    let mut many = ops(limits::BATCH_OPS);
+    s.done(&g, ops(limits().batch_ops)).await;
+    let mut many = ops(limits().batch_ops);
     many.insert(0, Op::put(note("a")));
     let error = s.refused(&g, many).await;
     assert_eq!(error.kind(), ErrorKind::TooLarge);
@@ -31,8 +31,9 @@ pub async fn too_many_ops_are_refused(s: Subject) {
 
 pub async fn too_many_bytes_are_refused(s: Subject) {
     let g = grant(at(0));
-    let most = "x".repeat(limits::CONTENT_BYTES);
-    let count = limits::BATCH_BYTES / limits::CONTENT_BYTES + 1;
+    let bytes = limits::CONTENT_BYTES.min(limits().batch_bytes / 4);
+    let most = "x".repeat(bytes);
+    let count = limits().batch_bytes / bytes + 1;
     let ops = (0..count).map(|n| Op::put(note(&format!("r{n}")).saying(&most)));
     let error = s.refused(&g, ops.collect::<Vec<_>>()).await;
     assert_eq!(error.kind(), ErrorKind::TooLarge);
@@ -45,8 +46,10 @@ pub async fn an_undo_may_restore_a_whole_cascade(s: Subject) {
         undoes: Some(1),
         ..Batch::from((0..count).map(|_| Op::delete(id("a"))).collect::<Vec<_>>())
     };
-    s.done(&g, undo(limits::BATCH_OPS + 1)).await;
-    let error = s.refused(&g, undo(limits::UNDO_OPS + 1)).await;
+    s.done(&g, undo(limits().batch_ops + 1)).await;
+    let error = s
+        .refused(&g, undo((limits().batch_ops + limits().cascade) + 1))
+        .await;
     assert_eq!(error.kind(), ErrorKind::TooLarge);
 }
 
@@ -81,7 +84,8 @@ pub async fn a_broken_record_is_refused(s: Subject) {
 
 pub async fn a_large_record_is_kept(mut s: Subject) {
     let g = grant(at(0));
-    let text = "đ".repeat(limits::CONTENT_BYTES / 2);
+    let bytes = limits::CONTENT_BYTES.min(limits().batch_bytes / 2);
+    let text = "đ".repeat(bytes / 2);
     let deep = (1..limits::JSON_DEPTH).fold(json!(1), |inner, _| json!([inner]));
     let record = Record {
         body: Some(deep),

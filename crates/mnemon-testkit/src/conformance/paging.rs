@@ -1,9 +1,9 @@
 //! Long lists, page by page.
 
-use mnemon_core::{Cursor, Filter, Kind, Op, Order, Page, Record, Scan, Time, limits};
+use mnemon_core::{Cursor, Filter, Kind, Op, Order, Page, Record, Scan, Time};
 
 use super::Subject;
-use crate::make::{Remade, at, ctx, fact, grant, id, note};
+use crate::make::{Remade, at, ctx, fact, grant, id, limits, note};
 use crate::observe::scan_all;
 
 const ORDERS: [Order; 3] = [Order::Newest, Order::Oldest, Order::Written];
@@ -45,7 +45,7 @@ pub async fn pages_have_no_gap_and_no_repeat(s: Subject) {
     s.delete(&g, "r4").await;
     s.put(&g, [note("r7").created(at(0))]).await;
     for order in ORDERS {
-        let whole = page(&s, order, None, limits::PAGE).await;
+        let whole = page(&s, order, None, limits().page).await;
         assert_eq!((whole.records.len(), whole.next), (22, None));
         for size in [1, 2, 3, 11, 21, 22, 23] {
             let all = Filter::default();
@@ -103,12 +103,12 @@ pub async fn pages_survive_writes_in_between(s: Subject) {
 
 pub async fn a_page_is_bounded(s: Subject) {
     let g = grant(at(0));
-    let count = limits::PAGE + 5;
+    let count = limits().page + 5;
     let ops = (0..count).map(|n| Op::put(note(&format!("r{n}"))));
     s.done(&g, ops.collect::<Vec<_>>()).await;
     for order in ORDERS {
         let first = page(&s, order, None, usize::MAX).await;
-        assert_eq!(first.records.len(), limits::PAGE);
+        assert_eq!(first.records.len(), limits().page);
         let second = page(&s, order, first.next, usize::MAX).await;
         assert_eq!((second.records.len(), second.next), (5, None));
         let none = page(&s, order, None, 0).await;

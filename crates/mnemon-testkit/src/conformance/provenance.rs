@@ -1,9 +1,9 @@
 //! Deleting a source deletes what was derived from it.
 
-use mnemon_core::{Cause, ErrorKind, Fate, Filter, Op, Order, Scan, limits};
+use mnemon_core::{Cause, ErrorKind, Fate, Filter, Op, Order, Scan};
 
 use super::Subject;
-use crate::make::{Remade, at, fact, grant, id, ids, note};
+use crate::make::{Remade, at, fact, grant, id, ids, limits, note};
 
 pub async fn a_delete_takes_the_whole_chain(s: Subject) {
     let g = grant(at(0));
@@ -165,8 +165,8 @@ pub async fn the_nearest_fall_first(s: Subject) {
 pub async fn a_cascade_has_a_limit(s: Subject) {
     let g = grant(at(0));
     s.put(&g, [note("a")]).await;
-    let names: Vec<String> = (0..=limits::CASCADE).map(|n| format!("r{n}")).collect();
-    for names in names.chunks(limits::BATCH_OPS) {
+    let names: Vec<String> = (0..=limits().cascade).map(|n| format!("r{n}")).collect();
+    for names in names.chunks(limits().batch_ops) {
         let ops = names
             .iter()
             .map(|name| Op::put(fact(name).made_from(&["a"])));
@@ -182,7 +182,7 @@ pub async fn a_cascade_has_a_limit(s: Subject) {
     s.delete(&g, "r0").await;
     s.purge(&g, "r0").await;
     let receipt = s.delete(&g, "a").await;
-    assert_eq!(receipt.cascaded.len(), limits::CASCADE);
+    assert_eq!(receipt.cascaded.len(), limits().cascade);
     assert_eq!(s.tally(&g).await.records(), 0);
 }
 

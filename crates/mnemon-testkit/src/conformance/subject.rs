@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use mnemon_core::{
     Backend, Batch, Change, Changes, Filter, Grant, Op, Order, Receipt, Record, SearchIndex, Store,
-    StoreError, Tally, Upkept, limits,
+    StoreError, Tally, Upkept,
 };
 
-use crate::make::id;
+use crate::make::{id, limits};
 use crate::observe::{changes_all, scan_all};
 use crate::{Fixture, Observed, observe};
 
@@ -97,7 +97,7 @@ impl Subject {
     /// The records that the filter means, in the order they were written.
     pub async fn scan(&self, grant: &Grant, filter: &Filter) -> Vec<String> {
         let store = &**self.store();
-        let found = scan_all(store, grant, filter, Order::Written, limits::PAGE).await;
+        let found = scan_all(store, grant, filter, Order::Written, limits().page).await;
         let ids = found.unwrap().into_iter();
         ids.map(|record| record.id.to_string()).collect()
     }
@@ -114,7 +114,7 @@ impl Subject {
             ..Changes::default()
         };
         let store = &**self.store();
-        changes_all(store, grant, &of, limits::CHANGES)
+        changes_all(store, grant, &of, limits().changes)
             .await
             .unwrap()
     }
@@ -131,7 +131,9 @@ impl Subject {
 
     /// Everything this grant lets one see.
     pub async fn seen(&self, grant: &Grant) -> Observed {
-        observe(&**self.store(), grant, limits::PAGE).await.unwrap()
+        observe(&**self.store(), grant, limits().page)
+            .await
+            .unwrap()
     }
 
     /// The batch is refused and nothing that can be seen has changed.

@@ -78,7 +78,10 @@ async fn check_list(
                 .check_shown(since, grant.tenant(), state.now, record)
                 .map_err(|what| format!("list: {what}"))?;
             if !scan.filter.matches(record) {
-                return Err(format!("list showed {} which the filter excludes", record.id));
+                return Err(format!(
+                    "list showed {} which the filter excludes",
+                    record.id
+                ));
             }
             if !shown.insert(record.id.clone()) {
                 return Err(format!("list showed {} twice", record.id));
@@ -107,7 +110,11 @@ async fn check_get(sim: &Sim, store: &dyn Store, grant: &Grant) -> Result<(), St
         let found = store.get(grant, page).await;
         let found = found.map_err(|error| failed("get", &error))?;
         if found.len() != page.len() {
-            return Err(format!("get of {} ids gave {} answers", page.len(), found.len()));
+            return Err(format!(
+                "get of {} ids gave {} answers",
+                page.len(),
+                found.len()
+            ));
         }
         let state = sim.lock();
         for (id, found) in page.iter().zip(&found) {
@@ -138,12 +145,7 @@ async fn check_tally(sim: &Sim, store: &dyn Store, grant: &Grant) -> Result<(), 
 }
 
 /// The history of a live record ends with what is shown; a purged one has none.
-async fn check_history(
-    sim: &Sim,
-    store: &dyn Store,
-    grant: &Grant,
-    id: &Id,
-) -> Result<(), String> {
+async fn check_history(sim: &Sim, store: &dyn Store, grant: &Grant, id: &Id) -> Result<(), String> {
     let newest = Changes {
         id: Some(id.clone()),
         limit: 1,
@@ -160,7 +162,9 @@ async fn check_history(
     if model.is_deleted(grant.tenant(), id, state.now) {
         return match newest {
             Some(change) if change.after.is_none() => Ok(()),
-            _ => Err(format!("the history of the deleted {id} does not end with a deletion")),
+            _ => Err(format!(
+                "the history of the deleted {id} does not end with a deletion"
+            )),
         };
     }
     let Some(live) = model.get(grant.tenant(), id, state.now) else {
@@ -169,7 +173,9 @@ async fn check_history(
     let last = newest.and_then(|change| change.after.as_ref());
     match last.is_some_and(|last| last.version == live.version && last.content == live.content) {
         true => Ok(()),
-        false => Err(format!("the history of {id} does not end with its live version")),
+        false => Err(format!(
+            "the history of {id} does not end with its live version"
+        )),
     }
 }
 

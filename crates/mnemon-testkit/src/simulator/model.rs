@@ -175,7 +175,10 @@ impl Model {
     ) -> Result<(), String> {
         let id = &shown.id;
         if shown.tenant != *tenant {
-            return Err(format!("{id} of tenant {} was shown to {tenant}", shown.tenant));
+            return Err(format!(
+                "{id} of tenant {} was shown to {tenant}",
+                shown.tenant
+            ));
         }
         if !shown.is_live(now) {
             return Err(format!("{id} was shown though it has expired"));
@@ -188,7 +191,9 @@ impl Model {
             Some(live) => Err(format!(
                 "{id} was shown in another version than it has\n  shown: {shown:?}\n   must: {live:?}"
             )),
-            None => Err(format!("{id} was shown though it is deleted, purged or never was")),
+            None => Err(format!(
+                "{id} was shown though it is deleted, purged or never was"
+            )),
         }
     }
 

@@ -119,10 +119,9 @@ impl Planted {
 
     fn alter(&self, op: &mut Op) {
         match (self.defect, &mut *op) {
-            (
-                Defect::PreconditionIgnored,
-                Op::Put { expect, .. } | Op::Delete { expect, .. },
-            ) => *expect = Expect::Anything,
+            (Defect::PreconditionIgnored, Op::Put { expect, .. } | Op::Delete { expect, .. }) => {
+                *expect = Expect::Anything
+            }
             (Defect::PurgeKeepsHistory, Op::Purge { id }) => *op = Op::delete(id.clone()),
             (Defect::CascadeForgotten, Op::Put { record, .. }) => {
                 self.give(record);
@@ -177,7 +176,12 @@ impl Planted {
         receipt
     }
 
-    async fn after(&self, grant: &Grant, asked: &Batch, receipt: Receipt) -> Result<Receipt, StoreError> {
+    async fn after(
+        &self,
+        grant: &Grant,
+        asked: &Batch,
+        receipt: Receipt,
+    ) -> Result<Receipt, StoreError> {
         let (count, last) = {
             let mut memory = self.memory.lock().unwrap();
             memory.applied += 1;
@@ -321,7 +325,10 @@ impl Store for Planted {
             page.records.pop();
         }
         let records = std::mem::take(&mut page.records);
-        page.records = records.into_iter().map(|record| self.disguised(record)).collect();
+        page.records = records
+            .into_iter()
+            .map(|record| self.disguised(record))
+            .collect();
         Ok(page)
     }
 

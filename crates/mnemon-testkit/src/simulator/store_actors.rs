@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mnemon_core::{
-    Batch, Caps, Ctx, Expect, Filter, Grant, Id, IdempotencyKey, Kind, Namespace, Op, Order,
-    Owner, Policy, Record, Right, Scan, Store, StoreError, Tenant, ErrorKind,
+    Batch, Caps, Ctx, ErrorKind, Expect, Filter, Grant, Id, IdempotencyKey, Kind, Namespace, Op,
+    Order, Owner, Policy, Record, Right, Scan, Store, StoreError, Tenant,
 };
 
 use super::check::UNIQUE;
@@ -68,7 +68,8 @@ impl World for StoreActors {
 /// The live versions, to write the right preconditions most of the time.
 fn sim_versions(state: &super::State, ctx: &Ctx) -> Vec<(Id, u64)> {
     let live = state.model.live(&ctx.tenant, ctx.now);
-    live.map(|record| (record.id.clone(), record.version)).collect()
+    live.map(|record| (record.id.clone(), record.version))
+        .collect()
 }
 
 impl StoreActors {
@@ -196,7 +197,9 @@ fn get(sim: &Sim, store: Arc<dyn Store>, grant: Grant, random: &mut Random) -> O
             let state = sim.lock();
             let mut shown = found.iter().flatten();
             shown.try_for_each(|record| {
-                state.model.check_shown(since, grant.tenant(), grant.now(), record)
+                state
+                    .model
+                    .check_shown(since, grant.tenant(), grant.now(), record)
             })
         }),
     }
@@ -229,7 +232,9 @@ fn list(sim: &Sim, store: Arc<dyn Store>, grant: Grant, random: &mut Random) -> 
                 };
                 let state = sim.lock();
                 for record in page.records {
-                    state.model.check_shown(since, grant.tenant(), grant.now(), &record)?;
+                    state
+                        .model
+                        .check_shown(since, grant.tenant(), grant.now(), &record)?;
                     if !scan.filter.matches(&record) {
                         return Err(format!("{} was shown to another user", record.id));
                     }

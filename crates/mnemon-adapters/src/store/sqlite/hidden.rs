@@ -25,7 +25,7 @@ pub(super) fn hidden(
     let (sql, values) = candidates(tenant, grant, scan);
     let mut select = connection.prepare_cached(&sql).at(place)?;
     let mut rows = select.query(params_from_iter(values)).at(place)?;
-    let limit = scan.limit.min(limits::PAGE);
+    let limit = scan.limit.min(grant.limits().page);
     let mut found = Vec::new();
     while found.len() < limit
         && let Some(row) = rows.next().at(place)?

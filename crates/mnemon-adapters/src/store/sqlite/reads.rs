@@ -44,11 +44,11 @@ pub(super) fn get(
     grant: &Grant,
     ids: &[Id],
 ) -> Result<Vec<Option<Record>>, StoreError> {
-    if ids.len() > limits::PAGE {
+    if ids.len() > grant.limits().page {
         return Err(StoreError::TooLarge {
             what: "ids in one get",
             count: ids.len(),
-            most: limits::PAGE,
+            most: grant.limits().page,
         });
     }
     let Some(tenant) = tenant(connection, place, grant)? else {
@@ -248,7 +248,7 @@ pub(super) fn walk(
     let Some(tenant) = tenant(connection, place, grant)? else {
         return Ok(Page::default());
     };
-    let limit = scan.limit.min(limits::PAGE);
+    let limit = scan.limit.min(grant.limits().page);
     let mut found = Vec::new();
     // One transaction, so that both statements see the same moment.
     let _moment = connection.unchecked_transaction().at(place)?;
@@ -323,7 +323,7 @@ pub(super) fn changes(
     let twice: Vec<Value> = [where_.values.clone(), where_.values].concat();
     let mut select = connection.prepare_cached(&sql).at(place)?;
     let mut rows = select.query(params_from_iter(twice)).at(place)?;
-    let limit = wanted.limit.min(limits::CHANGES);
+    let limit = wanted.limit.min(grant.limits().changes);
     let mut found = Vec::new();
     while found.len() < limit
         && let Some(row) = rows.next().at(place)?

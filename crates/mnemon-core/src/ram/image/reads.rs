@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use super::{ByCreation, Image};
 use crate::{
     Change, Changes, Grant, Group, Hidden, HiddenScan, Id, Order, Page, Record, Scan, StoreError,
-    Tally, Time, limits,
+    Tally, Time,
 };
 
 impl Image {
     /// Live records by id.
     pub fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
-        if ids.len() > limits::PAGE {
+        if ids.len() > grant.limits().page {
             return Err(StoreError::TooLarge {
                 what: "ids in one get",
                 count: ids.len(),
-                most: limits::PAGE,
+                most: grant.limits().page,
             });
         }
         Ok(ids
@@ -32,7 +32,7 @@ impl Image {
     /// A page of live records in order.
     #[must_use]
     pub fn scan(&self, grant: &Grant, scan: &Scan) -> Page {
-        let limit = scan.limit.min(limits::PAGE);
+        let limit = scan.limit.min(grant.limits().page);
         let records = self
             .seqs_after(scan)
             .filter_map(|seq| self.live(self.by_seq.get(&seq)?, grant.now()))
@@ -97,13 +97,13 @@ impl Image {
             let is_live = current.is_some_and(|record| record.is_live(grant.now()));
             Hidden::of(&scan.filter, versions, is_live)
         });
-        found.take(scan.limit.min(limits::PAGE)).collect()
+        found.take(scan.limit.min(grant.limits().page)).collect()
     }
 
     /// A part of the history, newest first.
     #[must_use]
     pub fn changes(&self, grant: &Grant, changes: &Changes) -> Vec<Change> {
-        let limit = changes.limit.min(limits::CHANGES);
+        let limit = changes.limit.min(grant.limits().changes);
         let before = changes.before.unwrap_or(u64::MAX);
         let seqs: BTreeSet<u64> = match (&changes.id, changes.commit) {
             (Some(id), _) => self.seqs_of(id),

@@ -154,11 +154,12 @@ fn a_retry_with_the_same_key_says_it_once() {
 #[test]
 fn only_so_much_is_read() {
     let memory = memory();
-    let too_many = wait(
-        memory
-            .dialog()
-            .get_context(&ctx(), "ann", "s1", limits::TURNS + 1),
-    );
+    let too_many = wait(memory.dialog().get_context(
+        &ctx(),
+        "ann",
+        "s1",
+        Limits::DEFAULT.turns + 1,
+    ));
     assert_eq!(too_many.unwrap_err().kind(), ErrorKind::Invalid);
     let owner = Owner {
         session: Some("s1".into()),
@@ -174,7 +175,10 @@ fn only_so_much_is_read() {
         .unwrap();
     }
     let context = context(&memory, 1);
-    assert_eq!(context.turns[0].messages.len(), limits::CONTEXT_MESSAGES);
+    assert_eq!(
+        context.turns[0].messages.len(),
+        Limits::DEFAULT.context_messages
+    );
     assert!(context.more);
     assert_eq!(context.turns[0].messages.last().unwrap().content, "2.1999");
 }

@@ -102,7 +102,7 @@ fn failures_are_those_of_the_task_newest_first() {
         &ctx(),
         &nobody(),
         None,
-        limits::STEPS + 1,
+        Limits::DEFAULT.steps + 1,
     ));
     assert_eq!(too_many.unwrap_err().kind(), ErrorKind::Invalid);
 }

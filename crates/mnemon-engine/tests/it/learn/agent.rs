@@ -258,10 +258,10 @@ fn hurry(memory: &Memory, task_type: &str, steps: usize) {
 #[test]
 fn a_long_log_is_read_through_before_it_is_looked_at() {
     let memory = memory();
-    hurry(&memory, "long", limits::LEARN_FRESH);
+    hurry(&memory, "long", Limits::DEFAULT.learn_fresh);
     hurry(&memory, "short", 30);
     let slice = |steps: usize| wait(memory.learning().slice(&ctx(), steps)).unwrap();
-    let first = slice(limits::LEARN_FRESH - 1);
+    let first = slice(Limits::DEFAULT.learn_fresh - 1);
     assert_eq!(
         (first.tasks, first.more),
         (0, true),

@@ -188,7 +188,7 @@ fn records_that_somebody_spoilt_are_stepped_over() {
 #[test]
 fn more_types_of_task_than_may_wait_are_skipped_and_counted() {
     let memory = memory();
-    for n in 0..=limits::LEARN_TASKS {
+    for n in 0..=Limits::DEFAULT.learn_tasks {
         let step = Step {
             task_type: Some(format!("type-{n}")),
             ..plain(Some("look"), "t1")
@@ -198,7 +198,7 @@ fn more_types_of_task_than_may_wait_are_skipped_and_counted() {
     let report = learn(&memory, &ctx());
     assert_eq!(report.skipped, 1);
     let status = wait(memory.learning().status(&ctx())).unwrap();
-    assert_eq!(status.waiting.len(), limits::LEARN_TASKS);
+    assert_eq!(status.waiting.len(), Limits::DEFAULT.learn_tasks);
 }
 
 #[test]

@@ -33,7 +33,11 @@ impl Actor {
     /// The records of the tenant that are live.
     pub(super) fn live(&self) -> Vec<Record> {
         let state = self.sim.lock();
-        state.model.live(&self.ctx.tenant, self.ctx.now).cloned().collect()
+        state
+            .model
+            .live(&self.ctx.tenant, self.ctx.now)
+            .cloned()
+            .collect()
     }
 
     /// The record as the model has it.
@@ -43,7 +47,10 @@ impl Actor {
     }
 
     pub(super) fn was_touched(&self, id: &Id, since: Read) -> bool {
-        self.sim.lock().model.was_touched(&self.ctx.tenant, id, since)
+        self.sim
+            .lock()
+            .model
+            .was_touched(&self.ctx.tenant, id, since)
     }
 
     /// The id of a live record of the tenant.
@@ -75,7 +82,9 @@ impl Actor {
             kind: Some([Kind::Note, Kind::Fact, Kind::Decision][random.index(3)]),
             namespace: Some(Namespace::ALL[random.index(2)]),
             importance: Some(random.below(5) as f64 / 4.0),
-            expires: random.chance(15).then(|| self.ctx.now.plus_millis(lives_ms)),
+            expires: random
+                .chance(15)
+                .then(|| self.ctx.now.plus_millis(lives_ms)),
             derived_from: sources,
             ..Draft::note(format!("{word} drinks green tea"))
         }
@@ -100,7 +109,11 @@ impl Actor {
     }
 
     /// Every word in an answer stands in a live record that this user may see.
-    pub(super) fn check_words(&self, since: Read, answer: &impl serde::Serialize) -> Result<(), String> {
+    pub(super) fn check_words(
+        &self,
+        since: Read,
+        answer: &impl serde::Serialize,
+    ) -> Result<(), String> {
         let text = serde_json::to_string(answer).unwrap();
         let state = self.sim.lock();
         let records = state.model.live(&self.ctx.tenant, self.ctx.now);
@@ -112,7 +125,8 @@ impl Actor {
             .collect();
         for word in words(&text) {
             let mut owners = records.iter().filter(|(text, _)| has_word(text, &word));
-            let is_own = |user: &Option<String>| user.as_deref().is_none_or(|user| user == self.user);
+            let is_own =
+                |user: &Option<String>| user.as_deref().is_none_or(|user| user == self.user);
             if owners.clone().any(|(_, user)| is_own(user)) {
                 continue;
             }
@@ -138,5 +152,6 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 fn has_word(text: &str, word: &str) -> bool {
-    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| part == word)
+    text.split(|c: char| !c.is_ascii_alphanumeric())
+        .any(|part| part == word)
 }

@@ -12,10 +12,17 @@ use super::actor::Actor;
 
 /// An acknowledged addition is readable, whole, and done once for its key.
 pub(super) fn add(actor: Actor, drafts: Vec<Draft>, key: Option<String>) -> (String, Work) {
-    let name = format!("add {} {}", drafts.len(), key.as_deref().unwrap_or_default());
+    let name = format!(
+        "add {} {}",
+        drafts.len(),
+        key.as_deref().unwrap_or_default()
+    );
     let work = async move {
         let records = actor.memory.records();
-        match records.add(&actor.ctx, drafts.clone(), key.as_deref()).await {
+        match records
+            .add(&actor.ctx, drafts.clone(), key.as_deref())
+            .await
+        {
             Ok(receipt) => added(&actor, &drafts, &receipt),
             Err(error) => {
                 // A retry comes with what has expired since, or with what is there already.
@@ -32,13 +39,19 @@ pub(super) fn add(actor: Actor, drafts: Vec<Draft>, key: Option<String>) -> (Str
 
 fn added(actor: &Actor, drafts: &[Draft], receipt: &Receipt) -> Result<(), String> {
     if receipt.items.len() != drafts.len() {
-        return Err(format!("{} drafts were given, {} acknowledged", drafts.len(), receipt.items.len()));
+        return Err(format!(
+            "{} drafts were given, {} acknowledged",
+            drafts.len(),
+            receipt.items.len()
+        ));
     }
     for (draft, item) in drafts.iter().zip(&receipt.items) {
         let Fate::Stored { version } = item.fate else {
             return Err(format!("the fate of a new record is {:?}", item.fate));
         };
-        let live = actor.model_get(&item.id).filter(|live| live.version == version);
+        let live = actor
+            .model_get(&item.id)
+            .filter(|live| live.version == version);
         if let Some(live) = live
             && (live.content != draft.content || live.owner != draft.owner)
         {
@@ -84,7 +97,8 @@ pub(super) fn forget(actor: Actor, random: &mut Random) -> (String, Work) {
         let since = actor.begin();
         match actor.memory.records().forget(&actor.ctx, &ids, None).await {
             Ok(_) => {
-                let is_left = |id: &&_| actor.model_get(id).is_some() && !actor.was_touched(id, since);
+                let is_left =
+                    |id: &&_| actor.model_get(id).is_some() && !actor.was_touched(id, since);
                 match ids.iter().find(is_left) {
                     Some(id) => Err(format!("{id} is still live")),
                     None => Ok(()),
@@ -104,7 +118,8 @@ pub(super) fn purge(actor: Actor, random: &mut Random, most: u64) -> (String, Wo
         let since = actor.begin();
         match actor.memory.records().purge(&actor.ctx, &ids, None).await {
             Ok(_) => {
-                let is_left = |id: &&_| actor.model_get(id).is_some() && !actor.was_touched(id, since);
+                let is_left =
+                    |id: &&_| actor.model_get(id).is_some() && !actor.was_touched(id, since);
                 match ids.iter().find(is_left) {
                     Some(id) => Err(format!("{id} is still live")),
                     None => Ok(()),
@@ -133,7 +148,12 @@ pub(super) fn undo(actor: Actor, random: &mut Random) -> (String, Work) {
             }
             Err(error) => {
                 // It was changed since, is too old, was purged, or marks a purge.
-                let reasons = [ErrorKind::Conflict, ErrorKind::NotFound, ErrorKind::Invalid, ErrorKind::TooLarge];
+                let reasons = [
+                    ErrorKind::Conflict,
+                    ErrorKind::NotFound,
+                    ErrorKind::Invalid,
+                    ErrorKind::TooLarge,
+                ];
                 actor.explain(&error, &reasons)
             }
         }
@@ -144,7 +164,13 @@ pub(super) fn undo(actor: Actor, random: &mut Random) -> (String, Work) {
 /// A record is found by its own words, and nothing is found that may not be shown.
 pub(super) fn search(actor: Actor, random: &mut Random) -> (String, Work) {
     let live = actor.live();
-    let is_mine = |record: &&Record| record.owner.user.as_deref().is_none_or(|user| user == actor.user);
+    let is_mine = |record: &&Record| {
+        record
+            .owner
+            .user
+            .as_deref()
+            .is_none_or(|user| user == actor.user)
+    };
     let has_word = |record: &&Record| record.content.starts_with(UNIQUE);
     let mine: Vec<&Record> = live.iter().filter(is_mine).filter(has_word).collect();
     let wanted = random.pick(&mine).map(|record| (**record).clone());
@@ -223,7 +249,9 @@ pub(super) fn list(actor: Actor, random: &mut Random) -> (String, Work) {
         let state = actor.sim.lock();
         let is_meant = |record: &Record| scan.filter.matches(record);
         let (tenant, now) = (&actor.ctx.tenant, actor.ctx.now);
-        state.model.check_complete(since, tenant, now, is_meant, &shown)
+        state
+            .model
+            .check_complete(since, tenant, now, is_meant, &shown)
     };
     (format!("list {order:?}"), Box::pin(work))
 }

@@ -51,7 +51,8 @@ pub(super) fn write(actor: Actor, random: &mut Random, word: String) -> (String,
         let since = actor.begin();
         match actor.memory.write(&actor.ctx, &event).await {
             Ok(receipt) => {
-                let is_lost = |id: &_| actor.model_get(id).is_none() && !actor.was_touched(id, since);
+                let is_lost =
+                    |id: &_| actor.model_get(id).is_none() && !actor.was_touched(id, since);
                 match receipt.items.iter().find(|item| is_lost(&item.id)) {
                     Some(item) => Err(format!("{} was acknowledged and is not live", item.id)),
                     None => Ok(()),
@@ -103,7 +104,10 @@ pub(super) fn note(actor: Actor, random: &mut Random, word: String) -> (String, 
         match actor.memory.notes().add(&actor.ctx, note, None).await {
             Ok(added) if added.not_stored || actor.model_get(&added.id).is_some() => Ok(()),
             Ok(added) if actor.was_touched(&added.id, since) => Ok(()),
-            Ok(added) => Err(format!("the note {} was acknowledged and is not live", added.id)),
+            Ok(added) => Err(format!(
+                "the note {} was acknowledged and is not live",
+                added.id
+            )),
             Err(error) => actor.explain(&error, &[ErrorKind::Conflict]),
         }
     };
@@ -137,7 +141,10 @@ pub(super) fn window(actor: Actor, word: String) -> (String, Work) {
     let work = async move {
         let since = actor.begin();
         let reasons = [ErrorKind::Conflict, ErrorKind::Busy, ErrorKind::TooLarge];
-        let window = actor.memory.window(actor.user, actor.session).map_err(|e| e.to_string())?;
+        let window = actor
+            .memory
+            .window(actor.user, actor.session)
+            .map_err(|e| e.to_string())?;
         let message = Message::text(&word, Role::User, &format!("{word} in the window"));
         if let Err(error) = window.add_message(&actor.ctx, message).await {
             return actor.explain(&error, &reasons);
@@ -172,14 +179,20 @@ pub(super) fn forget_session(actor: Actor, random: &mut Random) -> (String, Work
     let work = async move {
         let since = actor.begin();
         let (user, session) = (actor.user, actor.session);
-        match actor.memory.delete_session(&actor.ctx, user, session, purge).await {
+        match actor
+            .memory
+            .delete_session(&actor.ctx, user, session, purge)
+            .await
+        {
             Ok(forgotten) if forgotten.is_whole() => {
                 let is_left = |record: &&mnemon_core::Record| {
                     let is_of_session = record.owner.user.as_deref() == Some(user)
                         && record.owner.session.as_deref() == Some(session);
                     let scopes = [Scope::Dialog, Scope::State, Scope::Experience];
                     let is_mark = record.content.is_empty() && record.body.is_some();
-                    is_of_session && !is_mark && scopes.contains(&record.scope)
+                    is_of_session
+                        && !is_mark
+                        && scopes.contains(&record.scope)
                         && !actor.was_touched(&record.id, since)
                 };
                 match actor.live().iter().find(is_left) {

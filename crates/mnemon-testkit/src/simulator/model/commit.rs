@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mnemon_core::{
-    Batch, Expect, Fate, Grant, Id, Kind, Namespace, Op, Receipt, Record, StoreError, Time,
-    limits,
+    Batch, Expect, Fate, Grant, Id, Kind, Namespace, Op, Receipt, Record, StoreError, Time, limits,
 };
 
 use super::super::OperationId;
@@ -188,12 +187,17 @@ impl Judge<'_> {
 
     /// The receipt names nothing else, and is kept under its key.
     fn close(&mut self, batch: &Batch, receipt: &Receipt) -> Result<(), Refused> {
-        let unknown = receipt.cascaded.iter().find(|id| !self.accounted.contains(id));
+        let unknown = receipt
+            .cascaded
+            .iter()
+            .find(|id| !self.accounted.contains(id));
         if let Some(id) = unknown {
             return wrong(format!("{id} was taken along though it was not derived"));
         }
         if receipt.commit.is_some() != self.has_changed {
-            return wrong("the receipt has a commit number without a change, or the other way round");
+            return wrong(
+                "the receipt has a commit number without a change, or the other way round",
+            );
         }
         if let Some(key) = &batch.key {
             let kept = KeptReceipt {
@@ -280,7 +284,9 @@ impl Judge<'_> {
             let was_there = entry.is_some_and(|entry| !entry.is_deleted);
             let is_listed = self.is_cascaded(&derived);
             if was_live && certain.contains(&derived) && !is_listed {
-                return wrong(format!("{derived} was derived from {id} and not deleted with it"));
+                return wrong(format!(
+                    "{derived} was derived from {id} and not deleted with it"
+                ));
             }
             if was_there && is_listed {
                 self.accounted.insert(derived.clone());
@@ -299,7 +305,9 @@ impl Judge<'_> {
         for derived in possible {
             let is_listed = self.is_cascaded(&derived);
             if certain.contains(&derived) && !is_listed {
-                return wrong(format!("{derived} was derived from {id} and not purged with it"));
+                return wrong(format!(
+                    "{derived} was derived from {id} and not purged with it"
+                ));
             }
             if is_listed {
                 self.accounted.insert(derived.clone());
@@ -362,7 +370,9 @@ impl Judge<'_> {
         // While the clock is not trusted, expired notes stay and take up room.
         let is_clock_suspect = !receipt.notices.is_empty();
         if count < over || (count > over && !is_clock_suspect) {
-            return wrong(format!("{count} notes were evicted, {over} are over the cap"));
+            return wrong(format!(
+                "{count} notes were evicted, {over} are over the cap"
+            ));
         }
         let worth = |entry: &Entry| {
             let record = &entry.newest;
