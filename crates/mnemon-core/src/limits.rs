@@ -111,7 +111,7 @@ impl Limits {
 
     /// Limits so small that a test of a few records crosses every one of them.
     pub const TINY: Self = Self {
-        batch_ops: 8,
+        batch_ops: 12,
         batch_bytes: 64 * 1024,
         cascade: 12,
         page: 3,

@@ -66,6 +66,7 @@ pub(crate) async fn changes_all(
     wanted: &Changes,
     page: usize,
 ) -> Result<Vec<Change>, StoreError> {
+    let page = page.min(grant.limits().changes);
     let mut all: Vec<Change> = Vec::new();
     loop {
         let next = Changes {

@@ -126,7 +126,7 @@ impl Engine {
 
     fn add(&mut self, actor: Actor, random: &mut Random) -> (String, Work) {
         let count = match random.below(20) {
-            0 => 9,
+            0 => 13,
             _ => 1 + random.below(3),
         };
         let drafts = (0..count).map(|_| actor.draft(random, self.word()));

@@ -71,12 +71,13 @@ pub async fn upkeep_stops_at_its_limit(s: Subject) {
 }
 
 pub async fn writes_clear_a_little(s: Subject) {
-    let count = limits().expired_per_write + 3;
+    let rest = limits().expired_per_write.min(3);
+    let count = limits().expired_per_write + rest;
     let ops = (0..count).map(|n| Op::put(note(&format!("r{n:02}")).until(at(5))));
     s.done(&grant(at(0)), ops.collect::<Vec<_>>()).await;
     let later = grant(at(6));
     s.put(&later, [note("a")]).await;
-    assert_eq!(s.tally(&later).await.expired, 3);
+    assert_eq!(s.tally(&later).await.expired, rest as u64);
     s.put(&later, [note("a")]).await;
     assert_eq!(s.tally(&later).await.expired, 0);
     assert_eq!(s.names(&grant(at(0))).await, ["a"]);

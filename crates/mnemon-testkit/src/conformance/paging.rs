@@ -28,7 +28,8 @@ pub async fn orders_are_as_named(s: Subject) {
     s.put(&g, made.map(|(name, ms)| note(name).created(at(ms))))
         .await;
     s.put(&g, [note("b").created(at(5))]).await;
-    let found = async |order| page(&s, order, None, 10).await.records;
+    let all = Filter::default();
+    let found = async |order| scan_all(&**s.store(), &g, &all, order, 10).await.unwrap();
     // Of two that were created together, the one written last is the newer.
     assert_eq!(names(&found(Order::Newest).await), ["a", "b", "c", "d"]);
     assert_eq!(names(&found(Order::Oldest).await), ["d", "c", "b", "a"]);
@@ -45,12 +46,12 @@ pub async fn pages_have_no_gap_and_no_repeat(s: Subject) {
     s.delete(&g, "r4").await;
     s.put(&g, [note("r7").created(at(0))]).await;
     for order in ORDERS {
-        let whole = page(&s, order, None, limits().page).await;
-        assert_eq!((whole.records.len(), whole.next), (22, None));
+        let all = Filter::default();
+        let pages = async |size| scan_all(&**s.store(), &g, &all, order, size).await.unwrap();
+        let whole = pages(limits().page).await;
+        assert_eq!(whole.len(), 22);
         for size in [1, 2, 3, 11, 21, 22, 23] {
-            let all = Filter::default();
-            let paged = scan_all(&**s.store(), &g, &all, order, size).await.unwrap();
-            assert_eq!(paged, whole.records, "{order:?} in pages of {size}");
+            assert_eq!(pages(size).await, whole, "{order:?} in pages of {size}");
         }
     }
 }
@@ -61,8 +62,10 @@ pub async fn a_filtered_scan_pages_over_what_does_not_match(s: Subject) {
         0 => fact(&format!("r{n}")),
         _ => note(&format!("r{n}")),
     };
-    let ops = (0..120).map(|n| Op::put(record(n)));
-    s.done(&g, ops.collect::<Vec<_>>()).await;
+    let ops: Vec<Op> = (0..120).map(|n| Op::put(record(n))).collect();
+    for ops in ops.chunks(limits().batch_ops) {
+        s.done(&g, ops.to_vec()).await;
+    }
     let filter = Filter {
         kinds: vec![Kind::Fact],
         ..Filter::default()
@@ -103,14 +106,15 @@ pub async fn pages_survive_writes_in_between(s: Subject) {
 
 pub async fn a_page_is_bounded(s: Subject) {
     let g = grant(at(0));
-    let count = limits().page + 5;
+    let more = limits().page.min(5);
+    let count = limits().page + more;
     let ops = (0..count).map(|n| Op::put(note(&format!("r{n}"))));
     s.done(&g, ops.collect::<Vec<_>>()).await;
     for order in ORDERS {
         let first = page(&s, order, None, usize::MAX).await;
         assert_eq!(first.records.len(), limits().page);
         let second = page(&s, order, first.next, usize::MAX).await;
-        assert_eq!((second.records.len(), second.next), (5, None));
+        assert_eq!((second.records.len(), second.next), (more, None));
         let none = page(&s, order, None, 0).await;
         assert_eq!(none, Page::default());
     }

@@ -124,6 +124,7 @@ fn said_in(session: &str, name: &str) -> Record {
 
 /// Ids, and whether the newest version is current, of all pages.
 async fn hidden(s: &Subject, g: &Grant, filter: Filter, limit: usize) -> Vec<(String, bool)> {
+    let limit = limit.min(g.limits().page);
     let mut scan = HiddenScan {
         limit,
         ..HiddenScan::new(filter)

@@ -4,7 +4,7 @@ use mnemon_core::{Filter, Group, Kind, Namespace, Op, Origin, Owner, Record, Sco
 use serde_json::json;
 
 use super::Subject;
-use crate::make::{Remade, at, fact, full, grant, ids, note};
+use crate::make::{Remade, at, fact, full, grant, ids, limits, note};
 use crate::observe::scan_all;
 
 pub async fn an_empty_store_answers(s: Subject) {
@@ -114,7 +114,10 @@ pub async fn get_keeps_the_order_asked(s: Subject) {
     let g = grant(at(0));
     s.put(&g, ["a", "b", "c"].map(note)).await;
     let asked = ids(&["c", "missing", "a", "c", "b"]);
-    let found = s.store().get(&g, &asked).await.unwrap();
+    let mut found = Vec::new();
+    for asked in asked.chunks(limits().page) {
+        found.extend(s.store().get(&g, asked).await.unwrap());
+    }
     let names: Vec<Option<&str>> = found
         .iter()
         .map(|record| record.as_ref().map(|record| record.id.as_str()))
