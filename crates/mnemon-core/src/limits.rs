@@ -117,7 +117,7 @@ impl Limits {
         page: 3,
         changes: 3,
         expired_per_write: 1,
-        hits: 4,
+        hits: 6,
         search_depth: 3,
         search_depth_most: 24,
         formula_reads: 6,

@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use distinct::Distinct;
-use find::DEEPEST;
 use futures::future::try_join_all;
 use mnemon_core::embed::EmbedError;
 use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
@@ -22,8 +21,6 @@ use crate::agentfiles::is_of_other_project;
 use crate::embedding::ask;
 use crate::{Error, Records};
 
-/// How many of the best each arm contributes.
-const DEPTH: usize = 100;
 /// What a named speaker's name weighs as a word.
 const NAME_WEIGHT: f32 = 0.2;
 
@@ -112,7 +109,7 @@ impl Records {
         enough: Option<Enough>,
     ) -> Result<Vec<Vec<Hit>>, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
-        check(query)?;
+        check(query, self.limits().hits)?;
         self.recalled.store(true, Ordering::Relaxed);
         if query.recipe == Recipe::Formula {
             let answers = filters.iter().map(|each| self.by_formula(ctx, query, each));
@@ -177,7 +174,10 @@ impl Records {
                 break hits;
             }
             // Records that may not be shown must not crowd out those that may.
-            probe.depth = probe.depth.saturating_mul(8).min(DEEPEST);
+            probe.depth = probe
+                .depth
+                .saturating_mul(8)
+                .min(grant.limits().search_depth_most);
         };
         if query.explain {
             let words = words_of(&query.text);
@@ -238,7 +238,7 @@ impl Records {
             filter: Filter::default(),
             terms,
             vectors,
-            depth: DEPTH.max(query.limit * 2),
+            depth: self.limits().search_depth.max(query.limit * 2),
             may_run_inline: query.may_run_inline,
         }
     }
@@ -255,9 +255,9 @@ impl Records {
     ) -> Result<Fetched, Error> {
         let mut distinct = Distinct::new(query.limit, enough);
         let (page, pages) = match self.rerank_depth() {
-            0 => (query.limit.min(limits::PAGE), 2),
+            0 => (query.limit.min(grant.limits().page), 2),
             // It chooses from all of them.
-            most => (most.max(query.limit * 2).min(limits::PAGE), 1),
+            most => (most.max(query.limit * 2).min(grant.limits().page), 1),
         };
         let step = match enough {
             Some(enough) if self.rerank_depth() == 0 => enough.count.clamp(1, page),
@@ -384,7 +384,7 @@ impl Records {
     }
 }
 
-fn check(query: &Query) -> Result<(), Invalid> {
+fn check(query: &Query, hits: usize) -> Result<(), Invalid> {
     if query.text.trim().is_empty() && query.recipe != Recipe::Recent {
         return Err(Invalid::new(
             "query",
@@ -398,15 +398,9 @@ fn check(query: &Query) -> Result<(), Invalid> {
             format!("has {bytes} bytes, at most {most} are allowed"),
         ));
     }
-    if !(1..=limits::HITS).contains(&query.limit) {
-        return Err(Invalid::new(
-            "limit",
-            format!(
-                "is {}, it must lie between 1 and {}",
-                query.limit,
-                limits::HITS
-            ),
-        ));
+    if !(1..=hits).contains(&query.limit) {
+        let what = format!("is {}, it must lie between 1 and {hits}", query.limit);
+        return Err(Invalid::new("limit", what));
     }
     Ok(())
 }

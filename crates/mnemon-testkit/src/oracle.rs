@@ -3,8 +3,8 @@
 mod steps;
 
 use mnemon_core::{
-    Backend, Batch, Changes, Grant, Id, Limits, Op, Receipt, Record, Right, Store, StoreError, Time,
-    Upkept, ram::Ram,
+    Backend, Batch, Changes, Grant, Id, Limits, Op, Receipt, Record, Right, Store, StoreError,
+    Time, Upkept, ram::Ram,
 };
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::{TestCaseError, TestRunner};

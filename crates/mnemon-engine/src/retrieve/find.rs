@@ -19,8 +19,6 @@ const DELETED_LATER: usize = 2;
 /// or if neighbours decide which matches are the best. What a neighbour lends is known as far as
 /// the matches go.
 const IN_CONTEXT: usize = 4;
-/// The deepest that an index is asked.
-pub(super) const DEEPEST: usize = 10_000;
 
 /// What an index found.
 pub(super) struct Candidates {
@@ -42,7 +40,7 @@ impl Records {
         ];
         let factors = factors.iter().filter(|(is_inside, _)| !is_inside);
         let times: usize = factors.map(|(_, times)| times).product();
-        let deepest = DEEPEST.max(probe.depth);
+        let deepest = self.limits().search_depth_most.max(probe.depth);
         Probe {
             depth: probe.depth.saturating_mul(times).min(deepest),
             ..probe.clone()
@@ -56,7 +54,8 @@ impl Records {
     ) -> Result<Candidates, Error> {
         let planned = self.planned(probe);
         let mut answer = self.index.find(grant, &planned).await?;
-        let is_all = answer.matches.len() < planned.depth || planned.depth >= DEEPEST;
+        let is_all = answer.matches.len() < planned.depth
+            || planned.depth >= self.limits().search_depth_most;
         let index = self.index.capabilities();
         fuse_by_rank(&mut answer.matches, index.words, |found| &mut found.words);
         fuse_by_rank(&mut answer.matches, index.meaning, |found| {

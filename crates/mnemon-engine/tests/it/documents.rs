@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mnemon_core::chunk::Syntax;
 use mnemon_core::embed::{EmbedError, Embedder, ModelId};
 use mnemon_core::ram::Ram;
-use mnemon_core::{Ctx, ErrorKind, Filter, Ids, Kind, Owner, Record, Scan, limits};
+use mnemon_core::{Ctx, ErrorKind, Filter, Ids, Kind, Limits, Owner, Record, Scan};
 use mnemon_engine::{
     ChunkCounts, Document, DocumentFate, DocumentQuery, DocumentReceipt, FileStamp, Memory, TOP_K,
 };

@@ -10,7 +10,7 @@ mod scopes;
 
 use std::sync::Arc;
 
-use mnemon_core::{Caps, Ctx, Ids, Limits, Policy, Store};
+use mnemon_core::{Backend, Caps, Ctx, Ids, Limits, Policy};
 use mnemon_engine::{Draft, Memory};
 use mnemon_testkit::simulator::planted::{Defect, Planted};
 use mnemon_testkit::simulator::{
@@ -48,7 +48,7 @@ impl World for Engine {
         self.memory = None;
     }
 
-    fn open(&mut self, sim: &Sim, store: Arc<dyn Store>) {
+    fn open(&mut self, sim: &Sim, backend: Backend) {
         self.processes += 1;
         // Some processes keep few notes.
         let cap = (self.processes % 2 == 0).then_some(8);
@@ -60,7 +60,7 @@ impl World for Engine {
             },
             ..Policy::default()
         };
-        let memory = Memory::builder(store, Ids::new(self.processes))
+        let memory = Memory::builder(backend, Ids::new(self.processes))
             .policy(policy)
             .embedder(Arc::new(UnreliableEmbedder::new(sim, 8)))
             .llm(Arc::new(UnreliableLlm(sim.clone())))
@@ -180,7 +180,7 @@ fn planted_defects_are_found() {
                     limits,
                     faults: 30,
                 };
-                let plant = |store| -> Arc<dyn Store> { Arc::new(Planted::new(store, defect)) };
+                let plant = |backend| Backend::from(Arc::new(Planted::new(backend, defect)));
                 block_on(run(
                     &plan,
                     &InRam::default(),

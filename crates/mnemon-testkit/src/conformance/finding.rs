@@ -4,7 +4,7 @@ use mnemon_core::embed::ModelId;
 use mnemon_core::{Batch, Embedding, Grant, Id, Op, Probe};
 
 use super::Subject;
-use crate::make::{Remade, at, grant, grant_on, id, ids, limits, note};
+use crate::make::{Remade, at, grant, grant_on, id, ids, note};
 
 async fn found(s: &Subject, g: &Grant, probe: &Probe) -> Vec<Id> {
     let mut found = s.index().find(g, probe).await.unwrap().matches;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use mnemon_core::{
-    Changes, Filter, Grant, Id, Order, Owner, Policy, Probe, Record, Right, Scan, Store, Tenant,
+    Backend, Changes, Filter, Grant, Id, Order, Owner, Policy, Probe, QueryTerm, Record, Right,
+    Scan, Store, Tenant,
 };
 
 use super::{Random, Sim};
@@ -13,11 +14,12 @@ use crate::make::Caller;
 /// other operation in between.
 pub(super) async fn check_tenant(
     sim: &Sim,
-    store: &dyn Store,
+    backend: &Backend,
     tenant: &Tenant,
     random: &mut Random,
 ) -> Result<(), String> {
     let grant = grant(sim, tenant);
+    let store = backend.store.as_ref();
     let order = [Order::Newest, Order::Oldest, Order::Written][random.index(3)];
     let users = [None, Some("ann"), Some("bob")];
     let filter = Filter {
@@ -33,7 +35,7 @@ pub(super) async fn check_tenant(
     let ids = sim.lock().model.ids(tenant);
     if let Some(id) = random.pick(&ids) {
         check_history(sim, store, &grant, id).await?;
-        check_found(sim, store, &grant, id).await?;
+        check_found(sim, backend, &grant, id).await?;
     }
     Ok(())
 }
@@ -180,7 +182,7 @@ async fn check_history(sim: &Sim, store: &dyn Store, grant: &Grant, id: &Id) -> 
 }
 
 /// A live record is found by a word that only it has.
-async fn check_found(sim: &Sim, store: &dyn Store, grant: &Grant, id: &Id) -> Result<(), String> {
+async fn check_found(sim: &Sim, backend: &Backend, grant: &Grant, id: &Id) -> Result<(), String> {
     let word = {
         let state = sim.lock();
         let live = state.model.get(grant.tenant(), id, state.now);
@@ -190,13 +192,13 @@ async fn check_found(sim: &Sim, store: &dyn Store, grant: &Grant, id: &Id) -> Re
         }
     };
     let probe = Probe {
-        terms: vec![(mnemon_core::index::hash(&word), 1.0)],
+        terms: QueryTerm::words_of(&word),
         depth: grant.limits().search_depth,
         ..Probe::default()
     };
-    let found = store.find(grant, &probe).await;
+    let found = backend.index.find(grant, &probe).await;
     let found = found.map_err(|error| failed("search", &error))?;
-    match found.iter().any(|candidate| candidate.id == *id) {
+    match found.matches.iter().any(|found| found.id == *id) {
         true => Ok(()),
         false => Err(format!("{id} is not found by its own word {word}")),
     }

@@ -1,12 +1,12 @@
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::task::Poll;
 
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::{
-    Batch, Candidate, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
-    Page, Probe, Recall, Receipt, Record, Scan, Store, StoreError, Tally, Upkept,
+    Answer, Backend, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan,
+    Id, IndexCapabilities, Page, Probe, Receipt, Record, Scan, SearchIndex, SessionWindow, Store,
+    StoreError, Tally, Upkept,
 };
 
 use super::{Fault, Sim};
@@ -14,7 +14,7 @@ use super::{Fault, Sim};
 /// The store as the actors see it: before each call the scheduler may let other operations go on,
 /// calls fail by the seed, and the model learns of every batch that took effect.
 pub struct Gate {
-    inner: Arc<dyn Store>,
+    inner: Backend,
     sim: Sim,
 }
 
@@ -30,7 +30,7 @@ impl Drop for InCall<'_> {
 impl Gate {
     /// The store behind a gate.
     #[must_use]
-    pub fn new(inner: Arc<dyn Store>, sim: &Sim) -> Self {
+    pub fn new(inner: Backend, sim: &Sim) -> Self {
         Self {
             inner,
             sim: sim.clone(),
@@ -69,7 +69,7 @@ impl Gate {
 
     /// Applies the batch, and tells the model what became of it.
     async fn recorded(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
-        let result = self.inner.apply(grant, batch.clone()).await;
+        let result = self.inner.store.apply(grant, batch.clone()).await;
         let mut state = self.sim.lock();
         let (by, now) = (state.running, state.now);
         if let Err(what) = state.model.applied(by, now, grant, &batch, &result) {
@@ -93,13 +93,52 @@ fn injected(what: &str) -> StoreError {
 }
 
 #[async_trait]
-impl Recall for Gate {
-    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
-        self.call(self.inner.find(grant, probe)).await
+impl SearchIndex for Gate {
+    fn capabilities(&self) -> IndexCapabilities {
+        self.inner.index.capabilities()
     }
 
-    async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
-        self.call(self.inner.speakers(grant)).await
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
+        self.call(self.inner.index.find(grant, probe)).await
+    }
+}
+
+#[async_trait]
+impl Store for Gate {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.store.capabilities()
+    }
+
+    async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
+        self.call(self.recorded(grant, batch)).await
+    }
+
+    async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
+        self.call(self.inner.store.get(grant, ids)).await
+    }
+
+    async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
+        self.call(self.inner.store.scan(grant, scan)).await
+    }
+
+    async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
+        self.call(self.inner.store.hidden(grant, scan)).await
+    }
+
+    async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {
+        self.call(self.inner.store.changes(grant, changes)).await
+    }
+
+    async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
+        self.call(self.inner.store.tally(grant)).await
+    }
+
+    async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
+        self.call(self.inner.store.upkeep(grant, limit)).await
+    }
+
+    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
+        self.call(self.inner.store.speakers(grant, words)).await
     }
 
     async fn lacking(
@@ -109,7 +148,7 @@ impl Recall for Gate {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
-        self.call(self.inner.lacking(grant, model, after, limit))
+        self.call(self.inner.store.lacking(grant, model, after, limit))
             .await
     }
 
@@ -118,41 +157,16 @@ impl Recall for Gate {
         grant: &Grant,
         vectors: Vec<(u64, Embedding)>,
     ) -> Result<usize, StoreError> {
-        self.call(self.inner.embed(grant, vectors)).await
-    }
-}
-
-#[async_trait]
-impl Store for Gate {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+        self.call(self.inner.store.embed(grant, vectors)).await
     }
 
-    async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
-        self.call(self.recorded(grant, batch)).await
-    }
-
-    async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
-        self.call(self.inner.get(grant, ids)).await
-    }
-
-    async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
-        self.call(self.inner.scan(grant, scan)).await
-    }
-
-    async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
-        self.call(self.inner.hidden(grant, scan)).await
-    }
-
-    async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {
-        self.call(self.inner.changes(grant, changes)).await
-    }
-
-    async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
-        self.call(self.inner.tally(grant)).await
-    }
-
-    async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
-        self.call(self.inner.upkeep(grant, limit)).await
+    async fn neighbours(
+        &self,
+        grant: &Grant,
+        ids: &[Id],
+        reach: usize,
+    ) -> Result<Vec<Option<SessionWindow>>, StoreError> {
+        self.call(self.inner.store.neighbours(grant, ids, reach))
+            .await
     }
 }

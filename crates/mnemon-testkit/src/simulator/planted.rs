@@ -1,14 +1,14 @@
 //! Stores with a known defect. A simulation that does not find them proves nothing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::{
-    Batch, Candidate, Capabilities, Change, Changes, Ctx, Embedding, Expect, Fate, Filter, Grant,
-    Hidden, HiddenScan, Id, Op, Page, Policy, Probe, Recall, Receipt, Record, Right, Scan, Store,
-    StoreError, Tally, Upkept,
+    Answer, Backend, Batch, Capabilities, Change, Changes, Ctx, Embedding, Expect, Fate, Filter,
+    Grant, Hidden, HiddenScan, Id, IndexCapabilities, Op, Page, Policy, Probe, Receipt, Record,
+    Right, Scan, SearchIndex, SessionWindow, Store, StoreError, Tally, Upkept,
 };
 
 /// What is wrong with a store.
@@ -75,7 +75,7 @@ impl Defect {
 
 /// A store with a defect.
 pub struct Planted {
-    inner: Arc<dyn Store>,
+    inner: Backend,
     defect: Defect,
     memory: Mutex<Memory>,
 }
@@ -94,7 +94,7 @@ struct Memory {
 impl Planted {
     /// The store with this defect.
     #[must_use]
-    pub fn new(inner: Arc<dyn Store>, defect: Defect) -> Self {
+    pub fn new(inner: Backend, defect: Defect) -> Self {
         Self {
             inner,
             defect,
@@ -197,7 +197,7 @@ impl Planted {
                     });
                     let ctx = Ctx::new(grant.tenant().clone(), "defect", grant.now());
                     let purge = Policy::default().check(&ctx, Right::Purge)?;
-                    self.inner.apply(&purge, lose).await?;
+                    self.inner.store.apply(&purge, lose).await?;
                 }
                 Ok(receipt)
             }
@@ -207,7 +207,7 @@ impl Planted {
                     ..asked.clone()
                 };
                 // The second time a precondition may refuse it.
-                let _ = self.inner.apply(grant, again).await;
+                let _ = self.inner.store.apply(grant, again).await;
                 Ok(receipt)
             }
             Defect::ReceiptOfAnother if count % 20 == 0 => Ok(last.unwrap_or(receipt)),
@@ -234,7 +234,11 @@ impl Planted {
             Defect::OtherTenantShown => {
                 let ctx = Ctx::new("acme".parse()?, "defect", grant.now());
                 let other = Policy::default().check(&ctx, Right::Read)?;
-                let found = self.inner.get(&other, std::slice::from_ref(id)).await?;
+                let found = self
+                    .inner
+                    .store
+                    .get(&other, std::slice::from_ref(id))
+                    .await?;
                 Ok(found.into_iter().flatten().next())
             }
             _ => Ok(None),
@@ -243,48 +247,32 @@ impl Planted {
 }
 
 #[async_trait]
-impl Recall for Planted {
-    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Vec<Candidate>, StoreError> {
-        let mut found = self.inner.find(grant, probe).await?;
+impl SearchIndex for Planted {
+    fn capabilities(&self) -> IndexCapabilities {
+        self.inner.index.capabilities()
+    }
+
+    async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
+        let mut found = self.inner.index.find(grant, probe).await?;
         if self.defect == Defect::IndexBehind {
-            let newest = self.inner.tally(grant).await?.seq;
-            found.retain(|candidate| candidate.seq + 3 < newest);
+            let newest = self.inner.store.tally(grant).await?.seq;
+            let is_old = |seq: u64| seq + 3 < newest;
+            let matches = &mut found.matches;
+            matches.retain(|found| found.features.as_ref().is_some_and(|of| is_old(of.seq)));
         }
         Ok(found)
-    }
-
-    async fn speakers(&self, grant: &Grant) -> Result<Vec<String>, StoreError> {
-        self.inner.speakers(grant).await
-    }
-
-    async fn lacking(
-        &self,
-        grant: &Grant,
-        model: &ModelId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Record>, StoreError> {
-        self.inner.lacking(grant, model, after, limit).await
-    }
-
-    async fn embed(
-        &self,
-        grant: &Grant,
-        vectors: Vec<(u64, Embedding)>,
-    ) -> Result<usize, StoreError> {
-        self.inner.embed(grant, vectors).await
     }
 }
 
 #[async_trait]
 impl Store for Planted {
     fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+        self.inner.store.capabilities()
     }
 
     async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
         let altered = self.altered(batch.clone());
-        match self.inner.apply(grant, altered).await {
+        match self.inner.store.apply(grant, altered).await {
             Ok(receipt) => {
                 let receipt = self.disguise(&batch, receipt);
                 self.after(grant, &batch, receipt).await
@@ -292,7 +280,7 @@ impl Store for Planted {
             Err(error @ StoreError::Conflict { .. }) if self.defect == Defect::PartialBatch => {
                 if let Some(Op::Put { record, .. }) = batch.ops.first() {
                     let first = Batch::of(Op::put((**record).clone()));
-                    self.inner.apply(grant, first).await?;
+                    self.inner.store.apply(grant, first).await?;
                 }
                 Err(error)
             }
@@ -302,7 +290,7 @@ impl Store for Planted {
 
     async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
         let mut answer = Vec::with_capacity(ids.len());
-        for (id, found) in ids.iter().zip(self.inner.get(grant, ids).await?) {
+        for (id, found) in ids.iter().zip(self.inner.store.get(grant, ids).await?) {
             let found = found.map(|record| self.disguised(record));
             if let Some(record) = &found {
                 self.remember(grant, record);
@@ -320,7 +308,7 @@ impl Store for Planted {
         if self.defect == Defect::OtherUserShown {
             scan.filter = Filter::default();
         }
-        let mut page = self.inner.scan(grant, &scan).await?;
+        let mut page = self.inner.store.scan(grant, &scan).await?;
         if self.defect == Defect::PageGap && page.next.is_some() {
             page.records.pop();
         }
@@ -333,7 +321,7 @@ impl Store for Planted {
     }
 
     async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
-        let mut answer = self.inner.hidden(grant, scan).await?;
+        let mut answer = self.inner.store.hidden(grant, scan).await?;
         for hidden in &mut answer {
             hidden.record = self.disguised(hidden.record.clone());
         }
@@ -341,7 +329,7 @@ impl Store for Planted {
     }
 
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {
-        let mut answer = self.inner.changes(grant, changes).await?;
+        let mut answer = self.inner.store.changes(grant, changes).await?;
         for change in &mut answer {
             for version in [&mut change.before, &mut change.after] {
                 *version = version.take().map(|record| self.disguised(record));
@@ -351,7 +339,7 @@ impl Store for Planted {
     }
 
     async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
-        let mut tally = self.inner.tally(grant).await?;
+        let mut tally = self.inner.store.tally(grant).await?;
         if self.defect == Defect::CountWrong
             && let Some(group) = tally.groups.first_mut()
         {
@@ -361,6 +349,37 @@ impl Store for Planted {
     }
 
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
-        self.inner.upkeep(grant, limit).await
+        self.inner.store.upkeep(grant, limit).await
+    }
+
+    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
+        self.inner.store.speakers(grant, words).await
+    }
+
+    async fn lacking(
+        &self,
+        grant: &Grant,
+        model: &ModelId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.inner.store.lacking(grant, model, after, limit).await
+    }
+
+    async fn embed(
+        &self,
+        grant: &Grant,
+        vectors: Vec<(u64, Embedding)>,
+    ) -> Result<usize, StoreError> {
+        self.inner.store.embed(grant, vectors).await
+    }
+
+    async fn neighbours(
+        &self,
+        grant: &Grant,
+        ids: &[Id],
+        reach: usize,
+    ) -> Result<Vec<Option<SessionWindow>>, StoreError> {
+        self.inner.store.neighbours(grant, ids, reach).await
     }
 }

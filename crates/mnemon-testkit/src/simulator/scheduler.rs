@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use mnemon_core::{Limits, Store, Tenant};
+use mnemon_core::{Backend, Limits, Tenant};
 
 use super::{Gate, OperationId, Random, Sim, check};
 use crate::Fixture;
@@ -41,7 +41,7 @@ pub trait World {
     fn close(&mut self);
 
     /// The process begins, for the first time or after a crash: it knows nothing of before.
-    fn open(&mut self, sim: &Sim, store: Arc<dyn Store>);
+    fn open(&mut self, sim: &Sim, backend: Backend);
 
     /// What some actor does next.
     fn next(&mut self, sim: &Sim) -> Operation;
@@ -74,10 +74,10 @@ struct Running {
 struct Scheduler<'a, W> {
     sim: Sim,
     fixture: &'a dyn Fixture,
-    wrap: &'a dyn Fn(Arc<dyn Store>) -> Arc<dyn Store>,
+    wrap: &'a dyn Fn(Backend) -> Backend,
     world: &'a mut W,
     /// The store without gate; `None` only while it is reopened.
-    store: Option<Arc<dyn Store>>,
+    backend: Option<Backend>,
     running: Vec<Running>,
     begun: OperationId,
     /// Decides what is checked, apart from what decides what happens.
@@ -89,7 +89,7 @@ struct Scheduler<'a, W> {
 pub async fn run<W: World>(
     plan: &Plan,
     fixture: &dyn Fixture,
-    wrap: &dyn Fn(Arc<dyn Store>) -> Arc<dyn Store>,
+    wrap: &dyn Fn(Backend) -> Backend,
     world: &mut W,
 ) -> Result<(), Failure> {
     let mut scheduler = Scheduler {
@@ -97,7 +97,7 @@ pub async fn run<W: World>(
         fixture,
         wrap,
         world,
-        store: None,
+        backend: None,
         running: Vec::new(),
         begun: 0,
         checks: Random::new(!plan.seed),
@@ -121,11 +121,11 @@ impl<W: World> Scheduler<'_, W> {
     async fn open(&mut self) {
         self.running.clear();
         self.world.close();
-        drop(self.store.take());
-        let store = (self.wrap)(self.fixture.open().await);
-        let gate = Gate::new(store.clone(), &self.sim);
-        self.world.open(&self.sim, Arc::new(gate));
-        self.store = Some(store);
+        drop(self.backend.take());
+        let backend = (self.wrap)(self.fixture.open().await);
+        let gate = Gate::new(backend.clone(), &self.sim);
+        self.world.open(&self.sim, Arc::new(gate).into());
+        self.backend = Some(backend);
     }
 
     async fn step(&mut self, step: u64) -> Result<(), String> {
@@ -216,10 +216,10 @@ impl<W: World> Scheduler<'_, W> {
 
     async fn check(&mut self) -> Result<(), String> {
         let tenants: Vec<Tenant> = self.sim.lock().model.tenants().cloned().collect();
-        let (Some(store), Some(tenant)) = (&self.store, self.checks.pick(&tenants)) else {
+        let (Some(backend), Some(tenant)) = (&self.backend, self.checks.pick(&tenants)) else {
             return Ok(());
         };
-        check::check_tenant(&self.sim, store.as_ref(), tenant, &mut self.checks).await
+        check::check_tenant(&self.sim, backend, tenant, &mut self.checks).await
     }
 }
 
@@ -269,7 +269,8 @@ pub fn sweep<F: Fixture, W: World>(
                 limits,
                 faults: 30,
             };
-            let outcome = runtime.block_on(run(&plan, &fresh(), &|store| store, &mut world(&plan)));
+            let outcome =
+                runtime.block_on(run(&plan, &fresh(), &|backend| backend, &mut world(&plan)));
             if let Err(failure) = outcome {
                 let (seed, step) = (failure.seed, failure.step);
                 panic!(

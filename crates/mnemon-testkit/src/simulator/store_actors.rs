@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mnemon_core::{
-    Batch, Caps, Ctx, ErrorKind, Expect, Filter, Grant, Id, IdempotencyKey, Kind, Namespace, Op,
-    Order, Owner, Policy, Record, Right, Scan, Store, StoreError, Tenant,
+    Backend, Batch, Caps, Ctx, ErrorKind, Expect, Filter, Grant, Id, IdempotencyKey, Kind,
+    Namespace, Op, Order, Owner, Policy, Record, Right, Scan, Store, StoreError, Tenant,
 };
 
 use super::check::UNIQUE;
@@ -29,8 +29,8 @@ impl World for StoreActors {
         self.store = None;
     }
 
-    fn open(&mut self, _: &Sim, store: Arc<dyn Store>) {
-        self.store = Some(store);
+    fn open(&mut self, _: &Sim, backend: Backend) {
+        self.store = Some(backend.store);
     }
 
     fn next(&mut self, sim: &Sim) -> Operation {

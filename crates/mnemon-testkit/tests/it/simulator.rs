@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use mnemon_core::{Limits, Store};
+use mnemon_core::{Backend, Limits};
 use mnemon_testkit::simulator::planted::{Defect, Planted};
 use mnemon_testkit::simulator::{Failure, Plan, StoreActors, run, sweep};
 use mnemon_testkit::{InRam, block_on};
@@ -24,7 +24,7 @@ fn episode(seed: u64, limits: &'static Limits, defect: Defect) -> Result<(), Fai
         limits,
         faults: 30,
     };
-    let plant = |store| -> Arc<dyn Store> { Arc::new(Planted::new(store, defect)) };
+    let plant = |backend| Backend::from(Arc::new(Planted::new(backend, defect)));
     block_on(run(
         &plan,
         &InRam::default(),

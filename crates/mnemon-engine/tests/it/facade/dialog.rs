@@ -1,4 +1,4 @@
-use mnemon_core::{ErrorKind, Kind, Owner, Role, Scope, limits};
+use mnemon_core::{ErrorKind, Kind, Limits, Owner, Role, Scope};
 use mnemon_engine::{DialogContext, LIMIT_TURNS, Memory, Utterance};
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,4 +1,4 @@
-use mnemon_core::{ErrorKind, Owner, Scope, limits};
+use mnemon_core::{ErrorKind, Limits, Owner, Scope};
 use mnemon_engine::{Ended, LIMIT_STEPS, Memory, Payload, Step, Trace};
 use serde_json::json;
 

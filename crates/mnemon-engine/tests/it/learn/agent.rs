@@ -1,6 +1,6 @@
 //! Slices, servers, policies, dry runs.
 
-use mnemon_core::{Filter, Kind, Scan, limits};
+use mnemon_core::{Filter, Kind, Limits, Scan};
 use mnemon_engine::learn::LearnReport;
 
 use super::*;

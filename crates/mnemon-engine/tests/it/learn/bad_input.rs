@@ -1,6 +1,6 @@
 //! Whatever comes in, learning goes on.
 
-use mnemon_core::limits;
+use mnemon_core::{Limits, limits};
 
 use super::*;
 use crate::memory;
