@@ -109,7 +109,8 @@ impl Limits {
         learn_chunk: 1_000,
     };
 
-    /// Limits so small that a test of a few records crosses every one of them.
+    /// Limits so small that a test of a few records crosses every one of them. What callers ask
+    /// for by default stays within them.
     pub const TINY: Self = Self {
         batch_ops: 12,
         batch_bytes: 64 * 1024,
@@ -126,10 +127,10 @@ impl Limits {
         index_cache_bytes: 64 * 1024,
         commit_ops: 4,
         embed_batch: 2,
-        turns: 4,
+        turns: 20,
         context_messages: 6,
         facts: 2,
-        steps: 4,
+        steps: 50,
         trace_steps: 6,
         sessions: 4,
         documents: 4,

@@ -127,7 +127,10 @@ pub async fn neighbours_stand_beside_each_other_in_their_session(s: Subject) {
     s.put(&g, [said("y", "s", 4)]).await;
     s.delete(&g, "y").await;
     let asked = ids(&["c", "alone", "missing", "a"]);
-    let windows = s.store().neighbours(&g, &asked, 2).await.unwrap();
+    let mut windows = Vec::new();
+    for asked in asked.chunks(g.limits().page) {
+        windows.extend(s.store().neighbours(&g, asked, 2).await.unwrap());
+    }
     let told: Vec<Option<(Vec<String>, usize)>> = windows
         .into_iter()
         .map(|window| {

@@ -11,6 +11,8 @@ use mnemon_core::{
     Right, Scan, SearchIndex, SessionWindow, Store, StoreError, Tally, Upkept,
 };
 
+use super::UNIQUE;
+
 /// What is wrong with a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
@@ -123,6 +125,8 @@ impl Planted {
                 *expect = Expect::Anything
             }
             (Defect::PurgeKeepsHistory, Op::Purge { id }) => *op = Op::delete(id.clone()),
+            // Only texts that are unique can be disguised.
+            (_, Op::Put { record, .. }) if !record.content.starts_with(UNIQUE) => {}
             (Defect::CascadeForgotten, Op::Put { record, .. }) => {
                 self.give(record);
                 record.derived_from.clear();
