@@ -20,6 +20,7 @@ mod unreliable;
 
 pub mod planted;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use mnemon_core::{Limits, Time};
@@ -56,7 +57,9 @@ pub struct State {
     /// Whether a store call is under way. No other one begins until it has ended.
     in_call: bool,
     /// Operations that met an injected fault.
-    struck: std::collections::HashSet<OperationId>,
+    struck: HashSet<OperationId>,
+    /// Operations whose embedder failed or answered nonsense.
+    without_vectors: HashSet<OperationId>,
     /// The first property that did not hold.
     violation: Option<String>,
 }
@@ -83,7 +86,8 @@ impl Sim {
             running: 0,
             paused: false,
             in_call: false,
-            struck: std::collections::HashSet::new(),
+            struck: HashSet::new(),
+            without_vectors: HashSet::new(),
             violation: None,
         })))
     }
@@ -103,6 +107,12 @@ impl Sim {
     #[must_use]
     pub fn running(&self) -> OperationId {
         self.lock().running
+    }
+
+    /// Whether the embedder failed in the operation.
+    #[must_use]
+    pub fn has_embedder_failed(&self, operation: OperationId) -> bool {
+        self.lock().without_vectors.contains(&operation)
     }
 
     /// Whether an injected fault hit the operation.

@@ -31,11 +31,21 @@ mod window;
 use std::sync::Arc;
 
 use mnemon_core::ram::Ram;
-use mnemon_core::{Ctx, Filter, Id, Ids, Record, Scan, Tenant, Time};
+use mnemon_core::{Ctx, Filter, Id, Ids, Limits, Policy, Record, Scan, Tenant, Time};
 use mnemon_engine::{Draft, Memory};
 
 fn memory() -> Memory {
     Memory::builder(Arc::new(Ram::new()), Ids::new(7)).build()
+}
+
+/// The same under other limits.
+fn memory_under(limits: &'static Limits) -> Memory {
+    let policy = Policy {
+        limits,
+        ..Policy::default()
+    };
+    let store = Arc::new(Ram::new());
+    Memory::builder(store, Ids::new(7)).policy(policy).build()
 }
 
 fn ctx() -> Ctx {

@@ -152,9 +152,11 @@ impl Planted {
     fn disguised(&self, mut record: Record) -> Record {
         let memory = self.memory.lock().unwrap();
         if let Some(given) = memory.given.get(&record.content) {
-            record.derived_from = given.derived_from.clone();
-            record.expires = given.expires;
-            record.importance = given.importance;
+            match self.defect {
+                Defect::CascadeForgotten => record.derived_from = given.derived_from.clone(),
+                Defect::ExpiredShown => record.expires = given.expires,
+                _ => record.importance = given.importance,
+            }
         }
         record
     }

@@ -32,7 +32,13 @@ impl Embedder for UnreliableEmbedder {
         let mischief = {
             let mut state = self.sim.lock();
             let fault = state.draw_fault();
-            fault.map(|_| Mischief::ALL[state.random.index(Mischief::ALL.len())])
+            let mischief = fault.map(|_| Mischief::ALL[state.random.index(Mischief::ALL.len())]);
+            // A vector without direction says that the text means nothing: no failure.
+            if mischief.is_some_and(|mischief| mischief != Mischief::Zeros) {
+                let running = state.running;
+                state.without_vectors.insert(running);
+            }
+            mischief
         };
         match mischief {
             None => self.good.embed(texts).await,

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{at, event, payload, read, say, write};
-use crate::{all, ctx, memory, wait};
+use crate::{memory_under, all, ctx, memory, wait};
 
 fn context(memory: &Memory, turns: usize) -> DialogContext {
     wait(memory.dialog().get_context(&at(1000), "ann", "s1", turns)).unwrap()
@@ -198,9 +198,11 @@ proptest! {
     #[test]
     fn turns_are_the_end_of_the_conversation(
         roles in proptest::collection::vec(any_role(), 0..40),
-        limit in 0_usize..12
+        limit in 0_usize..12,
+        tiny: bool,
     ) {
-        let memory = memory();
+        let limits = if tiny { &Limits::TINY } else { &Limits::DEFAULT };
+        let memory = memory_under(limits);
         for (n, role) in roles.iter().enumerate() {
             say(&memory, n as i64 / 3, *role, &n.to_string());
         }
@@ -212,11 +214,14 @@ proptest! {
         prop_assert_eq!(context.more, first > 0);
         for (n, turn) in context.turns.iter().enumerate() {
             let begins = turn.messages[0].role == Role::User;
-            prop_assert!(begins || (n == 0 && !context.more));
+            let is_cut = shown.len() == limits.context_messages;
+            prop_assert!(begins || (n == 0 && (is_cut || !context.more)));
             prop_assert!(turn.messages.iter().skip(1).all(|m| m.role != Role::User));
         }
         let users = roles.iter().filter(|role| **role == Role::User).count();
         let opening = usize::from(roles.first().is_some_and(|role| *role != Role::User));
-        prop_assert_eq!(context.turns.len(), limit.min(users + opening));
+        if shown.len() < limits.context_messages {
+            prop_assert_eq!(context.turns.len(), limit.min(users + opening));
+        }
     }
 }

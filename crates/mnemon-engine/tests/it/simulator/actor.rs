@@ -101,6 +101,15 @@ impl Actor {
         }
     }
 
+    /// An embedder that failed is named in the notices of the call, which went on without it.
+    pub(super) fn check_embedder_notice(&self) -> Result<(), String> {
+        let is_missing = self.ctx.notices.list().is_empty();
+        match self.sim.has_embedder_failed(self.sim.running()) && is_missing {
+            true => Err("the embedder failed and no notice says so".to_owned()),
+            false => Ok(()),
+        }
+    }
+
     /// Whether the answer may contain the record.
     pub(super) fn check_shown(&self, since: Read, record: &Record) -> Result<(), String> {
         let state = self.sim.lock();

@@ -23,7 +23,9 @@ pub(super) fn add(actor: Actor, drafts: Vec<Draft>, key: Option<String>) -> (Str
             .add(&actor.ctx, drafts.clone(), key.as_deref())
             .await
         {
-            Ok(receipt) => added(&actor, &drafts, &receipt),
+            Ok(receipt) => actor
+                .check_embedder_notice()
+                .and_then(|()| added(&actor, &drafts, &receipt)),
             Err(error) => {
                 // A retry comes with what has expired since, or with what is there already.
                 let retry = match key {
@@ -194,6 +196,7 @@ pub(super) fn search(actor: Actor, random: &mut Random) -> (String, Work) {
             Ok(hits) => hits,
             Err(error) => return actor.explain(&error, &[]),
         };
+        actor.check_embedder_notice()?;
         for hit in &hits {
             actor.check_shown(since, &hit.record)?;
             if !query.filter.matches(&hit.record) {
