@@ -106,7 +106,10 @@ pub async fn expired_notes_make_room_behind_other_expired_records(s: Subject) {
     assert!(receipt.evicted.is_empty());
     assert_eq!(s.names(&later).await, ["weak", "new"]);
     let left = s.tally(&later).await;
-    assert!(left.expired < limits().page as u64, "a page of the others goes as well");
+    assert!(
+        left.expired < limits().page as u64,
+        "a page of the others goes as well"
+    );
 }
 
 pub async fn an_update_evicts_nothing(s: Subject) {

@@ -47,9 +47,7 @@ pub async fn an_undo_may_restore_a_whole_cascade(s: Subject) {
         ..Batch::from((0..count).map(|_| Op::delete(id("a"))).collect::<Vec<_>>())
     };
     s.done(&g, undo(limits().batch_ops + 1)).await;
-    let error = s
-        .refused(&g, undo(limits::UNDO_OPS + 1))
-        .await;
+    let error = s.refused(&g, undo(limits::UNDO_OPS + 1)).await;
     assert_eq!(error.kind(), ErrorKind::TooLarge);
 }
 

@@ -1,6 +1,6 @@
 //! The saved sessions.
 
-use mnemon_core::{Ctx, limits};
+use mnemon_core::{Ctx, Limits};
 use mnemon_engine::session::{SessionId, SessionInfo, Sessions};
 use serde::Serialize;
 
@@ -21,8 +21,8 @@ pub async fn run(place: &dyn Sessions, ctx: &Ctx) -> Result<Response, Error> {
         unreadable: Vec::new(),
     };
     let names = place.list(ctx).await?;
-    if names.len() == limits::SESSIONS {
-        let most = limits::SESSIONS;
+    if names.len() == Limits::DEFAULT.sessions {
+        let most = Limits::DEFAULT.sessions;
         ctx.notices
             .add(format!("The list ends after {most} sessions."));
     }

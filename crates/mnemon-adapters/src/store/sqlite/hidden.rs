@@ -4,7 +4,7 @@
 //! each version with `json_extract`, in the order of the index on ids: one pass over the tenant's
 //! history, however many pages it is read in.
 
-use mnemon_core::{Grant, Hidden, HiddenScan, Id, Record, StoreError, limits};
+use mnemon_core::{Grant, Hidden, HiddenScan, Id, Record, StoreError};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 

@@ -2,7 +2,6 @@
 
 use mnemon_core::{
     Cause, Change, Changes, Grant, Group, Id, Order, Page, Record, Right, Scan, StoreError, Tally,
-    limits,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};

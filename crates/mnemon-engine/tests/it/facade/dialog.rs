@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{at, event, payload, read, say, write};
-use crate::{memory_under, all, ctx, memory, wait};
+use crate::{all, ctx, memory, memory_under, wait};
 
 fn context(memory: &Memory, turns: usize) -> DialogContext {
     wait(memory.dialog().get_context(&at(1000), "ann", "s1", turns)).unwrap()

@@ -208,7 +208,16 @@ pub(super) fn search(actor: Actor, random: &mut Random) -> (String, Work) {
         };
         match hits.iter().any(|hit| hit.record.id == wanted.id) {
             true => Ok(()),
-            false => Err(format!("{} is not found by its own word", wanted.id)),
+            false => {
+                let hits = hits
+                    .iter()
+                    .map(|hit| (&hit.record.content, hit.score, &hit.parts));
+                let hits: Vec<_> = hits.collect();
+                let (id, recipe) = (&wanted.id, query.recipe);
+                Err(format!(
+                    "{id} is not found by its own word ({recipe:?})\n  {hits:?}"
+                ))
+            }
         }
     };
     (name, Box::pin(work))
