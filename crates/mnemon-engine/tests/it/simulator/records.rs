@@ -203,6 +203,8 @@ pub(super) fn search(actor: Actor, random: &mut Random) -> (String, Work) {
                 return Err(format!("{} was shown to another user", hit.record.id));
             }
         }
+        // With the toy embedder the meaning arm may lift other records above an exact match.
+        let wanted = wanted.filter(|_| query.recipe == Recipe::Words);
         let Some(wanted) = wanted.filter(|wanted| !actor.was_touched(&wanted.id, since)) else {
             return Ok(());
         };
