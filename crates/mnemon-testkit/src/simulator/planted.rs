@@ -145,7 +145,8 @@ impl Planted {
 
     fn give(&self, record: &Record) {
         let mut memory = self.memory.lock().unwrap();
-        memory.given.insert(record.content.clone(), record.clone());
+        let given = memory.given.entry(record.content.clone());
+        given.or_insert_with(|| record.clone());
     }
 
     /// The record as it was given, so that only what the store does with it is wrong.

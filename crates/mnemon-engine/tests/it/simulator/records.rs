@@ -203,12 +203,23 @@ pub(super) fn search(actor: Actor, random: &mut Random) -> (String, Work) {
                 return Err(format!("{} was shown to another user", hit.record.id));
             }
         }
+        // With the toy embedder the meaning arm may lift other records above an exact match.
+        let wanted = wanted.filter(|_| query.recipe == Recipe::Words);
         let Some(wanted) = wanted.filter(|wanted| !actor.was_touched(&wanted.id, since)) else {
             return Ok(());
         };
         match hits.iter().any(|hit| hit.record.id == wanted.id) {
             true => Ok(()),
-            false => Err(format!("{} is not found by its own word", wanted.id)),
+            false => {
+                let hits = hits
+                    .iter()
+                    .map(|hit| (&hit.record.content, hit.score, &hit.parts));
+                let hits: Vec<_> = hits.collect();
+                let (id, recipe) = (&wanted.id, query.recipe);
+                Err(format!(
+                    "{id} is not found by its own word ({recipe:?})\n  {hits:?}"
+                ))
+            }
         }
     };
     (name, Box::pin(work))
