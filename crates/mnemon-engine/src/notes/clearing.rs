@@ -6,9 +6,6 @@ use serde::Serialize;
 use super::{Notes, is_note, notes_of};
 use crate::Error;
 
-/// Notes that one commit takes away.
-const CHUNK: usize = 1000;
-
 /// How many notes there are, expired ones that no cleanup has taken included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,9 +21,9 @@ pub struct Cleared {
     pub cleared: u64,
     /// How many notes are left in both namespaces.
     pub remaining: u64,
-    /// What undo knows the removals by, the oldest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub commits: Vec<u64>,
+    /// What undo knows the removals by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<u64>,
 }
 
 /// What a cleanup erased.
@@ -82,7 +79,7 @@ impl Notes {
         Ok(receipt.items.iter().any(|item| gone(&item.fate)))
     }
 
-    /// Forgets every note, in one namespace or both. Undo brings them back, commit by commit.
+    /// Forgets every note, in one namespace or both. Undo brings them back.
     pub async fn clear(
         &self,
         ctx: &Ctx,
@@ -90,8 +87,9 @@ impl Notes {
         owner: &Owner,
     ) -> Result<Cleared, Error> {
         let filter = notes_of(owner, namespace);
-        let (mut cleared, mut commits) = (0, Vec::new());
-        let mut scan = Scan::new(filter, CHUNK.min(limits::PAGE));
+        let ctx = &ctx.as_one_commit();
+        let (mut cleared, mut commit) = (0, None);
+        let mut scan = Scan::new(filter, self.records.policy.limits.page);
         loop {
             let page = self.records.list(ctx, &scan).await?;
             let ids: Vec<Id> = page.records.into_iter().map(|record| record.id).collect();
@@ -100,7 +98,7 @@ impl Notes {
                 let gone = receipt.items.iter();
                 let gone = gone.filter(|item| matches!(item.fate, Fate::Deleted));
                 cleared += gone.count() as u64;
-                commits.extend(receipt.commit);
+                commit = commit.or(receipt.commit);
             }
             match page.next {
                 Some(next) => scan.after = Some(next),
@@ -110,7 +108,7 @@ impl Notes {
         Ok(Cleared {
             cleared,
             remaining: self.count(ctx, None).await?,
-            commits,
+            commit,
         })
     }
 

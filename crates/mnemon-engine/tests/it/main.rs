@@ -11,6 +11,7 @@
 mod agentfiles;
 mod bad_vectors;
 mod context;
+mod deletion;
 mod documents;
 mod facade;
 mod import;
@@ -25,6 +26,7 @@ mod secrets;
 mod session;
 mod tiers;
 mod undo;
+mod undo_groups;
 mod window;
 
 use std::sync::Arc;
