@@ -29,6 +29,7 @@
 pub mod budget;
 pub mod chunk;
 pub mod clock;
+pub mod closure;
 pub mod commit;
 pub mod embed;
 pub mod files;
@@ -68,7 +69,7 @@ mod store;
 mod time;
 
 pub use clock::Clock;
-pub use ctx::Ctx;
+pub use ctx::{CommitGroup, Ctx};
 pub use error::{ErrorKind, Invalid};
 pub use id::{Id, Ids};
 pub use limits::Limits;

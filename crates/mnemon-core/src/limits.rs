@@ -198,13 +198,6 @@ pub const BATCH_OPS: usize = 10_000;
 pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
 /// Records that one deletion may take with it.
 pub const CASCADE: usize = 100_000;
-/// Operations in a batch that undoes one commit. A commit of a full batch with a full cascade can
-/// be undone whole.
-pub const UNDO_OPS: usize = BATCH_OPS + CASCADE;
-/// Content, body and metadata of a batch that undoes one commit, in bytes. A cascade removes
-/// records of many batches, so that this is more than [`BATCH_BYTES`]; the batch is held in memory
-/// about three times while it is applied.
-pub const UNDO_BYTES: usize = 8 * BATCH_BYTES;
 /// Records in one page of a scan, and ids in one get.
 pub const PAGE: usize = 1000;
 /// Changes in one page of history.

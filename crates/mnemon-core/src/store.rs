@@ -267,7 +267,7 @@ pub enum Expect {
 }
 
 /// What became of a batch. A retry with the same idempotency key gets an equal receipt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Receipt {
     /// The number under which history and undo know this commit; `None` when it left nothing
     /// that could be undone.

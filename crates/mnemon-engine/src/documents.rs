@@ -184,6 +184,7 @@ impl Records {
         ctx: &Ctx,
         documents: Vec<Document>,
     ) -> Result<Vec<DocumentReceipt>, Error> {
+        let ctx = &ctx.as_one_commit();
         let grant = self.policy.check(ctx, Right::Write)?;
         check_all(&documents, self.limits())?;
         let (documents, notices) = self.screened(documents)?;
@@ -307,6 +308,14 @@ impl Records {
         }
         if ops.is_empty() {
             return Ok(receipts);
+        }
+        let deleted = ops.iter().filter_map(|op| match op {
+            Op::Delete { id, .. } => Some(id.clone()),
+            _ => None,
+        });
+        let deleted: Vec<Id> = deleted.collect();
+        if !deleted.is_empty() {
+            self.part_from(ctx, &deleted).await?;
         }
         let receipt = self.apply(ctx, grant, Batch::from(ops)).await?;
         for document in &mut receipts {

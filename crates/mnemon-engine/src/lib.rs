@@ -23,12 +23,12 @@
 
 pub mod agentfiles;
 mod context;
+mod deletion;
 mod documents;
 
 mod draft;
 mod embedding;
 mod error;
-mod forgetting;
 mod hooks;
 mod import;
 pub mod learn;
@@ -46,13 +46,13 @@ mod retrieve;
 mod safety;
 mod scopes;
 pub mod session;
-mod session_marks;
 pub mod tiers;
 mod undo;
 mod window;
 mod writing;
 
 pub use context::{Context, ContextQuery, Silent};
+pub use deletion::{Forgotten, NotErased, ProjectFiles, Purged, SavedFolder, SessionForget};
 pub use documents::{
     ChunkCounts, Document, DocumentFate, DocumentHit, DocumentQuery, DocumentReceipt, FileStamp,
     Known, TOP_K,
@@ -60,7 +60,6 @@ pub use documents::{
 pub use draft::{Draft, Retention};
 pub use embedding::Embedded;
 pub use error::Error;
-pub use forgetting::{Forgotten, NotErased, ProjectFiles, Purged, SavedFolder, SessionForget};
 pub use hooks::{Node, NodeOutcome, Ran};
 pub use import::OnConflict;
 pub use memory::{Builder, Memory};

@@ -162,20 +162,27 @@ impl Builder {
     /// The memory.
     #[must_use]
     pub fn build(self) -> Memory {
-        let records = Arc::new(self.over(&self.backend));
-        let mut backends = vec![records.clone()];
-        let scopes = Scope::ALL.iter().map(|scope| {
+        let backend_of = |scope: &Scope| {
             let own = self.apart.iter().rev().find(|(apart, _)| apart == scope);
-            let Some((_, backend)) = own else {
-                return records.clone();
-            };
-            let same = |one: &&Arc<Records>| Arc::ptr_eq(&one.store, &backend.store);
-            if let Some(known) = backends.iter().find(same) {
-                return known.clone();
+            own.map_or(&self.backend, |(_, backend)| backend)
+        };
+        let mut backends = vec![self.backend.clone()];
+        for backend in Scope::ALL.iter().map(backend_of) {
+            if !backends
+                .iter()
+                .any(|known| Arc::ptr_eq(&known.store, &backend.store))
+            {
+                backends.push(backend.clone());
             }
-            let fresh = Arc::new(self.over(backend));
-            backends.push(fresh.clone());
-            fresh
+        }
+        let records = Arc::new(self.over(backends.into()));
+        let all: Vec<Arc<Records>> = records.on_all_stores().into_iter().map(Arc::new).collect();
+        let scopes = Scope::ALL.iter().map(|scope| {
+            let backend = backend_of(scope);
+            let known = all
+                .iter()
+                .find(|one| Arc::ptr_eq(&one.store, &backend.store));
+            known.unwrap_or(&records).clone()
         });
         Memory {
             scopes: scopes.collect(),
@@ -188,10 +195,11 @@ impl Builder {
         }
     }
 
-    fn over(&self, backend: &Backend) -> Records {
+    fn over(&self, backends: Arc<[Backend]>) -> Records {
         Records {
-            store: backend.store.clone(),
-            index: backend.index.clone(),
+            store: self.backend.store.clone(),
+            index: self.backend.index.clone(),
+            backends,
             policy: self.policy.clone(),
             embedders: self.embedders.clone(),
             reranker: self.reranker.clone(),
@@ -236,17 +244,6 @@ impl Memory {
     #[must_use]
     pub fn records_of(&self, scope: Scope) -> &Records {
         self.scopes.get(scope as usize).unwrap_or(&self.records)
-    }
-
-    /// Every store once, the first one first.
-    pub(crate) fn backends(&self) -> Vec<&Records> {
-        let mut backends: Vec<&Arc<Records>> = vec![&self.records];
-        for records in &self.scopes {
-            if !backends.iter().any(|known| Arc::ptr_eq(known, records)) {
-                backends.push(records);
-            }
-        }
-        backends.into_iter().map(Arc::as_ref).collect()
     }
 
     /// What each flow and each agent reads and writes.

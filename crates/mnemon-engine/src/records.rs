@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use mnemon_core::embed::Embedder;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{
-    Batch, Capabilities, Change, Changes, Ctx, Expect, Grant, Hidden, HiddenScan, Id,
+    Backend, Batch, Capabilities, Change, Changes, Ctx, Expect, Grant, Hidden, HiddenScan, Id,
     IdempotencyKey, Ids, Invalid, Limits, Op, Page, Policy, Receipt, Record, Right, Scan,
-    SearchIndex, Store, Tally, Upkept,
+    SearchIndex, Store, StoreError, Tally, Upkept,
 };
 
 use crate::draft::{check_alive, intent};
@@ -22,6 +22,8 @@ pub struct Records {
     pub(crate) store: Arc<dyn Store>,
     /// Finds the records of the store.
     pub(crate) index: Arc<dyn SearchIndex>,
+    /// All stores of the memory, each once: records may be derived from others on another store.
+    pub(crate) backends: Arc<[Backend]>,
     pub(crate) policy: Policy,
     /// The model that places new records, then those whose vectors may still be about.
     pub(crate) embedders: Vec<Arc<dyn Embedder>>,
@@ -128,7 +130,44 @@ impl Records {
         self.apply(ctx, &grant, batch).await
     }
 
-    /// Applies the batch, with vectors for the records that it puts.
+    /// Within a command the first batch begins its commit, and the others continue it.
+    async fn apply_in_group(
+        &self,
+        ctx: &Ctx,
+        grant: &Grant,
+        mut batch: Batch,
+    ) -> Result<Receipt, StoreError> {
+        let Some(group) = &ctx.group else {
+            return self.store.apply(grant, batch).await;
+        };
+        let mut begun = group.begun().await;
+        let place = (ctx.tenant.clone(), self.store_number());
+        batch.continues = begun.get(&place).copied();
+        if batch.continues.is_some() {
+            drop(begun);
+            return self.store.apply(grant, batch).await;
+        }
+        let receipt = self.store.apply(grant, batch).await?;
+        begun.extend(receipt.commit.map(|commit| (place, commit)));
+        Ok(receipt)
+    }
+
+    /// A number that tells the stores of one process apart.
+    pub(crate) fn store_number(&self) -> usize {
+        Arc::as_ptr(&self.store).cast::<()>().addr()
+    }
+
+    /// The same verbs over each store of the memory.
+    pub(crate) fn on_all_stores(&self) -> Vec<Self> {
+        let all = self.backends.iter().map(|backend| Self {
+            store: backend.store.clone(),
+            index: backend.index.clone(),
+            ..self.clone()
+        });
+        all.collect()
+    }
+
+    /// Applies the batch, with vectors for the records that it puts: every write of the engine.
     pub(crate) async fn apply(
         &self,
         ctx: &Ctx,
@@ -144,7 +183,7 @@ impl Records {
             })
             .collect();
         batch.vectors = self.vectors(ctx, &puts).await;
-        let mut receipt = self.store.apply(grant, batch).await?;
+        let mut receipt = self.apply_in_group(ctx, grant, batch).await?;
         ctx.notices.extend(receipt.notices.drain(..));
         Ok(receipt)
     }
@@ -210,38 +249,8 @@ impl Records {
         Ok(self.store.hidden(&grant, scan).await?)
     }
 
-    /// Takes the records and all that was derived from them out of sight; undo brings them back.
-    pub async fn forget(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
-        let ops = ids.iter().cloned().map(Op::delete).collect();
-        self.remove(ctx, ids, ops, Right::Write, key).await
-    }
-
-    /// Erases the records, all that was derived from them, and their history, for good.
-    pub async fn purge(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
-        let ops = ids.iter().cloned().map(|id| Op::Purge { id }).collect();
-        self.remove(ctx, ids, ops, Right::Purge, key).await
-    }
-
-    async fn remove(
-        &self,
-        ctx: &Ctx,
-        ids: &[Id],
-        ops: Vec<Op>,
-        right: Right,
-        key: Option<&str>,
-    ) -> Result<Receipt, Error> {
-        let grant = self.policy.check(ctx, right)?;
-        let purge = right == Right::Purge;
-        let key = key
-            .map(|key| intent(key, &("remove", purge, ids)))
-            .transpose()?;
-        self.check_key(key.as_ref())?;
-        let batch = Batch::from(ops).with_key(key);
-        self.apply(ctx, &grant, batch).await
-    }
-
     /// A key is kept with its receipt, so that it is screened like an id.
-    fn check_key(&self, key: Option<&IdempotencyKey>) -> Result<(), Invalid> {
+    pub(crate) fn check_key(&self, key: Option<&IdempotencyKey>) -> Result<(), Invalid> {
         key.map_or(Ok(()), |key| self.safety.check_identifier("key", &key.name))
     }
 

@@ -17,7 +17,7 @@ use mnemon_core::{Ctx, ErrorKind, Invalid, Time, limits};
 use serde::Serialize;
 use serde_json::Value;
 
-pub(crate) use copies::{Copies, FORK_OF, SNAPSHOT_OF, copied_from, copies_of};
+pub(crate) use copies::{FORK_OF, SNAPSHOT_OF, copied_from, copies_of};
 pub use copies::{fork, restore, snapshot};
 pub use folder::{FolderSessions, Saved};
 pub use id::SessionId;

@@ -1,42 +1,99 @@
-//! Taking a commit back.
+//! Undo of a commit of any size.
+//!
+//! A commit is reverted in as many batches as it takes, under one number. Nothing is written before
+//! it is known that no record was changed since. An undo that was interrupted goes on when it is
+//! called again: what it has reverted is found in the history under its number.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use mnemon_core::{Batch, Change, Changes, Ctx, Expect, Grant, Id, Op, Receipt, Right, limits};
+use mnemon_core::{
+    Batch, Cause, Change, Changes, CommitGroup, Ctx, Expect, Grant, Id, Op, Receipt, Record, Right,
+    StoreError,
+};
 
-use crate::session_marks::is_purge_mark;
+use crate::deletion::{in_batches, is_purge_mark};
 use crate::{Error, Records};
 
 /// Who acts, for the history, where records are made from files on the side.
 const INDEX_ACTOR: &str = "mnemon:index";
 
-/// The same call, made on the side to bring an index of files up to date.
+/// The same call, made on the side to bring an index of files up to date: it is no part of the
+/// command that the caller may undo.
 pub(crate) fn as_index(ctx: &Ctx) -> Ctx {
     Ctx {
         actor: INDEX_ACTOR.to_owned(),
-        ..ctx.clone()
+        ..ctx.ungrouped().as_one_commit()
+    }
+}
+
+/// How one record goes back to what it was before a commit.
+struct Reversal {
+    id: Id,
+    /// The first change of the record in the commit.
+    seq: u64,
+    before: Option<Record>,
+    before_known: bool,
+    /// The version that is there now; `None` when there is none.
+    version: Option<u64>,
+}
+
+impl Reversal {
+    fn expect(&self) -> Expect {
+        self.version.map_or(Expect::Absent, Expect::Version)
+    }
+
+    fn conflict(&self, current: Option<u64>) -> Error {
+        let expected = match self.version {
+            Some(version) => format!("version {version}"),
+            None => "no record".to_owned(),
+        };
+        let id = self.id.clone();
+        StoreError::Conflict {
+            id,
+            expected,
+            current,
+        }
+        .into()
     }
 }
 
 impl Records {
-    /// Takes a commit back: what it wrote goes, what it changed or deleted is as it was. Refused
-    /// when a record was changed again since. Undoing the undo does it again.
+    /// Undoes a commit: removes what it added, restores what it changed or deleted. Refused, and
+    /// nothing is changed, when a record was changed again since. One that was interrupted goes on.
+    /// Undoing the undo does the change again.
     pub async fn undo(&self, ctx: &Ctx, commit: u64) -> Result<Receipt, Error> {
-        let grant = self.policy.check(ctx, Right::Write)?;
-        let changes = self.changes_of(&grant, commit).await?;
-        if changes.is_empty() {
-            return Err(Error::NoCommit(commit));
+        let group = CommitGroup::default();
+        let ctx = Ctx {
+            group: Some(group.clone()),
+            ..ctx.clone()
+        };
+        let grant = self.policy.check(&ctx, Right::Write)?;
+        let reversals = self.reversals(&grant, commit).await?;
+        let follow_up = self.follow_up(&ctx, commit, &reversals).await?;
+        let (reversals, begun) = self.unreverted(&grant, commit, reversals).await?;
+        if let Some(begun) = begun {
+            let place = (ctx.tenant.clone(), self.store_number());
+            group.begun().await.insert(place, begun);
         }
-        if changes
-            .iter()
-            .filter_map(|c| c.after.as_ref())
-            .any(is_purge_mark)
-        {
-            return Err(Error::PurgeMark(commit));
+        // First what the history tells an interrupted undo by.
+        let mut ops = operations(reversals);
+        ops.extend(follow_up);
+        let mut undone = Receipt {
+            commit: begun,
+            ..Receipt::default()
+        };
+        for ops in in_batches(ops, grant.limits()) {
+            let batch = Batch {
+                undoes: Some(commit),
+                ..Batch::from(ops)
+            };
+            let receipt = self.apply(&ctx, &grant, batch).await?;
+            undone.commit = undone.commit.or(receipt.commit);
+            undone.items.extend(receipt.items);
+            undone.cascaded.extend(receipt.cascaded);
+            undone.evicted.extend(receipt.evicted);
         }
-        let mut batch = Batch::from(reversals(commit, changes)?);
-        batch.undoes = Some(commit);
-        self.apply(ctx, &grant, batch).await
+        Ok(undone)
     }
 
     /// The newest commit that touched this record. Without one the newest commit of a caller:
@@ -58,58 +115,173 @@ impl Records {
                 return Ok(None);
             }
             page.before = changes.last().map(|change| change.seq);
-            page.limit = limits::CHANGES;
+            page.limit = self.policy.limits.changes;
         }
     }
 
-    async fn changes_of(&self, grant: &Grant, commit: u64) -> Result<Vec<Change>, Error> {
-        let mut all: Vec<Change> = Vec::new();
+    /// What puts every record of a commit back, in the order of their first changes. A record that
+    /// was changed twice goes back to what it was before the first change. Of what the commit wrote
+    /// only the numbers are held in memory.
+    async fn reversals(&self, grant: &Grant, commit: u64) -> Result<Vec<Reversal>, Error> {
+        let mut reversals: HashMap<Id, Reversal> = HashMap::new();
+        self.each_change(grant, commit, |change| {
+            if change.after.as_ref().is_some_and(is_purge_mark) {
+                return Err(Error::PurgeMark(commit));
+            }
+            let version = change.after.as_ref().map(|_| change.version);
+            // Changes come newest first.
+            let reversal = reversals
+                .entry(change.id.clone())
+                .or_insert_with(|| Reversal {
+                    id: change.id,
+                    seq: 0,
+                    before: None,
+                    before_known: false,
+                    version,
+                });
+            reversal.seq = change.seq;
+            reversal.before = change.before;
+            reversal.before_known = change.before_known;
+            Ok(())
+        })
+        .await?;
+        if reversals.is_empty() {
+            return Err(Error::NoCommit(commit));
+        }
+        let mut reversals: Vec<Reversal> = reversals.into_values().collect();
+        reversals.sort_by_key(|one| one.seq);
+        let is_lost = |one: &&Reversal| one.before.is_none() && !one.before_known;
+        if let Some(lost) = reversals.iter().find(is_lost) {
+            let id = lost.id.clone();
+            return Err(Error::Lost { commit, id });
+        }
+        // What the commit both added and deleted is gone already.
+        reversals.retain(|one| one.before.is_some() || one.version.is_some());
+        Ok(reversals)
+    }
+
+    async fn each_change(
+        &self,
+        grant: &Grant,
+        commit: u64,
+        mut tell: impl FnMut(Change) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut page = Changes {
+            commit: Some(commit),
+            limit: grant.limits().changes,
+            ..Changes::default()
+        };
         loop {
-            let page = Changes {
-                commit: Some(commit),
-                before: all.last().map(|change| change.seq),
-                limit: limits::CHANGES,
-                ..Changes::default()
-            };
-            let page = self.store.changes(grant, &page).await?;
-            let last = page.len() < limits::CHANGES;
-            all.extend(page);
-            if last {
-                return Ok(all);
+            let changes = self.store.changes(grant, &page).await?;
+            let is_last = changes.len() < page.limit;
+            page.before = changes.last().map(|change| change.seq);
+            changes.into_iter().try_for_each(&mut tell)?;
+            if is_last {
+                return Ok(());
             }
         }
     }
+
+    /// The reversals that are left to do, and the number of the undo that has done the others.
+    /// Refused if a record is neither as the commit left it nor as that undo did.
+    async fn unreverted(
+        &self,
+        grant: &Grant,
+        commit: u64,
+        reversals: Vec<Reversal>,
+    ) -> Result<(Vec<Reversal>, Option<u64>), Error> {
+        let ids: Vec<Id> = reversals.iter().map(|one| one.id.clone()).collect();
+        let mut versions: Vec<Option<u64>> = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(grant.limits().page) {
+            let found = self.store.get(grant, ids).await?.into_iter();
+            versions.extend(found.map(|record| record.map(|record| record.version)));
+        }
+        let mut earlier: Option<EarlierUndo> = None;
+        let mut left = Vec::new();
+        for (reversal, version) in reversals.into_iter().zip(versions) {
+            if version == reversal.version {
+                left.push(reversal);
+                continue;
+            }
+            if earlier.is_none() {
+                earlier = self.earlier_undo(grant, commit, &reversal.id).await?;
+            }
+            let undone = earlier
+                .as_ref()
+                .and_then(|undo| undo.left.get(&reversal.id));
+            if undone != Some(&version) {
+                return Err(reversal.conflict(version));
+            }
+        }
+        Ok((left, earlier.map(|undo| undo.commit)))
+    }
+
+    /// The undo of this commit that was the last to change the record.
+    async fn earlier_undo(
+        &self,
+        grant: &Grant,
+        commit: u64,
+        id: &Id,
+    ) -> Result<Option<EarlierUndo>, Error> {
+        let newest = Changes {
+            id: Some(id.clone()),
+            limit: 1,
+            ..Changes::default()
+        };
+        let newest = self.store.changes(grant, &newest).await?;
+        let Some(newest) = newest.first() else {
+            return Ok(None);
+        };
+        let mut undo = EarlierUndo {
+            commit: newest.commit,
+            left: HashMap::new(),
+        };
+        let mut is_undo = false;
+        self.each_change(grant, newest.commit, |change| {
+            is_undo |= change.cause == Cause::Undone(commit);
+            let version = change.after.map(|_| change.version);
+            undo.left.entry(change.id).or_insert(version);
+            Ok(())
+        })
+        .await?;
+        Ok(is_undo.then_some(undo))
+    }
+
+    /// Operations on records that were derived since from those that the undo deletes. What was
+    /// there before the commit, or goes back to what it was, keeps its sources.
+    async fn follow_up(
+        &self,
+        ctx: &Ctx,
+        commit: u64,
+        reversals: &[Reversal],
+    ) -> Result<Vec<Op>, Error> {
+        let deletes = reversals.iter().filter(|one| one.before.is_none());
+        let deleted: Vec<Id> = deletes.map(|one| one.id.clone()).collect();
+        let reverted: HashSet<&Id> = reversals.iter().map(|one| &one.id).collect();
+        let stays = |record: &Record| record.seq < commit || reverted.contains(&record.id);
+        self.derived_since(ctx, deleted, &stays).await
+    }
 }
 
-/// What puts every record of a commit back to what it was before. `changes` come newest first; a
-/// record changed twice in one commit goes back to what it was before the first of them.
-fn reversals(commit: u64, changes: Vec<Change>) -> Result<Vec<Op>, Error> {
-    let mut newest: HashMap<Id, Expect> = HashMap::new();
-    let mut oldest: HashMap<Id, Change> = HashMap::new();
-    for change in changes {
-        let there = match change.after {
-            Some(_) => Expect::Version(change.version),
-            None => Expect::Absent,
-        };
-        newest.entry(change.id.clone()).or_insert(there);
-        oldest.insert(change.id.clone(), change);
-    }
-    let mut ordered: Vec<Change> = oldest.into_values().collect();
-    ordered.sort_by_key(|change| change.seq);
-    let (mut puts, mut deletes) = (Vec::new(), Vec::new());
-    for change in ordered {
-        let id = change.id;
-        let expect = newest.get(&id).copied().unwrap_or_default();
-        match change.before {
+/// The operations that revert records: the newest go first, then the others come back in the order
+/// in which they were once written.
+fn operations(reversals: Vec<Reversal>) -> Vec<Op> {
+    let (mut deletes, mut puts) = (Vec::new(), Vec::new());
+    for reversal in reversals.into_iter().rev() {
+        let expect = reversal.expect();
+        let id = reversal.id;
+        match reversal.before {
             Some(record) => puts.push((record.seq, Op::put_if(record, expect))),
-            None if change.before_known => deletes.push(Op::Delete { id, expect }),
-            None => return Err(Error::Lost { commit, id }),
+            None => deletes.push(Op::Delete { id, expect }),
         }
     }
-    // The last one written may have been made from earlier ones: it goes first, so that it is not
-    // taken along. What comes back is written in the order it once was.
-    deletes.reverse();
     puts.sort_by_key(|(seq, _)| *seq);
     deletes.extend(puts.into_iter().map(|(_, op)| op));
-    Ok(deletes)
+    deletes
+}
+
+/// An undo that was interrupted: its number, and the version of each record that it left.
+struct EarlierUndo {
+    commit: u64,
+    left: HashMap<Id, Option<u64>>,
 }

@@ -249,25 +249,26 @@ impl<'a> Window<'a> {
         let Some(covered) = self.covered(ctx).await? else {
             return Ok(());
         };
-        let first = receipt.commit.unwrap_or(0);
-        for (seq, item) in (first..).zip(&receipt.items) {
-            let position = Position {
-                created: created.millis(),
-                seq,
-            };
-            if position > covered.at || seq <= covered.newest {
-                continue;
-            }
-            let found = self
-                .records
-                .get(ctx, std::slice::from_ref(&item.id))
-                .await?;
-            if let Some(mut record) = found.into_iter().flatten().next() {
+        if created.millis() > covered.at.created {
+            return Ok(());
+        }
+        for mut record in self.written(ctx, receipt).await? {
+            if Position::of(&record) <= covered.at && record.seq > covered.newest {
                 record.created = Time::from_millis(covered.at.created)?.plus_millis(1);
                 self.records.update_screened(ctx, record).await?;
             }
         }
         Ok(())
+    }
+
+    /// The records that a receipt is about.
+    async fn written(&self, ctx: &Ctx, receipt: &Receipt) -> Result<Vec<Record>, Error> {
+        let ids: Vec<Id> = receipt.items.iter().map(|item| item.id.clone()).collect();
+        let mut written = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(limits::PAGE) {
+            written.extend(self.records.get(ctx, ids).await?.into_iter().flatten());
+        }
+        Ok(written)
     }
 
     /// The messages as the model sees them, oldest first.

@@ -162,6 +162,7 @@ macro_rules! conformance {
                 history {
                     a_put_an_update_and_a_delete_are_told
                     a_cascade_is_told
+                    an_undo_takes_nothing_along
                     an_eviction_is_told
                     an_undo_is_told
                     pages_go_on_before
@@ -191,7 +192,6 @@ macro_rules! conformance {
                     too_many_ids_are_refused
                     too_many_ops_are_refused
                     too_many_bytes_are_refused
-                    an_undo_may_restore_a_whole_cascade
                     a_broken_record_is_refused
                     a_large_record_is_kept
                     a_reader_cannot_write

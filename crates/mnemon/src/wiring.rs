@@ -241,11 +241,11 @@ pub fn agents(tenant: &Tenant, folder: &Path) -> Result<AgentFiles, Error> {
     Ok(files.project(real_name(folder)))
 }
 
-/// The circumstances of a call that is made now.
+/// The circumstances of a command that begins now: all that it writes is one commit.
 pub fn stamp(config: &Config) -> Result<Ctx, Error> {
     let now = Time::from_millis(jiff::Timestamp::now().as_millisecond())?;
     let tenant = config.tenant.value.clone();
-    Ok(Ctx::new(tenant, config.actor.value.clone(), now))
+    Ok(Ctx::new(tenant, config.actor.value.clone(), now).as_one_commit())
 }
 
 /// The tenant's saved sessions as files in this folder.

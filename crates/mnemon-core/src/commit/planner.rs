@@ -347,7 +347,12 @@ impl Work<'_> {
         };
         let cause = self.undoes.map_or(Cause::Forgotten, Cause::Undone);
         self.bury(cause, id, slot);
-        for derived in self.planner.downstream(id, self.grant.limits().cascade)? {
+        // An undo restores what was, and names all that it deletes.
+        let derived = match self.undoes {
+            Some(_) => Vec::new(),
+            None => self.planner.downstream(id, self.grant.limits().cascade)?,
+        };
+        for derived in derived {
             match self.planner.slot(&derived) {
                 Some(slot) if slot.is_live(self.grant.now()) || self.days_ahead.is_some() => {
                     self.bury(Cause::Cascaded(id.clone()), &derived, slot);

@@ -1,6 +1,6 @@
 //! A batch that passed every check that needs no store.
 
-use crate::{Batch, Grant, Op, Record, Right, StoreError, limits};
+use crate::{Batch, Grant, Op, Record, Right, StoreError};
 
 /// A batch under its grant, within the limits. Only such a batch can be planned.
 #[derive(Debug, Clone)]
@@ -50,12 +50,7 @@ impl Request {
 fn check(grant: &Grant, batch: &Batch) -> Result<usize, StoreError> {
     grant.require(Right::Write)?;
     let limits = grant.limits();
-    // An undo has to restore all that one commit did, or nothing.
-    let (most_ops, most_bytes) = match batch.undoes {
-        Some(_) => (limits::UNDO_OPS, limits::UNDO_BYTES),
-        None => (limits.batch_ops, limits.batch_bytes),
-    };
-    at_most("operations in a batch", batch.ops.len(), most_ops)?;
+    at_most("operations in a batch", batch.ops.len(), limits.batch_ops)?;
     if let Some(key) = &batch.key {
         key.check()?;
     }
@@ -71,7 +66,7 @@ fn check(grant: &Grant, batch: &Batch) -> Result<usize, StoreError> {
             }
         }
     }
-    at_most("bytes in a batch", bytes, most_bytes)?;
+    at_most("bytes in a batch", bytes, limits.batch_bytes)?;
     Ok(bytes)
 }
 

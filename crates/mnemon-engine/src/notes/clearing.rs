@@ -21,9 +21,9 @@ pub struct Cleared {
     pub cleared: u64,
     /// How many notes are left in both namespaces.
     pub remaining: u64,
-    /// What undo knows the removals by, the oldest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub commits: Vec<u64>,
+    /// What undo knows the removals by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<u64>,
 }
 
 /// What a cleanup erased.
@@ -79,7 +79,7 @@ impl Notes {
         Ok(receipt.items.iter().any(|item| gone(&item.fate)))
     }
 
-    /// Forgets every note, in one namespace or both. Undo brings them back, commit by commit.
+    /// Forgets every note, in one namespace or both. Undo brings them back.
     pub async fn clear(
         &self,
         ctx: &Ctx,
@@ -88,7 +88,8 @@ impl Notes {
     ) -> Result<Cleared, Error> {
         let limits = self.records.limits();
         let filter = notes_of(owner, namespace);
-        let (mut cleared, mut commits) = (0, Vec::new());
+        let ctx = &ctx.as_one_commit();
+        let (mut cleared, mut commit) = (0, None);
         let mut scan = Scan::new(filter, limits.commit_ops.min(limits.page));
         loop {
             let page = self.records.list(ctx, &scan).await?;
@@ -98,7 +99,7 @@ impl Notes {
                 let gone = receipt.items.iter();
                 let gone = gone.filter(|item| matches!(item.fate, Fate::Deleted));
                 cleared += gone.count() as u64;
-                commits.extend(receipt.commit);
+                commit = commit.or(receipt.commit);
             }
             match page.next {
                 Some(next) => scan.after = Some(next),
@@ -108,7 +109,7 @@ impl Notes {
         Ok(Cleared {
             cleared,
             remaining: self.count(ctx, None).await?,
-            commits,
+            commit,
         })
     }
 

@@ -163,12 +163,10 @@ impl Window<'_> {
                 ))
             });
             let drafts = drafts.collect::<Result<Vec<(Draft, Expect)>, Invalid>>()?;
-            let times: Vec<i64> = drafts.iter().map(|(draft, _)| time_of(draft)).collect();
             let receipt = self.records.put_screened(ctx, drafts, None).await?;
-            let first = receipt.commit.unwrap_or_default();
-            let places = (first..).zip(times);
-            for ((message, item), (seq, created)) in chunk.iter().zip(&receipt.items).zip(places) {
-                taken.said(message, item.id.clone(), Position { created, seq });
+            for (message, record) in chunk.iter().zip(self.written(ctx, &receipt).await?) {
+                let position = Position::of(&record);
+                taken.said(message, record.id, position);
             }
         }
         let entries = taken.entries(&state.working, &mut || self.records.ids.next(ctx.now), ctx);
@@ -194,10 +192,6 @@ impl Window<'_> {
 fn uuids(messages: &[Message]) -> Vec<String> {
     let named = messages.iter().filter_map(stands_for);
     named.map(str::to_owned).collect()
-}
-
-fn time_of(draft: &Draft) -> i64 {
-    draft.created.map_or(0, Time::millis)
 }
 
 /// A state on its way into a store.

@@ -11,6 +11,7 @@
 mod agentfiles;
 mod bad_vectors;
 mod context;
+mod deletion;
 mod documents;
 mod facade;
 mod import;
@@ -26,6 +27,7 @@ mod session;
 mod simulator;
 mod tiers;
 mod undo;
+mod undo_groups;
 mod window;
 
 use std::sync::Arc;

@@ -65,6 +65,18 @@ pub async fn a_cascade_is_told(s: Subject) {
     }
 }
 
+pub async fn an_undo_takes_nothing_along(s: Subject) {
+    let g = grant(at(0));
+    s.put(&g, [note("made").made_from(&["later"])]).await;
+    s.put(&g, [note("later")]).await;
+    let undo = Batch {
+        undoes: Some(2),
+        ..Batch::of(Op::delete(id("later")))
+    };
+    assert!(s.done(&g, undo).await.cascaded.is_empty());
+    assert_eq!(s.names(&g).await, ["made"]);
+}
+
 pub async fn an_eviction_is_told(s: Subject) {
     s.put(&by("ann", 0), [note("a"), note("b")]).await;
     let capped = Caller::default()

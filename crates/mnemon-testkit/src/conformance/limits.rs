@@ -1,6 +1,6 @@
 //! What is too much, or not allowed, is refused and changes nothing.
 
-use mnemon_core::{Batch, ErrorKind, Id, Op, Record, Right, limits};
+use mnemon_core::{ErrorKind, Id, Op, Record, Right, limits};
 use serde_json::json;
 
 use super::Subject;
@@ -36,18 +36,6 @@ pub async fn too_many_bytes_are_refused(s: Subject) {
     let count = limits().batch_bytes / bytes + 1;
     let ops = (0..count).map(|n| Op::put(note(&format!("r{n}")).saying(&most)));
     let error = s.refused(&g, ops.collect::<Vec<_>>()).await;
-    assert_eq!(error.kind(), ErrorKind::TooLarge);
-}
-
-/// A cascade may be larger than a batch; what one commit took along comes back in one.
-pub async fn an_undo_may_restore_a_whole_cascade(s: Subject) {
-    let g = grant(at(0));
-    let undo = |count| Batch {
-        undoes: Some(1),
-        ..Batch::from((0..count).map(|_| Op::delete(id("a"))).collect::<Vec<_>>())
-    };
-    s.done(&g, undo(limits().batch_ops + 1)).await;
-    let error = s.refused(&g, undo(limits::UNDO_OPS + 1)).await;
     assert_eq!(error.kind(), ErrorKind::TooLarge);
 }
 

@@ -43,7 +43,8 @@ pub struct Response {
     pub skipped: u64,
     pub failed: u64,
     pub chunks: ChunkCounts,
-    pub commits: Vec<u64>,
+    /// What undo knows all of it by.
+    pub commit: Option<u64>,
     /// Every file but those that are unchanged.
     pub files: Vec<FileOutcome>,
 }
@@ -272,7 +273,7 @@ impl Work<'_> {
                 return;
             }
         };
-        self.commit(receipt.commit);
+        self.response.commit = self.response.commit.or(receipt.commit);
         let all = &mut self.response.chunks;
         all.added += receipt.chunks.added;
         all.kept += receipt.chunks.kept;
@@ -311,14 +312,6 @@ impl Work<'_> {
         self.response.files.push(told);
     }
 
-    fn commit(&mut self, commit: Option<u64>) {
-        if let Some(commit) = commit
-            && self.response.commits.last() != Some(&commit)
-        {
-            self.response.commits.push(commit);
-        }
-    }
-
     /// Forgets the documents of this owner whose files in the folders are gone.
     async fn prune(&mut self, folders: &[String]) -> Result<(), Error> {
         let mut gone: Vec<Record> = Vec::new();
@@ -342,7 +335,7 @@ impl Work<'_> {
                 let ids: Vec<Id> = gone.iter().map(|record| record.id.clone()).collect();
                 let receipt = self.records.forget(self.ctx, &ids, None).await?;
                 self.response.chunks.removed += receipt.cascaded.len();
-                self.commit(receipt.commit);
+                self.response.commit = self.response.commit.or(receipt.commit);
             }
             for record in gone {
                 let path = record.source.clone().unwrap_or_default();

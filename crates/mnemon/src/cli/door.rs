@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mnemon_core::Ctx;
+use mnemon_core::{CommitGroup, Ctx};
 use mnemon_engine::Memory;
 
 use super::out::Out;
@@ -12,13 +12,16 @@ use crate::{Error, wiring};
 pub(super) struct Door {
     pub(super) config: Config,
     pub(super) out: Out,
+    /// Everything that the command writes is one commit.
+    group: CommitGroup,
 }
 
 impl Door {
     pub(super) fn new(config: Config) -> Self {
         let out = Out::new(config.json.value);
         out.notes(&config.notices);
-        Self { config, out }
+        let group = CommitGroup::default();
+        Self { config, out, group }
     }
 
     /// Opens the store. What there is to know about it is printed on stderr.
@@ -56,6 +59,7 @@ impl Door {
     pub(super) fn ctx(&self) -> Result<Ctx, Error> {
         Ok(Ctx {
             notices: self.out.notices.clone(),
+            group: Some(self.group.clone()),
             ..wiring::stamp(&self.config)?
         })
     }

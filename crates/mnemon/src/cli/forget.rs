@@ -9,8 +9,9 @@ use super::filters::FilterArgs;
 use super::{list, text};
 use crate::{Error, api, wiring};
 
-/// Forget records, and all that was derived from them
+/// Forget records, and what was derived only from them
 ///
+/// Records that were derived from something else, too, stay and lose this source; summaries go.
 /// What is forgotten is out of sight at once, and undo brings it back. With --purge it is erased
 /// for good, with its history and every copy in the store, and so are records that were forgotten
 /// earlier and match the options. Logs and pages in files that still hold the text are listed, and
@@ -158,7 +159,7 @@ impl Chosen {
         } else {
             let words = self.words();
             door.out.line(format!(
-                "This would forget {words}, and all that was derived from them. Nothing was changed."
+                "This would forget {words}, and what was derived only from them. Nothing was changed."
             ))?;
             if !self.records.is_empty() {
                 door.out.line("")?;
@@ -201,14 +202,14 @@ fn question(words: &str, purge: bool) -> String {
     }
 }
 
-/// Until nothing is left; each round is a commit of its own.
+/// Until nothing is left; all rounds are one commit.
 async fn remove(
     memory: &Memory,
     request: api::forget::Request,
     door: &mut Door,
 ) -> Result<(), Error> {
     let mut missing = Vec::new();
-    let mut left = 0;
+    let (mut left, mut commit) = (0, None);
     let mut round: usize = 1;
     loop {
         let key = request.key.as_deref().map(|key| match round {
@@ -226,6 +227,7 @@ async fn remove(
         }
         show(&done, door)?;
         left += done.left.len();
+        commit = commit.or(done.receipt.commit);
         let gone = done.receipt.items.into_iter();
         missing.extend(
             gone.filter(|item| item.fate == Fate::Missing)
@@ -235,6 +237,9 @@ async fn remove(
             break;
         }
         round += 1;
+    }
+    if let Some(commit) = commit.filter(|_| !door.out.json) {
+        door.out.line(format!("undo with: mnemon undo {commit}"))?;
     }
     match (missing.is_empty(), left) {
         (false, _) => Err(Error::Missing(missing)),
@@ -273,8 +278,5 @@ fn show(done: &api::forget::Response, door: &mut Door) -> Result<(), Error> {
         let (path, why) = (text::one_line(&left.path), text::one_line(&left.why));
         door.out.line(format!("not erased: {path} ({why})"))?;
     }
-    match done.receipt.commit {
-        Some(commit) => door.out.line(format!("undo with: mnemon undo {commit}")),
-        None => Ok(()),
-    }
+    Ok(())
 }

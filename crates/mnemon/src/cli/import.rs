@@ -60,12 +60,12 @@ struct Summary {
     /// A different record was there and was kept.
     skipped: u64,
     evicted: Vec<Id>,
-    commits: Vec<u64>,
+    commit: Option<u64>,
 }
 
 impl Summary {
     fn add(&mut self, receipt: Receipt) {
-        self.commits.extend(receipt.commit);
+        self.commit = self.commit.or(receipt.commit);
         self.evicted.extend(receipt.evicted);
         for item in receipt.items {
             self.records += 1;
@@ -124,14 +124,8 @@ fn show(summary: &Summary, door: &mut Door) -> Result<(), Error> {
     let count = text::count(summary.records, "record");
     door.out
         .line(format!("read {count}: {}", parts.join("; ")))?;
-    match summary.commits.as_slice() {
-        [] => Ok(()),
-        [only] => door.out.line(format!("undo with: mnemon undo {only}")),
-        [first, .., last] => {
-            let count = summary.commits.len();
-            door.out.line(format!(
-                "in {count} commits from {first} to {last}; undo takes one at a time, newest first"
-            ))
-        }
+    match summary.commit {
+        None => Ok(()),
+        Some(commit) => door.out.line(format!("undo with: mnemon undo {commit}")),
     }
 }

@@ -103,16 +103,10 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
         }
     }
     door.out.line(summary(done))?;
-    match (done.dry_run, done.commits.as_slice()) {
+    match (done.dry_run, done.commit) {
         (true, _) => door.out.line("Nothing was changed."),
-        (false, []) => Ok(()),
-        (false, [only]) => door.out.line(format!("undo with: mnemon undo {only}")),
-        (false, [first, .., last]) => {
-            let count = done.commits.len();
-            door.out.line(format!(
-                "in {count} commits from {first} to {last}; undo takes one at a time, newest first"
-            ))
-        }
+        (false, None) => Ok(()),
+        (false, Some(commit)) => door.out.line(format!("undo with: mnemon undo {commit}")),
     }
 }
 

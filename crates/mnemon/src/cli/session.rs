@@ -171,7 +171,7 @@ fn show(gone: &Response, door: &mut Door) -> Result<(), Error> {
         let (path, why) = (text::one_line(&left.path), text::one_line(&left.why));
         door.out.line(format!("not erased: {path} ({why})"))?;
     }
-    for commit in forgotten.commits.iter().rev() {
+    if let Some(commit) = forgotten.commit {
         door.out.line(format!("undo with: mnemon undo {commit}"))?;
     }
     if forgotten.more && gone.status == Status::Forgotten {

@@ -6,10 +6,11 @@ use super::door::Door;
 use super::{history, text};
 use crate::{Error, api};
 
-/// Take a commit back: what it wrote goes, what it changed or forgot is as it was
+/// Undo a commit: remove what it added and restore what it changed or forgot
 ///
-/// The undo is a commit of its own: undoing it does the change again. It is refused when a record
-/// was changed again since.
+/// Everything that one command wrote is one commit. The undo is a commit of its own: undoing it
+/// does the change again. It is refused, and changes nothing, when a record was changed again
+/// since. An undo that was interrupted goes on when it is run again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon undo             the newest commit, but for those that only index files\n  \
@@ -42,12 +43,18 @@ async fn undo(commit: Option<u64>, record: Option<Id>, door: &mut Door) -> Resul
     let request = api::undo::Request { commit, record };
     let done = api::undo::run(&door.memory()?, &door.ctx()?, request).await?;
     return_json!(door, &done);
-    let count = text::count(done.receipt.items.len() as u64, "record");
+    let items = done.receipt.items.len();
+    if let (0, Some(by)) = (items, done.receipt.commit) {
+        let commit = done.undone;
+        let line = format!("commit {commit} was already taken back by commit {by}");
+        return door.out.line(line);
+    }
+    let count = text::count(items as u64, "record");
     door.out
         .line(format!("took back commit {} ({count})", done.undone))?;
     let shown = done.changes.get(..SHOWN).unwrap_or(&done.changes);
     history::commits(shown, door)?;
-    match done.receipt.items.len().saturating_sub(SHOWN) {
+    match items.saturating_sub(SHOWN) {
         0 => Ok(()),
         more => door.out.line(format!("  and {more} more")),
     }

@@ -104,7 +104,7 @@ fn taking_it_in_again_replaces_what_changed() {
     assert!(search(&sandbox, "fuse").is_empty());
     assert_eq!(search(&sandbox, "switch").len(), 1);
 
-    let undo = told["commits"][0].as_u64().unwrap().to_string();
+    let undo = told["commit"].as_u64().unwrap().to_string();
     sandbox.run(&["undo", &undo]).ok();
     assert_eq!(search(&sandbox, "fuse").len(), 1);
     assert!(search(&sandbox, "switch").is_empty());
@@ -113,6 +113,32 @@ fn taking_it_in_again_replaces_what_changed() {
         [0, 1, 2, 0, 3, 0],
         "the file still differs"
     );
+}
+
+#[test]
+fn a_folder_of_many_files_is_one_undo() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["add", "a note"]).ok();
+    fs::create_dir(sandbox.path("many")).unwrap();
+    for number in 0..600 {
+        let text = format!("# File {number}\n\nAbout the number {number}.\n");
+        sandbox.file(&format!("many/{number}.md"), text);
+    }
+    let told = ingest(&sandbox, &["many"]);
+    assert_eq!(counts(&told), [600, 0, 0, 0, 0, 0]);
+    let records = || sandbox.run(&["stats", "--json"]).json()["records"].clone();
+    assert_eq!(records(), 1201);
+    let undone = sandbox.run(&["undo"]).ok();
+    assert!(undone.contains("(1200 records)"), "{undone}");
+    assert_eq!(records(), 1);
+    let commit = told["commit"].as_u64().unwrap().to_string();
+    let again = sandbox.run(&["undo", &commit]).ok();
+    assert!(
+        again.contains("was already taken back by commit"),
+        "{again}"
+    );
+    sandbox.run(&["undo"]).ok();
+    assert_eq!(records(), 1201, "the undo is undone");
 }
 
 #[test]
@@ -145,7 +171,7 @@ fn documents_whose_files_are_gone_are_pruned_when_asked() {
     let left = search(&sandbox, "vinegar");
     assert_eq!(left.len(), 1, "another owner's document stays");
     assert_eq!(left[0]["record"]["owner"]["user"], "ann");
-    let undo = told["commits"][0].as_u64().unwrap().to_string();
+    let undo = told["commit"].as_u64().unwrap().to_string();
     sandbox.run(&["undo", &undo]).ok();
     assert_eq!(search(&sandbox, "vinegar").len(), 2);
 }

@@ -44,3 +44,4 @@ mod streams;
 mod tenants;
 mod tiers;
 mod trust;
+mod undo_groups;

@@ -1,11 +1,12 @@
 //! Reading an image: records, pages, the history, the counts.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::{ByCreation, Image};
 use crate::{
-    Change, Changes, Grant, Group, Hidden, HiddenScan, Id, Order, Page, Record, Scan, StoreError,
-    Tally, Time,
+    Change, Changes, Filter, Grant, Group, Hidden, HiddenScan, Id, Order, Page, Record, Scan,
+    StoreError, Tally, Time,
 };
 
 impl Image {
@@ -33,6 +34,9 @@ impl Image {
     #[must_use]
     pub fn scan(&self, grant: &Grant, scan: &Scan) -> Page {
         let limit = scan.limit.min(grant.limits().page);
+        if !scan.filter.derived_from.is_empty() {
+            return self.scan_derived(grant, scan, limit);
+        }
         let records = self
             .seqs_after(scan)
             .filter_map(|seq| self.live(self.by_seq.get(&seq)?, grant.now()))
@@ -40,6 +44,37 @@ impl Image {
             .take(limit + 1)
             .cloned()
             .collect();
+        Page::cut(records, limit, scan.order)
+    }
+
+    /// The same for a filter that names sources: along the links.
+    fn scan_derived(&self, grant: &Grant, scan: &Scan, limit: usize) -> Page {
+        let sources = scan.filter.derived_from.iter();
+        let ids: BTreeSet<&Id> = sources
+            .filter_map(|id| self.derived.get(id))
+            .flatten()
+            .collect();
+        let filter = Filter {
+            derived_from: Vec::new(),
+            ..scan.filter.clone()
+        };
+        let is_after = |record: &&Record| {
+            let place = (record.created, record.seq);
+            scan.after.is_none_or(|after| match scan.order {
+                Order::Newest => place < (clamped(after.key), after.seq),
+                Order::Oldest => place > (clamped(after.key), after.seq),
+                Order::Written => record.seq > after.seq,
+            })
+        };
+        let live = ids.into_iter().filter_map(|id| self.live(id, grant.now()));
+        let meant = live.filter(|record| filter.matches(record));
+        let mut found: Vec<&Record> = meant.filter(is_after).collect();
+        match scan.order {
+            Order::Newest => found.sort_by_key(|one| Reverse((one.created, one.seq))),
+            Order::Oldest => found.sort_by_key(|one| (one.created, one.seq)),
+            Order::Written => found.sort_by_key(|one| one.seq),
+        }
+        let records = found.into_iter().take(limit + 1).cloned().collect();
         Page::cut(records, limit, scan.order)
     }
 

@@ -139,11 +139,8 @@ pub(super) fn cleared(cleared: &Cleared, door: &mut Door) -> Result<(), Error> {
     let forgotten = text::count(cleared.cleared, "note");
     let left = cleared.remaining;
     door.out.line(format!("forgot {forgotten}, {left} left"))?;
-    if cleared.commits.is_empty() {
-        return Ok(());
+    match cleared.commit {
+        Some(commit) => door.out.line(format!("undo with: mnemon undo {commit}")),
+        None => Ok(()),
     }
-    let commits: Vec<String> = cleared.commits.iter().map(u64::to_string).collect();
-    let commits = commits.join(" ");
-    door.out
-        .line(format!("mnemon undo {commits} brings them back"))
 }

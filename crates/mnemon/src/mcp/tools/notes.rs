@@ -441,35 +441,20 @@ async fn run_clear(served: &Served, call: Call, short_only: bool) -> Result<Answ
     let whose = whose.map_or(String::new(), |user| format!(" of {user}"));
     let done = api::note_clear::run(&served.memory, &call.ctx, request).await?;
     call.progress.tell(1, 1, "done").await;
+    let way_back = done
+        .commit
+        .map(|commit| format!(" `mnemon undo {commit}` brings them back."));
     let text = format!(
         "Forgot {} notes{whose}; {} are left in all.{}",
         done.cleared,
         done.remaining,
-        way_back(&done.commits)
+        way_back.unwrap_or_default()
     );
-    let commits = done.commits.get(..COMMITS).unwrap_or(&done.commits);
     let data = Fields::default()
         .with("cleared", done.cleared)
         .with("remaining", done.remaining)
-        .maybe("commits", Some(commits).filter(|list| !list.is_empty()));
+        .maybe("commit", done.commit);
     Answer::with(text, &json!({"success": true, "data": data.0}))
-}
-
-/// Commits that an answer names.
-const COMMITS: usize = 50;
-
-/// How all that was forgotten comes back.
-fn way_back(commits: &[u64]) -> String {
-    let told = commits.get(..COMMITS).unwrap_or(commits);
-    let told: Vec<String> = told.iter().map(u64::to_string).collect();
-    let more = match commits.len() - told.len() {
-        0 => String::new(),
-        more => format!(" So do {more} later commits; `mnemon history` shows them."),
-    };
-    match told.is_empty() {
-        true => String::new(),
-        false => format!(" `mnemon undo {}` brings them back.{more}", told.join(" ")),
-    }
 }
 
 fn cleanup() -> Tool {

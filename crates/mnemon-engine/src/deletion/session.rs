@@ -1,32 +1,19 @@
 //! Forgetting a session: what was said and done in it, and what is known only from it.
-//!
-//! A purge erases more than forgetting takes out of sight: what was forgotten earlier, files, and
-//! snapshots. What it could not erase it lists.
 
-mod family;
-mod files;
-mod listing;
-mod own;
-mod single;
-
-use mnemon_core::{Batch, Ctx, Expect, Fate, Id, Op, Receipt, Record, Right, Scope, limits};
+use mnemon_core::{Batch, Ctx, Expect, Fate, Id, Op, Record, Right, Scope, limits};
 use serde::Serialize;
 
-pub use files::{ProjectFiles, SavedFolder};
-pub use single::Purged;
-
+use super::family::derived_from;
+use super::listing::each;
+use super::marks::{root_of, roots_of};
+use super::session_files::{FilesDone, ProjectFiles, SavedFolder};
+use super::session_records::{self, SessionRecords};
+use super::{Deletion, Mode, NotErased, Removed};
 use crate::naming::check_name;
 use crate::session::SessionId;
-use crate::session_marks::{root_of, roots_of};
 use crate::tiers::log_path;
 use crate::{Error, Memory, Records};
-use family::{Family, made_from};
-use files::FilesDone;
-use listing::each;
-use own::Own;
 
-/// Records that are looked for or deleted in one go.
-const CHUNK: usize = 500;
 /// How often is looked again for records that were written meanwhile.
 const ROUNDS: usize = 16;
 
@@ -51,8 +38,9 @@ pub struct Forgotten {
     /// Records that were derived from the session and from something else, too: they stay, and
     /// name only the other sources now.
     pub kept: u64,
-    /// What undo knows the removals by on the first store, the oldest first.
-    pub commits: Vec<u64>,
+    /// What undo knows the removals by on the first store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<u64>,
     /// Files that were erased.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
@@ -68,13 +56,6 @@ pub struct Forgotten {
     pub more: bool,
 }
 
-/// A file or a record that holds text of a session, and why it stays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NotErased {
-    pub path: String,
-    pub why: String,
-}
-
 impl Forgotten {
     /// Whether nothing of the session is left that this call knows of.
     #[must_use]
@@ -88,11 +69,13 @@ impl Forgotten {
         self.records == 0 && self.files.is_empty() && self.left.is_empty()
     }
 
-    fn count(&mut self, receipt: &Receipt, first: bool) {
+    fn count(&mut self, removed: Removed) {
         let gone = |fate: &Fate| matches!(fate, Fate::Deleted | Fate::Purged);
+        let receipt = removed.receipt;
         let items = receipt.items.iter().filter(|item| gone(&item.fate)).count();
         self.records += (items + receipt.cascaded.len()) as u64;
-        self.commits.extend(receipt.commit.filter(|_| first));
+        self.kept += removed.parted;
+        self.commit = self.commit.or(receipt.commit);
     }
 
     fn take_files(&mut self, done: FilesDone) {
@@ -151,8 +134,9 @@ impl Memory {
     ) -> Result<Forgotten, Error> {
         check_name("user", asked.user, limits::NAME_CHARS)?;
         check_name("session", asked.session, limits::NAME_CHARS)?;
-        let backends = self.backends();
-        let mut own = own::find(&backends, ctx, asked, true).await?;
+        let ctx = &ctx.as_one_commit();
+        let stores = self.records().on_all_stores();
+        let mut own = session_records::find(&stores, ctx, asked, true).await?;
         let mut done = Forgotten {
             forks: std::mem::take(&mut own.forks),
             ..Forgotten::default()
@@ -166,20 +150,24 @@ impl Memory {
                 self.mark_session_purged(ctx, asked.session).await?;
                 self.erase_files(ctx, asked, &roots, &mut done).await?;
             }
-            self.erase_older_versions(ctx, asked, &own, &mut done)
-                .await?;
+            erase_older_versions(&stores, ctx, asked, &own, &mut done).await?;
         }
         done.left.extend(own.left_of_others(asked.session));
+        let mode = match asked.purge {
+            true => Mode::Purge,
+            false => Mode::Forget,
+        };
         for round in 0..ROUNDS {
             if round > 0 {
-                own = own::find(&backends, ctx, asked, false).await?;
+                own = session_records::find(&stores, ctx, asked, false).await?;
             }
             if own.is_empty() {
                 return Ok(done);
             }
-            remove(&backends, ctx, asked.purge, &own.ids, &mut done).await?;
+            let deletion = Deletion::new(&stores, ctx, mode);
+            done.count(deletion.run(&own.ids).await?);
         }
-        let last = own::find(&backends, ctx, asked, false).await?;
+        let last = session_records::find(&stores, ctx, asked, false).await?;
         done.more = !last.is_empty();
         Ok(done)
     }
@@ -209,48 +197,47 @@ impl Memory {
         let marks = roots.iter();
         let marks = marks.filter(|(_, root)| clean.contains(&root.as_str()));
         let marks: Vec<Id> = marks.map(|(id, _)| id.clone()).collect();
-        for chunk in marks.chunks(CHUNK) {
+        if !marks.is_empty() {
             let records = self.records_of(Scope::Dialog);
-            records.purge(ctx, chunk, None).await?;
+            records.purge(ctx, &marks, None).await?;
         }
         Ok(())
     }
+}
 
-    /// Records that belong elsewhere now keep their newest version only. One that others were
-    /// derived from cannot be written anew without them: it is listed.
-    async fn erase_older_versions(
-        &self,
-        ctx: &Ctx,
-        asked: &SessionForget<'_>,
-        own: &Own,
-        done: &mut Forgotten,
-    ) -> Result<(), Error> {
-        let backends = self.backends();
-        for (number, record) in &own.moved {
-            let Some(records) = backends.get(*number) else {
-                continue;
-            };
-            let user = record.owner.user.as_deref();
-            let is_theirs = user.is_none_or(|user| user == asked.user);
-            if !is_theirs || !drop_older_versions(records, ctx, record).await? {
-                done.left.push(NotErased {
-                    path: format!("older versions of record {}", record.id),
-                    why: format!(
-                        "the record belongs elsewhere now; `mnemon forget {} --purge` erases it whole",
-                        record.id
-                    ),
-                });
-            }
+/// Records that belong elsewhere now keep their newest version only. One that others were derived
+/// from cannot be written anew without them: it is listed.
+async fn erase_older_versions(
+    stores: &[Records],
+    ctx: &Ctx,
+    asked: &SessionForget<'_>,
+    own: &SessionRecords,
+    done: &mut Forgotten,
+) -> Result<(), Error> {
+    for (number, record) in &own.moved {
+        let Some(records) = stores.get(*number) else {
+            continue;
+        };
+        let user = record.owner.user.as_deref();
+        let is_theirs = user.is_none_or(|user| user == asked.user);
+        if !is_theirs || !drop_older_versions(records, ctx, record).await? {
+            done.left.push(NotErased {
+                path: format!("older versions of record {}", record.id),
+                why: format!(
+                    "the record belongs elsewhere now; `mnemon forget {} --purge` erases it whole",
+                    record.id
+                ),
+            });
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Whether there are files that hold text of the session, and which of them stay.
 async fn find_files(
     ctx: &Ctx,
     asked: &SessionForget<'_>,
-    own: &Own,
+    own: &SessionRecords,
     roots: &[(Id, String)],
 ) -> (bool, FilesDone) {
     let mut look = FilesDone::default();
@@ -271,8 +258,7 @@ async fn find_files(
         }
     }
     for folder in asked.folders {
-        let found = folder.held(ctx, &session).await;
-        held.extend(found.erased);
+        held.extend(folder.held(ctx, &session).await);
     }
     let has_files = !held.is_empty();
     let why = match (asked.purge, own.has_others) {
@@ -296,40 +282,14 @@ async fn find_files(
     (has_files, look)
 }
 
-/// Removes records of the session, and what was derived only from them.
-async fn remove(
-    backends: &[&Records],
-    ctx: &Ctx,
-    purge: bool,
-    own: &[Vec<Id>],
-    done: &mut Forgotten,
-) -> Result<(), Error> {
-    let family = Family::of(backends, ctx, own, purge).await?;
-    // First those that stay are parted from the session, so that no deletion takes them along;
-    // then what came from the session goes, and the session last: whatever stops us on the way, the
-    // next call finds the rest.
-    done.kept += family.part(backends, ctx).await?;
-    for (number, records) in backends.iter().enumerate() {
-        let ids = family
-            .gone_on(number)
-            .chain(own.get(number).into_iter().flatten());
-        let ids: Vec<Id> = ids.cloned().collect();
-        for chunk in ids.chunks(CHUNK) {
-            let receipt = match purge {
-                true => records.purge(ctx, chunk, None).await?,
-                false => records.forget(ctx, chunk, None).await?,
-            };
-            done.count(&receipt, number == 0);
-        }
-    }
-    Ok(())
-}
-
 /// Writes the record anew without its history, unless something was derived from it or somebody
 /// changes it meanwhile; whether it did.
 async fn drop_older_versions(records: &Records, ctx: &Ctx, record: &Record) -> Result<bool, Error> {
-    let derived = made_from(records, ctx, std::slice::from_ref(&record.id), true).await?;
-    if !derived.is_empty() {
+    let mut is_source = false;
+    let filter = derived_from(std::slice::from_ref(&record.id));
+    let most = records.policy.limits.cascade;
+    each(records, ctx, &filter, true, most, |_, _| is_source = true).await?;
+    if is_source {
         return Ok(false);
     }
     let grant = records.policy.check(ctx, Right::Purge)?;

@@ -119,22 +119,21 @@ impl SavedFolder {
         format!("{}/{name}.json", self.folder.trim_end_matches('/'))
     }
 
-    /// The session and its snapshots that are saved here.
-    pub(super) async fn held(&self, ctx: &Ctx, session: &SessionId) -> FilesDone {
+    /// The session and its snapshots that are saved here, by name, and what could not be looked
+    /// into.
+    async fn look(&self, ctx: &Ctx, session: &SessionId) -> (Vec<SessionId>, FilesDone) {
         let mut look = FilesDone::default();
-        let there = match self.sessions.list(ctx).await {
-            Ok(names) => names.iter().any(|name| name == session.as_str()),
-            Err(error) => {
-                look.leave(self.folder.clone(), error.to_string());
-                return look;
+        let mut names = Vec::new();
+        match self.sessions.list(ctx).await {
+            Ok(saved) if saved.iter().any(|name| name == session.as_str()) => {
+                names.push(session.clone());
             }
-        };
-        look.count(self.path(session.as_str()), Ok(there.then_some(())));
+            Ok(_) => {}
+            Err(error) => look.leave(self.folder.clone(), error.to_string()),
+        }
         match copies_of(&*self.sessions, ctx, session).await {
             Ok(copies) => {
-                let snapshots = copies.snapshots.iter();
-                look.erased
-                    .extend(snapshots.map(|name| self.path(name.as_str())));
+                names.extend(copies.snapshots);
                 look.forks.extend(copies.forks);
                 for (name, why) in copies.unreadable {
                     look.leave(self.path(&name), why);
@@ -142,27 +141,22 @@ impl SavedFolder {
             }
             Err(error) => look.leave(self.folder.clone(), error.to_string()),
         }
-        look
+        (names, look)
+    }
+
+    /// The files of the session and its snapshots.
+    pub(super) async fn held(&self, ctx: &Ctx, session: &SessionId) -> Vec<String> {
+        let (names, _) = self.look(ctx, session).await;
+        names.iter().map(|name| self.path(name.as_str())).collect()
     }
 
     /// Erases the session and its snapshots, and what killed writers left in the folder.
     pub(super) async fn erase(&self, ctx: &Ctx, session: &SessionId) -> FilesDone {
-        let mut done = FilesDone::default();
-        let copies = copies_of(&*self.sessions, ctx, session).await;
-        let copies = copies.unwrap_or_else(|error| {
-            done.leave(self.folder.clone(), error.to_string());
-            crate::session::Copies::default()
-        });
-        for id in std::iter::once(session).chain(&copies.snapshots) {
+        let (names, mut done) = self.look(ctx, session).await;
+        for id in &names {
             let deleted = self.sessions.delete(ctx, id).await;
-            done.count(
-                self.path(id.as_str()),
-                deleted.map(|deleted| deleted.then_some(())),
-            );
-        }
-        done.forks.extend(copies.forks);
-        for (name, why) in copies.unreadable {
-            done.leave(self.path(&name), why);
+            let deleted = deleted.map(|deleted| deleted.then_some(()));
+            done.count(self.path(id.as_str()), deleted);
         }
         match self.files.sweep("", Sweep::All).await {
             Ok(swept) => {

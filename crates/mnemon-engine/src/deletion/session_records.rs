@@ -3,9 +3,9 @@
 use mnemon_core::{Ctx, Filter, Id, Kind, Owner, Record, Scope, limits};
 
 use super::listing::{Shown, each};
+use super::marks::is_root_mark;
 use super::{NotErased, SessionForget};
 use crate::session::{SNAPSHOT_OF, SessionId, copied_from};
-use crate::session_marks::is_root_mark;
 use crate::tiers::{is_indexed_line, is_page_of, library_pages, pages_of};
 use crate::{Error, Records};
 
@@ -14,7 +14,7 @@ const SCOPES: [Scope; 3] = [Scope::Dialog, Scope::State, Scope::Experience];
 
 /// The records of a session, found on all stores.
 #[derive(Default)]
-pub(super) struct Own {
+pub(super) struct SessionRecords {
     /// For each store: the user's records and, unless others share the session, those of no user.
     pub(super) ids: Vec<Vec<Id>>,
     /// Records that are somebody else's now, or of another session, but whose older versions are
@@ -28,7 +28,7 @@ pub(super) struct Own {
     pub(super) has_others: bool,
 }
 
-impl Own {
+impl SessionRecords {
     pub(super) fn is_empty(&self) -> bool {
         self.ids.iter().all(Vec::is_empty)
     }
@@ -52,14 +52,14 @@ impl Own {
 /// session, and so to its user, unless another user has a session of the same name. Copies and
 /// pages do not name the session as their owner: they are looked for among all records, once.
 pub(super) async fn find(
-    backends: &[&Records],
+    stores: &[Records],
     ctx: &Ctx,
     asked: &SessionForget<'_>,
     is_first: bool,
-) -> Result<Own, Error> {
-    let mut own = Own::default();
+) -> Result<SessionRecords, Error> {
+    let mut own = SessionRecords::default();
     let mut unowned: Vec<Vec<Id>> = Vec::new();
-    for (number, records) in backends.iter().enumerate() {
+    for (number, records) in stores.iter().enumerate() {
         let mut found = Sorted::default();
         in_session(records, ctx, asked, &mut found).await?;
         if is_first {
@@ -75,7 +75,7 @@ pub(super) async fn find(
     if own.has_others {
         own.shared = unowned.iter().map(|ids| ids.len() as u64).sum();
     } else {
-        for (number, records) in backends.iter().enumerate() {
+        for (number, records) in stores.iter().enumerate() {
             let mut found = Sorted::default();
             if is_first {
                 pages(records, ctx, asked, &mut found).await?;

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mnemon_core::{Changes, Ctx, Id, Receipt, Record, Time, limits};
+use mnemon_core::{Changes, Ctx, Id, Receipt, Record, Time};
 
 use super::NotErased;
-use crate::session_marks::is_root_mark;
+use super::marks::is_root_mark;
 use crate::tiers::{is_library_page, is_log_line};
 use crate::{Error, Memory};
 
@@ -36,7 +36,7 @@ impl Memory {
         let mut left: Vec<NotErased> = Vec::new();
         let mut purged: HashMap<String, Option<Time>> = HashMap::new();
         let mut roots: HashSet<Id> = HashSet::new();
-        for chunk in ids.chunks(limits::PAGE) {
+        for chunk in ids.chunks(self.records().policy.limits.page) {
             let found = self.records().get(ctx, chunk).await?;
             for (id, found) in chunk.iter().zip(found) {
                 let record = match found {

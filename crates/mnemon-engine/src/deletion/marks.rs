@@ -104,7 +104,8 @@ impl Records {
         self.keep_mark(ctx, mark).await
     }
 
-    /// Marks do not expire, whatever the retention says of other records.
+    /// Marks do not expire, whatever the retention says of other records, and are commits of their
+    /// own: whoever undoes a command still has its files.
     async fn keep_mark(&self, ctx: &Ctx, mark: Record) -> Result<(), Error> {
         let grant = self.policy.check(ctx, Right::Write)?;
         self.store.apply(&grant, Batch::of(Op::put(mark))).await?;

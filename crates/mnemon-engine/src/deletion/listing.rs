@@ -1,6 +1,6 @@
 //! Every record that a filter means, page by page.
 
-use mnemon_core::{Ctx, Filter, HiddenScan, Record, Scan, StoreError, limits};
+use mnemon_core::{Ctx, Filter, HiddenScan, Record, Scan, StoreError};
 
 use crate::{Error, Records};
 
@@ -26,7 +26,8 @@ pub(super) async fn each(
     mut tell: impl FnMut(Record, Shown),
 ) -> Result<(), Error> {
     let mut count = 0;
-    let mut scan = Scan::new(filter.clone(), limits::PAGE);
+    let page = records.policy.limits.page;
+    let mut scan = Scan::new(filter.clone(), page);
     loop {
         let page = records.list(ctx, &scan).await?;
         count += page.records.len();
@@ -42,7 +43,10 @@ pub(super) async fn each(
     if !hidden {
         return Ok(());
     }
-    let mut scan = HiddenScan::new(filter.clone());
+    let mut scan = HiddenScan {
+        limit: page,
+        ..HiddenScan::new(filter.clone())
+    };
     loop {
         let page = records.hidden(ctx, &scan).await?;
         count += page.len();
@@ -62,7 +66,7 @@ pub(super) async fn each(
     }
 }
 
-fn check(count: usize, most: usize) -> Result<(), StoreError> {
+pub(super) fn check(count: usize, most: usize) -> Result<(), StoreError> {
     match count > most {
         true => Err(StoreError::TooLarge {
             what: "records that belong together",

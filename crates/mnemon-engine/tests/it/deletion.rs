@@ -1,0 +1,217 @@
+//! One rule for everything that is deleted.
+
+mod closure;
+
+use std::sync::Arc;
+
+use mnemon_core::ram::Ram;
+use mnemon_core::{Changes, Fate, Id, Ids, Kind, Scope};
+use mnemon_engine::{Draft, Memory, Records};
+
+use crate::{all, ctx, id, memory, named, wait};
+
+fn made_from(name: &str, content: &str, sources: &[&str]) -> Draft {
+    Draft {
+        derived_from: sources.iter().map(|source| id(source)).collect(),
+        ..named(name, content)
+    }
+}
+
+fn of_kind(kind: Kind, draft: Draft) -> Draft {
+    Draft {
+        kind: Some(kind),
+        ..draft
+    }
+}
+
+fn names(memory: &Memory) -> Vec<String> {
+    let mut names: Vec<String> = all(memory).into_iter().map(|r| r.id.to_string()).collect();
+    names.sort();
+    names
+}
+
+fn sources(memory: &Memory, name: &str) -> Vec<Id> {
+    let mut found = all(memory).into_iter().filter(|r| r.id == id(name));
+    found.next().unwrap().derived_from
+}
+
+/// `said` and `book` are sources; everything else was derived.
+fn world() -> Memory {
+    let memory = memory();
+    let profile = Draft {
+        scope: Some(Scope::Profile),
+        ..of_kind(Kind::Profile, made_from("profile", "Ann", &["said"]))
+    };
+    let drafts = vec![
+        named("said", "Ann drinks green tea every single morning at home"),
+        named("book", "a book of tea"),
+        made_from("only", "of one", &["said"]),
+        made_from("both", "tea is green", &["said", "book"]),
+        made_from("of-both", "through others", &["both"]),
+        made_from(
+            "quoting",
+            "note: Ann drinks green tea every single morning!",
+            &["said", "book"],
+        ),
+        of_kind(
+            Kind::Summary,
+            made_from("summary", "of two", &["said", "book"]),
+        ),
+        profile,
+    ];
+    wait(memory.records().add(&ctx(), drafts, None)).unwrap();
+    memory
+}
+
+#[test]
+fn a_forgotten_source_leaves_what_has_another_one() {
+    let memory = world();
+    let gone = wait(memory.records().forget(&ctx(), &[id("said")], None)).unwrap();
+    assert_eq!(gone.items.len(), 1);
+    assert_eq!(gone.items[0].fate, Fate::Deleted);
+    let mut cascaded = gone.cascaded.clone();
+    cascaded.sort();
+    assert_eq!(cascaded, [id("only"), id("summary")]);
+    assert_eq!(
+        names(&memory),
+        ["book", "both", "of-both", "profile", "quoting"]
+    );
+    assert_eq!(sources(&memory, "both"), [id("book")]);
+    assert_eq!(sources(&memory, "of-both"), [id("both")]);
+    assert!(sources(&memory, "profile").is_empty());
+    wait(memory.records().undo(&ctx(), gone.commit.unwrap())).unwrap();
+    assert_eq!(names(&memory).len(), 8);
+    assert_eq!(sources(&memory, "both"), [id("said"), id("book")]);
+    assert_eq!(sources(&memory, "profile"), [id("said")]);
+}
+
+#[test]
+fn a_purge_also_takes_what_quotes_the_text() {
+    let memory = world();
+    let gone = wait(memory.records().purge(&ctx(), &[id("said")], None)).unwrap();
+    assert_eq!(
+        (gone.items[0].fate.clone(), gone.commit),
+        (Fate::Purged, None)
+    );
+    assert_eq!(names(&memory), ["book", "both", "of-both", "profile"]);
+    let changes = Changes {
+        limit: 1000,
+        ..Changes::default()
+    };
+    let held = wait(memory.records().history(&ctx(), &changes)).unwrap();
+    let held = serde_json::to_string(&held).unwrap();
+    assert!(!held.contains("every single morning"), "{held}");
+}
+
+#[test]
+fn a_purge_takes_what_quotes_an_older_version() {
+    let memory = world();
+    let mut said = all(&memory)
+        .into_iter()
+        .find(|r| r.id == id("said"))
+        .unwrap();
+    said.content = "something else".to_owned();
+    wait(memory.records().update(&ctx(), said)).unwrap();
+    wait(memory.records().forget(&ctx(), &[id("said")], None)).unwrap();
+    assert!(names(&memory).contains(&"quoting".to_owned()));
+    // It has lost the link, so that only its text tells; a new one that names the source goes.
+    let again = made_from(
+        "again",
+        "Ann drinks green tea every single morning",
+        &["said", "book"],
+    );
+    wait(memory.records().add(&ctx(), vec![again], None)).unwrap();
+    wait(memory.records().purge(&ctx(), &[id("said")], None)).unwrap();
+    assert!(!names(&memory).contains(&"again".to_owned()));
+}
+
+#[test]
+fn links_lead_through_what_was_deleted_earlier() {
+    let memory = memory();
+    let drafts = vec![
+        named("a", "a"),
+        made_from("b", "b", &["a"]),
+        named("x", "x"),
+    ];
+    let records = memory.records();
+    wait(records.add(&ctx(), drafts, None)).unwrap();
+    wait(records.forget(&ctx(), &[id("b")], None)).unwrap();
+    let later = vec![
+        made_from("c", "c", &["b"]),
+        made_from("d", "d", &["b", "x"]),
+    ];
+    wait(records.add(&ctx(), later, None)).unwrap();
+    wait(records.forget(&ctx(), &[id("a")], None)).unwrap();
+    assert_eq!(names(&memory), ["d", "x"]);
+    assert_eq!(sources(&memory, "d"), [id("x")]);
+}
+
+/// The source lies on the first store, what was derived from it on another.
+#[test]
+fn it_reaches_other_stores() {
+    let store = || Arc::new(Ram::new());
+    for purge in [false, true] {
+        let memory = Memory::builder(store(), Ids::new(7))
+            .procedural(store())
+            .build();
+        let (first, other) = (memory.records(), memory.records_of(Scope::Procedural));
+        wait(first.add(&ctx(), vec![named("a", "one"), named("b", "two")], None)).unwrap();
+        let drafts = vec![
+            made_from("only", "x", &["a"]),
+            made_from("of-only", "x", &["only"]),
+            made_from("both", "x", &["a", "b"]),
+        ];
+        wait(other.add(&ctx(), drafts, None)).unwrap();
+        let ids = [id("a")];
+        let gone = match purge {
+            false => wait(first.forget(&ctx(), &ids, None)).unwrap(),
+            true => wait(first.purge(&ctx(), &ids, None)).unwrap(),
+        };
+        assert_eq!((gone.items.len(), gone.cascaded.len()), (1, 2));
+        let there = |records: &Records, name: &str| {
+            let found = wait(records.get(&ctx(), &[id(name)])).unwrap();
+            found.into_iter().next().unwrap()
+        };
+        assert!(there(other, "only").is_none() && there(other, "of-only").is_none());
+        assert_eq!(there(other, "both").unwrap().derived_from, [id("b")]);
+    }
+}
+
+#[test]
+fn a_retry_with_a_key_answers_the_same() {
+    let memory = world();
+    let ids = [id("said")];
+    let first = wait(memory.records().forget(&ctx(), &ids, Some("k"))).unwrap();
+    let again = wait(memory.records().forget(&ctx(), &ids, Some("k"))).unwrap();
+    assert_eq!(first, again);
+}
+
+#[test]
+fn a_chunk_that_is_replaced_leaves_what_has_another_source() {
+    use mnemon_engine::Document;
+    let memory = memory();
+    let records = memory.records();
+    let document = |text: &str| Document {
+        uri: "file:a".to_owned(),
+        text: text.to_owned(),
+        ..Document::default()
+    };
+    wait(records.add_documents(&ctx(), vec![document("tea is green")])).unwrap();
+    let chunk = all(&memory)
+        .into_iter()
+        .find(|r| r.kind == Kind::Chunk)
+        .unwrap();
+    let drafts = vec![
+        named("book", "of tea"),
+        made_from("only", "fact", &[chunk.id.as_str()]),
+        made_from("both", "fact", &[chunk.id.as_str(), "book"]),
+    ];
+    wait(records.add(&ctx(), drafts, None)).unwrap();
+    let done = wait(records.add_documents(&ctx(), vec![document("tea is black")])).unwrap();
+    let mut left = names(&memory);
+    left.retain(|name| name.len() < 10);
+    assert_eq!(left, ["book", "both"]);
+    assert_eq!(sources(&memory, "both"), [id("book")]);
+    wait(records.undo(&ctx(), done[0].commit.unwrap())).unwrap();
+    assert_eq!(sources(&memory, "both"), [chunk.id, id("book")]);
+}
