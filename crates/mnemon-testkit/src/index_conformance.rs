@@ -251,25 +251,12 @@ pub async fn a_vector_of_the_wrong_length_is_refused(s: Subject) {
     assert!(s.index().find(&g, &probe).await.is_err());
 }
 
-pub async fn filters_that_are_declared_come_before_the_depth(s: Subject) {
-    let g = grant(at(100));
-    let crowd = (0..30).map(|n| {
-        let mut record = note(&format!("n{n:02}"))
-            .saying("tea tea tea")
-            .created(at(50));
-        record.owner.user = Some("bob".to_owned());
-        record
-    });
-    let mut wanted = note("wanted")
-        .saying("one cup of tea after a long day at the office")
-        .created(at(1));
-    wanted.kind = Kind::Fact;
-    wanted.tags = vec!["Drinks".to_owned()];
-    wanted.owner.agent = Some("helper".to_owned());
-    wanted.metadata.insert("lang".to_owned(), "vi".into());
-    put(&s, &g, crowd.chain([wanted])).await;
+/// A part of a filter, and whether an index applies it.
+type FilterPart = (fn(&IndexFilters) -> bool, Filter);
+
+fn filter_parts() -> [FilterPart; 6] {
     let any = Filter::default;
-    let parts: [(fn(&IndexFilters) -> bool, Filter); 6] = [
+    [
         (
             |inside| inside.owner,
             Filter {
@@ -315,9 +302,28 @@ pub async fn filters_that_are_declared_come_before_the_depth(s: Subject) {
                 ..any()
             },
         ),
-    ];
+    ]
+}
+
+pub async fn filters_that_are_declared_come_before_the_depth(s: Subject) {
+    let g = grant(at(100));
+    let crowd = (0..30).map(|n| {
+        let mut record = note(&format!("n{n:02}"))
+            .saying("tea tea tea")
+            .created(at(50));
+        record.owner.user = Some("bob".to_owned());
+        record
+    });
+    let mut wanted = note("wanted")
+        .saying("one cup of tea after a long day at the office")
+        .created(at(1));
+    wanted.kind = Kind::Fact;
+    wanted.tags = vec!["Drinks".to_owned()];
+    wanted.owner.agent = Some("helper".to_owned());
+    wanted.metadata.insert("lang".to_owned(), "vi".into());
+    put(&s, &g, crowd.chain([wanted])).await;
     let inside = s.index().capabilities().filters;
-    for (is_inside, filter) in parts {
+    for (is_inside, filter) in filter_parts() {
         assert_eq!(is_inside(&inside), inside.cover(&filter), "{filter:?}");
         for probe in [words("tea"), meaning("tea").await, Probe::default()] {
             let probe = Probe {
