@@ -179,14 +179,13 @@ impl Family {
                 gone_on.insert(&one.id, member.store);
             }
         }
-        let ids = self.closure.goes.iter().filter_map(move |number| {
+        self.closure.goes.iter().filter_map(move |number| {
             let (one, member) = (self.derived.get(*number)?, self.members.get(*number)?);
             let is_seen = mode == Mode::Purge || !member.is_hidden;
             let is_elsewhere = |id: &Id| gone_on.get(id).is_some_and(|other| *other != store);
             let goes = member.store == store && is_seen && one.sources.iter().any(is_elsewhere);
             goes.then_some(&one.id)
-        });
-        ids
+        })
     }
 }
 
