@@ -240,6 +240,8 @@ impl Judge<'_> {
         let may_restart = there
             .as_ref()
             .is_some_and(|entry| entry.may_be_erased(self.latest));
+        // A refused batch does not tell which version it would have got.
+        self.is_uncertain |= may_restart && fate.is_none();
         if version != known + 1 && !(may_restart && (1..=known).contains(&version)) {
             return wrong(format!("{id} got version {version} after {known}"));
         }
