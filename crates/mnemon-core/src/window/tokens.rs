@@ -22,7 +22,7 @@ pub fn tokens(messages: &[Message], measure: &Measure) -> usize {
 /// The tokens of a message: what it says, who says it, and what the format around it takes.
 #[must_use]
 pub fn message_tokens(message: &Message, measure: &Measure) -> usize {
-    let name = message.name.as_deref().map_or(0, |name| measure(name));
+    let name = message.name.as_deref().map_or(0, measure);
     let role = measure(role_name(message.role));
     5 + role + name + blocks(&message.content, measure)
 }
@@ -45,7 +45,7 @@ fn block(block: &Block, measure: &Measure) -> usize {
                 true => 0,
                 false => measure(&flat_json(input)),
             };
-            let raw = content.as_deref().map_or(0, |raw| measure(raw));
+            let raw = content.as_deref().map_or(0, measure);
             10 + measure(name) + measure(id) + input + raw
         }
         Block::ToolResult {
