@@ -55,7 +55,7 @@ pub(crate) fn everything(store: &dyn Store) -> Vec<Record> {
     let mut all = Vec::new();
     let mut scan = Scan {
         order: Order::Written,
-        ..Scan::new(Filter::default(), limits::PAGE)
+        ..Scan::new(Filter::all_of_tenant(), limits::PAGE)
     };
     loop {
         let page = wait(store.scan(&grant(), &scan)).unwrap();

@@ -150,7 +150,8 @@ fn a_purge_after_a_migration_leaves_no_bytes() {
     // As a file of version 4 was, with nothing in its freed space.
     let raw = Connection::open(&path).unwrap();
     raw.execute_batch(
-        "DROP TABLE removals; DROP TABLE speakers; DROP INDEX search_embedded; DROP INDEX search_model;
+        "ALTER TABLE records DROP COLUMN audience;
+         DROP TABLE removals; DROP TABLE speakers; DROP INDEX search_embedded; DROP INDEX search_model;
          ALTER TABLE search DROP COLUMN embedded;
          ALTER TABLE records DROP COLUMN sum; ALTER TABLE history DROP COLUMN sum;
          ALTER TABLE history DROP COLUMN replaced_sum; ALTER TABLE search DROP COLUMN sum;
