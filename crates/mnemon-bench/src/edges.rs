@@ -91,7 +91,10 @@ impl World<'_> {
         let many = self
             .store(&named(&|number| format!("speaker{number}")))
             .await?;
-        let query = Query::new("what did they say about the garden?");
+        let query = Query::new(
+            "what did they say about the garden?",
+            Filter::all_of_tenant(),
+        );
         let case = format!("{count} speakers / one, µs");
         self.compare(&case, (&one, &query), (&many, &query)).await
     }
@@ -104,12 +107,9 @@ impl World<'_> {
         let text = "how the service is deployed";
         records.push(Record::note(self.ids.next(self.ctx.now), &self.ctx, text));
         let memory = self.store(&records).await?;
-        let everybody = Query::new("deploy the tea service");
+        let everybody = Query::new("deploy the tea service", Filter::all_of_tenant());
         let shared = Query {
-            filter: Filter {
-                seen_by: Some("nobody-of-them".to_owned()),
-                ..Filter::default()
-            },
+            filter: Filter::seen_by(mnemon_core::Viewer::ANYONE),
             ..everybody.clone()
         };
         must_find(&memory, &self.ctx, &shared, text).await?;
@@ -130,7 +130,7 @@ impl World<'_> {
         let expired = self.store(&records(self.ctx.now.plus_millis(1))).await?;
         let query = Query {
             recipe: Recipe::Meaning,
-            ..Query::new("tea")
+            ..Query::new("tea", Filter::all_of_tenant())
         };
         let late = Ctx {
             now: self.ctx.now.plus_millis(1000),
@@ -157,7 +157,7 @@ impl World<'_> {
                 record.created = self.ctx.now.plus_millis(time(number));
             })
         };
-        let query = Query::new("tea");
+        let query = Query::new("tea", Filter::all_of_tenant());
         let forwards = self.fill(&said(&|number| number as i64)).await?;
         let backwards = self.fill(&said(&|number| -(number as i64))).await?;
         let (mut plain, mut unusual) = (Vec::new(), Vec::new());

@@ -56,7 +56,7 @@ fn probe() -> Probe {
         vectors: vec![embedding(7)],
         depth: 100,
         may_run_inline: true,
-        ..Probe::default()
+        ..Probe::new(mnemon_core::Filter::all_of_tenant(), 0)
     }
 }
 

@@ -224,7 +224,11 @@ async fn trapped(world: &HardWorld) -> Outcome<Verdict> {
     learn(&memory, &ctx).await?;
     let (mut skills, mut rules) = (Vec::new(), Vec::new());
     let active = Some(Status::Active);
-    for lesson in memory.learning().lessons(&ctx, None, active, 1000).await? {
+    for lesson in memory
+        .learning()
+        .lessons(&ctx, &mnemon_core::Viewer::Tenant, None, active, 1000)
+        .await?
+    {
         match lesson.body {
             LessonBody::Skill(sop) => {
                 skills.push(sop.tool_sops.into_iter().map(|step| step.tool).collect());
@@ -294,7 +298,9 @@ async fn measure(sizes: &[usize], table: &mut Table) -> Outcome<()> {
         let ratio = median(rounds.map(|(cost, base)| cost / base));
         table.add("… of the first column, in the same round", ratio);
         let learning = log.memory.learning();
-        let lessons = learning.lessons(&ctx, None, None, 1000).await?;
+        let lessons = learning
+            .lessons(&ctx, &mnemon_core::Viewer::Tenant, None, None, 1000)
+            .await?;
         table.add("skills and rules", lessons.len() as f64);
     }
     Ok(())

@@ -128,7 +128,7 @@ async fn one(size: usize, place: &Path, table: &mut Table) -> Outcome<()> {
             let query = Query {
                 recipe,
                 may_run_inline: true,
-                ..Query::new(text.as_str())
+                ..Query::new(text.as_str(), mnemon_core::Filter::all_of_tenant())
             };
             let start = Instant::now();
             black_box(memory.records().search(&ctx, &query).await?);
@@ -155,7 +155,13 @@ async fn cold(
 ) -> Outcome<(Memory, f64)> {
     let start = Instant::now();
     let memory = memory(mnemon_adapters::open(url)?.backend, embedder);
-    memory.records().search(ctx, &Query::new(query)).await?;
+    memory
+        .records()
+        .search(
+            ctx,
+            &Query::new(query, mnemon_core::Filter::all_of_tenant()),
+        )
+        .await?;
     Ok((memory, start.elapsed().as_secs_f64() * 1e3))
 }
 
@@ -308,7 +314,7 @@ async fn in_turn(
         for text in texts {
             let query = Query {
                 may_run_inline: true,
-                ..Query::new(text.as_str())
+                ..Query::new(text.as_str(), mnemon_core::Filter::all_of_tenant())
             };
             let start = Instant::now();
             black_box(memory.records().search(ctx, &query).await?);

@@ -200,7 +200,7 @@ fn url(scheme: &str, place: &Path, round: usize) -> String {
 fn lists() -> [(&'static str, Filter); 3] {
     let of = |owner: Owner| Filter {
         owner,
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let user = Owner {
         user: Some("user-7".to_owned()),
@@ -211,7 +211,7 @@ fn lists() -> [(&'static str, Filter); 3] {
         ..Owner::default()
     };
     [
-        ("list 20 newest", Filter::default()),
+        ("list 20 newest", Filter::all_of_tenant()),
         ("list 20 of a user", of(user)),
         ("list 20 of a session", of(session)),
     ]

@@ -53,6 +53,7 @@ pub mod text;
 pub mod vector;
 pub mod window;
 
+mod audience;
 mod column_file;
 mod ctx;
 mod error;
@@ -68,6 +69,7 @@ mod search_index;
 mod store;
 mod time;
 
+pub use audience::{Audience, Viewer};
 pub use clock::Clock;
 pub use ctx::{CommitGroup, Ctx};
 pub use error::{ErrorKind, Invalid};

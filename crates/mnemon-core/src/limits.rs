@@ -177,6 +177,8 @@ pub const TAG_CHARS: usize = 100;
 pub const SOURCE_CHARS: usize = 1024;
 /// A user, agent, session, flow or node, in characters.
 pub const NAME_CHARS: usize = 255;
+/// Teams that one viewer may be in.
+pub const VIEWER_TEAMS: usize = 100;
 /// A tenant, in characters.
 pub const TENANT_CHARS: usize = 63;
 /// An id, in characters.

@@ -9,46 +9,79 @@ use serde::{Deserialize, Serialize};
 
 pub use expr::Expr;
 
-use crate::{Id, Invalid, Kind, Namespace, Owner, Record, Scope, Time};
+use crate::{Id, Invalid, Kind, Namespace, Owner, Record, Scope, Time, Viewer};
 
 /// Which records are meant. Every condition that is given must hold; within a list one suffices.
 ///
 /// [`Filter::matches`] is the meaning. A store may push a part of it into its indexes, but what it
 /// returns has passed this function, so that all stores agree.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+///
+/// It has no default: whoever makes one says who looks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
+    #[serde(default)]
     pub owner: Owner,
-    /// This user's records, and those that belong to no user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seen_by: Option<String>,
+    /// Only records that this viewer may see.
+    pub viewer: Viewer,
+    #[serde(default)]
     pub scopes: Vec<Scope>,
+    #[serde(default)]
     pub kinds: Vec<Kind>,
+    #[serde(default)]
     pub namespaces: Vec<Namespace>,
     /// At least one of these, whatever its case.
+    #[serde(default)]
     pub tags: Vec<String>,
+    #[serde(default)]
     pub source: Option<String>,
     /// Created at or after.
+    #[serde(default)]
     pub since: Option<Time>,
     /// Created before.
+    #[serde(default)]
     pub until: Option<Time>,
     /// What their metadata must be.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Expr>,
     /// Made from at least one of these.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derived_from: Vec<Id>,
 }
 
 impl Filter {
+    /// Every record that this viewer may see.
+    #[must_use]
+    pub fn seen_by(viewer: Viewer) -> Self {
+        Self {
+            viewer,
+            owner: Owner::default(),
+            scopes: Vec::new(),
+            kinds: Vec::new(),
+            namespaces: Vec::new(),
+            tags: Vec::new(),
+            source: None,
+            since: None,
+            until: None,
+            metadata: None,
+            derived_from: Vec::new(),
+        }
+    }
+
+    /// Every record of the tenant, whoever may see it. For the tenant's own upkeep and
+    /// administration, and for records that are told apart by their ids or owners.
+    #[must_use]
+    pub fn all_of_tenant() -> Self {
+        Self::seen_by(Viewer::Tenant)
+    }
+
     /// Whether the record is meant. Expiry and tenant are not the filter's business: a store
     /// never shows an expired or a foreign record, whatever is asked.
     #[must_use]
     pub fn matches(&self, record: &Record) -> bool {
         let among = |list_is_empty: bool, found: bool| list_is_empty || found;
-        let seen = |seer: &String| record.owner.user.as_ref().is_none_or(|user| user == seer);
         record.owner.includes(&self.owner)
-            && self.seen_by.as_ref().is_none_or(seen)
+            && (self.viewer == Viewer::Tenant || self.viewer.sees(&record.audience()))
             && among(self.scopes.is_empty(), self.scopes.contains(&record.scope))
             && among(self.kinds.is_empty(), self.kinds.contains(&record.kind))
             && among(
@@ -94,7 +127,7 @@ impl Filter {
     /// Whether nothing is asked for, so that every record is meant.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        *self == Self::all_of_tenant()
     }
 }
 
@@ -214,47 +247,51 @@ mod tests {
                     user: Some("bob".into()),
                     ..Owner::default()
                 },
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
+            Filter::seen_by(Viewer::user("bob")),
             Filter {
                 scopes: vec![Scope::Dialog, Scope::State],
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
             Filter {
                 kinds: vec![Kind::Fact],
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
             Filter {
                 namespaces: vec![Namespace::ShortTerm],
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
             Filter {
                 tags: vec!["b".into()],
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
             Filter {
                 source: Some("web".into()),
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
             Filter {
                 since: at(1001),
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
             Filter {
                 until: at(1000),
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
             Filter {
                 metadata: Some(r#"{"lang":"vi"}"#.parse().unwrap()),
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
             Filter {
                 derived_from: vec!["m1".parse().unwrap()],
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
         ];
-        let record = record(|r| r.tags = vec!["a".into()]);
-        assert!(Filter::default().matches(&record));
+        let record = record(|r| {
+            r.tags = vec!["a".into()];
+            r.owner.user = Some("ann".into());
+        });
+        assert!(Filter::all_of_tenant().matches(&record));
         for filter in excluded {
             assert!(!filter.matches(&record), "{filter:?}");
         }
@@ -265,7 +302,7 @@ mod tests {
         let record = record(|r| r.tags = vec!["Đà Nẵng".into()]);
         let wanted = |tag: &str| Filter {
             tags: vec!["other".into(), tag.into()],
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         };
         assert!(wanted("đà nẵng").matches(&record));
         assert!(!wanted("đà").matches(&record));

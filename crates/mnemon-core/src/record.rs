@@ -4,7 +4,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::owner::check_line;
-use crate::{Ctx, Id, Invalid, Kind, Namespace, Origin, Owner, Scope, Tenant, Time, limits};
+use crate::{
+    Audience, Ctx, Id, Invalid, Kind, Namespace, Origin, Owner, Scope, Tenant, Time, limits,
+};
 
 /// The version of the canonical JSON form. It is written into every record; a record of a newer
 /// version is refused with a clear message instead of being half understood.
@@ -48,6 +50,9 @@ pub struct Record {
     pub tenant: Tenant,
     #[serde(default, skip_serializing_if = "Owner::is_empty")]
     pub owner: Owner,
+    /// Who may see it, if not whom its owner implies; see [`Record::audience`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Audience>,
     pub scope: Scope,
     pub kind: Kind,
     pub namespace: Namespace,
@@ -102,6 +107,7 @@ impl Record {
             id,
             tenant: ctx.tenant.clone(),
             owner: Owner::default(),
+            audience: None,
             scope: kind.usual_scope(),
             kind,
             namespace: Namespace::LongTerm,
@@ -136,6 +142,14 @@ impl Record {
         self.expires.is_none_or(|expires| expires >= now)
     }
 
+    /// Who may see it: the user it belongs to, or everyone if it belongs to none, unless its
+    /// `audience` says otherwise.
+    #[must_use]
+    pub fn audience(&self) -> Audience {
+        let implied = || Audience::of_user(self.owner.user.as_deref());
+        self.audience.clone().unwrap_or_else(implied)
+    }
+
     /// Content, summary, body and metadata together, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
@@ -148,6 +162,7 @@ impl Record {
     pub fn check(&self) -> Result<(), Invalid> {
         self.check_text()?;
         self.owner.check()?;
+        self.audience.as_ref().map_or(Ok(()), Audience::check)?;
         self.check_tags()?;
         if let Some(source) = &self.source {
             check_line("source", source, limits::SOURCE_CHARS)?;

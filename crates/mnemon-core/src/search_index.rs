@@ -10,7 +10,7 @@ use async_trait::async_trait;
 
 use crate::embed::ModelId;
 use crate::index::Terms;
-use crate::{Filter, Grant, Id, Record, Store, StoreError, Time, text};
+use crate::{Filter, Grant, Id, Record, Store, StoreError, Time, Viewer, text};
 
 /// An index over the records of a store.
 ///
@@ -127,7 +127,7 @@ impl IndexFilters {
         let sorted =
             !(filter.scopes.is_empty() && filter.kinds.is_empty() && filter.namespaces.is_empty());
         (self.owner || !owned)
-            && (self.viewer || filter.seen_by.is_none())
+            && (self.viewer || filter.viewer == Viewer::Tenant)
             && (self.sorts || !sorted)
             && (self.tags || filter.tags.is_empty())
             && (self.time || (filter.since.is_none() && filter.until.is_none()))
@@ -143,7 +143,7 @@ pub struct Embedding {
 }
 
 /// What to look for.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
     pub filter: Filter,
     /// Analysed terms; those of the records are made by the same analysis ([`crate::text`]).
@@ -157,6 +157,20 @@ pub struct Probe {
     /// a search of 10,000 records 0.3 ms). Probes that run at the same time are sooner on threads
     /// of their own.
     pub may_run_inline: bool,
+}
+
+impl Probe {
+    /// A probe for the newest records that the filter means.
+    #[must_use]
+    pub fn new(filter: Filter, depth: usize) -> Self {
+        Self {
+            filter,
+            terms: Vec::new(),
+            vectors: Vec::new(),
+            depth,
+            may_run_inline: false,
+        }
+    }
 }
 
 /// An analysed term of a query.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::embed::ModelId;
 use crate::{
     Cursor, Denied, Embedding, ErrorKind, Filter, Grant, Id, Invalid, Kind, Namespace, Order, Page,
-    Record, Scan, Scope, Time, limits,
+    Record, Scan, Scope, Time, Viewer, limits,
 };
 
 /// A place where records are kept.
@@ -122,14 +122,21 @@ async fn beside<S: Store + ?Sized>(
     let Some(session) = &record.owner.session else {
         return Ok(Vec::new());
     };
-    let mut filter = Filter::default();
+    // Sessions of the same name that are for different people are different ones.
+    let audience = record.audience();
+    let mut filter = Filter::seen_by(audience.viewer());
     filter.owner.session = Some(session.clone());
+    if record.audience.is_none() {
+        filter.owner.user.clone_from(&record.owner.user);
+    }
     let scan = Scan {
         order,
         after: Some(Cursor::after(record, order)),
         ..Scan::new(filter, reach)
     };
-    Ok(store.scan(grant, &scan).await?.records)
+    let mut records = store.scan(grant, &scan).await?.records;
+    records.retain(|record| record.audience() == audience);
+    Ok(records)
 }
 
 /// A part of a session: records by creation, equals by `seq`.
@@ -376,8 +383,10 @@ impl Hidden {
 }
 
 /// Which part of the history.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
+    /// Only those of which this viewer may see every version that is shown.
+    pub viewer: Viewer,
     /// Only those of this record.
     pub id: Option<Id>,
     /// Only those of this commit.
@@ -386,6 +395,33 @@ pub struct Changes {
     pub before: Option<u64>,
     /// At most this many, and never more than [`Limits::changes`](crate::Limits::changes).
     pub limit: usize,
+}
+
+impl Changes {
+    /// The newest changes that this viewer may see.
+    #[must_use]
+    pub fn seen_by(viewer: Viewer, limit: usize) -> Self {
+        Self {
+            viewer,
+            id: None,
+            commit: None,
+            before: None,
+            limit,
+        }
+    }
+
+    /// The newest changes of the tenant.
+    #[must_use]
+    pub fn all_of_tenant(limit: usize) -> Self {
+        Self::seen_by(Viewer::Tenant, limit)
+    }
+
+    /// Whether the viewer may see the change.
+    #[must_use]
+    pub fn shows(&self, change: &Change) -> bool {
+        let mut versions = change.before.iter().chain(&change.after);
+        self.viewer == Viewer::Tenant || versions.all(|one| self.viewer.sees(&one.audience()))
+    }
 }
 
 /// One change of one record.

@@ -13,8 +13,8 @@ use std::collections::{HashMap, HashSet};
 
 use mnemon_core::chunk::Syntax;
 use mnemon_core::{
-    Batch, Ctx, Filter, Grant, Id, Invalid, Kind, Limits, Op, Origin, Owner, Record, Right,
-    StoreError, Time, limits,
+    Audience, Batch, Ctx, Filter, Grant, Id, Invalid, Kind, Limits, Op, Origin, Owner, Record,
+    Right, StoreError, Time, limits,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -51,6 +51,9 @@ pub struct Document {
     pub syntax: Option<Syntax>,
     #[serde(skip_serializing_if = "Owner::is_empty")]
     pub owner: Owner,
+    /// Who may see it and its chunks, if not its user, or everyone if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Audience>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Each chunk carries it, too, so that filters find chunks by it.
@@ -139,22 +142,27 @@ pub struct Known {
 
 /// A search for chunks of documents.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct DocumentQuery {
     #[serde(alias = "query")]
     pub text: String,
     /// Which chunks; its kinds are not looked at.
     pub filter: Filter,
     /// At most this many, and never more than [`Limits::hits`](mnemon_core::Limits::hits).
-    #[serde(alias = "top_k")]
+    #[serde(alias = "top_k", default = "top_k")]
     pub limit: usize,
 }
 
-impl Default for DocumentQuery {
-    fn default() -> Self {
+fn top_k() -> usize {
+    TOP_K
+}
+
+impl DocumentQuery {
+    /// A search for the usual number of chunks.
+    pub fn new(text: impl Into<String>, filter: Filter) -> Self {
         Self {
-            text: String::new(),
-            filter: Filter::default(),
+            text: text.into(),
+            filter,
             limit: TOP_K,
         }
     }
@@ -365,9 +373,8 @@ impl Records {
             ..query.filter.clone()
         };
         let query = Query {
-            filter,
             limit: query.limit,
-            ..Query::new(&query.text)
+            ..Query::new(&query.text, filter)
         };
         let hits = self.search(ctx, &query).await?;
         let sources = hits
@@ -375,7 +382,9 @@ impl Records {
             .filter_map(|hit| hit.record.derived_from.first());
         let sources: HashSet<Id> = sources.cloned().collect();
         let sources: Vec<Id> = sources.into_iter().collect();
-        let records = self.get(ctx, &sources).await?.into_iter().flatten();
+        let viewer = &query.filter.viewer;
+        let records = self.get_seen_by(ctx, viewer, &sources).await?;
+        let records = records.into_iter().flatten();
         let documents: HashMap<Id, Record> = records.map(|r| (r.id.clone(), r)).collect();
         // A chunk whose document went in the meantime goes with it.
         let located = hits.into_iter().filter_map(|hit| {

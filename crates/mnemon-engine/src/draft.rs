@@ -1,7 +1,8 @@
 //! From what a caller says to a record.
 
 use mnemon_core::{
-    Ctx, Id, IdempotencyKey, Ids, Invalid, Kind, Namespace, Origin, Owner, Record, Scope, Time,
+    Audience, Ctx, Id, IdempotencyKey, Ids, Invalid, Kind, Namespace, Origin, Owner, Record, Scope,
+    Time,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,6 +17,9 @@ pub struct Draft {
     pub content: String,
     #[serde(skip_serializing_if = "Owner::is_empty")]
     pub owner: Owner,
+    /// Who may see it, if not its user, or everyone if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Audience>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +62,12 @@ impl Draft {
         }
     }
 
+    /// Gives it to this audience: to a user as the owner, to an agent or a team by name.
+    pub(crate) fn belongs_to(&mut self, audience: &Audience) {
+        self.owner.user = audience.user().map(str::to_owned);
+        self.audience = Some(audience.clone()).filter(Audience::is_closed);
+    }
+
     /// Whether it would be accepted, before anything is written: every rule of a record.
     pub fn check(&self, ctx: &Ctx) -> Result<(), Invalid> {
         let record = self
@@ -67,13 +77,24 @@ impl Draft {
         record.check()
     }
 
-    pub(crate) fn into_record(self, ctx: &Ctx, ids: &Ids, retention: Retention) -> Record {
+    /// Who will see it.
+    pub(crate) fn audience(&self) -> Audience {
+        let implied = || Audience::of_user(self.owner.user.as_deref());
+        self.audience.clone().unwrap_or_else(implied)
+    }
+
+    pub(crate) fn into_record(mut self, ctx: &Ctx, ids: &Ids, retention: Retention) -> Record {
         let id = self.id.unwrap_or_else(|| ids.next(ctx.now));
         let kind = self.kind.unwrap_or(Kind::Note);
         let plain = Record::new(id, ctx, kind, self.content);
         let namespace = self.namespace.unwrap_or(plain.namespace);
+        if let Some(Audience::Agent(agent)) = &self.audience {
+            // What is private to an agent is found among what belongs to it.
+            self.owner.agent.get_or_insert_with(|| agent.clone());
+        }
         Record {
             owner: self.owner,
+            audience: self.audience,
             scope: self.scope.unwrap_or(plain.scope),
             namespace,
             summary: self.summary,

@@ -35,7 +35,6 @@ pub mod learn;
 pub mod longterm;
 mod memory;
 mod naming;
-mod nobodys;
 pub mod notes;
 mod payload;
 mod policies;

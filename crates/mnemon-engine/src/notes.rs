@@ -13,7 +13,7 @@ mod view;
 use std::sync::Arc;
 
 use mnemon_core::files::Files;
-use mnemon_core::{Caps, Ctx, Filter, Id, Kind, Namespace, Owner, Record, Scope};
+use mnemon_core::{Caps, Ctx, Filter, Id, Kind, Namespace, Owner, Record, Scope, Viewer};
 
 pub use adding::{Added, NewNote};
 pub use clearing::{Cleaned, Cleared, NoteCounts};
@@ -73,8 +73,9 @@ impl Notes {
     }
 
     /// What is known under this id: a note, or another piece of knowledge that an answer named.
-    async fn one(&self, ctx: &Ctx, id: &Id) -> Result<Option<Record>, Error> {
-        let found = self.records.get(ctx, std::slice::from_ref(id)).await?;
+    async fn one(&self, ctx: &Ctx, viewer: &Viewer, id: &Id) -> Result<Option<Record>, Error> {
+        let ids = std::slice::from_ref(id);
+        let found = self.records.get_seen_by(ctx, viewer, ids).await?;
         let mut found = found.into_iter().flatten();
         Ok(found.find(|record| record.scope == Scope::Semantic))
     }
@@ -114,6 +115,6 @@ fn notes_of(owner: &Owner, namespace: Option<Namespace>) -> Filter {
         scopes: vec![Scope::Semantic],
         kinds: vec![Kind::Note],
         namespaces: namespace.into_iter().collect(),
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     }
 }

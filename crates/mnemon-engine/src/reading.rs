@@ -1,7 +1,7 @@
 //! Before a node runs: what does it need to know?
 
 use futures::future::join_all;
-use mnemon_core::{Ctx, ErrorKind, Expr, Filter, Invalid, Owner, Scope, limits};
+use mnemon_core::{Ctx, ErrorKind, Expr, Filter, Invalid, Owner, Scope, Viewer, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -68,14 +68,20 @@ impl MemoryQuery {
 
     fn filters(&self) -> Result<Filter, Invalid> {
         let Some(filters) = self.extra.get("filters") else {
-            return Ok(Filter::default());
+            return Ok(Filter::seen_by(self.viewer()));
         };
         let metadata = Expr::try_from(filters.clone())
             .map_err(|invalid| Invalid::new(format!("extra.{}", invalid.field), invalid.what))?;
         Ok(Filter {
             metadata: Some(metadata),
-            ..Filter::default()
+            ..Filter::seen_by(self.viewer())
         })
+    }
+
+    /// The user at the agent: who sees what is read.
+    #[must_use]
+    pub fn viewer(&self) -> Viewer {
+        Viewer::person(Some(self.user_id.clone()), Some(self.agent_id.clone()))
     }
 
     pub(crate) fn place(&self) -> Place<'_> {
@@ -83,6 +89,7 @@ impl MemoryQuery {
             user: &self.user_id,
             session: &self.session_id,
             flow: self.flow_id.as_deref(),
+            agent: Some(&self.agent_id),
         }
     }
 
@@ -247,8 +254,9 @@ impl Memory {
     ) -> Result<Option<Payload>, Error> {
         let (user, session) = (&query.user_id, &query.session_id);
         let turns = policy.max_dialog_turns;
-        let context = self.dialog().get_context(ctx, user, session, turns).await?;
-        Ok(Some(Payload::Dialog(context)))
+        let (dialog, viewer) = (self.dialog(), query.viewer());
+        let context = dialog.get_context(ctx, &viewer, user, session, turns);
+        Ok(Some(Payload::Dialog(context.await?)))
     }
 
     async fn read_state(&self, ctx: &Ctx, query: &MemoryQuery) -> Result<Option<Payload>, Error> {
@@ -267,14 +275,11 @@ impl Memory {
         let Some(words) = query.words() else {
             return Ok(None);
         };
-        let (user, filters, most) = (&query.user_id, query.filters()?, policy.max_docs);
+        let (filters, most) = (query.filters()?, policy.max_docs);
         if most == 0 {
             return Ok(Some(Payload::Semantic { docs: Vec::new() }));
         }
-        let docs = self
-            .semantic()
-            .search_for(ctx, Some(user), words, filters, most)
-            .await?;
+        let docs = self.semantic().search(ctx, words, filters, most).await?;
         Ok(Some(Payload::Semantic { docs }))
     }
 
@@ -292,15 +297,15 @@ impl Memory {
             let (skills, rules) = (Vec::new(), Vec::new());
             return Ok(Some(Payload::Procedural { skills, rules }));
         }
-        let (user, words) = (&query.user_id, query.words().unwrap_or_default());
+        let (viewer, words) = (query.viewer(), query.words().unwrap_or_default());
         let known = self.procedural();
         let rules = async {
             match task_type {
-                Some(name) => known.rules_for(ctx, Some(user), name, most).await,
+                Some(name) => known.rules_for(ctx, &viewer, name, most).await,
                 None => Ok(Vec::new()),
             }
         };
-        let skills = known.search_skills_for(ctx, Some(user), task_type, words, most);
+        let skills = known.search_skills(ctx, &viewer, task_type, words, most);
         let (skills, rules) = futures::join!(skills, rules);
         Ok(Some(Payload::Procedural {
             skills: skills?,
@@ -309,7 +314,8 @@ impl Memory {
     }
 
     async fn read_profile(&self, ctx: &Ctx, query: &MemoryQuery) -> Result<Option<Payload>, Error> {
-        let found = self.profile().get_profile(ctx, &query.user_id).await?;
+        let (viewer, user) = (query.viewer(), &query.user_id);
+        let found = self.profile().get_profile(ctx, &viewer, user).await?;
         let (profile, version) = match found {
             Some(found) => (found.profile, found.version),
             None => (Map::new(), 0),
@@ -328,12 +334,12 @@ impl Memory {
             user: Some(query.user_id.clone()),
             ..Owner::default()
         };
-        let (known, most) = (self.experience(), policy.max_steps);
+        let (known, viewer, most) = (self.experience(), query.viewer(), policy.max_steps);
         let task_type = query.task_type.as_deref();
         let (failures, cancelled, traces) = futures::join!(
-            known.get_failures(ctx, &owner, task_type, most),
-            known.get_cancelled(ctx, &owner, task_type, most),
-            known.get_successful_traces(ctx, &owner, task_type, most),
+            known.get_failures(ctx, &viewer, &owner, task_type, most),
+            known.get_cancelled(ctx, &viewer, &owner, task_type, most),
+            known.get_successful_traces(ctx, &viewer, &owner, task_type, most),
         );
         Ok(Some(Payload::Experience {
             failures: failures?,

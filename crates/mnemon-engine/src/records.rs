@@ -8,7 +8,7 @@ use mnemon_core::rerank::Reranker;
 use mnemon_core::{
     Backend, Batch, Capabilities, Change, Changes, Ctx, Expect, Grant, Hidden, HiddenScan, Id,
     IdempotencyKey, Ids, Invalid, Limits, Op, Page, Policy, Receipt, Record, Right, Scan,
-    SearchIndex, Store, StoreError, Tally, Upkept,
+    SearchIndex, Store, StoreError, Tally, Upkept, Viewer,
 };
 
 use crate::draft::{check_alive, intent};
@@ -235,6 +235,18 @@ impl Records {
             found.extend(self.store.get(&grant, page).await?);
         }
         Ok(found)
+    }
+
+    /// The same for a viewer: a record that they may not see is none to them.
+    pub async fn get_seen_by(
+        &self,
+        ctx: &Ctx,
+        viewer: &Viewer,
+        ids: &[Id],
+    ) -> Result<Vec<Option<Record>>, Error> {
+        let seen = |record: &Record| viewer.sees(&record.audience());
+        let found = self.get_all(ctx, ids).await?.into_iter();
+        Ok(found.map(|record| record.filter(seen)).collect())
     }
 
     /// A page of records.

@@ -38,11 +38,11 @@ pub struct Query {
 }
 
 impl Query {
-    /// A hybrid search for ten records.
-    pub fn new(text: impl Into<String>) -> Self {
+    /// A hybrid search for ten of the records that the filter means.
+    pub fn new(text: impl Into<String>, filter: Filter) -> Self {
         Self {
             text: text.into(),
-            filter: Filter::default(),
+            filter,
             recipe: Recipe::Hybrid,
             limit: 10,
             explain: false,
@@ -85,8 +85,7 @@ impl Records {
         let grant = self.policy.check(ctx, Right::Read)?;
         let probe = Probe {
             terms: QueryTerm::words_of("warm"),
-            depth: 1,
-            ..Probe::default()
+            ..Probe::new(Filter::all_of_tenant(), 1)
         };
         self.index.find(&grant, &probe).await?;
         Ok(())
@@ -198,11 +197,7 @@ impl Records {
         limit: usize,
     ) -> Result<Vec<Record>, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
-        let probe = Probe {
-            filter,
-            depth: limit,
-            ..Probe::default()
-        };
+        let probe = Probe::new(filter, limit);
         let index = self.index.capabilities();
         if !index.deletes_at_once || !index.filters.cover(&probe.filter) {
             let scan = Scan::new(probe.filter, limit);
@@ -236,7 +231,7 @@ impl Records {
             }
         }
         Probe {
-            filter: Filter::default(),
+            filter: Filter::all_of_tenant(),
             terms,
             vectors,
             depth: self.limits().search_depth.max(query.limit * 2),

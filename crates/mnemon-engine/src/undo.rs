@@ -103,7 +103,7 @@ impl Records {
         let mut page = Changes {
             id: id.cloned(),
             limit: 1,
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         loop {
             let changes = self.history(ctx, &page).await?;
@@ -169,7 +169,7 @@ impl Records {
         let mut page = Changes {
             commit: Some(commit),
             limit: grant.limits().changes,
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         loop {
             let changes = self.store.changes(grant, &page).await?;
@@ -226,7 +226,7 @@ impl Records {
         let newest = Changes {
             id: Some(id.clone()),
             limit: 1,
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         let newest = self.store.changes(grant, &newest).await?;
         let Some(newest) = newest.first() else {

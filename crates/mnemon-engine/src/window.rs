@@ -22,7 +22,7 @@ use mnemon_core::log::Log;
 use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Settings, estimate};
 use mnemon_core::{
     Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt, Record,
-    Role, Scan, Scope, StoreError, Time, limits,
+    Role, Scan, Scope, StoreError, Time, Viewer, limits,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -307,7 +307,7 @@ impl<'a> Window<'a> {
     pub async fn clear(&self, ctx: &Ctx) -> Result<(), Error> {
         for _ in 0..limits::CHANGE_TRIES {
             let (version, working) = self.working(ctx).await?;
-            let newest = Scan::new(within(&self.owner, Kind::Message), 1);
+            let newest = Scan::new(self.within(Kind::Message), 1);
             let newest = self.records.list(ctx, &newest).await?.records;
             let read = Read {
                 version,
@@ -325,6 +325,12 @@ impl<'a> Window<'a> {
             }
         }
         Err(self.contended())
+    }
+
+    /// What the conversation has of this kind, as its user sees it.
+    fn within(&self, kind: Kind) -> Filter {
+        let viewer = Viewer::of_caller(self.owner.user.clone(), None);
+        within(&viewer, &self.owner, kind)
     }
 
     /// What was replaced under this uuid, as it stood in the window; `None` if there is no such
@@ -364,7 +370,7 @@ impl<'a> Window<'a> {
     pub async fn events(&self, ctx: &Ctx) -> Result<Vec<CompressionEvent>, Error> {
         let filter = Filter {
             tags: vec![TAG.to_owned()],
-            ..within(&self.owner, Kind::Summary)
+            ..self.within(Kind::Summary)
         };
         let scan = Scan::new(filter, self.records.limits().window_events);
         let records = self.records.list(ctx, &scan).await?.records;
@@ -400,7 +406,7 @@ impl<'a> Window<'a> {
         let scan = Scan {
             order,
             after,
-            ..Scan::new(within(&self.owner, Kind::Message), limit)
+            ..Scan::new(self.within(Kind::Message), limit)
         };
         self.records.list(ctx, &scan).await
     }

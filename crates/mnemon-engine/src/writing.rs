@@ -48,6 +48,7 @@ impl MemoryWriteEvent {
             user: &self.user_id,
             session: &self.session_id,
             flow: self.flow_id.as_deref(),
+            agent: Some(&self.agent_id),
         }
     }
 

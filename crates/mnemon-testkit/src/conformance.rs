@@ -40,6 +40,7 @@ macro_rules! conformance {
                     numbers_come_back_exactly
                     get_keeps_the_order_asked
                     each_filter_condition_holds
+                    a_viewer_sees_what_is_for_them
                     tally_equals_a_recount
                 }
                 finding {

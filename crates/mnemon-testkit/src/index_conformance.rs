@@ -54,7 +54,7 @@ fn words(query: &str) -> Probe {
     Probe {
         terms: QueryTerm::words_of(query),
         depth: limits::PAGE,
-        ..Probe::default()
+        ..Probe::new(Filter::all_of_tenant(), 0)
     }
 }
 
@@ -71,7 +71,7 @@ async fn meaning(query: &str) -> Probe {
     Probe {
         vectors: vector(query).await.into_iter().collect(),
         depth: limits::PAGE,
-        ..Probe::default()
+        ..Probe::new(Filter::all_of_tenant(), 0)
     }
 }
 
@@ -140,7 +140,7 @@ pub async fn expired_records_are_not_found(s: Subject) {
         meaning("tea").await,
         Probe {
             depth: 9,
-            ..Probe::default()
+            ..Probe::new(Filter::all_of_tenant(), 0)
         },
     ] {
         assert_eq!(found(&s, &g, &probe).await.len(), 2);
@@ -176,12 +176,12 @@ pub async fn a_probe_that_says_nothing_finds_the_newest(s: Subject) {
         let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
         let filter = Filter {
             tags,
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         };
         let probe = Probe {
             filter,
             depth,
-            ..Probe::default()
+            ..Probe::new(Filter::all_of_tenant(), 0)
         };
         let found = answer(&s, &g, &probe).await.matches.into_iter();
         found.map(|one| one.id).collect::<Vec<Id>>()
@@ -255,7 +255,7 @@ pub async fn a_vector_of_the_wrong_length_is_refused(s: Subject) {
 type FilterPart = (fn(&IndexFilters) -> bool, Filter);
 
 fn filter_parts() -> [FilterPart; 6] {
-    let any = Filter::default;
+    let any = Filter::all_of_tenant;
     [
         (
             |inside| inside.owner,
@@ -270,7 +270,7 @@ fn filter_parts() -> [FilterPart; 6] {
         (
             |inside| inside.viewer,
             Filter {
-                seen_by: Some("ann".to_owned()),
+                viewer: mnemon_core::Viewer::user("ann"),
                 ..any()
             },
         ),
@@ -325,7 +325,11 @@ pub async fn filters_that_are_declared_come_before_the_depth(s: Subject) {
     let inside = s.index().capabilities().filters;
     for (is_inside, filter) in filter_parts() {
         assert_eq!(is_inside(&inside), inside.cover(&filter), "{filter:?}");
-        for probe in [words("tea"), meaning("tea").await, Probe::default()] {
+        for probe in [
+            words("tea"),
+            meaning("tea").await,
+            Probe::new(filter.clone(), 1),
+        ] {
             let probe = Probe {
                 filter: filter.clone(),
                 depth: 1,

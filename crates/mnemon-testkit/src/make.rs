@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use mnemon_core::{
-    Caps, Ctx, Grant, Id, IdempotencyKey, Kind, Limits, Namespace, Origin, Owner, Policy, Record,
-    Right, Time,
+    Audience, Caps, Ctx, Grant, Id, IdempotencyKey, Kind, Limits, Namespace, Origin, Owner, Policy,
+    Record, Right, Time,
 };
 use serde_json::json;
 
@@ -165,6 +165,7 @@ pub fn full(name: &str) -> Record {
             flow: Some("buyer".into()),
             node: Some("plan".into()),
         },
+        audience: Some(Audience::User("ann".into())),
         namespace: Namespace::ShortTerm,
         summary: Some("tea".into()),
         body: Some(json!({"subject": "Ann", "list": [1, -2.5, null, true, {"deep": {}}]})),

@@ -21,12 +21,12 @@ pub async fn observe(
     page: usize,
 ) -> Result<Observed, StoreError> {
     let ids = |records: Vec<Record>| records.into_iter().map(|record| record.id).collect();
-    let all = Filter::default();
+    let all = Filter::all_of_tenant();
     Ok(Observed {
         written: scan_all(store, grant, &all, Order::Written, page).await?,
         newest: ids(scan_all(store, grant, &all, Order::Newest, page).await?),
         oldest: ids(scan_all(store, grant, &all, Order::Oldest, page).await?),
-        changes: changes_all(store, grant, &Changes::default(), page).await?,
+        changes: changes_all(store, grant, &Changes::all_of_tenant(0), page).await?,
         tally: store.tally(grant).await?,
     })
 }

@@ -258,7 +258,7 @@ impl<F: Fixture> Pair<'_, F> {
             let wanted = Changes {
                 id,
                 commit,
-                ..Changes::default()
+                ..Changes::all_of_tenant(0)
             };
             let theirs = changes_all(self.store(), grant, &wanted, PAGE).await;
             let ours = changes_all(&self.ram, grant, &wanted, PAGE).await;

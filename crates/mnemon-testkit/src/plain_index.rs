@@ -91,7 +91,7 @@ impl PlainIndex {
         }
         let mut scan = Scan {
             order: Order::Written,
-            ..Scan::new(Filter::default(), limits::PAGE)
+            ..Scan::new(Filter::all_of_tenant(), limits::PAGE)
         };
         let mut records = Vec::new();
         loop {

@@ -32,6 +32,7 @@ const PLACE: Place<'static> = Place {
     user: USER,
     session: SESSION,
     flow: Some(FLOW),
+    agent: None,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -202,7 +203,13 @@ impl Story {
         let traces = self
             .memory
             .experience()
-            .get_successful_traces(&ctx, &mnemon_core::Owner::default(), Some(TASK), 50)
+            .get_successful_traces(
+                &ctx,
+                &mnemon_core::Viewer::Tenant,
+                &mnemon_core::Owner::default(),
+                Some(TASK),
+                50,
+            )
             .await?;
         let whole = traces.iter().filter(|trace| trace.trace_id.is_some());
         self.tell(format!("successful traces so far: {}", whole.count()));

@@ -83,7 +83,7 @@ fn content(store: &Jsonl, name: &str) -> Option<String> {
 fn names(store: &Jsonl) -> Vec<String> {
     let scan = Scan {
         order: Order::Written,
-        ..Scan::new(Filter::default(), 1000)
+        ..Scan::new(Filter::all_of_tenant(), 1000)
     };
     let page = wait(store.scan(&grant(), &scan)).unwrap();
     page.records.iter().map(|r| r.id.to_string()).collect()
@@ -93,7 +93,7 @@ fn history(store: &Jsonl, name: Option<&str>) -> Vec<mnemon_core::Change> {
     let changes = Changes {
         id: name.map(id),
         limit: 1000,
-        ..Changes::default()
+        ..Changes::all_of_tenant(0)
     };
     wait(store.changes(&grant(), &changes)).unwrap()
 }

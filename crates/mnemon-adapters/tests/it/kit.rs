@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mnemon_adapters::Finding;
 use mnemon_core::{
     Backend, Ctx, Filter, Grant, Ids, Order, Policy, Record, Right, Scan, Store, StoreError,
-    Tenant, Time, limits,
+    Tenant, Time, Viewer, limits,
 };
 
 /// The stores on disk, as URLs of a fresh place in the folder.
@@ -50,12 +50,29 @@ pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     futures::executor::block_on(future)
 }
 
+/// A store from before there were audiences shows everybody what has no user, and a user their own.
+pub(crate) fn assert_default_audiences(store: &dyn Store) {
+    let records = everything(store);
+    assert!(records.iter().all(|record| record.audience.is_none()));
+    for viewer in [Viewer::Tenant, Viewer::ANYONE, Viewer::user("ann")] {
+        let scan = Scan::new(Filter::seen_by(viewer.clone()), limits::PAGE);
+        let seen = wait(store.scan(&grant(), &scan)).unwrap().records.len();
+        let meant = records.iter().filter(|record| match &viewer {
+            Viewer::Tenant => true,
+            Viewer::Person { user, .. } => {
+                record.owner.user.is_none() || record.owner.user == *user
+            }
+        });
+        assert_eq!(seen, meant.count(), "{viewer:?}");
+    }
+}
+
 /// Every live record, in the order of writing.
 pub(crate) fn everything(store: &dyn Store) -> Vec<Record> {
     let mut all = Vec::new();
     let mut scan = Scan {
         order: Order::Written,
-        ..Scan::new(Filter::default(), limits::PAGE)
+        ..Scan::new(Filter::all_of_tenant(), limits::PAGE)
     };
     loop {
         let page = wait(store.scan(&grant(), &scan)).unwrap();

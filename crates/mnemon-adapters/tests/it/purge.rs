@@ -80,7 +80,7 @@ fn a_purge_leaves_no_byte_on_disk() {
             let of = Changes {
                 id: Some(old.id.clone()),
                 limit: 10,
-                ..Changes::default()
+                ..Changes::all_of_tenant(0)
             };
             assert!(wait(store.changes(&grant(), &of)).unwrap().is_empty());
         }
@@ -108,7 +108,7 @@ fn a_purge_leaves_nothing_in_a_saved_index() {
             &grant(),
             &Probe {
                 depth: 9,
-                ..Probe::default()
+                ..Probe::new(mnemon_core::Filter::all_of_tenant(), 0)
             },
         ))
         .unwrap()

@@ -87,7 +87,7 @@ pub(crate) fn probe(query: &str) -> Probe {
         terms: QueryTerm::words_of(query),
         vectors: place(query).into_iter().collect(),
         depth: limits::PAGE,
-        ..Probe::default()
+        ..Probe::new(mnemon_core::Filter::all_of_tenant(), 0)
     }
 }
 
@@ -503,7 +503,7 @@ fn vectors_that_another_handle_made_are_seen() {
     let near = Probe {
         vectors: place("tea").into_iter().collect(),
         depth: 1,
-        ..Probe::default()
+        ..Probe::new(mnemon_core::Filter::all_of_tenant(), 0)
     };
     let cosine = |store: &Sqlite| -> Vec<f32> {
         let found = wait(store.find(&g, &near)).unwrap().matches;

@@ -133,7 +133,7 @@ fn few_and_many_are_found_alike() {
     let terms = QueryTerm::words_of("a note 0300");
     let few = Filter {
         scopes: vec![Scope::Procedural],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let none = Filter {
         tags: vec!["task:swim".to_owned()],
@@ -143,14 +143,14 @@ fn few_and_many_are_found_alike() {
         for (filter, terms) in [
             (&few, &terms),
             (&none, &terms),
-            (&Filter::default(), &terms),
+            (&Filter::all_of_tenant(), &terms),
             (&few, &Vec::new()),
         ] {
             let mut probe = Probe {
                 filter: filter.clone(),
                 terms: terms.clone(),
                 depth: 3000,
-                ..Probe::default()
+                ..Probe::new(Filter::all_of_tenant(), 0)
             };
             let expected = wait(ram.index.find(&grant(), &probe)).unwrap();
             // Each twice: the first time the index may have to be loaded, elsewhere.
@@ -198,7 +198,7 @@ fn a_probe_that_may_run_inline_is_answered_on_the_callers_thread() {
             .collect(),
         depth: 10,
         may_run_inline,
-        ..Probe::default()
+        ..Probe::new(Filter::all_of_tenant(), 0)
     };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     // The index is there from now on.
@@ -229,7 +229,7 @@ fn what_the_counts_deny_is_not_there() {
     let of = |kind: Kind| {
         let filter = Filter {
             kinds: vec![kind],
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         };
         let scan = Scan::new(filter, 10);
         wait(store.scan(&grant(), &scan)).unwrap().records.len()

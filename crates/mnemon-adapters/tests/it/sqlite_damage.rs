@@ -245,7 +245,7 @@ fn a_repair_keeps_all_that_can_be_read() {
         wait(store.apply(&grant(), Batch::of(Op::put(new)))).unwrap();
         let changes = Changes {
             limit: 1000,
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         assert!(!wait(store.changes(&grant(), &changes)).unwrap().is_empty());
     }

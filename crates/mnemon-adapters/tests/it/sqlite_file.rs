@@ -37,7 +37,7 @@ fn contents(store: &dyn Store) -> Vec<String> {
 fn found(store: &dyn SearchIndex) -> Vec<String> {
     let probe = Probe {
         depth: 100,
-        ..Probe::default()
+        ..Probe::new(mnemon_core::Filter::all_of_tenant(), 0)
     };
     let found = wait(store.find(&grant(), &probe)).unwrap().matches;
     let mut ids: Vec<String> = found.into_iter().map(|hit| hit.id.to_string()).collect();

@@ -6,7 +6,7 @@ use mnemon_adapters::Sqlite;
 use mnemon_core::{Batch, ErrorKind, Id, Op, Record, Store};
 use rusqlite::Connection;
 
-use crate::kit::{assert_healthy, ctx, everything, grant, wait};
+use crate::kit::{assert_default_audiences, assert_healthy, ctx, everything, grant, wait};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -41,6 +41,7 @@ fn files_of_every_version_open_and_are_brought_up_to_date() {
         assert_eq!(contents, ["Ann moved to Huế", "Ann prefers tea, no sugar"]);
         let tally = wait(store.tally(&grant())).unwrap();
         assert_eq!((tally.records(), tally.history, tally.seq), (2, 3, 5));
+        assert_default_audiences(&store);
         drop(store);
         assert_healthy(&format!("sqlite:{}", path.display()));
     }
@@ -150,7 +151,8 @@ fn a_purge_after_a_migration_leaves_no_bytes() {
     // As a file of version 4 was, with nothing in its freed space.
     let raw = Connection::open(&path).unwrap();
     raw.execute_batch(
-        "DROP TABLE removals; DROP TABLE speakers; DROP INDEX search_embedded; DROP INDEX search_model;
+        "ALTER TABLE records DROP COLUMN audience;
+         DROP TABLE removals; DROP TABLE speakers; DROP INDEX search_embedded; DROP INDEX search_model;
          ALTER TABLE search DROP COLUMN embedded;
          ALTER TABLE records DROP COLUMN sum; ALTER TABLE history DROP COLUMN sum;
          ALTER TABLE history DROP COLUMN replaced_sum; ALTER TABLE search DROP COLUMN sum;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
-use super::docs::{Docs, NO_NAME, keep};
+use super::docs::{Docs, keep};
 use super::saved::Numbers;
 use super::{NOBODY, bytes_of_list, bytes_of_map};
 use crate::column_file::{Reading, Writing};
@@ -16,12 +16,12 @@ const WALK: usize = 32;
 pub(super) struct Chain {
     before: Vec<u32>,
     after: Vec<u32>,
-    /// The last document of each session, by the session's number.
-    last: HashMap<u32, u32>,
-    /// The documents of sessions that did not arrive in time order, by when they were created.
-    /// Made when a document belongs further back than [`WALK`], so that a session which arrives
-    /// in order, or almost, takes no memory for it. Not saved: it follows from the links.
-    sorted: HashMap<u32, BTreeSet<(i64, u32)>>,
+    /// The last document of each conversation.
+    last: HashMap<[u32; 2], u32>,
+    /// The documents of conversations that did not arrive in time order, by when they were
+    /// created. Made when a document belongs further back than [`WALK`], so that a session which
+    /// arrives in order, or almost, takes no memory for it. Not saved: it follows from the links.
+    sorted: HashMap<[u32; 2], BTreeSet<(i64, u32)>>,
     /// Documents that were passed while places were looked for.
     #[cfg(test)]
     pub(super) steps: usize,
@@ -79,8 +79,7 @@ impl Chain {
         self.before.push(NOBODY);
         self.after.push(NOBODY);
         self.length.push(0.0);
-        let session = docs.session(doc);
-        if session != NO_NAME {
+        if let Some(session) = docs.conversation(doc) {
             let (before, after) = self.place(docs, session, doc);
             self.join(before, doc);
             self.join(doc, after);
@@ -92,7 +91,7 @@ impl Chain {
     }
 
     /// Between which two documents of the session a new one belongs.
-    fn place(&mut self, docs: &Docs, session: u32, doc: u32) -> (u32, u32) {
+    fn place(&mut self, docs: &Docs, session: [u32; 2], doc: u32) -> (u32, u32) {
         let created = docs.created(doc);
         if !self.sorted.contains_key(&session) {
             let mut before = self.last.get(&session).copied().unwrap_or(NOBODY);
@@ -115,7 +114,7 @@ impl Chain {
         place
     }
 
-    fn sort(&mut self, docs: &Docs, session: u32) {
+    fn sort(&mut self, docs: &Docs, session: [u32; 2]) {
         let mut sorted = BTreeSet::new();
         let mut doc = self.last.get(&session).copied().unwrap_or(NOBODY);
         while doc != NOBODY {
@@ -136,7 +135,7 @@ impl Chain {
     pub(super) fn unlink(&mut self, docs: &Docs, doc: u32) {
         let (before, after) = (self.previous(doc), self.next(doc));
         let around = self.around(doc);
-        let session = docs.session(doc);
+        let session = docs.conversation(doc).unwrap_or_default();
         if self.last.get(&session) == Some(&doc) {
             if before == NOBODY {
                 self.last.remove(&session);
@@ -209,7 +208,8 @@ impl Chain {
             out.column(numbers.len(), kept)?;
         }
         keep(&self.length, numbers, out)?;
-        let last = self.last.iter().map(|(session, doc)| [*session, new(doc)]);
+        let last = self.last.iter();
+        let last = last.map(|([whose, session], doc)| [*whose, *session, new(doc)]);
         out.column(self.last.len(), last)
     }
 
@@ -217,13 +217,13 @@ impl Chain {
         let before = from.column_of(docs)?;
         let after = from.column_of(docs)?;
         let length: Vec<f32> = from.column_of(docs)?;
-        let last: Vec<[u32; 2]> = from.column()?;
+        let last: Vec<[u32; 3]> = from.column()?;
         Ok(Self {
             before,
             after,
             last: last
                 .into_iter()
-                .map(|[session, doc]| (session, doc))
+                .map(|[whose, session, doc]| ([whose, session], doc))
                 .collect(),
             sorted: HashMap::new(),
             #[cfg(test)]

@@ -11,7 +11,7 @@ use names::Names;
 pub(super) use saved::keep;
 
 use super::{Terms, bytes_of_list, bytes_of_map};
-use crate::{Id, Kind, Namespace, Record, Scope, Time};
+use crate::{Audience, Id, Kind, Namespace, Record, Scope, Time};
 
 /// What a document is, in three bytes.
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +62,13 @@ pub(super) struct Docs {
     owners: Vec<[u32; 3]>,
     /// The documents of each user, agent and session.
     owned: [HashMap<u32, Vec<u32>>; 3],
-    /// A bit for each document that belongs to no user.
-    nobodys: Vec<u64>,
+    /// A bit for each document that is for everyone.
+    everyone: Vec<u64>,
+    /// Documents whose audience is not the one that their owner implies, with the number of the
+    /// audience's key. Few have one, so there is no column for it.
+    audience_of: HashMap<u32, u32>,
+    /// The same by audience.
+    audiences: HashMap<u32, Vec<u32>>,
     /// A bit for each document, scope by scope, kind by kind, namespace by namespace.
     scopes: [Vec<u64>; Scope::ALL.len()],
     kinds: [Vec<u64>; Kind::ALL.len()],
@@ -92,6 +97,8 @@ pub struct Doc<'a> {
     pub user: Option<&'a str>,
     pub agent: Option<&'a str>,
     pub session: Option<&'a str>,
+    /// Who may see it, if not whom its owner implies.
+    pub audience: Option<Audience>,
     pub scope: Scope,
     pub kind: Kind,
     pub namespace: Namespace,
@@ -113,6 +120,7 @@ impl<'a> Doc<'a> {
             user: record.owner.user.as_deref(),
             agent: record.owner.agent.as_deref(),
             session: record.owner.session.as_deref(),
+            audience: record.audience.clone(),
             scope: record.scope,
             kind: record.kind,
             namespace: record.namespace,
@@ -154,6 +162,10 @@ impl Docs {
         for tag in &new.tags {
             self.tags.entry(tag.to_lowercase()).or_default().push(doc);
         }
+        if let Some(audience) = &new.audience {
+            let number = self.names.number(audience.key().as_deref());
+            self.set_audience(doc, number);
+        }
         self.mark(doc, owner, sort, expires);
         doc
     }
@@ -163,8 +175,8 @@ impl Docs {
         let soonest = self.soonest_expiry.unwrap_or(i64::MAX);
         self.soonest_expiry = Some(soonest.min(expires));
         set_bit(&mut self.living, doc);
-        if owner.first() == Some(&NO_NAME) {
-            set_bit(&mut self.nobodys, doc);
+        if self.audience(doc, owner) == NO_NAME {
+            set_bit(&mut self.everyone, doc);
         }
         let rows = [
             self.scopes.get_mut(sort.scope as usize),
@@ -228,10 +240,22 @@ impl Docs {
         self.odd_ids.get(start..start.checked_add(length)?)
     }
 
-    /// The number of the document's session; [`NO_NAME`] if it has none.
-    pub(super) fn session(&self, doc: u32) -> u32 {
-        let owner = self.owners.get(doc as usize);
-        owner.map_or(NO_NAME, |[.., session]| *session)
+    /// The conversation that the document is part of: whom it is for, and the number of its
+    /// session. Sessions of the same name that are for different people are different ones.
+    pub(super) fn conversation(&self, doc: u32) -> Option<[u32; 2]> {
+        let owner @ [.., session] = *self.owners.get(doc as usize)?;
+        let whose = self.audience(doc, owner);
+        (session != NO_NAME).then_some([whose, session])
+    }
+
+    /// The number of whom the document is for; [`NO_NAME`] if it is for everyone.
+    fn audience(&self, doc: u32, [user, ..]: [u32; 3]) -> u32 {
+        self.audience_of.get(&doc).copied().unwrap_or(user)
+    }
+
+    fn set_audience(&mut self, doc: u32, number: u32) {
+        self.audience_of.insert(doc, number);
+        self.audiences.entry(number).or_default().push(doc);
     }
 
     pub(super) fn created(&self, doc: u32) -> i64 {
@@ -295,15 +319,18 @@ impl Docs {
 
     pub(super) fn bytes(&self) -> usize {
         let owned: usize = self.owned.iter().map(bytes_of_map).sum();
-        let owners = self.owned.iter().flat_map(HashMap::values);
+        let owners = self.owned.iter().chain([&self.audiences]);
+        let owners = owners.flat_map(HashMap::values);
         let lists: usize = owners.chain(self.tags.values()).map(bytes_of_list).sum();
         let tags: usize = self.tags.keys().map(|tag| tag.capacity() + 16).sum();
         let rows = self.scopes.iter().chain(&self.kinds);
         let rows = rows.chain(&self.namespaces);
-        let bits = rows.chain([&self.nobodys, &self.living, &self.odd]);
+        let bits = rows.chain([&self.everyone, &self.living, &self.odd]);
         owned
             + lists
             + bytes_of_map(&self.tags)
+            + bytes_of_map(&self.audiences)
+            + bytes_of_map(&self.audience_of)
             + tags
             + bits.map(bytes_of_list).sum::<usize>()
             + bytes_of_list(&self.seqs)

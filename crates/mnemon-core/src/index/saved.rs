@@ -16,7 +16,7 @@ use crate::vector::VectorSet;
 use crate::{Kind, Namespace, Scope};
 
 /// Of this form of the file; another form is not read.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// The documents that are kept, and their new numbers.
 pub(super) struct Numbers {

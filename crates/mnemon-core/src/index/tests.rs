@@ -4,7 +4,7 @@ use super::*;
 use crate::embed::ModelId;
 use crate::vector::quantise;
 use crate::{
-    Answer, Ctx, Embedding, Features, Filter, Kind, Owner, Probe, QueryTerm, Record, Tenant,
+    Answer, Ctx, Embedding, Features, Filter, Kind, Owner, Probe, QueryTerm, Record, Tenant, Viewer,
 };
 
 fn now() -> Time {
@@ -39,7 +39,7 @@ fn words(query: &str) -> Probe {
     Probe {
         terms: QueryTerm::words_of(query),
         depth: 100,
-        ..Probe::default()
+        ..Probe::new(Filter::all_of_tenant(), 0)
     }
 }
 
@@ -223,7 +223,7 @@ fn expired_documents_do_not_crowd_out_live_ones() {
             vector: vec![1.0, 0.0, 0.0, 0.0],
         }],
         depth: 100,
-        ..Probe::default()
+        ..Probe::new(Filter::all_of_tenant(), 0)
     };
     let found = |at: Time| best(index.find(&probe, at, None).unwrap());
     assert_eq!(found(now()).len(), 100);
@@ -239,7 +239,7 @@ fn a_query_that_says_nothing_finds_the_newest() {
     let index = index(&records);
     let probe = Probe {
         depth: 3,
-        ..Probe::default()
+        ..Probe::new(Filter::all_of_tenant(), 0)
     };
     let found = index.find(&probe, now().plus_millis(1), None).unwrap();
     let features = found.matches.iter().flat_map(|found| &found.features);
@@ -271,29 +271,29 @@ fn filters_come_before_ranking() {
             user: Some(user.to_owned()),
             ..Owner::default()
         },
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     assert_eq!(with(user("ann")), [31]);
     assert_eq!(with(user("bob")), Vec::<u64>::new());
     let tagged = Filter {
         tags: vec!["drinks".to_owned()],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     assert_eq!(with(tagged), [31]);
-    assert_eq!(with(Filter::default()).len(), 5);
+    assert_eq!(with(Filter::all_of_tenant()).len(), 5);
     let seen = |user: &str, tag: &str| {
         with(Filter {
-            seen_by: Some(user.to_owned()),
+            viewer: Viewer::user(user),
             tags: vec![tag.to_owned()],
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         })
     };
     assert_eq!(seen("ann", "drinks"), [31]);
     assert!(seen("bob", "drinks").is_empty(), "it is Ann's");
     let others = with(Filter {
-        seen_by: Some("bob".to_owned()),
+        viewer: Viewer::user("bob"),
         scopes: vec![crate::Scope::Semantic],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     });
     assert_eq!(others.len(), 5, "what is nobody's is everybody's");
 }
@@ -351,7 +351,7 @@ fn near_vectors_are_found_and_neighbours_lend() {
             vector: vec![1.0, 0.0, 0.0, 0.0],
         }],
         depth: 10,
-        ..Probe::default()
+        ..Probe::new(Filter::all_of_tenant(), 0)
     };
     let found = index.find(&probe, now(), None).unwrap().matches;
     let features: Vec<&Features> = found.iter().flat_map(|one| &one.features).collect();
@@ -392,4 +392,67 @@ fn terms_survive_being_kept() {
     assert_eq!(Terms::from_bytes(&terms.to_bytes()), Some(terms));
     assert_eq!(Terms::from_bytes(&[1]), None);
     assert_eq!(Terms::from_bytes(&[1, 2, 3, 4]), None);
+}
+
+#[test]
+fn sessions_of_one_name_lend_nothing_across_users_and_audiences() {
+    let of = |seq: u64, user: Option<&str>, audience: Option<&str>, content: &str| {
+        let mut record = said(seq, "s", content);
+        record.owner.user = user.map(str::to_owned);
+        record.audience = audience.map(|text| text.parse().unwrap());
+        record
+    };
+    let records = [
+        of(1, Some("ann"), None, "Have you ever been to Lisbon?"),
+        of(2, Some("bob"), None, "Yes, last summer!"),
+        of(3, Some("ann"), Some("agent:planner"), "The plan is made."),
+        of(4, None, None, "Shared words."),
+        of(5, Some("ann"), None, "It was hot."),
+    ];
+    let index = index(&records);
+    let found = best(index.find(&words("Lisbon"), now(), None).unwrap());
+    assert_eq!(found, [1, 5], "Ann's own words lend, nobody else's");
+}
+
+#[test]
+fn audiences_survive_saving() {
+    let mut records: Vec<Record> = (1..=5).map(|seq| record(seq, "tea")).collect();
+    for (record, audience) in records
+        .iter_mut()
+        .zip(["agent:a", "team:t", "user:u", "everyone"])
+    {
+        record.owner.user = Some("ann".to_owned());
+        record.audience = Some(audience.parse().unwrap());
+    }
+    let mut before = index(&records);
+    before.remove(2);
+    let mut bytes = Vec::new();
+    before.save(&mut bytes).unwrap();
+    let after = Index::load(&mut bytes.as_slice(), bytes.len() as u64).unwrap();
+    for index in [&before, &after] {
+        let seen = |viewer: Viewer| {
+            let filter = Filter::seen_by(viewer);
+            let probe = Probe {
+                filter,
+                ..words("tea")
+            };
+            let mut seen = best(index.find(&probe, now(), None).unwrap());
+            seen.sort_unstable();
+            seen
+        };
+        assert_eq!(seen(Viewer::Tenant), [1, 3, 4, 5]);
+        assert_eq!(seen(Viewer::ANYONE), [4, 5]);
+        assert_eq!(
+            seen(Viewer::user("ann")),
+            [4, 5],
+            "what is hers is for others"
+        );
+        assert_eq!(seen(Viewer::user("u")), [3, 4, 5]);
+        assert_eq!(seen(Viewer::person(None, Some("a".to_owned()))), [1, 4, 5]);
+        assert_eq!(
+            seen(Viewer::user("agent:a")),
+            [4, 5],
+            "a user of that name is nobody else"
+        );
+    }
 }

@@ -13,7 +13,7 @@ use super::act::add_words;
 use super::{
     LearnSettings, Outcome, Pattern, Rate, Run, chance, contains, died_at, follows, patterns,
 };
-use crate::{Id, Time, limits};
+use crate::{Audience, Id, Time, limits};
 
 pub use complete::{Missing, missing, usual_beside};
 pub use complexity::{Complexity, complexity};
@@ -45,8 +45,8 @@ pub struct Procedure {
     pub runs: Vec<Id>,
     /// The newest of them.
     pub last_confirmed: Option<Time>,
-    /// Whose it is, if all runs are one user's.
-    pub user: Option<String>,
+    /// Who may be told it; see [`Audience::of_sources`].
+    pub audience: Audience,
     /// The probability that chance made it, as a logarithm.
     pub ln_chance: f64,
 }
@@ -192,12 +192,15 @@ pub fn findings(told: &[(Run, Outcome)], settings: &LearnSettings) -> Findings {
         let procedure = described(&tools, &told, ln_chance);
         left.retain(|run| !contains(&run.done(), &tools));
         // Too easy to be worth keeping; the next one may not be.
-        match procedure.complexity.points() >= settings.complexity {
-            true => findings.kept.push(procedure),
-            false => {
+        match procedure {
+            Some(procedure) if procedure.complexity.points() >= settings.complexity => {
+                findings.kept.push(procedure);
+            }
+            Some(procedure) => {
                 let why = too_easy(&procedure.complexity, settings.complexity);
                 findings.reject(&tools, Obstacle::TooEasy, why, &told);
             }
+            None => {}
         }
     }
     let Findings { kept, not_kept } = &mut findings;
@@ -356,22 +359,20 @@ pub(super) fn rates(tools: &[String], told: &[Told<'_>]) -> (Rate, Rate) {
 }
 
 /// All that there is to say about a pattern.
-fn described(tools: &[String], told: &[Told<'_>], ln_chance: f64) -> Procedure {
+///
+/// `None` if its runs have no common audience.
+fn described(tools: &[String], told: &[Told<'_>], ln_chance: f64) -> Option<Procedure> {
     let (with, without) = rates(tools, told);
     let followers = succeeded(told).filter(|run| contains(&run.done(), tools));
     let followers: Vec<&Run> = followers.collect();
-    let users: BTreeSet<Option<&str>> = followers.iter().map(|run| run.user.as_deref()).collect();
-    let user = match users.len() {
-        1 => users.first().copied().flatten(),
-        _ => None,
-    };
+    let audience = Audience::of_sources(followers.iter().map(|run| &run.audience))?;
     let others = told.iter().filter(|(run, outcome)| {
         *outcome == Outcome::Failure
             || *outcome == Outcome::Success && !contains(&run.done(), tools)
     });
     let others: Vec<&Run> = others.map(|(run, _)| *run).collect();
-    let steps = align::steps(tools, &followers, user);
-    let mut words = occasion::words(&followers, &others, user);
+    let steps = align::steps(tools, &followers, &audience);
+    let mut words = occasion::words(&followers, &others, &audience);
     if !followers.iter().any(|run| run.is_asked()) {
         // What a step is always called with is told with the step; it is no occasion.
         let told = steps.iter().flat_map(|step| step.constant.values());
@@ -379,42 +380,44 @@ fn described(tools: &[String], told: &[Told<'_>], ln_chance: f64) -> Procedure {
         told.for_each(|value| add_words(value, &mut always));
         words.retain(|word| !always.contains(word));
     }
-    Procedure {
+    Some(Procedure {
         steps,
         words,
-        context: occasion::context(&followers, user),
-        preferences: occasion::preferences(told, user),
+        context: occasion::context(&followers, &audience),
+        preferences: occasion::preferences(told, &audience),
         complexity: complexity(tools, told),
         with,
         without,
         last_confirmed: followers.iter().map(|run| run.last).max(),
         runs: followers.iter().map(|run| run.id.clone()).collect(),
-        user: user.map(str::to_owned),
+        audience,
         ln_chance,
-    }
+    })
 }
 
-/// How often each value was seen, and by which users.
+/// How often each value was seen, and in runs for whom.
 #[derive(Default)]
 pub(super) struct Sightings<'a> {
     pub(super) times: usize,
-    pub(super) users: BTreeSet<Option<&'a str>>,
+    pub(super) audiences: BTreeSet<&'a Audience>,
 }
 
 impl<'a> Sightings<'a> {
-    pub(super) fn by(&mut self, user: Option<&'a str>) {
+    pub(super) fn by(&mut self, audience: &'a Audience) {
         self.times += 1;
-        self.users.insert(user);
+        self.audiences.insert(audience);
     }
 
-    /// Whether a lesson of this owner, or of everybody, may tell it.
-    pub(super) fn may_be_told(&self, owner: Option<&str>) -> bool {
-        may_be_told(&self.users, owner)
+    /// Whether a lesson for this audience may tell it.
+    pub(super) fn may_be_told(&self, audience: &Audience) -> bool {
+        may_be_told(&self.audiences, audience)
     }
 }
 
-/// A value may be told to its user, and to everybody if several used it. Runs that belong to no
-/// user keep no secrets.
-pub(in crate::learn) fn may_be_told(users: &BTreeSet<Option<&str>>, owner: Option<&str>) -> bool {
-    users.len() > 1 || users.contains(&None) || owner.is_some() && users.contains(&owner)
+/// A value may be told to whom the runs are for that used it, and to everyone if several users did.
+/// Runs for everyone keep no secrets.
+pub(in crate::learn) fn may_be_told(used_for: &BTreeSet<&Audience>, audience: &Audience) -> bool {
+    used_for.contains(audience)
+        || used_for.contains(&Audience::Everyone)
+        || Audience::of_sources(used_for.iter().copied()) == Some(Audience::Everyone)
 }

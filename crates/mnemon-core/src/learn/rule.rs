@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::procedure::may_be_told;
 use super::statistics::fisher;
 use super::{Act, Ended, Outcome, Rate, Run};
-use crate::{Id, Time, limits};
+use crate::{Audience, Id, Time, limits};
 
 /// How likely any rule of a type of task may be to be chance.
 const WRONG: f64 = 0.01;
@@ -106,8 +106,8 @@ pub struct Rule {
     /// The runs that failed so.
     pub runs: Vec<Id>,
     pub last_confirmed: Option<Time>,
-    /// Whose it is, if all those runs are one user's.
-    pub user: Option<String>,
+    /// Who may be told it; see [`Audience::of_sources`].
+    pub audience: Audience,
 }
 
 impl Rule {
@@ -423,20 +423,15 @@ fn rule(
     found: &Found<'_>,
     correction: f64,
 ) -> Option<Rule> {
-    let users: BTreeSet<Option<&str>> =
-        failures.iter().map(|one| one.run.user.as_deref()).collect();
     let mut errors: BTreeSet<Option<&str>> = BTreeSet::new();
     errors.extend(failures.iter().map(|one| one.act.error.as_deref()));
     // A rule that rests on one user's failures is that user's: its words, values and counts.
-    let user = match users.len() {
-        1 => users.first().copied().flatten(),
-        _ => None,
-    };
+    let audience = Audience::of_sources(failures.iter().map(|one| &one.run.audience))?;
     if let Condition::NotAfter { .. } = &found.condition {
         // The failures lack this tool: whose it is, the others say.
         let having = own.iter().filter(|one| !one.has(&found.condition));
-        let users = having.map(|one| one.run.user.as_deref()).collect();
-        if !may_be_told(&users, user) {
+        let used_for = having.map(|one| &one.run.audience).collect();
+        if !may_be_told(&used_for, &audience) {
             return None;
         }
     }
@@ -447,13 +442,13 @@ fn rule(
             1 => errors.first().copied().flatten().map(str::to_owned),
             _ => found.class.map(str::to_owned),
         },
-        advice: advice(told, own, failures, found, user),
+        advice: advice(told, own, failures, found, &audience),
         with: found.with,
         without: found.without,
         ln_chance: (found.ln_p + correction).min(0.0),
         runs: failures.iter().map(|one| one.run.id.clone()).collect(),
         last_confirmed: failures.iter().map(|one| one.run.last).max(),
-        user: user.map(str::to_owned),
+        audience,
     })
 }
 
@@ -463,7 +458,7 @@ fn advice(
     own: &[Try<'_>],
     failures: &[&Try<'_>],
     found: &Found<'_>,
-    owner: Option<&str>,
+    audience: &Audience,
 ) -> Advice {
     if let Condition::NotAfter { tool } = &found.condition {
         return Advice::First { tool: tool.clone() };
@@ -472,7 +467,7 @@ fn advice(
         let way_out = failures.iter().filter_map(|one| later_value(one, name));
         let went_well = own.iter().filter(|one| one.act.ended == Ended::Done);
         let usual = went_well.filter_map(|one| one.act.params.get(name).map(String::as_str));
-        let may_be_told = |other: &&str| may_be_told(&users_with(own, name, other), owner);
+        let may_be_told = |other: &&str| may_be_told(&audiences_with(own, name, other), audience);
         let mut others = [
             agreed(&way_out.collect::<Vec<_>>()),
             agreed(&usual.collect::<Vec<_>>()),
@@ -491,7 +486,7 @@ fn advice(
         let Rate { good: worked, of } = retried;
         return Advice::Retry { worked, of };
     }
-    if let Some(tool) = instead(told, own, failures, owner) {
+    if let Some(tool) = instead(told, own, failures, audience) {
         return Advice::Instead { tool };
     }
     let needed = needed(told, found);
@@ -560,7 +555,7 @@ fn instead(
     told: &[(Run, Outcome)],
     own: &[Try<'_>],
     failures: &[&Try<'_>],
-    owner: Option<&str>,
+    audience: &Audience,
 ) -> Option<String> {
     if own.iter().any(|one| one.act.ended == Ended::Done) {
         return None;
@@ -576,12 +571,12 @@ fn instead(
     });
     let other = agreed(&next.collect::<Vec<_>>())?;
     let mut elsewhere = Rate::default();
-    let mut users: BTreeSet<Option<&str>> = BTreeSet::new();
+    let mut used_for: BTreeSet<&Audience> = BTreeSet::new();
     for (run, outcome) in told {
         let done = run.done().contains(&other);
         let tried = run.acts.iter().any(|act| act.tool.as_deref() == tool);
         if done {
-            users.insert(run.user.as_deref());
+            used_for.insert(&run.audience);
         }
         if *outcome == Outcome::Success && !tried {
             elsewhere.of += 1;
@@ -589,16 +584,16 @@ fn instead(
         }
     }
     let replaces = elsewhere.of > 0 && elsewhere.good * 2 < elsewhere.of;
-    (replaces && may_be_told(&users, owner)).then(|| other.to_owned())
+    (replaces && may_be_told(&used_for, audience)).then(|| other.to_owned())
 }
 
-/// The users who called a tool with this value of the parameter, whatever came of it.
-fn users_with<'a>(own: &[Try<'a>], name: &str, value: &str) -> BTreeSet<Option<&'a str>> {
+/// Whom the runs are for that called a tool with this value of the parameter, whatever came of it.
+fn audiences_with<'a>(own: &[Try<'a>], name: &str, value: &str) -> BTreeSet<&'a Audience> {
     let having = own.iter().filter(|one| {
         let mut acts = one.run.acts.iter();
         acts.any(|act| act.params.get(name).is_some_and(|known| known == value))
     });
-    having.map(|one| one.run.user.as_deref()).collect()
+    having.map(|one| &one.run.audience).collect()
 }
 
 /// The value of the parameter with which the same tool went well later in the same run.

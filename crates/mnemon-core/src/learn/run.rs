@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Act, Ended};
 use crate::scope::words;
-use crate::{Id, Time, limits};
+use crate::{Audience, Id, Time, limits};
 
 words! {
     /// How a run ended.
@@ -24,9 +24,9 @@ pub struct Run {
     pub task_type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// Whose run it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
+    /// Who may see it. The record that keeps the run says so, not the run itself.
+    #[serde(skip, default = "everyone")]
+    pub audience: Audience,
     pub acts: Vec<Act>,
     /// Steps that were left out because there were too many.
     #[serde(default)]
@@ -41,6 +41,10 @@ pub struct Run {
     pub order: u64,
 }
 
+fn everyone() -> Audience {
+    Audience::Everyone
+}
+
 impl Run {
     /// A run of which nothing is known yet.
     #[must_use]
@@ -49,7 +53,7 @@ impl Run {
             id,
             task_type: task_type.to_owned(),
             trace: None,
-            user: None,
+            audience: Audience::Everyone,
             acts: Vec::new(),
             left_out: 0,
             said: None,

@@ -223,7 +223,7 @@ mod tests {
         let probe = Probe {
             vectors: vec![embedding()],
             depth: 10,
-            ..Probe::default()
+            ..Probe::new(crate::Filter::all_of_tenant(), 0)
         };
         let found = futures::executor::block_on(store.find(grant, &probe));
         found.unwrap().matches.len()

@@ -359,7 +359,7 @@ async fn records_of_file(
 ) -> Result<HashMap<Id, Record>, Error> {
     let filter = Filter {
         tags: vec![tag.to_owned()],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let mut scan = Scan::new(filter, records.limits().page);
     let mut found = HashMap::new();

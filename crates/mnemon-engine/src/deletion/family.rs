@@ -193,7 +193,7 @@ impl Family {
 pub(super) fn derived_from(sources: &[Id]) -> Filter {
     Filter {
         derived_from: sources.to_vec(),
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     }
 }
 
@@ -204,7 +204,7 @@ async fn versions(stores: &[Records], ctx: &Ctx, id: &Id) -> Result<Vec<String>,
         let changes = Changes {
             id: Some(id.clone()),
             limit: records.policy.limits.changes,
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         for change in records.history(ctx, &changes).await? {
             let record = change.after.or(change.before);

@@ -42,7 +42,7 @@ pub(crate) fn roots_of(session: &str) -> Filter {
         scopes: vec![Scope::Dialog],
         kinds: vec![Kind::Session],
         tags: vec![ROOT.to_owned()],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     }
 }
 

@@ -131,7 +131,7 @@ async fn in_session(
             session: Some(asked.session.to_owned()),
             ..Owner::default()
         },
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let session = asked.session.parse::<SessionId>().ok();
     let most = limits::SESSION_RECORDS;
@@ -156,7 +156,7 @@ async fn copies(
     let filter = Filter {
         scopes: vec![Scope::State],
         kinds: vec![Kind::Session, Kind::Event],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let most = limits::SESSION_RECORDS;
     each(records, ctx, &filter, asked.purge, most, |record, shown| {

@@ -69,7 +69,7 @@ impl Memory {
         let changes = Changes {
             id: Some(id.clone()),
             limit: 1,
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         let newest = self.records().history(ctx, &changes).await?;
         let newest = newest.into_iter().next();

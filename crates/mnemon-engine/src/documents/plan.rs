@@ -122,6 +122,7 @@ impl<'a> DividedDocument<'a> {
         let title = title(document, &divided);
         let mut record = Record::new(document.id(), ctx, Kind::Document, name(&title, document));
         record.owner = document.owner.clone();
+        record.audience = document.audience.clone();
         record.tags = document.tags.clone();
         record.source = Some(document.uri().to_owned());
         record.origin = document.origin.unwrap_or(Origin::User);
@@ -259,6 +260,7 @@ fn same(there: &Record, chunk: &Record) -> bool {
         && there.body == chunk.body
         && there.tags == chunk.tags
         && there.owner == chunk.owner
+        && there.audience == chunk.audience
         && there.source == chunk.source
         && there.origin == chunk.origin
         && there.metadata == chunk.metadata
@@ -280,6 +282,7 @@ fn chunk_records(
         let id = named(&json!([parent.id, content, *time]));
         Record {
             owner: parent.owner.clone(),
+            audience: parent.audience.clone(),
             tags: parent.tags.clone(),
             source: parent.source.clone(),
             origin: parent.origin,
@@ -361,7 +364,7 @@ fn named(words: &Value) -> Id {
 
 /// A digest of all that chunks depend on but the text.
 fn frame(document: &Document) -> String {
-    let frame = json!([
+    let mut frame = vec![json!([
         chunk::VERSION,
         document.title,
         document.uri(),
@@ -370,8 +373,11 @@ fn frame(document: &Document) -> String {
         document.tags,
         document.metadata,
         document.origin,
-    ]);
-    digest(&frame.to_string())
+    ])];
+    // Frames of documents without one are as they were before there were audiences.
+    frame.extend(document.audience.as_ref().map(|audience| json!(audience)));
+    let frame: Vec<String> = frame.iter().map(Value::to_string).collect();
+    digest(&frame.concat())
 }
 
 fn digest(text: &str) -> String {

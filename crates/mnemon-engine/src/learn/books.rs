@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use mnemon_core::learn::{NotKept as Pattern, Run};
-use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Origin, Record, Scope, Time, limits};
+use mnemon_core::{Audience, Ctx, Expect, Filter, Id, Kind, Origin, Record, Scope, Time, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -103,9 +103,13 @@ pub(super) fn diary_id() -> Id {
 }
 
 /// A step without a trace is a run by itself.
-pub(super) fn run_id(task_type: &str, trace: Option<&str>, step: &Id, user: Option<&str>) -> Id {
+pub(super) fn run_id(task_type: &str, trace: Option<&str>, step: &Id, whose: &Audience) -> Id {
+    let whose = whose.key();
     match trace {
-        Some(trace) => fixed_id("learn-run", &[Some(task_type), Some(trace), user]),
+        Some(trace) => fixed_id(
+            "learn-run",
+            &[Some(task_type), Some(trace), whose.as_deref()],
+        ),
         None => fixed_id("learn-step", &[Some(task_type), Some(step.as_str())]),
     }
 }
@@ -134,7 +138,7 @@ pub(super) async fn newest_runs(
         scopes: vec![Scope::Experience],
         kinds: vec![Kind::Session],
         tags: vec![tag("run", task_type)],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let found = records
         .latest(ctx, filter, records.limits().learn_runs)
@@ -156,6 +160,7 @@ pub(super) async fn runs(
 
 /// One that cannot be read is begun anew, over what is there.
 fn run(record: Record) -> Versioned<Run> {
+    let audience = record.audience();
     let kept = record.body.and_then(|body| match body {
         Value::String(text) => serde_json::from_str(&text).ok(),
         // As it was kept before.
@@ -165,6 +170,7 @@ fn run(record: Record) -> Versioned<Run> {
     let sources: HashSet<&Id> = record.derived_from.iter().collect();
     run.acts.retain(|act| sources.contains(&act.id));
     run.id = record.id;
+    run.audience = audience;
     Versioned {
         value: run,
         expect: Expect::Version(record.version),
@@ -197,14 +203,16 @@ const UNKEPT: &str = "learn:not-kept";
 
 /// What was found for a type of task and not kept.
 pub(super) struct Unkept {
-    pub(super) task_type: String,
+    task_type: String,
+    /// The agent or team whose runs show it; `None` for users' and shared runs.
+    circle: Option<Audience>,
     pub(super) list: Vec<NotKept>,
     /// The runs that show it: who forgets them forgets the list.
     runs: Vec<Id>,
 }
 
 impl Unkept {
-    pub(super) fn new(task_type: &str, patterns: Vec<Pattern>) -> Self {
+    pub(super) fn new(task_type: &str, circle: Option<&Audience>, patterns: Vec<Pattern>) -> Self {
         let list = patterns.iter().map(|pattern| NotKept {
             task_type: task_type.to_owned(),
             found: NotKept::procedure(&pattern.tools),
@@ -214,14 +222,20 @@ impl Unkept {
         let runs: BTreeSet<Id> = patterns.into_iter().flat_map(|one| one.runs).collect();
         Self {
             task_type: task_type.to_owned(),
+            circle: circle.cloned(),
             list,
             runs: runs.into_iter().collect(),
         }
     }
 }
 
-fn unkept_id(task_type: &str) -> Id {
-    fixed_id("learn-not-kept", &[Some(task_type)])
+fn unkept_id(unkept: &Unkept) -> Id {
+    let circle = unkept.circle.as_ref().and_then(Audience::key);
+    let task_type = Some(unkept.task_type.as_str());
+    match &circle {
+        Some(circle) => fixed_id("learn-not-kept", &[task_type, Some(circle)]),
+        None => fixed_id("learn-not-kept", &[task_type]),
+    }
 }
 
 /// The lists that differ from what is stored.
@@ -230,7 +244,7 @@ pub(super) async fn unkept_drafts(
     ctx: &Ctx,
     lists: Vec<Unkept>,
 ) -> Result<Vec<(Draft, Expect)>, Error> {
-    let ids: Vec<Id> = lists.iter().map(|one| unkept_id(&one.task_type)).collect();
+    let ids: Vec<Id> = lists.iter().map(unkept_id).collect();
     let there = records.get(ctx, &ids).await?;
     let mut drafts = Vec::new();
     for ((id, list), there) in ids.into_iter().zip(lists).zip(there) {
@@ -245,6 +259,7 @@ pub(super) async fn unkept_drafts(
         // An empty list is not listed.
         let listed = !list.list.is_empty();
         draft.tags.extend(listed.then(|| UNKEPT.to_owned()));
+        draft.audience = list.circle;
         draft.derived_from = list.runs;
         drafts.push((draft, expect));
     }
@@ -257,7 +272,7 @@ pub(super) async fn unkept(records: &Records, ctx: &Ctx) -> Result<Vec<NotKept>,
         scopes: vec![Scope::Experience],
         kinds: vec![Kind::Session],
         tags: vec![UNKEPT.to_owned()],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let found = records.latest(ctx, filter, limits::NOT_KEPT_LISTED).await?;
     Ok(found.iter().flat_map(unkept_of).collect())
@@ -274,7 +289,7 @@ pub(super) fn run_draft(run: &Versioned<Run>) -> (Draft, Expect) {
     // build than the run itself.
     let text = serde_json::to_string(kept).unwrap_or_default();
     let mut draft = silent(kept.id.clone(), &text, run.created);
-    draft.owner.user = kept.user.clone();
+    draft.belongs_to(&kept.audience);
     draft.tags = vec![tag("run", &kept.task_type)];
     draft.derived_from = kept.acts.iter().map(|act| act.id.clone()).collect();
     (draft, run.expect)

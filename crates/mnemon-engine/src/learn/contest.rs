@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mnemon_core::Audience;
 use mnemon_core::learn::{Condition, Outcome, Run, Status, contains};
 
 use super::judge::{Verdict, tool_orders};
@@ -14,10 +15,10 @@ const NEWEST: usize = 10;
 /// Holds back every procedure that another one in the same situation is better than, and every rule
 /// that contradicts a procedure that is told.
 pub(super) fn settle(verdicts: &mut [Verdict], told: &[(Run, Outcome)]) {
-    let mut situations: BTreeMap<(String, Option<String>), Vec<usize>> = BTreeMap::new();
+    let mut situations: BTreeMap<(String, Audience), Vec<usize>> = BTreeMap::new();
     for (at, lesson) in active(verdicts) {
         if let LessonBody::Skill(sop) = &lesson.body {
-            let situation = (sop.use_when.clone(), lesson.user.clone());
+            let situation = (sop.use_when.clone(), lesson.audience.clone());
             situations.entry(situation).or_default().push(at);
         }
     }
@@ -93,12 +94,13 @@ fn in_use(rivals: &[(usize, &Lesson)], told: &[(Run, Outcome)]) -> Option<usize>
 /// A user's own procedure that everybody is told with the same steps would be told twice.
 fn hold_private_copies(verdicts: &mut [Verdict]) {
     let shared: Vec<(String, Vec<String>)> = active(verdicts)
-        .filter(|(_, lesson)| lesson.user.is_none())
+        .filter(|(_, lesson)| lesson.audience == Audience::Everyone)
         .map(|(_, lesson)| (lesson.id.to_string(), lesson.tools()))
         .collect();
     for verdict in verdicts.iter_mut() {
         let lesson = &verdict.lesson;
-        let live = lesson.user.is_some() && lesson.evidence.status == Status::Active;
+        let private = lesson.audience != Audience::Everyone;
+        let live = private && lesson.evidence.status == Status::Active;
         let tools = lesson.tools();
         let copy = shared.iter().find(|(_, known)| *known == tools);
         if let Some((id, _)) = copy.filter(|_| live && !tools.is_empty()) {
@@ -110,11 +112,11 @@ fn hold_private_copies(verdicts: &mut [Verdict]) {
 }
 
 fn hold_contradictions(verdicts: &mut [Verdict]) {
-    let skills: Vec<(String, Option<String>, Vec<ToolSop>)> = active(verdicts)
+    let skills: Vec<(String, Audience, Vec<ToolSop>)> = active(verdicts)
         .filter_map(|(_, lesson)| match &lesson.body {
             LessonBody::Skill(sop) => Some((
                 lesson.id.to_string(),
-                lesson.user.clone(),
+                lesson.audience.clone(),
                 sop.tool_sops.clone(),
             )),
             LessonBody::Rule(_) => None,
@@ -128,8 +130,9 @@ fn hold_contradictions(verdicts: &mut [Verdict]) {
         if lesson.evidence.status != Status::Active {
             continue;
         }
-        let contradicted = skills.iter().find(|(_, user, steps)| {
-            let meet = user.is_none() || lesson.user.is_none() || *user == lesson.user;
+        let contradicted = skills.iter().find(|(_, audience, steps)| {
+            let meet = [audience, &lesson.audience].contains(&&Audience::Everyone)
+                || *audience == lesson.audience;
             meet && contradicts(rule, steps)
         });
         if let Some((id, ..)) = contradicted {

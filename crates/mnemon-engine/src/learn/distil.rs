@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mnemon_core::learn::{Findings, Outcome, Procedure, Rule, Run, Status, findings, rules};
-use mnemon_core::{Ctx, Expect, Filter, Id, Invalid, Kind, Scope, Time};
+use mnemon_core::{Audience, Ctx, Expect, Filter, Id, Invalid, Kind, Scope, Time, Viewer};
 
 use super::books::{self, Diary, Unkept, Versioned};
 use super::contest;
@@ -15,8 +15,9 @@ use crate::{Draft, Error};
 
 /// What a look at one type of task came to.
 pub(super) struct Look {
+    task_type: String,
     pub(super) verdicts: Vec<Verdict>,
-    unkept: Unkept,
+    unkept: Vec<Unkept>,
     /// When there will be more to say.
     next: Option<Time>,
 }
@@ -24,11 +25,12 @@ pub(super) struct Look {
 impl Look {
     /// Adds what is worth telling to the report.
     pub(super) fn tell(&self, report: &mut LearnReport) {
-        let task_type = &self.unkept.task_type;
-        let told = self.verdicts.iter().filter_map(|one| one.told(task_type));
+        let told = self.verdicts.iter();
+        let told = told.filter_map(|one| one.told(&self.task_type));
         report.learnt.extend(told);
         let held = self.verdicts.iter().filter_map(|one| one.lesson.held());
-        let not_kept = self.unkept.list.iter().cloned().chain(held);
+        let not_kept = self.unkept.iter().flat_map(|one| &one.list);
+        let not_kept = not_kept.cloned().chain(held);
         report.list_not_kept(not_kept.collect());
     }
 }
@@ -41,7 +43,8 @@ impl Learning<'_> {
             return Ok(false);
         }
         let most = self.memory.records().limits().learn_tasks * 10;
-        let lessons = self.lessons(ctx, None, Some(Status::Active), most).await?;
+        let lessons = self.lessons(ctx, &Viewer::Tenant, None, Some(Status::Active), most);
+        let lessons = lessons.await?;
         let learnt = lessons.iter().filter(|one| one.evidence.with.of > 0);
         let task_types = learnt.filter_map(Lesson::task_type).map(str::to_owned);
         diary.judge_again(task_types, ctx.now);
@@ -105,22 +108,45 @@ impl Learning<'_> {
         task_type: &str,
         runs: Vec<Run>,
     ) -> Result<Look, Error> {
+        let settle_ms = self.memory.policies().learning().settle_ms;
+        let (told, next) = ended(runs, ctx.now, settle_ms);
+        let mut look = Look {
+            task_type: task_type.to_owned(),
+            verdicts: Vec::new(),
+            unkept: Vec::new(),
+            next,
+        };
+        for (circle, told) in circles(told) {
+            self.look_at(ctx, circle.as_ref(), &told, &mut look).await?;
+        }
+        Ok(look)
+    }
+
+    /// What the runs of one circle say.
+    async fn look_at(
+        &self,
+        ctx: &Ctx,
+        circle: Option<&Audience>,
+        told: &[(Run, Outcome)],
+        look: &mut Look,
+    ) -> Result<(), Error> {
         let settings = self.memory.policies().learning();
-        let (told, next) = ended(runs, ctx.now, settings.settle_ms);
+        let task_type = &look.task_type;
         let judge = Judge {
             task_type,
-            ended_runs: &told,
+            ended_runs: told,
             settings: &settings,
             now: ctx.now,
             older: &BTreeMap::new(),
         };
-        let Findings { kept, not_kept } = findings(&told, &settings);
-        let rules = rules(&told);
+        let Findings { kept, not_kept } = findings(told, &settings);
+        let rules = rules(told);
         let mut ids: Vec<Id> = kept.iter().map(|one| skill_id(task_type, one)).collect();
         for rule in &rules {
             ids.push(rule_id(task_type, rule)?);
         }
         let mut there = self.known_lessons(ctx, task_type, &ids).await?;
+        there.retain(|_, lesson| circle_of(&lesson.value.audience) == circle);
         let mined = Mined {
             procedures: &kept,
             rules: &rules,
@@ -136,20 +162,18 @@ impl Learning<'_> {
             let id = rule_id(task_type, rule)?;
             verdicts.extend(judge.rule(rule.clone(), id, known));
         }
-        let older = self.owners_of_older_runs(ctx, &there, &told).await?;
+        let older = self.owners_of_older_runs(ctx, &there, told).await?;
         let judge = Judge {
             older: &older,
             ..judge
         };
         let old = there.into_values();
         verdicts.extend(old.filter_map(|old| judge.old(old, &mined)));
-        contest::settle(&mut verdicts, &told);
-        let unkept = Unkept::new(task_type, not_kept);
-        Ok(Look {
-            verdicts,
-            unkept,
-            next,
-        })
+        contest::settle(&mut verdicts, told);
+        look.verdicts.extend(verdicts);
+        look.unkept
+            .push(Unkept::new(&look.task_type, circle, not_kept));
+        Ok(())
     }
 
     /// Whose the runs are that shared lessons rest on and that are not among the newest.
@@ -158,17 +182,18 @@ impl Learning<'_> {
         ctx: &Ctx,
         lessons: &BTreeMap<Id, Versioned<Lesson>>,
         newest: &[(Run, Outcome)],
-    ) -> Result<BTreeMap<Id, Option<String>>, Error> {
+    ) -> Result<BTreeMap<Id, Audience>, Error> {
         let newest: BTreeSet<&Id> = newest.iter().map(|(run, _)| &run.id).collect();
         let shared = lessons.values().map(|known| &known.value);
-        let shared = shared
-            .filter(|lesson| lesson.user.is_none() && lesson.evidence.status != Status::Retired);
+        let shared = shared.filter(|lesson| {
+            lesson.audience == Audience::Everyone && lesson.evidence.status != Status::Retired
+        });
         let older = shared.flat_map(|lesson| &lesson.runs);
         let older: BTreeSet<&Id> = older.filter(|id| !newest.contains(id)).collect();
         let older: Vec<Id> = older.into_iter().cloned().collect();
         let records = self.memory.records_of(Scope::Experience);
         let runs = books::runs(records, ctx, &older).await?.into_iter();
-        Ok(runs.map(|run| (run.value.id, run.value.user)).collect())
+        Ok(runs.map(|run| (run.value.id, run.value.audience)).collect())
     }
 
     /// What was learnt about this type of task before, and what is there under these ids.
@@ -183,7 +208,7 @@ impl Learning<'_> {
             scopes: vec![Scope::Procedural],
             kinds: vec![Kind::Skill, Kind::Rule],
             tags: vec![tag("task", task_type)],
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         };
         let mut records = procedural
             .latest(ctx, filter, procedural.limits().page)
@@ -206,6 +231,22 @@ impl Learning<'_> {
         });
         Ok(known.collect())
     }
+}
+
+/// The agent or team that an audience is; `None` for users and everyone, who learn together.
+pub(super) fn circle_of(audience: &Audience) -> Option<&Audience> {
+    Some(audience).filter(|audience| audience.is_closed())
+}
+
+/// The runs that may be learnt from together: those of users and of everyone, and those of each
+/// agent and each team by themselves. What such a run holds is told to nobody else.
+fn circles(told: Vec<(Run, Outcome)>) -> BTreeMap<Option<Audience>, Vec<(Run, Outcome)>> {
+    let mut circles = BTreeMap::from([(None, Vec::new())]);
+    for (run, outcome) in told {
+        let circle = circle_of(&run.audience).cloned();
+        circles.entry(circle).or_default().push((run, outcome));
+    }
+    circles
 }
 
 /// The runs that have ended, and when the next of the others will have.
@@ -246,7 +287,7 @@ fn drafts(looks: Vec<Look>) -> Result<(Vec<(Draft, Expect)>, Vec<Unkept>), Error
                 drafts.push((draft, expect));
             }
         }
-        unkept.push(look.unkept);
+        unkept.extend(look.unkept);
     }
     Ok((drafts, unkept))
 }
@@ -264,7 +305,7 @@ fn take(
 
 /// The same steps for the same user. Ids of earlier versions did not tell users apart.
 fn is_same_skill(lesson: &Lesson, procedure: &Procedure) -> bool {
-    lesson.user == procedure.user && lesson.tools() == procedure.tools()
+    lesson.audience == procedure.audience && lesson.tools() == procedure.tools()
 }
 
 /// The same tool and condition for the same user.
@@ -272,7 +313,7 @@ fn is_same_rule(lesson: &Lesson, rule: &Rule) -> bool {
     match &lesson.body {
         LessonBody::Rule(known) => {
             let same = known.tool == rule.tool && known.condition == rule.condition;
-            same && lesson.user == rule.user
+            same && lesson.audience == rule.audience
         }
         LessonBody::Skill(_) => false,
     }
@@ -281,7 +322,8 @@ fn is_same_rule(lesson: &Lesson, rule: &Rule) -> bool {
 /// A user's own procedure and the one for everybody are two.
 fn skill_id(task_type: &str, procedure: &Procedure) -> Id {
     let tools = procedure.tools();
-    let names = [Some(task_type), procedure.user.as_deref()].into_iter();
+    let whose = procedure.audience.key();
+    let names = [Some(task_type), whose.as_deref()].into_iter();
     let names = names.chain(tools.iter().map(|tool| Some(tool.as_str())));
     let names: Vec<Option<&str>> = names.collect();
     fixed_id("learnt-skill", &names)
@@ -291,9 +333,10 @@ fn skill_id(task_type: &str, procedure: &Procedure) -> Id {
 fn rule_id(task_type: &str, rule: &Rule) -> Result<Id, Invalid> {
     let condition = serde_json::to_string(&rule.condition)
         .map_err(|error| Invalid::new("condition", error.to_string()))?;
+    let whose = rule.audience.key();
     let names = [
         Some(task_type),
-        rule.user.as_deref(),
+        whose.as_deref(),
         Some(rule.tool.as_str()),
         Some(condition.as_str()),
     ];

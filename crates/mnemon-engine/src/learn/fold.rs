@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mnemon_core::learn::{Act, LearnSettings, Outcome, Run, error_class};
 use mnemon_core::{
-    Ctx, Cursor, Expect, Filter, Id, Kind, Limits, Order, Record, Scan, Scope, Time,
+    Audience, Ctx, Cursor, Expect, Filter, Id, Kind, Limits, Order, Record, Scan, Scope, Time,
 };
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(super) struct Taken {
     run: Id,
     task_type: String,
     trace: Option<String>,
-    user: Option<String>,
+    audience: Audience,
     act: Act,
     said: Option<Outcome>,
     written: Time,
@@ -85,7 +85,7 @@ impl Learning<'_> {
         let filter = Filter {
             scopes: vec![Scope::Experience],
             kinds: vec![Kind::Step],
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         };
         let scan = Scan {
             order: Order::Written,
@@ -162,7 +162,7 @@ impl Learning<'_> {
 
     /// The step as something to learn from; `None` if nothing is to be learnt from it.
     fn taken(&self, record: Record, now: Time) -> Option<Taken> {
-        let owner = record.owner.clone();
+        let (owner, audience) = (record.owner.clone(), record.audience());
         let policy = self
             .memory
             .policies
@@ -187,15 +187,10 @@ impl Learning<'_> {
             ..act
         };
         Some(Taken {
-            run: books::run_id(
-                &task_type,
-                step.trace_id.as_deref(),
-                &id,
-                owner.user.as_deref(),
-            ),
+            run: books::run_id(&task_type, step.trace_id.as_deref(), &id, &audience),
             said: said.and_then(|word| word.parse().ok()),
             trace: step.trace_id,
-            user: owner.user,
+            audience,
             task_type,
             act,
             written,
@@ -208,7 +203,7 @@ impl Taken {
     fn fresh_run(&self) -> Run {
         Run {
             trace: self.trace.clone(),
-            user: self.user.clone(),
+            audience: self.audience.clone(),
             ..Run::new(self.run.clone(), &self.task_type, self.written)
         }
     }

@@ -8,7 +8,7 @@ use mnemon_core::{Ctx, Id, Invalid, Message, Role, Scope, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::distil::ended;
+use super::distil::{circle_of, ended};
 use super::judge::{Judge, tool_orders};
 use super::review::{Lesson, LessonBody};
 use super::{Learning, books};
@@ -125,7 +125,8 @@ impl Learning<'_> {
         }
         if let Some(task_type) = into.task_type() {
             let records = self.memory.records_of(Scope::Experience);
-            let runs = books::newest_runs(records, ctx, task_type).await?;
+            let mut runs = books::newest_runs(records, ctx, task_type).await?;
+            runs.retain(|run| circle_of(&run.audience) == circle_of(&into.audience));
             let settings = self.memory.policies().learning();
             let (told, _) = ended(runs, ctx.now, settings.settle_ms);
             let judge = Judge {
@@ -149,8 +150,9 @@ impl Learning<'_> {
 
     /// Other skills for the same type of task that are not retired.
     async fn others(&self, ctx: &Ctx, lesson: &Lesson) -> Result<Vec<Lesson>, Error> {
+        let viewer = lesson.audience.viewer();
         let mut others = self
-            .lessons(ctx, lesson.task_type(), None, COMPARED)
+            .lessons(ctx, &viewer, lesson.task_type(), None, COMPARED)
             .await?;
         others.retain(|other| {
             let live = other.evidence.status != Status::Retired;
@@ -217,6 +219,6 @@ fn same_tools(wording: &Wording, lesson: &Lesson, others: Vec<Lesson>) -> Option
     let evidence = &lesson.evidence;
     let stronger = other.evidence.support >= evidence.support;
     let kept = evidence.pinned || evidence.approved;
-    let alike = other.user == lesson.user && tools(&other) == tools(lesson);
+    let alike = other.audience == lesson.audience && tools(&other) == tools(lesson);
     (stronger && alike && !kept).then_some(other)
 }

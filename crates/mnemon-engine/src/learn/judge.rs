@@ -1,12 +1,12 @@
 //! What the runs say about a skill or a rule: it comes, it stays, it goes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use mnemon_core::learn::{
     Evidence, LearnSettings, Missing, Outcome, Procedure, Rate, Retired, Rule, Run, Status,
     contains, died_at, disused, follows, missing, regressed, uses, usual_beside, wilson,
 };
-use mnemon_core::{Expect, Id, Record, Time};
+use mnemon_core::{Audience, Expect, Id, Record, Time};
 
 use super::books::Versioned;
 use super::review::{Lesson, LessonBody, RuleBody};
@@ -104,8 +104,8 @@ pub(super) struct Judge<'a> {
     pub(super) ended_runs: &'a [(Run, Outcome)],
     pub(super) settings: &'a LearnSettings,
     pub(super) now: Time,
-    /// Whose older runs are, as far as what was learnt before rests on them.
-    pub(super) older: &'a BTreeMap<Id, Option<String>>,
+    /// Whom older runs are for, as far as what was learnt before rests on them.
+    pub(super) older: &'a BTreeMap<Id, Audience>,
 }
 
 impl Judge<'_> {
@@ -136,7 +136,7 @@ impl Judge<'_> {
                 LessonBody::Skill(sop),
                 evidence,
                 procedure.runs,
-                procedure.user,
+                procedure.audience,
             ));
         };
         let before = known.value.evidence.clone();
@@ -179,10 +179,10 @@ impl Judge<'_> {
             last_confirmed: rule.last_confirmed,
             ..Evidence::counted(status, rule.runs.len(), rule.with, rule.without)
         };
-        let (runs, user) = (rule.runs.clone(), rule.user.clone());
+        let (runs, audience) = (rule.runs.clone(), rule.audience.clone());
         let body = LessonBody::Rule(RuleBody::new(self.task_type, rule));
         let Some(known) = known else {
-            return Some(fresh(id, body, evidence, runs, user));
+            return Some(fresh(id, body, evidence, runs, audience));
         };
         let before = known.value.evidence.clone();
         keep_what_people_said(&mut evidence, &before);
@@ -196,7 +196,7 @@ impl Judge<'_> {
         } else if evidence.approved {
             evidence.status = Status::Active;
         }
-        // Its user is part of what it is known by: it is the same as before.
+        // Its audience is part of what it is known by: it is the same as before.
         let mut lesson = known.value.clone();
         lesson.body = body;
         lesson.runs = runs;
@@ -224,11 +224,11 @@ impl Judge<'_> {
         if evidence.status == Status::Retired {
             return None;
         }
-        let shared = known.value.user.is_none();
+        let shared = known.value.audience == Audience::Everyone;
         let mut twins = mined.rules.iter();
         let has_twin = twins.any(|other| {
             let same = other.tool == rule.tool && other.condition == rule.condition;
-            same && other.user.is_none() != shared
+            same && (other.audience == Audience::Everyone) != shared
         });
         let why = match (shared, has_twin) {
             _ if self.is_of_one_user(&known.value) => Some(ONE_USER.to_owned()),
@@ -250,14 +250,14 @@ impl Judge<'_> {
 
     fn old_skill(&self, known: Versioned<Lesson>, mined: &Mined<'_>) -> Verdict {
         let (before, mut lesson) = (known.value.evidence.clone(), known.value.clone());
-        lesson.user = self.given_back(&known.value).user;
+        lesson.audience = self.given_back(&known.value).audience;
         let tools = lesson.tools();
         let tool_orders = tool_orders(tools.clone(), &before);
         let successes = self.successes();
         let lacks = missing(&tools, &successes);
         let beside = usual_beside(&tools, &successes);
         let (mut evidence, runs) = self.counted(&tool_orders, &beside);
-        if known.value.user.is_none() && self.owner_of(&runs).is_some() {
+        if known.value.audience == Audience::Everyone && self.owner_of(&runs).is_some() {
             // One user's runs are not counted for what everybody is told.
             evidence = before.clone();
             evidence.held = None;
@@ -288,7 +288,8 @@ impl Judge<'_> {
         }
         let replaced = mined.procedures.iter().any(|other| {
             let (own, others) = (lesson.tools(), other.tools());
-            let same_users = other.user.is_none() || other.user == lesson.user;
+            let same_users =
+                other.audience == Audience::Everyone || other.audience == lesson.audience;
             same_users && (is_part(&own, &others) || is_part(&others, &own))
         });
         if replaced {
@@ -305,32 +306,28 @@ impl Judge<'_> {
         good.map(|(run, _)| run.done()).collect()
     }
 
-    /// The user whose runs these are, as far as they are still there, if all are one user's.
-    fn owner_of(&self, runs: &[Id]) -> Option<&str> {
-        let users = runs.iter().filter_map(|id| {
+    /// Whom these runs are for, as far as they are still there, if that is not everyone.
+    fn owner_of(&self, runs: &[Id]) -> Option<Audience> {
+        let audiences = runs.iter().filter_map(|id| {
             let newest = self.ended_runs.iter().find(|(run, _)| run.id == *id);
-            let newest = newest.map(|(run, _)| run.user.as_deref());
-            newest.or_else(|| Some(self.older.get(id)?.as_deref()))
+            let newest = newest.map(|(run, _)| &run.audience);
+            newest.or_else(|| self.older.get(id))
         });
-        let users: BTreeSet<Option<&str>> = users.collect();
-        match users.len() {
-            1 => users.first().copied().flatten(),
-            _ => None,
-        }
+        Audience::of_sources(audiences).filter(|audience| *audience != Audience::Everyone)
     }
 
     /// Whether everybody is told something that one user's runs show, and nobody else's.
     fn is_of_one_user(&self, lesson: &Lesson) -> bool {
-        lesson.user.is_none() && self.owner_of(&lesson.runs).is_some()
+        lesson.audience == Audience::Everyone && self.owner_of(&lesson.runs).is_some()
     }
 
     /// The lesson as that user's, if everybody is told what one user's runs show.
     fn given_back(&self, lesson: &Lesson) -> Lesson {
-        let owner = self.owner_of(&lesson.runs).map(str::to_owned);
-        Lesson {
-            user: lesson.user.clone().or(owner),
-            ..lesson.clone()
+        let mut lesson = lesson.clone();
+        if lesson.audience == Audience::Everyone {
+            lesson.audience = self.owner_of(&lesson.runs).unwrap_or(Audience::Everyone);
         }
+        lesson
     }
 
     /// Holds back a procedure of which the newest successes leave a step out.
@@ -470,7 +467,7 @@ fn fresh(
     body: LessonBody,
     evidence: Evidence,
     runs: Vec<Id>,
-    user: Option<String>,
+    audience: Audience,
 ) -> Verdict {
     Verdict {
         lesson: Lesson {
@@ -478,7 +475,7 @@ fn fresh(
             body,
             evidence,
             runs,
-            user,
+            audience,
             version: 0,
         },
         expect: Expect::Absent,
@@ -520,7 +517,7 @@ fn sop(task_type: &str, procedure: &Procedure) -> Sop {
         preferences: procedure.preferences.join("; "),
         task_type: Some(task_type.to_owned()),
         derived_from: Vec::new(),
-        shared: procedure.user.is_none(),
+        shared: procedure.audience == Audience::Everyone,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use mnemon_core::learn::{Advice, Condition, Evidence, Rate, Retired, Rule, Status};
 use mnemon_core::{
-    Ctx, Filter, Id, Invalid, Kind, Origin, Receipt, Record, Scan, Scope, Time, limits,
+    Audience, Ctx, Filter, Id, Invalid, Kind, Origin, Receipt, Record, Scan, Scope, Time, Viewer,
+    limits,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,9 +65,8 @@ pub struct Lesson {
     pub evidence: Evidence,
     /// The runs that speak for it.
     pub runs: Vec<Id>,
-    /// Whose it is; otherwise it is shared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
+    /// Who may be told it.
+    pub audience: Audience,
     pub version: u64,
 }
 
@@ -78,7 +78,7 @@ impl Lesson {
             let none = Rate::default();
             Evidence::counted(Status::Active, 0, none, none)
         });
-        let (id, version, user) = (record.id.clone(), record.version, record.owner.user.clone());
+        let (id, version, audience) = (record.id.clone(), record.version, record.audience());
         let runs = record.derived_from.clone();
         let body = match record.kind {
             Kind::Skill => LessonBody::Skill(sop_of(record)),
@@ -90,7 +90,7 @@ impl Lesson {
             body,
             evidence,
             runs,
-            user,
+            audience,
             version,
         })
     }
@@ -142,13 +142,7 @@ impl Lesson {
         let evidence = serde_json::to_value(&self.evidence)
             .map_err(|error| Invalid::new("evidence", error.to_string()))?;
         let mut draft = match self.body {
-            LessonBody::Skill(sop) => {
-                let sop = Sop {
-                    shared: self.user.is_none(),
-                    ..sop
-                };
-                sop.into_draft(&mnemon_core::Owner::default())?
-            }
+            LessonBody::Skill(sop) => sop.into_draft(&mnemon_core::Owner::default())?,
             LessonBody::Rule(rule) => Draft {
                 content: rule.text.clone(),
                 kind: Some(Kind::Rule),
@@ -159,7 +153,7 @@ impl Lesson {
         };
         draft.id = Some(self.id);
         draft.created = created;
-        draft.owner.user = self.user;
+        draft.belongs_to(&self.audience);
         draft.origin = Some(Origin::Derived);
         draft.derived_from = self.runs;
         draft.tags.push(status);
@@ -215,37 +209,25 @@ pub struct TaskStatus {
 }
 
 impl Learning<'_> {
-    /// Skills and rules, whoever they belong to, the newest first; of this type of task and in this
-    /// state, if named.
+    /// Skills and rules that this viewer may see, the newest first; of this type of task and in
+    /// this state, if named.
     pub async fn lessons(
         &self,
         ctx: &Ctx,
-        task_type: Option<&str>,
-        status: Option<Status>,
-        limit: usize,
-    ) -> Result<Vec<Lesson>, Error> {
-        self.lessons_for(ctx, None, task_type, status, limit).await
-    }
-
-    /// The same, of what this user may see: their own, and what is shared.
-    pub async fn lessons_for(
-        &self,
-        ctx: &Ctx,
-        user: Option<&str>,
+        viewer: &Viewer,
         task_type: Option<&str>,
         status: Option<Status>,
         limit: usize,
     ) -> Result<Vec<Lesson>, Error> {
         check_task_type(task_type)?;
         let filter = Filter {
-            seen_by: user.map(str::to_owned),
             scopes: vec![Scope::Procedural],
             kinds: vec![Kind::Skill, Kind::Rule],
             tags: task_type
                 .map(|name| tag("task", name))
                 .into_iter()
                 .collect(),
-            ..Filter::default()
+            ..Filter::seen_by(viewer.clone())
         };
         let procedural = self.memory.records_of(Scope::Procedural);
         let mut scan = Scan::new(filter, procedural.limits().page);
@@ -332,6 +314,7 @@ impl Learning<'_> {
         let lessons = self
             .lessons(
                 ctx,
+                &Viewer::Tenant,
                 None,
                 None,
                 self.memory.records().limits().learn_tasks * 10,

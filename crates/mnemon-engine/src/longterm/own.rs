@@ -6,13 +6,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use mnemon_core::longterm::{LongTerm, LongTermError};
 use mnemon_core::{
-    Block, Ctx, Filter, Id, Kind, Message, Origin, Owner, Role, Scope, StoreError, limits,
+    Block, Ctx, Filter, Id, Kind, Message, Origin, Owner, Role, Scope, StoreError, Viewer, limits,
 };
 use serde_json::{Map, json};
 
 use super::is_recalled;
 use crate::naming::fixed_id;
-use crate::nobodys;
 use crate::{Draft, Error, Memory, Query, Records};
 
 /// Records what users and assistants said as knowledge of the user, and tells what a search finds.
@@ -77,18 +76,13 @@ impl LongTerm for OwnLongTerm {
                 ..Owner::default()
             },
             scopes: vec![Scope::Semantic],
-            ..Filter::default()
+            ..Filter::seen_by(Viewer::person(owner.user.clone(), owner.agent.clone()))
         };
         let query = Query {
-            filter,
             limit: self.top + 1,
-            ..Query::new(asked)
+            ..Query::new(asked, filter)
         };
-        let hits = match owner.user {
-            Some(_) => self.records().search(ctx, &query).await,
-            None => nobodys::search(self.records(), ctx, query).await,
-        };
-        let hits = hits.map_err(failed)?;
+        let hits = self.records().search(ctx, &query).await.map_err(failed)?;
         // The question itself, asked before, is no answer.
         let known = hits.into_iter().map(|hit| hit.record.content);
         let known = known.filter(|content| content.trim() != asked);

@@ -1,9 +1,9 @@
 //! Counting notes and taking them away.
 
-use mnemon_core::{Ctx, Fate, Id, Kind, Namespace, Owner, Scan, Scope, Upkept, clock};
+use mnemon_core::{Ctx, Fate, Id, Kind, Namespace, Owner, Scan, Scope, Upkept, Viewer, clock};
 use serde::Serialize;
 
-use super::{Notes, is_note, notes_of};
+use super::{NoteFilter, Notes, is_note, notes_of};
 use crate::Error;
 
 /// How many notes there are, expired ones that no cleanup has taken included.
@@ -39,25 +39,44 @@ pub struct Cleaned {
     pub held_back: Option<String>,
 }
 
+impl NoteCounts {
+    fn add(&mut self, namespace: Namespace, count: u64) {
+        self.total += count;
+        match namespace {
+            Namespace::ShortTerm => self.short_term += count,
+            Namespace::LongTerm => self.long_term += count,
+        }
+    }
+}
+
 impl Notes {
-    /// How many notes there are in each namespace.
-    pub async fn stats(&self, ctx: &Ctx) -> Result<NoteCounts, Error> {
-        let tally = self.records.stats(ctx).await?;
+    /// How many notes that this viewer may see there are in each namespace. For the tenant they
+    /// are counted already; for a person they are read.
+    pub async fn stats(&self, ctx: &Ctx, viewer: &Viewer) -> Result<NoteCounts, Error> {
         let mut counts = NoteCounts::default();
-        let notes = tally.groups.iter();
-        for group in notes.filter(|one| one.kind == Kind::Note && one.scope == Scope::Semantic) {
-            counts.total += group.count;
-            match group.namespace {
-                Namespace::ShortTerm => counts.short_term += group.count,
-                Namespace::LongTerm => counts.long_term += group.count,
+        if *viewer == Viewer::Tenant {
+            let tally = self.records.stats(ctx).await?;
+            let notes = tally.groups.iter();
+            let notes = notes.filter(|one| one.kind == Kind::Note && one.scope == Scope::Semantic);
+            notes.for_each(|group| counts.add(group.namespace, group.count));
+            return Ok(counts);
+        }
+        let filter = NoteFilter::seen_by(viewer.clone()).of_records();
+        let mut scan = Scan::new(filter, self.records.limits().page);
+        loop {
+            let page = self.records.list(ctx, &scan).await?;
+            let notes = page.records.iter();
+            notes.for_each(|note| counts.add(note.namespace, 1));
+            match page.next {
+                Some(next) => scan.after = Some(next),
+                None => return Ok(counts),
             }
         }
-        Ok(counts)
     }
 
     /// How many notes there are, in one namespace or both.
     pub async fn count(&self, ctx: &Ctx, namespace: Option<Namespace>) -> Result<u64, Error> {
-        let counts = self.stats(ctx).await?;
+        let counts = self.stats(ctx, &Viewer::Tenant).await?;
         Ok(match namespace {
             None => counts.total,
             Some(Namespace::ShortTerm) => counts.short_term,
@@ -66,8 +85,8 @@ impl Notes {
     }
 
     /// Forgets the note; whether there was one. Undo brings it back.
-    pub async fn delete(&self, ctx: &Ctx, id: &Id) -> Result<bool, Error> {
-        let there = self.one(ctx, id).await?;
+    pub async fn delete(&self, ctx: &Ctx, viewer: &Viewer, id: &Id) -> Result<bool, Error> {
+        let there = self.one(ctx, viewer, id).await?;
         if !there.is_some_and(|record| is_note(&record)) {
             return Ok(false);
         }

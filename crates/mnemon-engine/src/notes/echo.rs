@@ -32,17 +32,17 @@ impl Notes {
         }
         let mut terms = QueryTerm::words_of(note::head(&draft.content, LOOKED_AT));
         terms.truncate(WORDS);
+        // Only what its readers may see is known to them.
+        let filter = Filter {
+            owner: draft.owner.clone(),
+            scopes: vec![Scope::Semantic],
+            kinds: vec![Kind::Note, Kind::Fact, Kind::Decision],
+            ..Filter::seen_by(draft.audience().viewer())
+        };
         let probe = Probe {
-            filter: Filter {
-                owner: draft.owner.clone(),
-                scopes: vec![Scope::Semantic],
-                kinds: vec![Kind::Note, Kind::Fact, Kind::Decision],
-                ..Filter::default()
-            },
             terms,
-            vectors: Vec::new(),
-            depth: COMPARED,
             may_run_inline: true,
+            ..Probe::new(filter, COMPARED)
         };
         if probe.terms.is_empty() {
             return Ok(None);

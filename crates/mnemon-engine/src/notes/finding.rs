@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use mnemon_core::rank::{self, Recipe};
 use mnemon_core::text::query_terms;
-use mnemon_core::{Ctx, Cursor, Filter, Id, Invalid, Namespace, Owner, Record, Scan, limits, note};
+use mnemon_core::{
+    Ctx, Cursor, Filter, Id, Invalid, Namespace, Owner, Record, Scan, Viewer, limits, note,
+};
 use serde::{Deserialize, Serialize};
 
 use super::view::{NoteText, NoteView};
@@ -12,19 +14,22 @@ use super::{Notes, notes_of};
 use crate::{Error, Hit, Query};
 
 /// Which notes are meant.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NoteFilter {
+    #[serde(default)]
     pub namespace: Option<Namespace>,
     /// At least one of these, whatever its case.
+    #[serde(default)]
     pub tags: Vec<String>,
+    #[serde(default)]
     pub owner: Owner,
-    /// This user's notes, and those that belong to no user.
-    pub seen_by: Option<String>,
+    /// Only notes that this viewer may see.
+    pub viewer: Viewer,
 }
 
 /// A search among notes.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NoteQuery {
     /// An id, or what to look for.
     pub text: String,
@@ -38,10 +43,14 @@ pub struct NoteQuery {
 
 impl NoteQuery {
     /// A search for this, everything else as the configuration has it.
-    pub fn new(text: impl Into<String>) -> Self {
+    pub fn new(text: impl Into<String>, filter: NoteFilter) -> Self {
         Self {
             text: text.into(),
-            ..Self::default()
+            filter,
+            limit: None,
+            min_score: None,
+            recipe: None,
+            include_content: None,
         }
     }
 }
@@ -72,8 +81,9 @@ impl Notes {
     /// The note with this id, or those that answer best.
     pub async fn search(&self, ctx: &Ctx, query: &NoteQuery) -> Result<FoundNotes, Error> {
         check_query(query)?;
-        let found = self.by_id(ctx, &query.text).await?;
-        if let Some(record) = found.filter(|record| query.filter.whose().matches(record)) {
+        let found = self.by_id(ctx, &query.filter.viewer, &query.text).await?;
+        let owner = &query.filter.owner;
+        if let Some(record) = found.filter(|record| record.owner.includes(owner)) {
             let view = self.view(&record, query.include_content);
             return Ok(FoundNotes::of(vec![view], query));
         }
@@ -85,9 +95,9 @@ impl Notes {
         Ok(FoundNotes::of(views.collect(), query))
     }
 
-    async fn by_id(&self, ctx: &Ctx, text: &str) -> Result<Option<Record>, Error> {
+    async fn by_id(&self, ctx: &Ctx, viewer: &Viewer, text: &str) -> Result<Option<Record>, Error> {
         match text.trim().parse::<Id>() {
-            Ok(id) => self.one(ctx, &id).await,
+            Ok(id) => self.one(ctx, viewer, &id).await,
             Err(_) => Ok(None),
         }
     }
@@ -103,11 +113,10 @@ impl Notes {
             recipe => recipe,
         };
         let asked = Query {
-            filter: query.filter.of_records(),
             recipe,
             limit,
             may_run_inline: true,
-            ..Query::new(query.text.trim())
+            ..Query::new(query.text.trim(), query.filter.of_records())
         };
         let mut hits = self.records.search(ctx, &asked).await?;
         hits.retain(|hit| hit.score >= least || asked.recipe == Recipe::Recent);
@@ -169,10 +178,11 @@ impl Notes {
     pub async fn get(
         &self,
         ctx: &Ctx,
+        viewer: &Viewer,
         id: &Id,
         include_content: Option<bool>,
     ) -> Result<Option<NoteView>, Error> {
-        let found = self.one(ctx, id).await?;
+        let found = self.one(ctx, viewer, id).await?;
         Ok(found.map(|record| self.view(&record, include_content)))
     }
 
@@ -180,11 +190,12 @@ impl Notes {
     pub async fn text(
         &self,
         ctx: &Ctx,
+        viewer: &Viewer,
         id: &Id,
         offset: usize,
         most: usize,
     ) -> Result<Option<NoteText>, Error> {
-        let Some(record) = self.one(ctx, id).await? else {
+        let Some(record) = self.one(ctx, viewer, id).await? else {
             return Ok(None);
         };
         let before = note::head(&record.content, offset);
@@ -263,20 +274,28 @@ fn level(hits: &mut [Hit]) {
 }
 
 impl NoteFilter {
-    pub(super) fn of_records(&self) -> Filter {
-        Filter {
-            tags: self.tags.clone(),
-            seen_by: self.seen_by.clone(),
-            ..notes_of(&self.owner, self.namespace)
+    /// Every note that this viewer may see.
+    #[must_use]
+    pub fn seen_by(viewer: Viewer) -> Self {
+        Self {
+            namespace: None,
+            tags: Vec::new(),
+            owner: Owner::default(),
+            viewer,
         }
     }
 
-    /// Whose notes are meant, whatever they are.
-    fn whose(&self) -> Filter {
+    /// Every note of the tenant.
+    #[must_use]
+    pub fn all_of_tenant() -> Self {
+        Self::seen_by(Viewer::Tenant)
+    }
+
+    pub(super) fn of_records(&self) -> Filter {
         Filter {
-            owner: self.owner.clone(),
-            seen_by: self.seen_by.clone(),
-            ..Filter::default()
+            tags: self.tags.clone(),
+            viewer: self.viewer.clone(),
+            ..notes_of(&self.owner, self.namespace)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use mnemon_core::{
     Block, Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Message, Order, Origin, Owner,
-    Receipt, Record, Role, Scan, Scope, Time,
+    Receipt, Record, Role, Scan, Scope, Time, Viewer,
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -174,6 +174,7 @@ impl Dialog<'_> {
     pub async fn get_context(
         &self,
         ctx: &Ctx,
+        viewer: &Viewer,
         user: &str,
         session: &str,
         limit_turns: usize,
@@ -186,9 +187,9 @@ impl Dialog<'_> {
         }
         let ids = [summary_id(&owner)];
         let (summary, facts, said) = futures::join!(
-            self.records.get(ctx, &ids),
-            self.facts(ctx, &owner),
-            self.last_turns(ctx, &owner, limit_turns),
+            self.records.get_seen_by(ctx, viewer, &ids),
+            self.facts(ctx, within(viewer, &owner, Kind::Fact)),
+            self.last_turns(ctx, within(viewer, &owner, Kind::Message), limit_turns),
         );
         let summary = summary?.into_iter().flatten().next();
         let (turns, more) = said?;
@@ -205,8 +206,8 @@ impl Dialog<'_> {
         })
     }
 
-    async fn facts(&self, ctx: &Ctx, owner: &Owner) -> Result<Vec<SalientFact>, Error> {
-        let scan = Scan::new(within(owner, Kind::Fact), self.records.limits().facts);
+    async fn facts(&self, ctx: &Ctx, facts: Filter) -> Result<Vec<SalientFact>, Error> {
+        let scan = Scan::new(facts, self.records.limits().facts);
         let mut records = self.records.list(ctx, &scan).await?.records;
         // Stable: of equal worth the newest comes first.
         records.sort_by(|a, b| b.importance.total_cmp(&a.importance));
@@ -222,14 +223,14 @@ impl Dialog<'_> {
     async fn last_turns(
         &self,
         ctx: &Ctx,
-        owner: &Owner,
+        messages: Filter,
         limit: usize,
     ) -> Result<(Vec<Turn>, bool), Error> {
         // Enough for most conversations, and one to tell whether there is more.
         let page = limit.saturating_mul(PER_TURN).saturating_add(1).min(PAGE);
         let mut scan = Scan {
             order: Order::Newest,
-            ..Scan::new(within(owner, Kind::Message), page)
+            ..Scan::new(messages, page)
         };
         let mut collected = Turns::new(limit, self.records.limits().context_messages);
         loop {
@@ -302,6 +303,7 @@ impl Dialog<'_> {
             id: Some(id),
             content: summary.to_owned(),
             owner,
+            audience: there.as_ref().and_then(|record| record.audience.clone()),
             kind: Some(Kind::Summary),
             origin: Some(Origin::Derived),
             created: there.map(|record| record.created),
@@ -441,8 +443,8 @@ fn summary_id(owner: &Owner) -> Id {
     fixed_id("summary", &names)
 }
 
-/// What a session of a user has of this kind.
-pub(crate) fn within(owner: &Owner, kind: Kind) -> Filter {
+/// What a session of a user has of this kind, as far as the viewer may see it.
+pub(crate) fn within(viewer: &Viewer, owner: &Owner, kind: Kind) -> Filter {
     Filter {
         owner: Owner {
             user: owner.user.clone(),
@@ -451,7 +453,7 @@ pub(crate) fn within(owner: &Owner, kind: Kind) -> Filter {
         },
         scopes: vec![Scope::Dialog],
         kinds: vec![kind],
-        ..Filter::default()
+        ..Filter::seen_by(viewer.clone())
     }
 }
 

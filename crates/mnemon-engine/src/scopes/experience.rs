@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use mnemon_core::learn::{Ended, Outcome};
 use mnemon_core::{
     Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Origin, Owner, Receipt, Record, Scope,
-    Time, json, limits,
+    Time, Viewer, json, limits,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -239,6 +239,7 @@ impl Experience<'_> {
         let ended = step.ended();
         let draft = Draft {
             created: Some(begun.created),
+            audience: begun.audience.clone(),
             ..step.into_draft(id.clone(), &begun.owner, ended)?
         };
         let put = vec![(draft, Expect::Version(begun.version))];
@@ -250,26 +251,40 @@ impl Experience<'_> {
     pub async fn get_failures(
         &self,
         ctx: &Ctx,
+        viewer: &Viewer,
         owner: &Owner,
         task_type: Option<&str>,
         limit: usize,
     ) -> Result<Vec<LoggedStep>, Error> {
         self.check_limit(limit)?;
-        self.newest(ctx, owner, task_type, Ended::Failed, limit)
-            .await
+        self.newest(
+            ctx,
+            steps_of(viewer, owner),
+            task_type,
+            Ended::Failed,
+            limit,
+        )
+        .await
     }
 
     /// The newest steps that were begun and of which nobody has said how they ended.
     pub async fn get_cancelled(
         &self,
         ctx: &Ctx,
+        viewer: &Viewer,
         owner: &Owner,
         task_type: Option<&str>,
         limit: usize,
     ) -> Result<Vec<LoggedStep>, Error> {
         self.check_limit(limit)?;
-        self.newest(ctx, owner, task_type, Ended::Cancelled, limit)
-            .await
+        self.newest(
+            ctx,
+            steps_of(viewer, owner),
+            task_type,
+            Ended::Cancelled,
+            limit,
+        )
+        .await
     }
 
     /// The newest traces that have a step of this type of task and that ended well: somebody said
@@ -278,6 +293,7 @@ impl Experience<'_> {
     pub async fn get_successful_traces(
         &self,
         ctx: &Ctx,
+        viewer: &Viewer,
         owner: &Owner,
         task_type: Option<&str>,
         limit: usize,
@@ -286,9 +302,9 @@ impl Experience<'_> {
         let most = limit
             .saturating_mul(20)
             .clamp(1, self.records.limits().trace_steps);
-        let done = self
-            .newest(ctx, owner, task_type, Ended::Done, most)
-            .await?;
+        let steps = steps_of(viewer, owner);
+        let done = self.newest(ctx, steps.clone(), task_type, Ended::Done, most);
+        let done = done.await?;
         let mut wanted: Vec<Trace> = Vec::new();
         let mut seen: HashSet<String> = HashSet::new();
         for step in done {
@@ -307,7 +323,7 @@ impl Experience<'_> {
                 }),
             }
         }
-        let mut whole = self.traces(ctx, owner, &seen).await?;
+        let mut whole = self.traces(ctx, steps, &seen).await?;
         for trace in &mut wanted {
             if let Some(id) = &trace.trace_id {
                 trace.steps = whole.remove(id).unwrap_or_default();
@@ -321,18 +337,17 @@ impl Experience<'_> {
     async fn traces(
         &self,
         ctx: &Ctx,
-        owner: &Owner,
+        mut steps: Filter,
         ids: &HashSet<String>,
     ) -> Result<HashMap<String, Vec<LoggedStep>>, Error> {
         let mut traces: HashMap<String, Vec<LoggedStep>> = HashMap::new();
         if ids.is_empty() {
             return Ok(traces);
         }
-        let tags = ids.iter().map(|id| tag("trace", id)).collect();
-        let filter = steps_of(owner, tags);
+        steps.tags = ids.iter().map(|id| tag("trace", id)).collect();
         let records = self
             .records
-            .latest(ctx, filter, self.records.limits().trace_steps)
+            .latest(ctx, steps, self.records.limits().trace_steps)
             .await?;
         for record in records.into_iter().rev() {
             let Some(step) = logged(record) else {
@@ -348,18 +363,17 @@ impl Experience<'_> {
     async fn newest(
         &self,
         ctx: &Ctx,
-        owner: &Owner,
+        mut steps: Filter,
         task_type: Option<&str>,
         ended: Ended,
         limit: usize,
     ) -> Result<Vec<LoggedStep>, Error> {
         check_task_type(task_type)?;
-        let tags = vec![match task_type {
+        steps.tags = vec![match task_type {
             Some(name) => tag(ended.as_str(), name),
             None => ended.as_str().to_owned(),
         }];
-        let filter = steps_of(owner, tags);
-        let records = self.records.latest(ctx, filter, limit).await?;
+        let records = self.records.latest(ctx, steps, limit).await?;
         Ok(records.into_iter().filter_map(logged).collect())
     }
 
@@ -373,13 +387,12 @@ impl Experience<'_> {
     }
 }
 
-fn steps_of(owner: &Owner, tags: Vec<String>) -> Filter {
+fn steps_of(viewer: &Viewer, owner: &Owner) -> Filter {
     Filter {
         owner: owner.clone(),
         scopes: vec![Scope::Experience],
         kinds: vec![Kind::Step],
-        tags,
-        ..Filter::default()
+        ..Filter::seen_by(viewer.clone())
     }
 }
 

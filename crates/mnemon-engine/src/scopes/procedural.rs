@@ -2,7 +2,8 @@
 
 use mnemon_core::learn::{Evidence, Rate};
 use mnemon_core::{
-    Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Record, Scope, limits,
+    Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Record, Scope, Viewer,
+    limits,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -168,24 +169,12 @@ impl Procedural<'_> {
         self.records.put(ctx, put, key).await
     }
 
-    /// The skills that fit best, whoever they belong to. Those for this very type of task come
-    /// first.
+    /// The skills that fit best, of those that this viewer may see. Those for this very type of
+    /// task come first.
     pub async fn search_skills(
         &self,
         ctx: &Ctx,
-        task_type: Option<&str>,
-        query: &str,
-        top_k: usize,
-    ) -> Result<Vec<FoundSkill>, Error> {
-        self.search_skills_for(ctx, None, task_type, query, top_k)
-            .await
-    }
-
-    /// The same, of what this user may see: their own, and what is shared.
-    pub async fn search_skills_for(
-        &self,
-        ctx: &Ctx,
-        user: Option<&str>,
+        viewer: &Viewer,
         task_type: Option<&str>,
         query: &str,
         top_k: usize,
@@ -203,16 +192,12 @@ impl Procedural<'_> {
                 .saturating_mul(2)
                 .saturating_add(SPARE)
                 .min(self.records.limits().hits),
-            ..Query::new(text.trim())
+            ..Query::new(text.trim(), skills(viewer, Vec::new()))
         };
         // Those of this very type come first; both are looked for at the same time.
         let very = task_type.map(|name| vec![tag("task", name)]);
-        let filters = very.into_iter().chain([Vec::new()]);
-        let filters = filters.map(|tags| Filter {
-            seen_by: user.map(str::to_owned),
-            ..skills(tags)
-        });
-        let filters: Vec<Filter> = filters.collect();
+        let very = very.map(|tags| skills(viewer, tags));
+        let filters: Vec<Filter> = very.into_iter().chain([query.filter.clone()]).collect();
         // Those of this very type are among all of them, and take up no more room there than here.
         let enough = Enough {
             count: top_k,
@@ -234,19 +219,18 @@ impl Procedural<'_> {
 }
 
 impl Procedural<'_> {
-    /// The rules for this type of task that this user may see, the newest first.
+    /// The rules for this type of task that this viewer may see, the newest first.
     pub async fn rules_for(
         &self,
         ctx: &Ctx,
-        user: Option<&str>,
+        viewer: &Viewer,
         task_type: &str,
         most: usize,
     ) -> Result<Vec<FoundRule>, Error> {
         check_task_type(Some(task_type))?;
         let filter = Filter {
-            seen_by: user.map(str::to_owned),
             kinds: vec![Kind::Rule],
-            ..skills(vec![tag("task", task_type)])
+            ..skills(viewer, vec![tag("task", task_type)])
         };
         let wanted = most
             .saturating_mul(2)
@@ -270,12 +254,12 @@ fn tool_of(record: &Record) -> String {
     tool.unwrap_or_default().to_owned()
 }
 
-fn skills(tags: Vec<String>) -> Filter {
+fn skills(viewer: &Viewer, tags: Vec<String>) -> Filter {
     Filter {
         scopes: vec![Scope::Procedural],
         kinds: vec![Kind::Skill],
         tags,
-        ..Filter::default()
+        ..Filter::seen_by(viewer.clone())
     }
 }
 

@@ -3,7 +3,7 @@
 use mnemon_core::json::{Schema, merge};
 use mnemon_core::{
     Change, Changes, Ctx, Expect, Id, IdempotencyKey, Kind, Owner, Receipt, Record, Scope,
-    StoreError, Time, limits,
+    StoreError, Time, Viewer, limits,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -28,10 +28,16 @@ pub struct UserProfile {
 }
 
 impl Profile<'_> {
-    /// The user's profile, if there is one.
-    pub async fn get_profile(&self, ctx: &Ctx, user: &str) -> Result<Option<UserProfile>, Error> {
+    /// The user's profile, if there is one that the viewer may see.
+    pub async fn get_profile(
+        &self,
+        ctx: &Ctx,
+        viewer: &Viewer,
+        user: &str,
+    ) -> Result<Option<UserProfile>, Error> {
         check_name("user", user, limits::NAME_CHARS)?;
         let record = self.one(ctx, profile_id(user)).await?;
+        let record = record.filter(|record| viewer.sees(&record.audience()));
         Ok(record.map(|record| UserProfile {
             id: record.id,
             profile: object(record.body),
@@ -58,6 +64,7 @@ impl Profile<'_> {
             let there = self.one(ctx, profile_id(user)).await?;
             let version = there.as_ref().map_or(0, |record| record.version);
             let created = there.as_ref().map(|record| record.created);
+            let audience = there.as_ref().and_then(|record| record.audience.clone());
             let mut profile = Value::Object(object(there.and_then(|record| record.body)));
             merge(&mut profile, Value::Object(changes.clone()));
             if let Some(schema) = &schema {
@@ -65,6 +72,7 @@ impl Profile<'_> {
             }
             let draft = Draft {
                 created,
+                audience,
                 ..draft(user, profile)
             };
             let expect = match expected_version.unwrap_or(version) {
@@ -85,8 +93,7 @@ impl Profile<'_> {
     pub async fn history(&self, ctx: &Ctx, user: &str, limit: usize) -> Result<Vec<Change>, Error> {
         let changes = Changes {
             id: Some(profile_id(user)),
-            limit,
-            ..Changes::default()
+            ..Changes::seen_by(Viewer::user(user), limit)
         };
         self.records.history(ctx, &changes).await
     }

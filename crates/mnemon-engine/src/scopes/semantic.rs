@@ -86,7 +86,7 @@ impl From<Hit> for FoundDocument {
 }
 
 impl Semantic<'_> {
-    /// What answers the query best, whoever it belongs to.
+    /// What answers the query best.
     pub async fn search(
         &self,
         ctx: &Ctx,
@@ -94,26 +94,13 @@ impl Semantic<'_> {
         filters: Filter,
         top_k: usize,
     ) -> Result<Vec<FoundDocument>, Error> {
-        self.search_for(ctx, None, query, filters, top_k).await
-    }
-
-    /// What answers the query best, of what this user may see: their own, and what is shared.
-    pub async fn search_for(
-        &self,
-        ctx: &Ctx,
-        user: Option<&str>,
-        query: &str,
-        filters: Filter,
-        top_k: usize,
-    ) -> Result<Vec<FoundDocument>, Error> {
+        let filter = Filter {
+            scopes: vec![Scope::Semantic],
+            ..filters
+        };
         let query = Query {
-            filter: Filter {
-                scopes: vec![Scope::Semantic],
-                seen_by: user.map(str::to_owned).or(filters.seen_by),
-                ..filters
-            },
             limit: top_k,
-            ..Query::new(query)
+            ..Query::new(query, filter)
         };
         let hits = self.records.search(ctx, &query).await?;
         Ok(hits.into_iter().map(FoundDocument::from).collect())

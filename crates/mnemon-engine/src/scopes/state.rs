@@ -2,7 +2,7 @@
 
 use mnemon_core::{
     Ctx, Expect, Id, IdempotencyKey, Invalid, Kind, Origin, Owner, Receipt, Record, Scope,
-    StoreError, Time, limits,
+    StoreError, Time, Viewer, limits,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -23,11 +23,17 @@ pub struct Place<'a> {
     pub user: &'a str,
     pub session: &'a str,
     pub flow: Option<&'a str>,
+    /// The agent that asks, which sees what is private to it.
+    pub agent: Option<&'a str>,
 }
 
 impl Place<'_> {
     pub(crate) fn id(&self, sort: &str) -> Id {
         fixed_id(sort, &[Some(self.user), self.flow, Some(self.session)])
+    }
+
+    fn viewer(&self) -> Viewer {
+        Viewer::person(Some(self.user.to_owned()), self.agent.map(str::to_owned))
     }
 
     fn owner(&self) -> Result<Owner, Invalid> {
@@ -68,7 +74,7 @@ impl State<'_> {
     /// The state, if one was saved.
     pub async fn get_state(&self, ctx: &Ctx, place: Place<'_>) -> Result<Option<FlowState>, Error> {
         place.owner()?;
-        let record = self.one(ctx, place.id("state")).await?;
+        let record = self.one(ctx, place, "state").await?;
         Ok(record.map(|record| FlowState {
             state: object(record.body),
             id: record.id,
@@ -205,7 +211,7 @@ impl State<'_> {
     }
 
     async fn list(&self, ctx: &Ctx, place: Place<'_>) -> Result<(TaskList, Option<u64>), Error> {
-        let Some(record) = self.one(ctx, place.id("tasks")).await? else {
+        let Some(record) = self.one(ctx, place, "tasks").await? else {
             return Ok((TaskList::default(), None));
         };
         let body = record.body.unwrap_or_default();
@@ -214,8 +220,9 @@ impl State<'_> {
         Ok((list, Some(record.version)))
     }
 
-    async fn one(&self, ctx: &Ctx, id: Id) -> Result<Option<Record>, Error> {
-        let found = self.records.get(ctx, &[id]).await?;
+    async fn one(&self, ctx: &Ctx, place: Place<'_>, sort: &str) -> Result<Option<Record>, Error> {
+        let (viewer, ids) = (place.viewer(), [place.id(sort)]);
+        let found = self.records.get_seen_by(ctx, &viewer, &ids).await?;
         Ok(found.into_iter().flatten().next())
     }
 }

@@ -110,7 +110,7 @@ impl Sessions for KeptSessions<'_> {
             },
             scopes: vec![Scope::State],
             kinds: vec![Kind::Session],
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         };
         let limits = self.records.limits();
         let mut scan = Scan {

@@ -4,14 +4,15 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use mnemon_core::files::{Files, Listed};
-use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Origin, Owner, Record, Scan, Scope, limits};
+use mnemon_core::{
+    Ctx, Expect, Filter, Id, Kind, Origin, Owner, Record, Scan, Scope, Viewer, limits,
+};
 use serde::Serialize;
 use serde_json::{Map, json};
 
 use super::warm::{created_at, session_of};
 use super::{HotLine, library, log_path};
 use crate::naming::fixed_id;
-use crate::nobodys;
 use crate::session::SessionId;
 use crate::{Draft, Error, Memory, Query, Records};
 
@@ -135,7 +136,7 @@ fn pages(tag: String) -> Filter {
         scopes: vec![Scope::Semantic],
         kinds: vec![Kind::Document],
         tags: vec![tag],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     }
 }
 
@@ -270,16 +271,16 @@ pub(super) async fn query(
     query: &str,
     limit: usize,
 ) -> Result<Vec<Excerpt>, Error> {
-    let asked = Query {
-        filter: Filter {
-            scopes: vec![Scope::Semantic],
-            ..Filter::default()
-        },
-        limit,
-        ..Query::new(query)
+    // A project's tool has no user, and sees what is for everyone.
+    let filter = Filter {
+        scopes: vec![Scope::Semantic],
+        ..Filter::seen_by(Viewer::ANYONE)
     };
-    // A project's tool has no user: what belongs to one is not its to see.
-    let hits = nobodys::search(records(cold), ctx, asked).await?;
+    let asked = Query {
+        limit,
+        ..Query::new(query, filter)
+    };
+    let hits = records(cold).search(ctx, &asked).await?;
     let excerpts = hits.into_iter().map(|hit| Excerpt {
         text: excerpt(&hit.record.content, query),
         source: hit

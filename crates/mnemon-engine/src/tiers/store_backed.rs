@@ -42,7 +42,7 @@ fn frozen(session: &SessionId) -> Filter {
         scopes: vec![Scope::Dialog],
         kinds: vec![Kind::Event],
         tags: vec![FROZEN.to_owned()],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     }
 }
 
@@ -169,7 +169,7 @@ pub(super) async fn write_page(
         scopes: vec![Scope::Semantic],
         kinds: vec![Kind::Document],
         tags: vec![PAGE.to_owned()],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let newest = records.list(ctx, &Scan::new(filter, 1)).await?;
     let newest = newest.records.first();

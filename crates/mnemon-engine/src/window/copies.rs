@@ -7,7 +7,6 @@ use serde_json::json;
 use super::stored::{Covered, Working};
 use super::{Read, Window, check_session, too_many};
 use crate::naming::{check_name, fixed_id};
-use crate::scopes::within;
 use crate::session::FORK_OF;
 use crate::{Draft, Error};
 
@@ -98,7 +97,7 @@ impl<'a> Window<'a> {
         let kept = Working::of(&kept)?;
         for _ in 0..limits::CHANGE_TRIES {
             let (version, working) = self.working(ctx).await?;
-            let newest = Scan::new(within(&self.owner, Kind::Message), 1);
+            let newest = Scan::new(self.within(Kind::Message), 1);
             let newest = self.records.list(ctx, &newest).await?.records;
             let read = Read {
                 version,

@@ -6,7 +6,7 @@ use mnemon_core::{Ctx, Expect, Id, Kind, Message, Order, Origin, Owner, Receipt,
 
 use super::stored::{Covered, Entry, Offload, Position, Working};
 use super::{Read, Window};
-use crate::scopes::{message_of, within};
+use crate::scopes::message_of;
 use crate::{Draft, Error};
 
 impl Window<'_> {
@@ -33,7 +33,7 @@ impl Window<'_> {
         let mut scan = Scan {
             order: Order::Oldest,
             after: covered.map(|covered| covered.at.cursor()),
-            ..Scan::new(within(&self.owner, Kind::Message), limits.page)
+            ..Scan::new(self.within(Kind::Message), limits.page)
         };
         let before = covered;
         let more = loop {

@@ -96,7 +96,7 @@ fn a_purge_also_takes_what_quotes_the_text() {
     assert_eq!(names(&memory), ["book", "both", "of-both", "profile"]);
     let changes = Changes {
         limit: 1000,
-        ..Changes::default()
+        ..Changes::all_of_tenant(0)
     };
     let held = wait(memory.records().history(&ctx(), &changes)).unwrap();
     let held = serde_json::to_string(&held).unwrap();

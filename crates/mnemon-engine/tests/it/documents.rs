@@ -71,7 +71,7 @@ fn add(memory: &Memory, document: Document) -> DocumentReceipt {
 fn chunks(memory: &Memory) -> Vec<Record> {
     let filter = Filter {
         kinds: vec![Kind::Chunk],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     wait(memory.records().list(&ctx(), &Scan::new(filter, 1000)))
         .unwrap()
@@ -169,7 +169,7 @@ fn lines_are_right_after_something_was_put_in_before_them() {
     assert_eq!(replaced.chunks, counts(1, 4, 1));
     let query = DocumentQuery {
         text: "subject3".to_owned(),
-        ..DocumentQuery::default()
+        ..DocumentQuery::new("", mnemon_core::Filter::all_of_tenant())
     };
     let hits = wait(memory.records().search_documents(&ctx(), &query)).unwrap();
     let (first, _) = hits[0].lines.unwrap();
@@ -188,7 +188,7 @@ fn headings_and_titles_are_words_to_find_a_chunk_by() {
     add(&memory, document("house/kettle.md", text));
     let query = DocumentQuery {
         text: "descaling kettles".to_owned(),
-        ..DocumentQuery::default()
+        ..DocumentQuery::new("", mnemon_core::Filter::all_of_tenant())
     };
     let hits = wait(memory.records().search_documents(&ctx(), &query)).unwrap();
     assert_eq!(hits.len(), 1);
@@ -196,7 +196,10 @@ fn headings_and_titles_are_words_to_find_a_chunk_by() {
         hits[0].hit.record.summary.as_deref(),
         Some("Kettles › Descaling")
     );
-    assert_eq!(DocumentQuery::default().limit, TOP_K);
+    assert_eq!(
+        DocumentQuery::new("", mnemon_core::Filter::all_of_tenant()).limit,
+        TOP_K
+    );
 }
 
 #[test]
@@ -211,11 +214,12 @@ fn chunks_are_found_by_tags_metadata_owner_and_language() {
         &memory,
         document("src/kettle.py", "def boil():\n    heat()\n"),
     );
-    let found = |filter: serde_json::Value| {
+    let found = |mut filter: serde_json::Value| {
+        filter["viewer"] = "tenant".into();
         let query = DocumentQuery {
             text: "boil".to_owned(),
             filter: serde_json::from_value(filter).unwrap(),
-            ..DocumentQuery::default()
+            ..DocumentQuery::new("", mnemon_core::Filter::all_of_tenant())
         };
         wait(memory.records().search_documents(&ctx(), &query))
             .unwrap()

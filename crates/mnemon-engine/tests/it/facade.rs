@@ -47,6 +47,7 @@ const PLACE: Place<'static> = Place {
     user: "ann",
     session: "s1",
     flow: Some("buyer"),
+    agent: None,
 };
 
 /// Ann's planner in session s1 of the flow `buyer`.

@@ -61,7 +61,7 @@ fn step_of(run: &Run, act: &Act) -> Step {
 }
 
 /// Lives through a run as this owner. Its last step says how it ended.
-fn live_as(memory: &Memory, ctx: &Ctx, owner: &Owner, run: &Run, outcome: Outcome) {
+pub(crate) fn live_as(memory: &Memory, ctx: &Ctx, owner: &Owner, run: &Run, outcome: Outcome) {
     for (n, act) in run.acts.iter().enumerate() {
         let mut step = step_of(run, act);
         if n + 1 == run.acts.len() {
@@ -79,7 +79,7 @@ fn live(memory: &Memory, runs: &[(Run, Outcome)]) {
 }
 
 /// Learns until there is nothing more to do.
-fn learn(memory: &Memory, ctx: &Ctx) -> LearnReport {
+pub(crate) fn learn(memory: &Memory, ctx: &Ctx) -> LearnReport {
     let mut all = LearnReport::default();
     for _ in 0..100 {
         all.add(wait(memory.learning().slice(ctx, 1000)).unwrap());
@@ -91,7 +91,12 @@ fn learn(memory: &Memory, ctx: &Ctx) -> LearnReport {
 }
 
 fn lessons(memory: &Memory) -> Vec<Lesson> {
-    wait(memory.learning().lessons(&ctx(), None, None, 100)).unwrap()
+    wait(
+        memory
+            .learning()
+            .lessons(&ctx(), &mnemon_core::Viewer::Tenant, None, None, 100),
+    )
+    .unwrap()
 }
 
 /// The one skill with the true procedure.

@@ -9,6 +9,7 @@
 )]
 
 mod agentfiles;
+mod audience;
 mod bad_vectors;
 mod context;
 mod deletion;
@@ -73,7 +74,7 @@ fn id(text: &str) -> Id {
 
 /// All records, newest first.
 fn all(memory: &Memory) -> Vec<Record> {
-    let scan = Scan::new(Filter::default(), 1000);
+    let scan = Scan::new(Filter::all_of_tenant(), 1000);
     wait(memory.records().list(&ctx(), &scan)).unwrap().records
 }
 

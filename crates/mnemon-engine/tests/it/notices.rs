@@ -53,11 +53,22 @@ fn write_and_search(memory: &Memory, written: &str, searched: &str) {
         wait(window.add_message(ctx, Message::text("", Role::User, "tea?"))).unwrap();
     });
     notes(memory, searched, |memory, ctx| {
-        let hits = wait(memory.records().search(ctx, &Query::new("green tea"))).unwrap();
+        let hits = wait(memory.records().search(
+            ctx,
+            &Query::new("green tea", mnemon_core::Filter::all_of_tenant()),
+        ))
+        .unwrap();
         assert_eq!(hits[0].record.content, "green tea");
     });
     notes(memory, searched, |memory, ctx| {
-        let found = wait(memory.notes().search(ctx, &NoteQuery::new("green tea"))).unwrap();
+        let found = wait(memory.notes().search(
+            ctx,
+            &NoteQuery::new(
+                "green tea",
+                mnemon_engine::notes::NoteFilter::all_of_tenant(),
+            ),
+        ))
+        .unwrap();
         assert!(found.found);
     });
     let about = MemoryQuery {
@@ -122,7 +133,10 @@ fn a_failing_reranker_is_named() {
         let drafts = vec![Draft::note("green tea")];
         wait(memory.records().add(&ctx(), drafts, None)).unwrap();
         notes(&memory, "The reranker failed", |memory, ctx| {
-            let found = wait(memory.records().search(ctx, &Query::new("green tea")));
+            let found = wait(memory.records().search(
+                ctx,
+                &Query::new("green tea", mnemon_core::Filter::all_of_tenant()),
+            ));
             assert_eq!(found.unwrap().len(), 1);
         });
     }
@@ -138,7 +152,7 @@ fn a_search_that_does_not_read_everything_says_so() {
     let formula = Query {
         recipe: Recipe::Formula,
         limit: 2,
-        ..Query::new("tea")
+        ..Query::new("tea", mnemon_core::Filter::all_of_tenant())
     };
     for (n, cut) in [(6, false), (1, true)] {
         for _ in 0..n {
@@ -160,7 +174,7 @@ fn a_search_that_does_not_read_everything_says_so() {
         notes(&memory, begins, |memory, ctx| {
             let query = NoteQuery {
                 limit: Some(2),
-                ..NoteQuery::new("eapot")
+                ..NoteQuery::new("eapot", mnemon_engine::notes::NoteFilter::all_of_tenant())
             };
             wait(memory.notes().search(ctx, &query)).unwrap();
         });
@@ -208,7 +222,11 @@ fn an_importance_on_another_scale_is_read_with_a_notice_or_refused() {
             ..NewNote::new(format!("worth {importance}"))
         };
         let added = wait(memory.notes().add(ctx, note, None))?;
-        let view = wait(memory.notes().get(ctx, &added.id, None))?;
+        let view = wait(
+            memory
+                .notes()
+                .get(ctx, &mnemon_core::Viewer::Tenant, &added.id, None),
+        )?;
         Ok::<_, mnemon_engine::Error>(json!(view.unwrap().importance))
     };
     for (given, kept, begins) in [

@@ -42,7 +42,7 @@ fn search(reranker: Option<Likes>, limit: usize) -> Vec<Hit> {
     wait(memory.records().add(&ctx(), drafts, None)).unwrap();
     let query = Query {
         limit,
-        ..Query::new("green tea")
+        ..Query::new("green tea", mnemon_core::Filter::all_of_tenant())
     };
     wait(memory.records().search(&ctx(), &query)).unwrap()
 }

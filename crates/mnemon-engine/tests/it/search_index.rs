@@ -72,7 +72,7 @@ fn queries(dice: &mut Dice) -> Vec<Query> {
         let words = [0, 0, 0].map(|_| WORDS[dice.below(WORDS.len())]);
         let name = ["Ann and", "", "What did bob say about"][dice.below(3)];
         let recipes = [Recipe::Hybrid, Recipe::Words, Recipe::Meaning];
-        let mut filter = Filter::default();
+        let mut filter = Filter::all_of_tenant();
         if number % 4 == 3 {
             filter.owner.session = Some("s2".to_owned());
         }
@@ -80,7 +80,10 @@ fn queries(dice: &mut Dice) -> Vec<Query> {
             recipe: recipes[number % 3],
             limit: 80,
             filter,
-            ..Query::new(format!("{name} {}", words.join(" ")))
+            ..Query::new(
+                format!("{name} {}", words.join(" ")),
+                Filter::all_of_tenant(),
+            )
         }
     });
     queries.collect()
@@ -169,13 +172,13 @@ fn filters_that_the_index_does_not_apply_are_applied_to_the_records() {
     wait(memory.records().add(&ctx(), drafts, None)).unwrap();
     let filter = Filter {
         kinds: vec![Kind::Fact],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     for recipe in [Recipe::Hybrid, Recipe::Words, Recipe::Meaning] {
         let query = Query {
             recipe,
             filter: filter.clone(),
-            ..Query::new("tea")
+            ..Query::new("tea", Filter::all_of_tenant())
         };
         assert_eq!(ids(&search(&memory, &query)), ["wanted"], "{recipe:?}");
     }
@@ -200,8 +203,14 @@ fn an_index_that_lags_neither_shows_nor_crowds_out() {
     wait(built_in.records().forget(&ctx(), &gone, None)).unwrap();
     assert_eq!(wait(store.tally(&grant)).unwrap().records(), 1);
     let memory = over(index.backend());
-    assert_eq!(ids(&search(&memory, &Query::new("tea"))), ["stays"]);
-    let latest = wait(memory.records().latest(&ctx(), Filter::default(), 5)).unwrap();
+    assert_eq!(
+        ids(&search(
+            &memory,
+            &Query::new("tea", Filter::all_of_tenant())
+        )),
+        ["stays"]
+    );
+    let latest = wait(memory.records().latest(&ctx(), Filter::all_of_tenant(), 5)).unwrap();
     assert_eq!(latest.len(), 1);
 }
 
@@ -212,7 +221,7 @@ fn scores_of_an_unknown_scale_are_fused_by_rank() {
     let drafts = ["tea", "tea and milk", "tea and milk and sugar", "coffee"];
     let drafts = drafts.into_iter().map(Draft::note).collect();
     wait(memory.records().add(&ctx(), drafts, None)).unwrap();
-    let hits = search(&memory, &Query::new("tea"));
+    let hits = search(&memory, &Query::new("tea", Filter::all_of_tenant()));
     assert_eq!(hits.len(), 3);
     for (rank, hit) in hits.iter().enumerate() {
         let parts = hit.parts.unwrap();

@@ -63,7 +63,7 @@ fn desk(secrets: SecretPolicy) -> Desk {
 impl Desk {
     /// Everything that is kept, in one text.
     fn everything(&self) -> String {
-        let scan = Scan::new(Filter::default(), 1000);
+        let scan = Scan::new(Filter::all_of_tenant(), 1000);
         let records = wait(self.memory.records().list(&ctx(), &scan)).unwrap();
         let mut all = serde_json::to_string(&records.records).unwrap();
         for file in wait(self.files.list("")).unwrap() {
@@ -181,7 +181,7 @@ const RECORDS: &[Way] = &[
     ("an import", |desk| {
         let other = self::desk(SecretPolicy::Allow);
         other.add(Draft::note(says()))?;
-        let scan = Scan::new(Filter::default(), 10);
+        let scan = Scan::new(Filter::all_of_tenant(), 10);
         let records = wait(other.memory.records().list(&desk.ctx, &scan))?.records;
         let records = desk
             .memory
@@ -489,7 +489,7 @@ fn people_may_keep_what_they_like_in_their_own_files() {
         // But it is repeated in no store.
         let done = wait(desk.agents.index(&ctx(), &desk.memory)).unwrap();
         assert!(done.written > 0);
-        let scan = Scan::new(Filter::default(), 1000);
+        let scan = Scan::new(Filter::all_of_tenant(), 1000);
         let records = wait(desk.memory.records().list(&ctx(), &scan)).unwrap();
         let all = serde_json::to_string(&records.records).unwrap();
         assert!(
@@ -541,7 +541,7 @@ fn what_is_there_already_can_be_imported_again() {
             .add(&ctx(), vec![Draft::note(says())], None),
     )
     .unwrap();
-    let scan = Scan::new(Filter::default(), 10);
+    let scan = Scan::new(Filter::all_of_tenant(), 10);
     let records = wait(allowing.records().list(&ctx(), &scan))
         .unwrap()
         .records;
@@ -593,7 +593,7 @@ const NAMES: &[Way] = &[
     ("the id of an import", |desk| {
         let other = self::desk(SecretPolicy::Allow);
         other.add(crate::named(&key(), "plain"))?;
-        let scan = Scan::new(Filter::default(), 10);
+        let scan = Scan::new(Filter::all_of_tenant(), 10);
         let records = wait(other.memory.records().list(&desk.ctx, &scan))?.records;
         let records = desk
             .memory

@@ -256,7 +256,7 @@ fn a_saved_session_in_a_store_has_a_history_and_is_its_users() {
     assert!(wait(ann.delete(&ctx(), &sid("s"))).unwrap());
     let changes = mnemon_core::Changes {
         limit: 1,
-        ..mnemon_core::Changes::default()
+        ..mnemon_core::Changes::all_of_tenant(0)
     };
     let newest = wait(memory.records().history(&ctx(), &changes));
     let newest = newest.unwrap()[0].commit;

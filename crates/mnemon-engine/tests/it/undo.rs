@@ -29,7 +29,7 @@ fn an_update_goes_back_to_the_version_before() {
         &ctx(),
         &Changes {
             limit: 1,
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         },
     ))
     .unwrap();

@@ -127,7 +127,7 @@ impl World {
 
     fn state(&self) -> BTreeMap<Id, Record> {
         let mut state = BTreeMap::new();
-        let mut scan = Scan::new(Filter::default(), 100);
+        let mut scan = Scan::new(Filter::all_of_tenant(), 100);
         loop {
             let page = wait(self.memory.records().list(&ctx(), &scan)).unwrap();
             for mut record in page.records {
@@ -145,7 +145,7 @@ impl World {
     fn undone_by(&self, commit: u64) -> Vec<u64> {
         let changes = Changes {
             limit: 1000,
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         let changes = wait(self.memory.records().history(&ctx(), &changes)).unwrap();
         let undone = changes.iter().filter(|c| c.cause == Cause::Undone(commit));

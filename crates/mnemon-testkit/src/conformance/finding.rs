@@ -35,7 +35,7 @@ pub async fn vectors_are_found_by_the_model_that_made_them(s: Subject) {
     let near = |vectors: Vec<Embedding>| Probe {
         vectors,
         depth: 1,
-        ..Probe::default()
+        ..Probe::new(mnemon_core::Filter::all_of_tenant(), 0)
     };
     let first = near(vec![place(&one, &[0.9, 0.1])]);
     assert_eq!(found(&s, &g, &first).await, [id("a")]);

@@ -129,7 +129,7 @@ pub async fn pages_go_on_before(s: Subject) {
     for of in [None, Some(id("a")), Some(id("b2")), Some(id("none"))] {
         let wanted = Changes {
             id: of.clone(),
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         let store = &**s.store();
         let whole = changes_all(store, &g, &wanted, limits().changes)
@@ -158,7 +158,7 @@ pub async fn a_commit_can_be_asked_for(s: Subject) {
         let wanted = Changes {
             id,
             commit: Some(commit),
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         changes_all(&**s.store(), &g, &wanted, 2).await.unwrap()
     };
@@ -209,7 +209,7 @@ pub async fn a_continued_commit_is_listed_whole(mut s: Subject) {
     let whole = whole.map(|(seq, id, version, ms)| (seq, id.to_owned(), version, at(ms)));
     let wanted = Changes {
         commit: first,
-        ..Changes::default()
+        ..Changes::all_of_tenant(0)
     };
     for round in 0..3 {
         for page in 1..8 {
@@ -251,7 +251,7 @@ pub async fn one_page_is_bounded(s: Subject) {
     let wanted = |limit, before| Changes {
         limit,
         before,
-        ..Changes::default()
+        ..Changes::all_of_tenant(0)
     };
     let asked = wanted(usize::MAX, None);
     let first = s.store().changes(&g, &asked).await.unwrap();

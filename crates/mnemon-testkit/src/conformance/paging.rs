@@ -10,7 +10,7 @@ const ORDERS: [Order; 3] = [Order::Newest, Order::Oldest, Order::Written];
 
 async fn page(s: &Subject, order: Order, after: Option<Cursor>, limit: usize) -> Page {
     let scan = Scan {
-        filter: Filter::default(),
+        filter: Filter::all_of_tenant(),
         order,
         after,
         limit,
@@ -28,7 +28,7 @@ pub async fn orders_are_as_named(s: Subject) {
     s.put(&g, made.map(|(name, ms)| note(name).created(at(ms))))
         .await;
     s.put(&g, [note("b").created(at(5))]).await;
-    let all = Filter::default();
+    let all = Filter::all_of_tenant();
     let found = async |order| scan_all(&**s.store(), &g, &all, order, 10).await.unwrap();
     // Of two that were created together, the one written last is the newer.
     assert_eq!(names(&found(Order::Newest).await), ["a", "b", "c", "d"]);
@@ -46,7 +46,7 @@ pub async fn pages_have_no_gap_and_no_repeat(s: Subject) {
     s.delete(&g, "r4").await;
     s.put(&g, [note("r7").created(at(0))]).await;
     for order in ORDERS {
-        let all = Filter::default();
+        let all = Filter::all_of_tenant();
         let pages = async |size| scan_all(&**s.store(), &g, &all, order, size).await.unwrap();
         let whole = pages(limits().page).await;
         assert_eq!(whole.len(), 22);
@@ -68,7 +68,7 @@ pub async fn a_filtered_scan_pages_over_what_does_not_match(s: Subject) {
     }
     let filter = Filter {
         kinds: vec![Kind::Fact],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     for order in ORDERS {
         let found = scan_all(&**s.store(), &g, &filter, order, 2).await.unwrap();
@@ -135,7 +135,7 @@ pub async fn extreme_times_page_as_well(s: Subject) {
         let record = Record::note(id(&format!("r{n}")), &ctx(at(0)), "x").created(time);
         s.put(&g, [record]).await;
     }
-    let all = Filter::default();
+    let all = Filter::all_of_tenant();
     for (order, back) in [(Order::Oldest, false), (Order::Newest, true)] {
         let found = scan_all(&**s.store(), &g, &all, order, 1).await.unwrap();
         let mut printed: Vec<String> = found.iter().map(|r| r.created.to_string()).collect();

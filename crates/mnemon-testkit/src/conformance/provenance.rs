@@ -203,7 +203,7 @@ pub async fn what_was_made_from_a_record_is_listed(s: Subject) {
     let made_from = async |sources: &[&str], order| {
         let filter = Filter {
             derived_from: ids(sources),
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         };
         let scan = Scan {
             order,

@@ -111,7 +111,7 @@ pub async fn nothing_purged_comes_back_on_reopening(mut s: Subject) {
 }
 
 fn of_session(session: &str) -> Filter {
-    let mut filter = Filter::default();
+    let mut filter = Filter::all_of_tenant();
     filter.owner.session = Some(session.to_owned());
     filter
 }
@@ -204,7 +204,7 @@ pub async fn what_was_derived_and_deleted_is_listed(s: Subject) {
     s.delete(&g, "gone").await;
     let made = Filter {
         derived_from: ids(&["x", "a"]),
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let found = hidden(&s, &grant(at(9)), made, 100).await;
     let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();

@@ -1,11 +1,16 @@
 //! What was put in comes out.
 
-use mnemon_core::{Filter, Group, Kind, Namespace, Op, Origin, Owner, Record, Scope, Tally};
+use std::collections::HashSet;
+
+use mnemon_core::{
+    Audience, Changes, Filter, Group, Kind, Namespace, Op, Origin, Owner, Probe, Record, Scope,
+    Tally, Viewer,
+};
 use serde_json::json;
 
 use super::Subject;
 use crate::make::{Remade, at, fact, full, grant, ids, limits, note};
-use crate::observe::scan_all;
+use crate::observe::{changes_all, scan_all};
 
 pub async fn an_empty_store_answers(s: Subject) {
     let seen = s.seen(&grant(at(0))).await;
@@ -173,7 +178,7 @@ async fn put_samples(s: &Subject) {
 fn owner_filters() -> Vec<(Filter, Vec<&'static str>)> {
     let by = |owner| Filter {
         owner,
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let user = |name: &str| Owner {
         user: Some(name.into()),
@@ -192,23 +197,23 @@ fn owner_filters() -> Vec<(Filter, Vec<&'static str>)> {
         (by(user("ann")), vec!["ann", "flow"]),
         (
             Filter {
-                seen_by: Some("bob".into()),
+                viewer: Viewer::user("bob"),
                 kinds: vec![Kind::Note],
                 until: Some(at(0)),
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
             vec!["early"],
         ),
         (
             Filter {
-                seen_by: Some("bob".into()),
+                viewer: Viewer::user("bob"),
                 ..by(user_and_session("bob", "s1"))
             },
             vec!["bob"],
         ),
         (
             Filter {
-                seen_by: Some("bob".into()),
+                viewer: Viewer::user("bob"),
                 ..by(user("ann"))
             },
             vec![],
@@ -221,7 +226,7 @@ fn owner_filters() -> Vec<(Filter, Vec<&'static str>)> {
 }
 
 fn other_filters() -> Vec<(Filter, Vec<&'static str>)> {
-    let none = Filter::default;
+    let none = Filter::all_of_tenant;
     let tags = |tags: &[&str]| Filter {
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
         ..none()
@@ -290,6 +295,63 @@ pub async fn each_filter_condition_holds(s: Subject) {
         }
     }
     assert_eq!(s.names(&g).await.len(), 11);
+}
+
+/// Names of records by whom they are for; `mine` is for its user because it says nothing.
+const AUDIENCES: [(&str, Option<&str>); 6] = [
+    ("mine", None),
+    ("anns", Some("user:ann")),
+    ("bobs", Some("user:bob")),
+    ("agents", Some("agent:planner")),
+    ("teams", Some("team:ops")),
+    ("shared", Some("everyone")),
+];
+
+pub async fn a_viewer_sees_what_is_for_them(s: Subject) {
+    let g = grant(at(0));
+    for version in [1, 2] {
+        let records = AUDIENCES.map(|(name, audience)| Record {
+            audience: audience.map(|text| text.parse().unwrap()),
+            content: format!("tea, version {version}"),
+            ..owned(name, user_and_session("ann", "s1"))
+        });
+        s.put(&g, records).await;
+    }
+    // Bob never sees what a record was before it was given to him.
+    s.put(&g, [owned("given", user_and_session("ann", "s2"))])
+        .await;
+    s.put(&g, [owned("given", user_and_session("bob", "s2"))])
+        .await;
+    let planner = Viewer::person(Some("ann".into()), Some("planner".into()));
+    let ops = Viewer::Person {
+        user: None,
+        agent: None,
+        teams: vec!["ops".into()],
+    };
+    for (viewer, seen) in [
+        (Viewer::ANYONE, vec!["shared"]),
+        (Viewer::user("ann"), vec!["mine", "anns", "shared"]),
+        (Viewer::user("bob"), vec!["bobs", "shared", "given"]),
+        (planner, vec!["mine", "anns", "agents", "shared"]),
+        (ops, vec!["teams", "shared"]),
+    ] {
+        let filter = Filter::seen_by(viewer.clone());
+        assert_eq!(s.scan(&g, &filter).await, seen, "{viewer:?}");
+        let store = &**s.store();
+        let probe = Probe::new(filter, 100);
+        let found = s.index().find(&g, &probe).await.unwrap().matches;
+        let found: HashSet<String> = found.iter().map(|one| one.id.to_string()).collect();
+        assert_eq!(found, seen.iter().map(ToString::to_string).collect());
+        let changes = Changes::seen_by(viewer.clone(), 0);
+        let changes = changes_all(store, &g, &changes, 2).await.unwrap();
+        assert!(changes.iter().all(|change| {
+            let mut versions = change.before.iter().chain(&change.after);
+            versions.all(|record| viewer.sees(&record.audience()))
+        }));
+        let twice = seen.iter().filter(|name| **name != "given").count() * 2;
+        let own = usize::from(viewer.sees(&Audience::User("ann".into())));
+        assert_eq!(changes.len(), twice + own, "{viewer:?}");
+    }
 }
 
 pub async fn tally_equals_a_recount(s: Subject) {

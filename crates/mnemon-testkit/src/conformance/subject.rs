@@ -104,14 +104,14 @@ impl Subject {
 
     /// All records there are, in the order they were written.
     pub async fn names(&self, grant: &Grant) -> Vec<String> {
-        self.scan(grant, &Filter::default()).await
+        self.scan(grant, &Filter::all_of_tenant()).await
     }
 
     /// The history of one record, newest first.
     pub async fn changes(&self, grant: &Grant, name: &str) -> Vec<Change> {
         let of = Changes {
             id: Some(id(name)),
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         let store = &**self.store();
         changes_all(store, grant, &of, limits().changes)

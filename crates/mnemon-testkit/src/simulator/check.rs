@@ -27,7 +27,7 @@ pub(super) async fn check_tenant(
             user: users[random.index(3)].map(str::to_owned),
             ..Owner::default()
         },
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     check_list(sim, store, &grant, filter, order).await?;
     check_get(sim, store, &grant).await?;
@@ -151,7 +151,7 @@ async fn check_history(sim: &Sim, store: &dyn Store, grant: &Grant, id: &Id) -> 
     let newest = Changes {
         id: Some(id.clone()),
         limit: 1,
-        ..Changes::default()
+        ..Changes::all_of_tenant(0)
     };
     let changes = store.changes(grant, &newest).await;
     let changes = changes.map_err(|error| failed("history", &error))?;
@@ -194,7 +194,7 @@ async fn check_found(sim: &Sim, backend: &Backend, grant: &Grant, id: &Id) -> Re
     let probe = Probe {
         terms: QueryTerm::words_of(&word),
         depth: grant.limits().search_depth,
-        ..Probe::default()
+        ..Probe::new(Filter::all_of_tenant(), 0)
     };
     let found = backend.index.find(grant, &probe).await;
     let found = found.map_err(|error| failed("search", &error))?;

@@ -313,7 +313,7 @@ impl Store for Planted {
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
         let mut scan = scan.clone();
         if self.defect == Defect::OtherUserShown {
-            scan.filter = Filter::default();
+            scan.filter = Filter::all_of_tenant();
         }
         let mut page = self.inner.store.scan(grant, &scan).await?;
         if self.defect == Defect::PageGap && page.next.is_some() {

@@ -214,7 +214,7 @@ fn list(sim: &Sim, store: Arc<dyn Store>, grant: Grant, random: &mut Random) -> 
                 user: user.map(str::to_owned),
                 ..Owner::default()
             },
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         },
         order: Order::Newest,
         after: None,

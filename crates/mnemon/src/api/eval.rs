@@ -144,7 +144,10 @@ async fn search(
     let query = Query {
         recipe,
         limit: DEPTH,
-        ..Query::new(asked.question.as_str())
+        ..Query::new(
+            asked.question.as_str(),
+            mnemon_core::Filter::all_of_tenant(),
+        )
     };
     let hits = memory.records().search(ctx, &query).await?;
     Ok(hits.into_iter().map(|hit| hit.record.id).collect())

@@ -7,11 +7,12 @@ use serde::Deserialize;
 use super::list;
 use crate::Error;
 
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub filter: Filter,
     /// The `next` of the page before.
+    #[serde(default)]
     pub after: Option<String>,
 }
 

@@ -66,7 +66,7 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
 /// The session, if the filter means all of it.
 fn whole_session(filter: &Filter) -> Option<&str> {
     let session = filter.owner.session.as_deref()?;
-    let mut only = Filter::default();
+    let mut only = Filter::all_of_tenant();
     only.owner.session = Some(session.to_owned());
     (*filter == only).then_some(session)
 }

@@ -1,6 +1,6 @@
 //! Look records up by id.
 
-use mnemon_core::{Ctx, Id, Record};
+use mnemon_core::{Ctx, Id, Record, Viewer};
 use mnemon_engine::Memory;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,8 @@ use crate::Error;
 #[serde(deny_unknown_fields)]
 pub struct Request {
     pub ids: Vec<Id>,
+    /// Only records that this viewer may see.
+    pub viewer: Viewer,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,7 +23,8 @@ pub struct Response {
 }
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let found = memory.records().get(ctx, &request.ids).await?;
+    let (viewer, ids) = (&request.viewer, &request.ids);
+    let found = memory.records().get_seen_by(ctx, viewer, ids).await?;
     let missing = request
         .ids
         .into_iter()

@@ -1,6 +1,6 @@
 //! Who changed what when, before and after.
 
-use mnemon_core::{Change, Changes, Ctx, Id, limits};
+use mnemon_core::{Change, Changes, Ctx, Id, Viewer, limits};
 use mnemon_engine::Memory;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,8 @@ pub const LIMIT: usize = 20;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
+    /// Only changes that this viewer may see.
+    pub viewer: Viewer,
     /// Only changes of this record.
     pub id: Option<Id>,
     /// Only changes of this commit.
@@ -25,6 +27,7 @@ pub struct Request {
 impl Default for Request {
     fn default() -> Self {
         Self {
+            viewer: Viewer::Tenant,
             id: None,
             commit: None,
             before: None,
@@ -45,6 +48,7 @@ pub struct Response {
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let limit = request.limit.clamp(1, limits::CHANGES - 1);
     let one_more = Changes {
+        viewer: request.viewer,
         id: request.id,
         commit: request.commit,
         before: request.before,

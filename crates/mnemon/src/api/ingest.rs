@@ -318,7 +318,7 @@ impl Work<'_> {
         let filter = Filter {
             kinds: vec![Kind::Document],
             owner: self.request.owner.clone(),
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         };
         let mut scan = Scan::new(filter, limits::PAGE);
         loop {

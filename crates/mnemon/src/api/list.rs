@@ -24,7 +24,7 @@ pub struct Request {
 impl Default for Request {
     fn default() -> Self {
         Self {
-            filter: Filter::default(),
+            filter: Filter::all_of_tenant(),
             order: Order::default(),
             after: None,
             limit: LIMIT,

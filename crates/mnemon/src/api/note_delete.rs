@@ -1,6 +1,6 @@
 //! Forget one note.
 
-use mnemon_core::{Ctx, Id};
+use mnemon_core::{Ctx, Id, Viewer};
 use mnemon_engine::Memory;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,8 @@ use crate::Error;
 #[serde(deny_unknown_fields)]
 pub struct Request {
     pub id: Id,
+    /// Who forgets it; a note that they may not see is not there.
+    pub viewer: Viewer,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,7 +23,10 @@ pub struct Response {
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     Ok(Response {
-        deleted: memory.notes().delete(ctx, &request.id).await?,
+        deleted: memory
+            .notes()
+            .delete(ctx, &request.viewer, &request.id)
+            .await?,
         id: request.id,
     })
 }

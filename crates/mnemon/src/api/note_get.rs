@@ -1,6 +1,6 @@
 //! Read one note, with its content if that is asked for.
 
-use mnemon_core::{Ctx, Id, limits};
+use mnemon_core::{Ctx, Id, Viewer, limits};
 use mnemon_engine::Memory;
 use mnemon_engine::notes::{NoteText, NoteView};
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,8 @@ use crate::Error;
 #[serde(deny_unknown_fields)]
 pub struct Request {
     pub id: Id,
+    /// Who reads it; a note that they may not see is not there.
+    pub viewer: Viewer,
     /// The content itself, not only what describes the note.
     #[serde(default)]
     pub content: bool,
@@ -28,9 +30,10 @@ pub struct Request {
 impl Request {
     /// What describes this note.
     #[must_use]
-    pub fn new(id: Id) -> Self {
+    pub fn new(id: Id, viewer: Viewer) -> Self {
         Self {
             id,
+            viewer,
             content: false,
             offset: 0,
             length: None,
@@ -48,13 +51,13 @@ pub enum Response {
 
 /// A note that is not there is an error.
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let notes = memory.notes();
+    let (notes, viewer, id) = (memory.notes(), &request.viewer, &request.id);
     let found = if request.content {
         let most = request.length.unwrap_or(limits::CONTENT_BYTES);
-        let text = notes.text(ctx, &request.id, request.offset, most).await?;
+        let text = notes.text(ctx, viewer, id, request.offset, most).await?;
         text.map(Response::Text)
     } else {
-        let view = notes.get(ctx, &request.id, request.include_content).await?;
+        let view = notes.get(ctx, viewer, id, request.include_content).await?;
         view.map(Response::View)
     };
     found.ok_or_else(|| Error::Missing(vec![request.id]))

@@ -23,7 +23,7 @@ pub struct Request {
 impl Default for Request {
     fn default() -> Self {
         Self {
-            filter: NoteFilter::default(),
+            filter: NoteFilter::all_of_tenant(),
             after: None,
             limit: LIMIT,
         }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::Error;
 
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
     /// An id, or what to look for.
@@ -21,6 +21,19 @@ pub struct Request {
     pub recipe: Option<Recipe>,
     /// Whether to show the beginning of each content; unset is what the configuration says.
     pub include_content: Option<bool>,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            query: String::new(),
+            filter: NoteFilter::all_of_tenant(),
+            limit: None,
+            min_score: None,
+            recipe: None,
+            include_content: None,
+        }
+    }
 }
 
 /// Ids, summaries and what describes the notes.

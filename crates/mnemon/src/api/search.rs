@@ -25,7 +25,7 @@ impl Default for Request {
     fn default() -> Self {
         Self {
             query: String::new(),
-            filter: Filter::default(),
+            filter: Filter::all_of_tenant(),
             recipe: Recipe::default(),
             limit: LIMIT,
         }

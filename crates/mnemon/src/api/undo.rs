@@ -42,8 +42,7 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
     let receipt = memory.records().undo(ctx, undone).await?;
     let mine = Changes {
         commit: receipt.commit,
-        limit: limits::CHANGES,
-        ..Changes::default()
+        ..Changes::all_of_tenant(limits::CHANGES)
     };
     let changes = match receipt.commit {
         Some(_) => memory.records().history(ctx, &mine).await?,

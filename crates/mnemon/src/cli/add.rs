@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use mnemon_core::{Ctx, Fate, Id, Invalid, Kind, Namespace, Origin, Receipt, Scope};
+use mnemon_core::{Audience, Ctx, Fate, Id, Invalid, Kind, Namespace, Origin, Receipt, Scope};
 use mnemon_engine::Draft;
 use serde_json::{Map, Value};
 
@@ -32,11 +32,15 @@ pub(super) struct Args {
     file: Option<PathBuf>,
     /// One draft in JSON per line of stdin
     #[arg(long, conflicts_with_all = ["content", "file", "user", "agent", "session", "flow", "node",
-        "scope", "kind", "namespace", "tag", "source", "origin", "importance", "summary", "ttl",
+        "audience", "scope", "kind", "namespace", "tag", "source", "origin", "importance", "summary", "ttl",
         "expires", "created", "metadata", "meta_json", "derived_from", "id"])]
     jsonl: bool,
     #[command(flatten)]
     owner: OwnerArgs,
+    /// Who may see it: user:NAME, agent:NAME, team:NAME or everyone [default: its user, or everyone
+    /// without one]
+    #[arg(long, value_name = "WHO")]
+    audience: Option<Audience>,
     /// What kind of memory it is [default: the usual one for its kind]
     #[arg(long, value_parser = filters::scope())]
     scope: Option<Scope>,
@@ -144,6 +148,7 @@ impl Args {
             content: content(self.content, self.file)?,
             id: self.id,
             owner: self.owner.into(),
+            audience: self.audience,
             scope: self.scope,
             kind: self.kind,
             namespace: self.namespace,

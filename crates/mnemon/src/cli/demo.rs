@@ -146,6 +146,7 @@ impl Demo<'_> {
         self.say("Ann changes her mind; the old version stays in the history.")?;
         let request = api::get::Request {
             ids: vec![id.clone()],
+            viewer: mnemon_core::Viewer::Tenant,
         };
         let found = api::get::run(&self.memory, &self.ctx()?, request).await?;
         let Some(mut record) = found.records.into_iter().next() else {

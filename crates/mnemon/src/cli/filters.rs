@@ -1,7 +1,7 @@
 //! Options that several commands share: whose, and which.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use mnemon_core::{Filter, Invalid, Kind, Namespace, Origin, Owner, Scope, Time};
+use mnemon_core::{Filter, Invalid, Kind, Namespace, Origin, Owner, Scope, Time, Viewer};
 
 use super::when;
 
@@ -73,8 +73,11 @@ impl FilterArgs {
     pub(super) fn into_filter(self, now: Time) -> Result<Filter, Invalid> {
         let since = self.since.map(|text| when::past("since", &text, now));
         let until = self.until.map(|text| when::past("until", &text, now));
+        let owner: Owner = self.owner.into();
+        // Whoever names a user reads as that user, at the agent that is named.
+        let viewer = Viewer::of_caller(owner.user.clone(), owner.agent.clone());
         Ok(Filter {
-            owner: self.owner.into(),
+            owner,
             scopes: self.scope,
             kinds: self.kind,
             namespaces: self.namespace,
@@ -83,7 +86,7 @@ impl FilterArgs {
             since: since.transpose()?,
             until: until.transpose()?,
             metadata: self.metadata.map(|text| text.parse()).transpose()?,
-            ..Filter::default()
+            ..Filter::seen_by(viewer)
         })
     }
 }

@@ -1,6 +1,6 @@
 //! `mnemon forget`
 
-use mnemon_core::{Ctx, Fate, Filter, HiddenScan, Id, Invalid, Record, limits};
+use mnemon_core::{Ctx, Fate, Filter, HiddenScan, Id, Invalid, Record, Viewer, limits};
 use mnemon_engine::Memory;
 
 use super::confirm::{confirm, is_interactive};
@@ -43,7 +43,11 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let ctx = door.ctx()?;
-    let filter = args.filter.into_filter(ctx.now)?;
+    let filter = Filter {
+        // Forgetting a user reaches all that belongs to them, also what only an agent may see.
+        viewer: Viewer::Tenant,
+        ..args.filter.into_filter(ctx.now)?
+    };
     let by_ids = match (args.ids.is_empty(), filter.is_empty()) {
         (false, true) => true,
         (true, false) => false,
@@ -100,7 +104,8 @@ struct Chosen {
 
 impl Chosen {
     async fn by_ids(memory: &Memory, ctx: &Ctx, ids: Vec<Id>) -> Result<Self, Error> {
-        let found = api::get::run(memory, ctx, api::get::Request { ids }).await?;
+        let viewer = Viewer::Tenant;
+        let found = api::get::run(memory, ctx, api::get::Request { ids, viewer }).await?;
         Ok(Self {
             records: found.records,
             earlier: 0,

@@ -1,6 +1,6 @@
 //! `mnemon get`
 
-use mnemon_core::{Id, Record};
+use mnemon_core::{Id, Record, Viewer};
 
 use super::door::Door;
 use super::text;
@@ -19,7 +19,10 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let request = api::get::Request { ids: args.ids };
+    let request = api::get::Request {
+        ids: args.ids,
+        viewer: Viewer::Tenant,
+    };
     let found = api::get::run(&door.memory()?, &door.ctx()?, request).await?;
     if door.out.json {
         door.out.json(&found)?;

@@ -30,6 +30,7 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let request = api::history::Request {
+        viewer: mnemon_core::Viewer::Tenant,
         id: args.id,
         commit: args.commit,
         before: args.before,

@@ -5,7 +5,7 @@ mod printing;
 use std::io::IsTerminal;
 
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Id, Invalid, Namespace, limits};
+use mnemon_core::{Id, Invalid, Namespace, Owner, Viewer, limits};
 use mnemon_engine::notes::{NewNote, NoteFilter};
 
 use super::door::Door;
@@ -247,7 +247,7 @@ async fn get(args: GetArgs, door: &mut Door) -> Result<(), Error> {
         content: args.content,
         offset: args.offset,
         length: args.length,
-        ..api::note_get::Request::new(args.id)
+        ..api::note_get::Request::new(args.id, Viewer::Tenant)
     };
     let note = api::note_get::run(&door.memory()?, &door.ctx()?, request).await?;
     return_json!(door, &note);
@@ -269,7 +269,8 @@ async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     let mut missing = Vec::new();
     for id in args.ids {
-        let request = api::note_delete::Request { id };
+        let viewer = Viewer::Tenant;
+        let request = api::note_delete::Request { id, viewer };
         let done = api::note_delete::run(&memory, &ctx, request).await?;
         if door.out.json {
             door.out.json(&done)?;
@@ -306,7 +307,9 @@ async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
 }
 
 async fn stats(door: &mut Door) -> Result<(), Error> {
-    let request = api::note_stats::Request {};
+    let request = api::note_stats::Request {
+        viewer: Viewer::Tenant,
+    };
     let counts = api::note_stats::run(&door.memory()?, &door.ctx()?, request).await?;
     return_json!(door, &counts);
     for (name, count) in [
@@ -332,11 +335,12 @@ async fn cleanup(door: &mut Door) -> Result<(), Error> {
 
 impl From<WhichArgs> for NoteFilter {
     fn from(args: WhichArgs) -> Self {
+        let owner: Owner = args.owner.into();
         Self {
             namespace: args.namespace,
             tags: args.tag,
-            owner: args.owner.into(),
-            ..Self::default()
+            viewer: Viewer::of_caller(owner.user.clone(), owner.agent.clone()),
+            owner,
         }
     }
 }

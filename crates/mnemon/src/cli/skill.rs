@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mnemon_core::learn::{Evidence, Rate, Status};
-use mnemon_core::{Id, Invalid};
+use mnemon_core::{Audience, Id, Invalid};
 use mnemon_engine::Sop;
 use mnemon_engine::learn::{Lesson, LessonBody, Review};
 
@@ -288,7 +288,11 @@ fn evidence_lines(lesson: &Lesson) -> Vec<String> {
     if !marks.is_empty() {
         lines.push(format!("people     {}", marks.join(", ")));
     }
-    let whose = lesson.user.as_deref().unwrap_or("everybody");
+    let whose = match &lesson.audience {
+        Audience::User(user) => user.clone(),
+        Audience::Everyone => "everybody".to_owned(),
+        closed => closed.to_string(),
+    };
     lines.push(format!("for        {whose}"));
     lines
 }

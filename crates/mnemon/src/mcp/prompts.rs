@@ -74,10 +74,7 @@ async fn recall(served: &Served, topic: &str) -> Result<String, Error> {
     served.index_files(&ctx).await;
     let request = api::search::Request {
         query: topic.to_owned(),
-        filter: Filter {
-            seen_by: served.seer(None),
-            ..Filter::default()
-        },
+        filter: Filter::seen_by(served.viewer(None)),
         limit: SHOWN,
         ..api::search::Request::default()
     };

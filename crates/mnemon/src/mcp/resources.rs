@@ -188,8 +188,7 @@ async fn sessions(served: &Served) -> Result<Vec<(String, String)>, Error> {
         filter: Filter {
             scopes: vec![Scope::Dialog],
             kinds: vec![Kind::Message],
-            seen_by: served.seer(None),
-            ..Filter::default()
+            ..Filter::seen_by(served.viewer(None))
         },
         limit: 200,
         ..api::list::Request::default()
@@ -223,8 +222,7 @@ async fn recent(served: &Served, page: Option<String>) -> Result<String, Error> 
     let request = api::list::Request {
         filter: Filter {
             kinds: vec![Kind::Note],
-            seen_by: served.seer(None),
-            ..Filter::default()
+            ..Filter::seen_by(served.viewer(None))
         },
         order: Order::Newest,
         after: page,

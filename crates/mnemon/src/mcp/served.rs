@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mnemon_core::{Ctx, Id, Invalid, Owner};
+use mnemon_core::{Ctx, Invalid, Owner, Viewer};
 use mnemon_engine::Memory;
 use mnemon_engine::agentfiles::AgentFiles;
 
@@ -75,27 +75,9 @@ impl Served {
         user.unwrap_or_else(|| SOMEBODY.to_owned())
     }
 
-    /// Whose notes are shown, and those of nobody beside them; everybody's if nobody is named.
-    pub(super) fn seer(&self, named: Option<String>) -> Option<String> {
-        named.or_else(|| self.user.clone())
-    }
-
-    /// That the record is not another user's, who is not to know that it is there.
-    pub(super) async fn check_seen(&self, ctx: &Ctx, id: &Id) -> Result<(), Error> {
-        let Some(user) = &self.user else {
-            return Ok(());
-        };
-        let ids = std::slice::from_ref(id);
-        let found = self.memory.records().get(ctx, ids).await?;
-        let owner = found
-            .into_iter()
-            .flatten()
-            .next()
-            .and_then(|record| record.owner.user);
-        match owner.is_none_or(|owner| owner == *user) {
-            true => Ok(()),
-            false => Err(Error::Missing(ids.to_vec())),
-        }
+    /// Who sees what is read: the user that is named or served; the tenant if there is none.
+    pub(super) fn viewer(&self, named: Option<String>) -> Viewer {
+        Viewer::of_caller(named.or_else(|| self.user.clone()), None)
     }
 
     pub(super) fn owner(&self, user: Option<String>) -> Owner {

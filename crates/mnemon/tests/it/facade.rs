@@ -298,7 +298,10 @@ async fn two_sessions(memory: &Memory, config: &Config) {
     let note = json!({"content": "A quokka is a small kangaroo", "shared": true});
     tell(memory, config, "s1", Scope::Semantic, note).await;
     let ctx = wiring::stamp(config).unwrap();
-    let context = memory.dialog().get_context(&ctx, "ann", "s1", 3).await;
+    let context = memory
+        .dialog()
+        .get_context(&ctx, &mnemon_core::Viewer::Tenant, "ann", "s1", 3)
+        .await;
     let turns = context.unwrap().turns;
     let (said, other) = (&turns[0].messages[0].id, &turns[1].messages[0].id);
     let book = Draft {
@@ -341,7 +344,7 @@ async fn nothing_is_found(memory: &Memory, ctx: &Ctx, store: &str) {
     let left = api::list::Request {
         filter: Filter {
             owner,
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         },
         ..api::list::Request::default()
     };

@@ -42,7 +42,10 @@ async fn remember(notes: impl Iterator<Item = &'static str>) -> Memory {
 async fn contents(memory: &Memory, query: &str) -> Vec<String> {
     let hits = memory
         .records()
-        .search(&ctx(), &Query::new(query))
+        .search(
+            &ctx(),
+            &Query::new(query, mnemon_core::Filter::all_of_tenant()),
+        )
         .await
         .unwrap();
     hits.into_iter().map(|hit| hit.record.content).collect()

@@ -10,6 +10,7 @@
 
 mod agents;
 mod architecture;
+mod audience;
 mod backup;
 mod bad_input;
 mod bad_stores;

@@ -71,7 +71,7 @@ async fn command(memory: &Memory, steps: &[Step]) -> Option<u64> {
 
 async fn state(memory: &Memory) -> BTreeMap<Id, Record> {
     let mut state = BTreeMap::new();
-    let mut scan = Scan::new(Filter::default(), 3);
+    let mut scan = Scan::new(Filter::all_of_tenant(), 3);
     loop {
         let page = memory.records().list(&ctx(), &scan).await.unwrap();
         for mut record in page.records {

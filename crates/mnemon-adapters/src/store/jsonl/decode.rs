@@ -3,8 +3,8 @@
 use mnemon_core::commit::{Effect, Entry};
 use mnemon_core::ram::Past;
 use mnemon_core::{
-    Cause, Id, IdempotencyKey, Invalid, Kind, Namespace, Origin, Owner, Receipt, Record, Scope,
-    Tenant, Time,
+    Audience, Cause, Id, IdempotencyKey, Invalid, Kind, Namespace, Origin, Owner, Receipt, Record,
+    Scope, Tenant, Time,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -72,6 +72,8 @@ pub(super) struct Extra {
     pub(super) v: i64,
     #[serde(default)]
     pub(super) owner: Owner,
+    #[serde(default)]
+    pub(super) audience: Option<Audience>,
     pub(super) scope: Scope,
     pub(super) kind: Kind,
     /// The original needs a summary; this one was made for it and is not the record's own.
@@ -252,6 +254,7 @@ pub(super) fn ours(raw: RawEntry, tenant: &Tenant) -> Result<Record, Unread> {
         id: raw.id,
         tenant: tenant.clone(),
         owner: extra.owner,
+        audience: extra.audience,
         scope: extra.scope,
         kind: extra.kind,
         namespace: raw.namespace,

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use mnemon_core::commit::{Effect, Entry};
 use mnemon_core::ram::Past;
 use mnemon_core::{
-    Grant, Id, IdempotencyKey, Kind, Namespace, Origin, Owner, Receipt, Record, Scope, StoreError,
-    Time,
+    Audience, Grant, Id, IdempotencyKey, Kind, Namespace, Origin, Owner, Receipt, Record, Scope,
+    StoreError, Time,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -66,6 +66,8 @@ struct OutExtra<'a> {
     v: i64,
     #[serde(skip_serializing_if = "Owner::is_empty")]
     owner: &'a Owner,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audience: Option<&'a Audience>,
     scope: Scope,
     kind: Kind,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -106,6 +108,7 @@ impl<'a> OutEntry<'a> {
             record: OutExtra {
                 v: FORMAT,
                 owner: &record.owner,
+                audience: record.audience.as_ref(),
                 scope: record.scope,
                 kind: record.kind,
                 made_summary: record.summary.is_none(),

@@ -53,6 +53,7 @@ fn note(raw: RawEntry, tenant: &Tenant) -> Result<Record, Unread> {
         id: raw.id,
         tenant: tenant.clone(),
         owner: Owner::default(),
+        audience: None,
         scope: Kind::Note.usual_scope(),
         kind: Kind::Note,
         namespace: raw.namespace,

@@ -68,7 +68,8 @@ impl<'a> TenantSnapshot<'a> {
             .prepare_cached(
                 "SELECT r.key, r.id, r.user, r.agent, r.session, r.scope, r.kind, r.namespace,
                     r.created, r.expires, r.importance, s.speaker, s.tags, s.terms,
-                    s.model, s.scale, s.codes, CASE WHEN s.key IS NULL THEN r.doc END, r.sum
+                    s.model, s.scale, s.codes, CASE WHEN s.key IS NULL THEN r.doc END, r.sum,
+                    r.audience
                  FROM records r LEFT JOIN search s ON s.key = r.key
                  WHERE r.key > ?1 AND r.key < ?2 ORDER BY r.key",
             )
@@ -185,6 +186,10 @@ fn doc<'a>(row: &'a Row<'_>) -> rusqlite::Result<Doc<'a>> {
         user: text(row, 2)?,
         agent: text(row, 3)?,
         session: text(row, 4)?,
+        audience: match text(row, 19)? {
+            Some(_) => Some(word(row, 19)?),
+            None => None,
+        },
         scope: word(row, 5)?,
         kind: word(row, 6)?,
         namespace: word(row, 7)?,

@@ -186,7 +186,7 @@ pub(super) fn integrity(connection: &Connection) -> Finding {
 
 /// The columns of a record that [`check_record`] looks at, after [`sums::SHARED`] and `sum`.
 pub(super) const RECORD_COLUMNS: &str = "scope, kind, namespace, user, agent, session, importance,
-    created, (SELECT name FROM tenants WHERE num = tenant)";
+    created, (SELECT name FROM tenants WHERE num = tenant), audience";
 
 /// What is wrong with a row of `records`: its columns are [`sums::SHARED`], `sum` and
 /// [`RECORD_COLUMNS`]. The record, if nothing is.
@@ -197,6 +197,7 @@ pub(super) fn check_record(row: &Row<'_>) -> Result<Record, String> {
         value.as_str_or_null().ok()?.map(str::to_owned)
     };
     let owner = &record.owner;
+    let audience = record.audience.as_ref().map(ToString::to_string);
     let columns = [
         ("scope", text(10), Some(record.scope.as_str())),
         ("kind", text(11), Some(record.kind.as_str())),
@@ -205,6 +206,7 @@ pub(super) fn check_record(row: &Row<'_>) -> Result<Record, String> {
         ("agent", text(14), owner.agent.as_deref()),
         ("session", text(15), owner.session.as_deref()),
         ("tenant", text(18), Some(record.tenant.as_str())),
+        ("audience", text(19), audience.as_deref()),
     ];
     for (name, found, meant) in columns {
         if found.as_deref() != meant {

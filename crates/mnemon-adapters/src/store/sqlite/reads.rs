@@ -1,7 +1,8 @@
 //! Reading: a pooled connection, one short read transaction each.
 
 use mnemon_core::{
-    Cause, Change, Changes, Grant, Group, Id, Order, Page, Record, Right, Scan, StoreError, Tally,
+    Audience, Cause, Change, Changes, Grant, Group, Id, Order, Page, Record, Right, Scan,
+    StoreError, Tally, Viewer,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
@@ -93,6 +94,23 @@ impl Conditions {
         self.values.push(tenant.into());
     }
 
+    /// Records that the viewer may see: by their owner, or by an audience of their own.
+    fn seen_by(&mut self, viewer: &Viewer) {
+        let Some(mut audiences) = viewer.audiences() else {
+            return;
+        };
+        let user = audiences.iter().find_map(Audience::user).map(str::to_owned);
+        self.and(
+            "(audience IS NULL AND (user IS NULL OR user = ?)
+                OR audience IN (SELECT value FROM json_each(?)))",
+            user,
+        );
+        audiences.push(Audience::Everyone);
+        // A list of plain texts always has a JSON form.
+        let audiences = serde_json::to_string(&audiences).unwrap_or_default();
+        self.values.push(audiences.into());
+    }
+
     fn among(&mut self, column: &str, words: impl ExactSizeIterator<Item = &'static str>) {
         if words.len() == 0 {
             return;
@@ -132,9 +150,7 @@ fn conditions(tenant: i64, grant: &Grant, scan: &Scan) -> Conditions {
             where_.and(&format!("{column} = ?"), name.to_owned());
         }
     }
-    if let Some(user) = &filter.seen_by {
-        where_.and("(user IS NULL OR user = ?)", user.clone());
-    }
+    where_.seen_by(&filter.viewer);
     where_.among("scope", filter.scopes.iter().map(|word| word.as_str()));
     where_.among("kind", filter.kinds.iter().map(|word| word.as_str()));
     where_.among(
@@ -330,7 +346,10 @@ pub(super) fn changes(
         let (mut change, doc, sum) = change(row).at(place)?;
         let after = doc.map(|doc| sums::record(place, &doc, sum));
         change.after = after.transpose()?;
-        found.push(with_before(connection, place, tenant, grant, change)?);
+        let change = with_before(connection, place, tenant, grant, change)?;
+        if wanted.shows(&change) {
+            found.push(change);
+        }
     }
     Ok(found)
 }
@@ -450,9 +469,9 @@ mod tests {
         let steps = Filter {
             scopes: vec![mnemon_core::Scope::Experience],
             kinds: vec![mnemon_core::Kind::Step],
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         };
-        for filter in [steps, Filter::default()] {
+        for filter in [steps, Filter::all_of_tenant()] {
             for after in [None, Some(Cursor { key: 7, seq: 7 })] {
                 let scan = Scan {
                     order: Order::Written,
@@ -467,7 +486,7 @@ mod tests {
                 );
             }
         }
-        let mut session = Filter::default();
+        let mut session = Filter::all_of_tenant();
         session.owner.session = Some("s1".to_owned());
         let scan = Scan {
             order: Order::Written,
@@ -488,9 +507,9 @@ mod tests {
                 session: Some("s1".to_owned()),
                 ..Owner::default()
             },
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         };
-        for filter in [session, Filter::default()] {
+        for filter in [session, Filter::all_of_tenant()] {
             for order in [Order::Newest, Order::Oldest] {
                 let scan = Scan {
                     order,

@@ -371,9 +371,9 @@ impl Whole {
                 .prepare_cached(
                     "INSERT OR IGNORE INTO records (key, tenant, id, scope, kind, namespace, user,
                         agent, session, importance, created, expires, version, commit_seq, at,
-                        actor, cause, doc, sum)
+                        actor, cause, doc, sum, audience)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
-                        ?17, ?18, ?19)",
+                        ?17, ?18, ?19, ?20)",
                 )?
                 .execute(params![
                     self.key,
@@ -395,6 +395,7 @@ impl Whole {
                     self.cause,
                     self.doc,
                     sum,
+                    record.audience.as_ref().map(ToString::to_string),
                 ])?,
         };
         Ok(inserted > 0)

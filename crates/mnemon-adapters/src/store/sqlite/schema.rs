@@ -20,8 +20,14 @@ pub(super) const APPLICATION_ID: i64 = 0x4d4e_454d;
 
 /// Each step leads from one version of the format to the next; the last one is current. Steps are
 /// never edited once they were released: a file of every version is kept under `tests/fixtures`.
-pub(super) const MIGRATIONS: &[&[&str]] =
-    &[&[V1], &[V2], &[V3], &[V4], &[V5], &[V6_FEED, V6_SPEAKERS]];
+pub(super) const MIGRATIONS: &[&[&str]] = &[
+    &[V1],
+    &[V2],
+    &[V3],
+    &[V4],
+    &[V5],
+    &[V6_FEED, V6_SPEAKERS, V6_AUDIENCE],
+];
 
 /// A row's key is its tenant's number and, in the lower 40 bits, its change number, so that a
 /// tenant's records lie together in the order they were written without an index for it.
@@ -160,6 +166,11 @@ UPDATE tenants SET clock_trusted = (
 
 /// Who speaks; see [`super::speakers`], which counts.
 const V6_SPEAKERS: &str = speakers::CREATE;
+
+/// Who may see a record, where that is not whom its owner implies.
+const V6_AUDIENCE: &str = "
+ALTER TABLE records ADD COLUMN audience TEXT;
+";
 
 /// What indexes follow the file by: see [`super::feed`].
 const V6_FEED: &str = "

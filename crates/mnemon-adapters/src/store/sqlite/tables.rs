@@ -343,9 +343,9 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         .sum();
         let doc = ToSqlOutput::Borrowed(ValueRef::Text(json));
         let sql = "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
-                importance, created, expires, version, commit_seq, at, actor, cause, doc, sum)
+                importance, created, expires, version, commit_seq, at, actor, cause, doc, sum, audience)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                ?19)";
+                ?19, ?20)";
         at_hand(insert, self.connection, sql)
             .and_then(|insert| {
                 insert.execute(params![
@@ -368,6 +368,7 @@ impl<'c, 'b> SqlTables<'c, 'b> {
                     cause,
                     doc,
                     sum,
+                    record.audience.as_ref().map(ToString::to_string),
                 ])
             })
             .at(self.place)?;

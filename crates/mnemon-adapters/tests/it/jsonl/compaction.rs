@@ -4,7 +4,7 @@ use super::*;
 
 /// Everything that can be asked about the default tenant's memory.
 fn all(store: &Jsonl) -> (Vec<Record>, Vec<mnemon_core::Change>, mnemon_core::Tally) {
-    let scan = Scan::new(Filter::default(), 1000);
+    let scan = Scan::new(Filter::all_of_tenant(), 1000);
     let records = wait(store.scan(&grant(), &scan)).unwrap().records;
     let tally = wait(store.tally(&grant())).unwrap();
     (records, history(store, None), tally)

@@ -361,6 +361,7 @@ fn a_log_without_checksums_is_read_and_written_on() {
     }
     let store = open(dir.path());
     assert_eq!(names(&store), ["plain", "one", "two", "last"]);
+    crate::kit::assert_default_audiences(&store);
     assert_eq!(history(&store, Some("three")).len(), 2);
     put(&store, "new", "x");
     let again = open(dir.path());

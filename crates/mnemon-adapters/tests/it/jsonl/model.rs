@@ -185,7 +185,7 @@ impl Pair {
         for order in [Order::Newest, Order::Written] {
             let scan = Scan {
                 order,
-                ..Scan::new(Filter::default(), 1000)
+                ..Scan::new(Filter::all_of_tenant(), 1000)
             };
             assert_eq!(
                 wait(ours.scan(&grant, &scan)).unwrap(),
@@ -194,7 +194,7 @@ impl Pair {
         }
         let changes = Changes {
             limit: 1000,
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         assert_eq!(
             wait(ours.changes(&grant, &changes)).unwrap(),

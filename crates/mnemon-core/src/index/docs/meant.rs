@@ -1,7 +1,7 @@
 //! Which documents a filter means.
 
 use super::{Docs, NO_NAME, each_bit, set_bit};
-use crate::Filter;
+use crate::{Filter, Viewer};
 
 /// Whose documents are wanted, by the numbers of their names, and from when.
 struct Wanted<'a> {
@@ -92,17 +92,32 @@ impl Docs {
             .iter()
             .map(|namespace| *namespace as usize);
         keep_any(&mut meant, &self.namespaces, namespaces);
-        if let Some(seer) = &filter.seen_by {
-            let mut seen = self.nobodys.clone();
-            let [users, ..] = &self.owned;
-            let theirs = users.get(&self.number_of(seer));
-            theirs
-                .into_iter()
-                .flatten()
-                .for_each(|doc| set_bit(&mut seen, *doc));
+        if let Some(seen) = self.seen_by(&filter.viewer) {
             keep(&mut meant, &seen);
         }
         meant
+    }
+
+    /// A bit for each document that a person may see; `None` for the tenant, which sees all.
+    fn seen_by(&self, viewer: &Viewer) -> Option<Vec<u64>> {
+        let audiences = viewer.audiences()?;
+        let mut seen = self.everyone.clone();
+        let [users, ..] = &self.owned;
+        for audience in audiences {
+            let number = audience.key().map(|key| self.number_of(&key));
+            let own = number.and_then(|number| self.audiences.get(&number));
+            own.into_iter()
+                .flatten()
+                .for_each(|doc| set_bit(&mut seen, *doc));
+            // What belongs to a user is for that user, unless it says otherwise.
+            let user = audience.user().map(|user| self.number_of(user));
+            let owned = user.and_then(|user| users.get(&user));
+            let implied = owned.into_iter().flatten();
+            implied
+                .filter(|doc| !self.audience_of.contains_key(doc))
+                .for_each(|doc| set_bit(&mut seen, *doc));
+        }
+        Some(seen)
     }
 
     fn number_of(&self, name: &str) -> u32 {

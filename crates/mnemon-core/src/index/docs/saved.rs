@@ -27,6 +27,11 @@ impl Docs {
         keep(&self.asking, numbers, out)?;
         self.save_ids(numbers, out)?;
         self.names.save(&self.used_names(numbers), out)?;
+        let audiences = self.audience_of.iter();
+        let audiences = audiences.filter_map(|(doc, number)| Some([numbers.of(*doc)?, *number]));
+        let mut audiences: Vec<[u32; 2]> = audiences.collect();
+        audiences.sort_unstable();
+        out.column(audiences.len(), audiences)?;
         for owned in &self.owned {
             save_lists(owned.iter(), numbers, out, |out, name| out.cell(*name))?;
         }
@@ -55,6 +60,7 @@ impl Docs {
         for doc in numbers.kept() {
             used.extend(self.owners.get(doc as usize).into_iter().flatten());
             used.extend(self.speakers.get(doc as usize));
+            used.extend(self.audience_of.get(&doc));
         }
         used
     }
@@ -86,6 +92,9 @@ impl Docs {
             names: Names::load(from)?,
             ..Self::default()
         };
+        for [doc, number] in from.column::<[u32; 2]>()? {
+            docs.set_audience(doc, number);
+        }
         for owned in &mut docs.owned {
             *owned = load_lists(from, |from| from.cell())?;
         }

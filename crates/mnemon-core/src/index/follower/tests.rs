@@ -101,7 +101,7 @@ fn near(index: &TrackedIndex, name: &str) -> Vec<u64> {
             vector: vec![1.0, 0.0],
         }],
         depth: 100,
-        ..Probe::default()
+        ..Probe::new(crate::Filter::all_of_tenant(), 0)
     };
     let found = index.index().find(&probe, Time::EPOCH, None).unwrap();
     let features = found.matches.iter().flat_map(|found| &found.features);

@@ -104,21 +104,21 @@ fn probes(random: &mut Random) -> Vec<Probe> {
         }
     };
     let mine = Filter {
-        seen_by: Some("u1".to_owned()),
-        ..Filter::default()
+        viewer: crate::Viewer::user("u1"),
+        ..Filter::all_of_tenant()
     };
-    let mut session = Filter::default();
+    let mut session = Filter::all_of_tenant();
     session.owner.session = Some("s3".to_owned());
     let tagged = Filter {
         tags: vec!["Tea".to_owned()],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let notes = Filter {
         scopes: vec![Scope::Semantic],
         kinds: vec![Kind::Note],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
-    [Filter::default(), mine, session, tagged, notes]
+    [Filter::all_of_tenant(), mine, session, tagged, notes]
         .into_iter()
         .map(&mut probe)
         .collect()

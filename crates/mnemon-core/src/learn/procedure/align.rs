@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{ProcedureStep, Sightings, may_be_told};
+use crate::Audience;
 use crate::learn::{Act, Ended, Run};
 
 /// A parameter is constant if so much of the runs agree on its value.
@@ -16,7 +17,7 @@ const ROUNDS: usize = 3;
 type Usual<'a> = Vec<BTreeMap<&'a str, (&'a str, f64)>>;
 
 /// The steps with what was constant and what varied.
-pub(super) fn steps(tools: &[String], runs: &[&Run], owner: Option<&str>) -> Vec<ProcedureStep> {
+pub(super) fn steps(tools: &[String], runs: &[&Run], audience: &Audience) -> Vec<ProcedureStep> {
     let mut usual: Usual<'_> = vec![BTreeMap::new(); tools.len()];
     let mut aligned: Vec<Vec<&Act>> = Vec::new();
     // Where each tool was called as often as the procedure has it there is only one way to see it.
@@ -37,8 +38,8 @@ pub(super) fn steps(tools: &[String], runs: &[&Run], owner: Option<&str>) -> Vec
     steps
         .map(|(step, tool)| {
             let acts = aligned.iter().zip(runs);
-            let acts = acts.filter_map(|(acts, run)| Some((*acts.get(step)?, run.user.as_deref())));
-            generalised(tool, &acts.collect::<Vec<_>>(), owner)
+            let acts = acts.filter_map(|(acts, run)| Some((*acts.get(step)?, &run.audience)));
+            generalised(tool, &acts.collect::<Vec<_>>(), audience)
         })
         .collect()
 }
@@ -110,12 +111,12 @@ fn usual_of<'a>(acts: impl Iterator<Item = &'a Act>) -> BTreeMap<&'a str, (&'a s
     usual.collect()
 }
 
-fn generalised(tool: &str, acts: &[(&Act, Option<&str>)], owner: Option<&str>) -> ProcedureStep {
+fn generalised(tool: &str, acts: &[(&Act, &Audience)], audience: &Audience) -> ProcedureStep {
     let mut values: BTreeMap<&str, BTreeMap<&str, Sightings<'_>>> = BTreeMap::new();
-    for (act, user) in acts {
+    for (act, used_for) in acts {
         for (name, value) in &act.params {
             let seen = values.entry(name).or_default().entry(value).or_default();
-            seen.by(*user);
+            seen.by(used_for);
         }
     }
     let mut step = ProcedureStep {
@@ -127,14 +128,16 @@ fn generalised(tool: &str, acts: &[(&Act, Option<&str>)], owner: Option<&str>) -
         if (times as f64) < USUAL * acts.len() as f64 {
             continue;
         }
-        let users = values.values().flat_map(|seen| seen.users.iter().copied());
-        if !may_be_told(&users.collect(), owner) {
+        let used_for = values
+            .values()
+            .flat_map(|seen| seen.audiences.iter().copied());
+        if !may_be_told(&used_for.collect(), audience) {
             continue;
         }
         let most = values.iter().max_by_key(|(_, seen)| seen.times);
         match most {
             Some((value, seen))
-                if seen.times as f64 >= CONSTANT * times as f64 && seen.may_be_told(owner) =>
+                if seen.times as f64 >= CONSTANT * times as f64 && seen.may_be_told(audience) =>
             {
                 step.constant.insert(name.to_owned(), (*value).to_owned());
             }

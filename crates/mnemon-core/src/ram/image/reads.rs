@@ -155,6 +155,7 @@ impl Image {
             .filter(|seq| *seq < before)
             .filter_map(|seq| self.change(seq, grant.now()))
             .filter(|change| changes.commit.is_none_or(|commit| change.commit == commit))
+            .filter(|change| changes.shows(change))
             .take(limit)
             .collect()
     }

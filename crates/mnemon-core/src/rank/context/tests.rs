@@ -72,7 +72,7 @@ fn words_score_as_in_the_built_in_index() {
         let probe = Probe {
             terms: QueryTerm::words_of(&query),
             depth: 1000,
-            ..Probe::default()
+            ..Probe::new(crate::Filter::all_of_tenant(), 0)
         };
         let mut found = index.find(&probe, now(), None).unwrap().matches;
         found.sort_by_key(|found| found.features.as_ref().unwrap().seq);

@@ -44,7 +44,7 @@ fn entries_of_earlier_versions_are_made_again_with_their_project() {
     let agents = AgentFiles::new(files.clone(), ".microai").unwrap();
     let agents = agents.project("/shop");
     let contents = || {
-        let scan = Scan::new(Filter::default(), 100);
+        let scan = Scan::new(Filter::all_of_tenant(), 100);
         let page = block_on(memory.records().list(&ctx, &scan)).unwrap();
         let mut texts: Vec<String> = page.records.into_iter().map(|r| r.content).collect();
         texts.sort();

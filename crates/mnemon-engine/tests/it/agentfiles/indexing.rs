@@ -17,7 +17,7 @@ fn entries_are_found_by_search_with_file_and_heading() {
     );
     let done = wait(desk.agents.index(&ctx(), &memory)).unwrap();
     assert_eq!((done.files, done.written, done.removed), (4, 7, 0));
-    let query = Query::new("graceful shutdown of a server");
+    let query = Query::new("graceful shutdown of a server", Filter::all_of_tenant());
     let hits = wait(memory.records().search(&ctx(), &query)).unwrap();
     let record = &hits[0].record;
     assert_eq!(record.kind, Kind::Learning);
@@ -83,7 +83,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
     assert!(notices[0].contains("UTF-8"), "{}", notices[0]);
     let filter = Filter {
         kinds: vec![Kind::Decision],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let found = wait(
         memory
@@ -95,7 +95,12 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
 }
 
 fn found(memory: &Memory, text: &str) -> Vec<String> {
-    let hits = wait(memory.records().search(&ctx(), &Query::new(text))).unwrap();
+    let hits = wait(
+        memory
+            .records()
+            .search(&ctx(), &Query::new(text, Filter::all_of_tenant())),
+    )
+    .unwrap();
     hits.into_iter().map(|hit| hit.record.content).collect()
 }
 
@@ -166,7 +171,7 @@ fn many_entries_of_another_project_hide_nothing() {
         let query = Query {
             recipe,
             limit: 3,
-            ..Query::new("tea")
+            ..Query::new("tea", Filter::all_of_tenant())
         };
         let hits = wait(own.records().search(&ctx(), &query)).unwrap();
         assert_eq!(hits.len(), 1, "{recipe:?}");

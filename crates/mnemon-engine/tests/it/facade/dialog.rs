@@ -7,7 +7,12 @@ use super::{at, event, payload, read, say, write};
 use crate::{all, ctx, memory, memory_under, wait};
 
 fn context(memory: &Memory, turns: usize) -> DialogContext {
-    wait(memory.dialog().get_context(&at(1000), "ann", "s1", turns)).unwrap()
+    wait(
+        memory
+            .dialog()
+            .get_context(&at(1000), &mnemon_core::Viewer::Tenant, "ann", "s1", turns),
+    )
+    .unwrap()
 }
 
 fn texts(context: &DialogContext) -> Vec<Vec<String>> {
@@ -156,6 +161,7 @@ fn only_so_much_is_read() {
     let memory = memory();
     let too_many = wait(memory.dialog().get_context(
         &ctx(),
+        &mnemon_core::Viewer::Tenant,
         "ann",
         "s1",
         Limits::DEFAULT.turns + 1,

@@ -20,11 +20,13 @@ fn log(memory: &Memory, ms: i64, step: Step) {
 }
 
 fn traces(memory: &Memory, task: Option<&str>, limit: usize) -> Vec<Trace> {
-    let found = wait(
-        memory
-            .experience()
-            .get_successful_traces(&ctx(), &nobody(), task, limit),
-    );
+    let found = wait(memory.experience().get_successful_traces(
+        &ctx(),
+        &mnemon_core::Viewer::Tenant,
+        &nobody(),
+        task,
+        limit,
+    ));
     found.unwrap()
 }
 
@@ -43,6 +45,7 @@ fn a_step_comes_back_with_all_it_carries() {
     wait(memory.write(&ctx(), &told)).unwrap();
     let failures = wait(memory.experience().get_failures(
         &ctx(),
+        &mnemon_core::Viewer::Tenant,
         &nobody(),
         Some("call_external_api"),
         LIMIT_STEPS,
@@ -78,7 +81,13 @@ fn failures_are_those_of_the_task_newest_first() {
     log(&memory, 6, step("Build", "other case", None, Some("broke")));
     log(&memory, 7, step("ship", "sank", None, Some("broke")));
     let failures = |owner: &Owner, task, limit| {
-        let found = wait(memory.experience().get_failures(&ctx(), owner, task, limit));
+        let found = wait(memory.experience().get_failures(
+            &ctx(),
+            &mnemon_core::Viewer::Tenant,
+            owner,
+            task,
+            limit,
+        ));
         let found = found.unwrap().into_iter();
         found
             .map(|step| step.step.tool.unwrap())
@@ -100,6 +109,7 @@ fn failures_are_those_of_the_task_newest_first() {
     assert!(failures(&bob, Some("build"), 50).is_empty());
     let too_many = wait(memory.experience().get_failures(
         &ctx(),
+        &mnemon_core::Viewer::Tenant,
         &nobody(),
         None,
         Limits::DEFAULT.steps + 1,
@@ -202,7 +212,16 @@ fn what_was_begun_counts_as_cancelled_until_it_ends() {
         traces(&memory, Some("build"), 9).is_empty(),
         "it is not over"
     );
-    let cancelled = || wait(experience.get_cancelled(&ctx(), &nobody(), Some("build"), 9)).unwrap();
+    let cancelled = || {
+        wait(experience.get_cancelled(
+            &ctx(),
+            &mnemon_core::Viewer::Tenant,
+            &nobody(),
+            Some("build"),
+            9,
+        ))
+        .unwrap()
+    };
     assert_eq!(
         (cancelled()[0].ended, &cancelled()[0].id),
         (Ended::Cancelled, &id)

@@ -31,9 +31,29 @@ fn clock() -> impl Fn() -> Time {
 
 fn steps(memory: &Memory) -> Vec<LoggedStep> {
     let experience = memory.experience();
-    let failed = wait(experience.get_failures(&ctx(), &nobody(), Some("shop"), 9)).unwrap();
-    let cancelled = wait(experience.get_cancelled(&ctx(), &nobody(), Some("shop"), 9)).unwrap();
-    let done = wait(experience.get_successful_traces(&ctx(), &nobody(), Some("shop"), 9));
+    let failed = wait(experience.get_failures(
+        &ctx(),
+        &mnemon_core::Viewer::Tenant,
+        &nobody(),
+        Some("shop"),
+        9,
+    ))
+    .unwrap();
+    let cancelled = wait(experience.get_cancelled(
+        &ctx(),
+        &mnemon_core::Viewer::Tenant,
+        &nobody(),
+        Some("shop"),
+        9,
+    ))
+    .unwrap();
+    let done = wait(experience.get_successful_traces(
+        &ctx(),
+        &mnemon_core::Viewer::Tenant,
+        &nobody(),
+        Some("shop"),
+        9,
+    ));
     let done = done.unwrap().into_iter().flat_map(|trace| trace.steps);
     failed.into_iter().chain(cancelled).chain(done).collect()
 }

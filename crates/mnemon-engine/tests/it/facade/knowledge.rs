@@ -25,11 +25,13 @@ fn sop(use_when: &str, task_type: Option<&str>) -> Value {
 }
 
 fn skills(memory: &Memory, task_type: Option<&str>, query: &str, top_k: usize) -> Vec<String> {
-    let found = wait(
-        memory
-            .procedural()
-            .search_skills(&ctx(), task_type, query, top_k),
-    );
+    let found = wait(memory.procedural().search_skills(
+        &ctx(),
+        &mnemon_core::Viewer::Tenant,
+        task_type,
+        query,
+        top_k,
+    ));
     let found = found.unwrap().into_iter();
     found.map(|skill| skill.sop.use_when).collect()
 }
@@ -53,11 +55,12 @@ fn a_user_sees_their_own_and_what_is_shared() {
     let mut seen = docs(&memory);
     seen.sort();
     assert_eq!(seen, ["green tea grows on hills", "green tea of ann"]);
-    let everything = wait(
-        memory
-            .semantic()
-            .search(&ctx(), "green tea", Filter::default(), 5),
-    );
+    let everything = wait(memory.semantic().search(
+        &ctx(),
+        "green tea",
+        Filter::all_of_tenant(),
+        5,
+    ));
     assert_eq!(everything.unwrap().len(), 5);
 }
 
@@ -100,7 +103,12 @@ fn skills_for_the_very_task_come_first() {
         ["deploy a database"]
     );
     assert_eq!(skills(&memory, None, "tea", 3), ["make tea"]);
-    let nothing = wait(memory.procedural().search_skills(&ctx(), None, " ", 3));
+    let nothing =
+        wait(
+            memory
+                .procedural()
+                .search_skills(&ctx(), &mnemon_core::Viewer::Tenant, None, " ", 3),
+        );
     assert_eq!(nothing.unwrap_err().kind(), ErrorKind::Invalid);
 }
 
@@ -157,11 +165,13 @@ fn a_skill_comes_back_as_it_was_and_tool_name_is_understood() {
     });
     let sop: Sop = serde_json::from_value(given).unwrap();
     wait(memory.procedural().add_skill(&ctx(), &nobody(), sop, None)).unwrap();
-    let found = wait(
-        memory
-            .procedural()
-            .search_skills(&ctx(), None, "Next.js to Vercel", 3),
-    );
+    let found = wait(memory.procedural().search_skills(
+        &ctx(),
+        &mnemon_core::Viewer::Tenant,
+        None,
+        "Next.js to Vercel",
+        3,
+    ));
     let found = serde_json::to_value(&found.unwrap()[0]).unwrap();
     assert_eq!(found["tool_sops"][1]["tool"], "run_cmd");
     assert_eq!(found["preferences"], "use pnpm if available");

@@ -13,7 +13,10 @@ fn changes_are_merged_and_the_history_is_kept() {
     let update = |changes: Value, expected| {
         wait(profile.update_profile(&ctx(), "ann", &map(changes), expected, None))
     };
-    assert_eq!(wait(profile.get_profile(&ctx(), "ann")).unwrap(), None);
+    assert_eq!(
+        wait(profile.get_profile(&ctx(), &mnemon_core::Viewer::Tenant, "ann")).unwrap(),
+        None
+    );
     update(
         json!({"name": "Ann", "food": {"tea": true, "nuts": false}}),
         Some(0),
@@ -24,7 +27,9 @@ fn changes_are_merged_and_the_history_is_kept() {
         None,
     )
     .unwrap();
-    let found = wait(profile.get_profile(&ctx(), "ann")).unwrap().unwrap();
+    let found = wait(profile.get_profile(&ctx(), &mnemon_core::Viewer::Tenant, "ann"))
+        .unwrap()
+        .unwrap();
     let expected = json!({"name": "Ann", "food": {"tea": true, "rice": true}, "style": "brief"});
     assert_eq!((Value::Object(found.profile), found.version), (expected, 2));
     let stale = update(json!({"name": "Anna"}), Some(1)).unwrap_err();
@@ -35,7 +40,10 @@ fn changes_are_merged_and_the_history_is_kept() {
         history[0].before.as_ref().unwrap().body.as_ref().unwrap()["name"],
         "Ann"
     );
-    assert_eq!(wait(profile.get_profile(&ctx(), "bob")).unwrap(), None);
+    assert_eq!(
+        wait(profile.get_profile(&ctx(), &mnemon_core::Viewer::Tenant, "bob")).unwrap(),
+        None
+    );
 }
 
 #[test]
@@ -108,8 +116,12 @@ fn changes_at_the_same_time_all_arrive() {
     for done in wait(futures::future::join_all(updates)) {
         done.unwrap();
     }
-    let found = wait(memory.profile().get_profile(&ctx(), "ann"))
-        .unwrap()
-        .unwrap();
+    let found = wait(
+        memory
+            .profile()
+            .get_profile(&ctx(), &mnemon_core::Viewer::Tenant, "ann"),
+    )
+    .unwrap()
+    .unwrap();
     assert_eq!(found.profile.len(), 8);
 }

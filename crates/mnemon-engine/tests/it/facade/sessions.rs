@@ -31,7 +31,11 @@ fn names(memory: &Memory) -> Vec<String> {
 }
 
 fn found(memory: &Memory, text: &str) -> Vec<Record> {
-    let hits = wait(memory.records().search(&ctx(), &Query::new(text))).unwrap();
+    let hits = wait(memory.records().search(
+        &ctx(),
+        &Query::new(text, mnemon_core::Filter::all_of_tenant()),
+    ))
+    .unwrap();
     hits.into_iter().map(|hit| hit.record).collect()
 }
 
@@ -164,7 +168,13 @@ fn it_reaches_every_store() {
         .semantic(store())
         .build();
     super::reading::fill(&memory);
-    let turn = wait(memory.dialog().get_context(&ctx(), "ann", "s1", 1)).unwrap();
+    let turn =
+        wait(
+            memory
+                .dialog()
+                .get_context(&ctx(), &mnemon_core::Viewer::Tenant, "ann", "s1", 1),
+        )
+        .unwrap();
     let said = &turn.turns[0].messages[0].id;
     let semantic = memory.records_of(Scope::Semantic);
     let drafts = vec![
@@ -265,7 +275,7 @@ proptest! {
 fn held(memory: &Memory) -> String {
     let changes = mnemon_core::Changes {
         limit: 1000,
-        ..mnemon_core::Changes::default()
+        ..mnemon_core::Changes::all_of_tenant(0)
     };
     let changes = wait(memory.records().history(&ctx(), &changes)).unwrap();
     serde_json::to_string(&changes).unwrap()

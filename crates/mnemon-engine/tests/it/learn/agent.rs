@@ -200,7 +200,7 @@ fn what_keeps_the_books_is_found_by_nobody() {
     learn(&memory, &ctx());
     let filter = Filter {
         kinds: vec![Kind::Session],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let books = wait(memory.records().list(&ctx(), &Scan::new(filter, 1000))).unwrap();
     assert!(!books.records.is_empty());
@@ -217,7 +217,7 @@ fn runs_that_were_kept_as_objects_are_still_read() {
     }
     let filter = Filter {
         kinds: vec![Kind::Session],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let books = wait(memory.records().list(&ctx(), &Scan::new(filter, 1000))).unwrap();
     let mut changed = 0;

@@ -239,7 +239,7 @@ fn forgetting_the_session_takes_what_rested_on_it() {
     // Of the books only the ones without content are left.
     let scan = mnemon_core::Scan {
         order: Order::Oldest,
-        ..mnemon_core::Scan::new(mnemon_core::Filter::default(), 1000)
+        ..mnemon_core::Scan::new(mnemon_core::Filter::all_of_tenant(), 1000)
     };
     let left = wait(memory.records().list(&ctx(), &scan)).unwrap().records;
     let tools = world.tools();
@@ -342,7 +342,7 @@ fn what_only_one_user_said_is_not_told_to_others() {
     }
     learn(&memory, &ctx());
     let skill = skill(&memory, &world).unwrap();
-    assert_eq!(skill.user, None, "it is shared");
+    assert_eq!(skill.audience, mnemon_core::Audience::Everyone);
     let text = serde_json::to_string(&skill.body).unwrap();
     assert!(!text.contains(secret) && !text.contains("4711"), "{text}");
     assert_eq!(told(&memory, "carl").0, 1);

@@ -50,7 +50,7 @@ fn rules(memory: &Memory) -> Vec<(Option<String>, RuleBody)> {
         .into_iter()
         .filter(|lesson| lesson.evidence.status == Status::Active);
     let rules = active.filter_map(|lesson| match lesson.body {
-        LessonBody::Rule(rule) => Some((lesson.user, rule)),
+        LessonBody::Rule(rule) => Some((lesson.audience.user().map(str::to_owned), rule)),
         LessonBody::Skill(_) => None,
     });
     rules.collect()
@@ -70,13 +70,13 @@ fn readable(memory: &Memory, user: &str) -> String {
         .unwrap()
         .compiled
         .text;
-    let skills = memory.procedural();
-    let found = skills.search_skills_for(&now, Some(user), Some(TASK), "deploy", 20);
+    let (skills, viewer) = (memory.procedural(), mnemon_core::Viewer::user(user));
+    let found = skills.search_skills(&now, &viewer, Some(TASK), "deploy", 20);
     all += &serde_json::to_string(&wait(found).unwrap()).unwrap();
-    let found = skills.rules_for(&now, Some(user), TASK, 20);
+    let found = skills.rules_for(&now, &viewer, TASK, 20);
     all += &serde_json::to_string(&wait(found).unwrap()).unwrap();
     let learning = memory.learning();
-    let lessons = wait(learning.lessons_for(&now, Some(user), None, None, 1000)).unwrap();
+    let lessons = wait(learning.lessons(&now, &viewer, None, None, 1000)).unwrap();
     all += &serde_json::to_string(&lessons).unwrap();
     for lesson in lessons {
         if let LessonBody::Skill(sop) = lesson.body {
@@ -128,7 +128,10 @@ fn a_shared_rule_that_took_one_users_values_is_put_away() {
     }
     learn(&memory, &ctx());
     let shared = lessons(&memory);
-    let shared = shared.iter().find(|lesson| lesson.user.is_none()).unwrap();
+    let shared = shared
+        .iter()
+        .find(|lesson| lesson.audience.user().is_none())
+        .unwrap();
     for n in 0..140 {
         detour(&memory, "ann", &format!("later-{n}"), "ann-private-7");
         straight(&memory, "ann", &format!("later-straight-{n}"));
@@ -137,7 +140,7 @@ fn a_shared_rule_that_took_one_users_values_is_put_away() {
     let all = lessons(&memory);
     let own = all
         .iter()
-        .find(|lesson| lesson.user.is_some() && lesson.text().contains("ann-private-7"));
+        .find(|lesson| lesson.audience.user().is_some() && lesson.text().contains("ann-private-7"));
     // What an earlier version wrote over the shared rule.
     let ids = [shared.id.clone(), own.unwrap().id.clone()];
     let found = wait(memory.records().get(&ctx(), &ids)).unwrap();

@@ -108,25 +108,39 @@ fn queries_that_are_none() {
     let notes = notes();
     let ask = |query: NoteQuery| wait(notes.search(&now(), &query)).unwrap_err();
     assert!(
-        ask(NoteQuery::new(""))
-            .to_string()
-            .contains("query: is empty")
+        ask(NoteQuery::new(
+            "",
+            mnemon_engine::notes::NoteFilter::all_of_tenant()
+        ))
+        .to_string()
+        .contains("query: is empty")
     );
     assert!(
-        ask(NoteQuery::new(" \n "))
-            .to_string()
-            .contains("query: is empty")
+        ask(NoteQuery::new(
+            " \n ",
+            mnemon_engine::notes::NoteFilter::all_of_tenant()
+        ))
+        .to_string()
+        .contains("query: is empty")
     );
-    let long = ask(NoteQuery::new("ệ".repeat(1001))).to_string();
+    let long = ask(NoteQuery::new(
+        "ệ".repeat(1001),
+        mnemon_engine::notes::NoteFilter::all_of_tenant(),
+    ))
+    .to_string();
     assert!(long.contains("has 1001 characters, at most 1000"), "{long}");
     assert_eq!(
-        ask(NoteQuery::new("x".repeat(1_000_000))).kind(),
+        ask(NoteQuery::new(
+            "x".repeat(1_000_000),
+            mnemon_engine::notes::NoteFilter::all_of_tenant()
+        ))
+        .kind(),
         ErrorKind::Invalid
     );
     for score in [-0.1, 1.1, f64::NAN] {
         let query = NoteQuery {
             min_score: Some(score),
-            ..NoteQuery::new("tea")
+            ..NoteQuery::new("tea", mnemon_engine::notes::NoteFilter::all_of_tenant())
         };
         assert!(ask(query).to_string().contains("between 0 and 1"));
     }
@@ -137,7 +151,11 @@ fn queries_that_are_none() {
         "' OR 1=1 --",
         "\u{0}\u{1}x",
     ] {
-        let found = wait(notes.search(&now(), &NoteQuery::new(fine))).unwrap();
+        let found = wait(notes.search(
+            &now(),
+            &NoteQuery::new(fine, mnemon_engine::notes::NoteFilter::all_of_tenant()),
+        ))
+        .unwrap();
         assert!(!found.found);
     }
 }
@@ -165,13 +183,27 @@ fn words_that_nobody_knows_are_named() {
 fn ids_that_are_not_there() {
     let notes = notes();
     let id = "0123456789abcdef".parse().unwrap();
-    assert!(wait(notes.get(&now(), &id, None)).unwrap().is_none());
-    assert!(wait(notes.text(&now(), &id, 0, 10)).unwrap().is_none());
-    assert!(!wait(notes.delete(&now(), &id)).unwrap());
     assert!(
-        !wait(notes.search(&now(), &NoteQuery::new(id.as_str())))
+        wait(notes.get(&now(), &mnemon_core::Viewer::Tenant, &id, None))
             .unwrap()
-            .found
+            .is_none()
+    );
+    assert!(
+        wait(notes.text(&now(), &mnemon_core::Viewer::Tenant, &id, 0, 10))
+            .unwrap()
+            .is_none()
+    );
+    assert!(!wait(notes.delete(&now(), &mnemon_core::Viewer::Tenant, &id)).unwrap());
+    assert!(
+        !wait(notes.search(
+            &now(),
+            &NoteQuery::new(
+                id.as_str(),
+                mnemon_engine::notes::NoteFilter::all_of_tenant()
+            )
+        ))
+        .unwrap()
+        .found
     );
 }
 
@@ -212,7 +244,9 @@ fn a_file_becomes_a_note() {
                 "Stored 26 chars from {path} in short-term. Use memory_search(\"{id}\") to retrieve."
             )
         );
-        let view = wait(notes.get(&now(), id, None)).unwrap().unwrap();
+        let view = wait(notes.get(&now(), &mnemon_core::Viewer::Tenant, id, None))
+            .unwrap()
+            .unwrap();
         assert_eq!(
             view.source.as_deref(),
             Some(format!("file:{path}").as_str())

@@ -45,7 +45,7 @@ fn what_is_said_about_it_is_brought_up_to_date() {
         again.message
     );
     let much_later = after_days(400);
-    let view = wait(notes.get(&much_later, &first.id, None))
+    let view = wait(notes.get(&much_later, &mnemon_core::Viewer::Tenant, &first.id, None))
         .unwrap()
         .unwrap();
     assert_eq!(view.tags, ["drinks", "ann"]);
@@ -53,7 +53,7 @@ fn what_is_said_about_it_is_brought_up_to_date() {
         (view.importance, view.source.as_deref()),
         (Some(0.8), Some("chat"))
     );
-    let counts = wait(notes.stats(&later)).unwrap();
+    let counts = wait(notes.stats(&later, &mnemon_core::Viewer::Tenant)).unwrap();
     assert_eq!((counts.short_term, counts.long_term), (0, 1));
     // What was long-term does not become short-term.
     let short = add_at(&notes, &later, NewNote::new("Ann prefers tea"));
@@ -66,12 +66,12 @@ fn noting_it_again_keeps_it_for_another_while() {
     let id = add(&notes, "still true").id;
     add_at(&notes, &after_days(10), NewNote::new("still true"));
     assert!(
-        wait(notes.get(&after_days(20), &id, None))
+        wait(notes.get(&after_days(20), &mnemon_core::Viewer::Tenant, &id, None))
             .unwrap()
             .is_some()
     );
     assert!(
-        wait(notes.get(&after_days(25), &id, None))
+        wait(notes.get(&after_days(25), &mnemon_core::Viewer::Tenant, &id, None))
             .unwrap()
             .is_none()
     );
@@ -90,7 +90,14 @@ fn what_others_wrote_is_known_as_well() {
         let content = draft.content.clone();
         let receipt = wait(memory.records().add(&now(), vec![draft], None)).unwrap();
         // It is recalled, and comes back.
-        assert!(!found(&memory.notes(), &NoteQuery::new("tea")).is_empty() || kind != Kind::Note);
+        assert!(
+            !found(
+                &memory.notes(),
+                &NoteQuery::new("tea", mnemon_engine::notes::NoteFilter::all_of_tenant())
+            )
+            .is_empty()
+                || kind != Kind::Note
+        );
         let added = add(&memory.notes(), &content);
         assert!(added.known, "{kind}");
         assert_eq!(added.id, receipt.items[0].id);
@@ -113,9 +120,9 @@ fn owners_have_notes_of_their_own() {
     let query = NoteQuery {
         filter: mnemon_engine::notes::NoteFilter {
             owner: of("ann").owner,
-            ..Default::default()
+            ..mnemon_engine::notes::NoteFilter::all_of_tenant()
         },
-        ..NoteQuery::new("tea")
+        ..NoteQuery::new("tea", mnemon_engine::notes::NoteFilter::all_of_tenant())
     };
     let found = wait(notes.search(&now(), &query)).unwrap();
     assert_eq!(found.results.len(), 1);
@@ -165,7 +172,7 @@ fn other_writes_keep_recalled_text_out_as_well() {
 fn a_deleted_note_can_be_noted_again() {
     let notes = notes();
     let id = add(&notes, "Ann prefers tea").id;
-    wait(notes.delete(&now(), &id)).unwrap();
+    wait(notes.delete(&now(), &mnemon_core::Viewer::Tenant, &id)).unwrap();
     let again = add(&notes, "Ann prefers tea");
     assert!(!again.known);
     assert_eq!(again.id, id);

@@ -10,7 +10,7 @@ use super::*;
 fn by(recipe: Recipe, text: &str) -> NoteQuery {
     NoteQuery {
         recipe: Some(recipe),
-        ..NoteQuery::new(text)
+        ..NoteQuery::new(text, mnemon_engine::notes::NoteFilter::all_of_tenant())
     }
 }
 
@@ -22,10 +22,13 @@ fn an_id_is_looked_up_whatever_else_is_asked() {
         filter: NoteFilter {
             namespace: Some(Namespace::LongTerm),
             tags: vec!["other".into()],
-            ..NoteFilter::default()
+            ..NoteFilter::all_of_tenant()
         },
         min_score: Some(1.0),
-        ..NoteQuery::new(id.as_str())
+        ..NoteQuery::new(
+            id.as_str(),
+            mnemon_engine::notes::NoteFilter::all_of_tenant(),
+        )
     };
     let found = wait(notes.search(&now(), &query)).unwrap();
     assert_eq!(found.total, Some(1));
@@ -66,7 +69,7 @@ fn filters_and_limits_hold() {
     }
     let query = NoteQuery {
         limit: Some(5000),
-        ..NoteQuery::new("config")
+        ..NoteQuery::new("config", mnemon_engine::notes::NoteFilter::all_of_tenant())
     };
     assert_eq!(found(&many, &query).len(), 100);
 }
@@ -159,7 +162,7 @@ fn the_content_comes_when_it_is_asked_for() {
         let preview = |include_content| {
             let query = NoteQuery {
                 include_content,
-                ..NoteQuery::new("tea")
+                ..NoteQuery::new("tea", mnemon_engine::notes::NoteFilter::all_of_tenant())
             };
             let found = wait(notes.search(&now(), &query)).unwrap();
             found.results[0].content_preview.clone()
@@ -168,7 +171,7 @@ fn the_content_comes_when_it_is_asked_for() {
         assert_eq!(preview(Some(true)), shown);
         assert_eq!(preview(Some(false)), None);
         assert_eq!(preview(None), shown.filter(|_| by_default));
-        let page = wait(notes.list(&now(), &NoteFilter::default(), None, 1)).unwrap();
+        let page = wait(notes.list(&now(), &NoteFilter::all_of_tenant(), None, 1)).unwrap();
         assert_eq!(page.notes[0].content_preview.is_some(), by_default);
     }
 }
@@ -179,7 +182,15 @@ fn pieces_of_words_are_found() {
     add(&notes, "The authentication flow uses refresh tokens");
     add(&notes, "認証トークンの設定を変更した");
     for piece in ["auth", "fresh", "トークンの設"] {
-        assert_eq!(found(&notes, &NoteQuery::new(piece)).len(), 1, "{piece}");
+        assert_eq!(
+            found(
+                &notes,
+                &NoteQuery::new(piece, mnemon_engine::notes::NoteFilter::all_of_tenant())
+            )
+            .len(),
+            1,
+            "{piece}"
+        );
     }
 }
 
@@ -197,7 +208,10 @@ fn small_words_are_no_pieces() {
     add(&notes, login);
     others.iter().for_each(|other| drop(add(&notes, other)));
     for query in ["login is slow in so many ways", "why is the login in error"] {
-        let found = found(&notes, &NoteQuery::new(query));
+        let found = found(
+            &notes,
+            &NoteQuery::new(query, mnemon_engine::notes::NoteFilter::all_of_tenant()),
+        );
         assert_eq!(found.first().map(String::as_str), Some(login), "{query}");
     }
     // Where there is nothing else they are what is asked for.
@@ -209,11 +223,27 @@ fn an_id_that_has_gone_finds_nothing_else() {
     let notes = notes();
     let id = add(&notes, "API response data").id;
     add(&notes, "something else");
-    wait(notes.delete(&now(), &id)).unwrap();
-    assert!(found(&notes, &NoteQuery::new(id.as_str())).is_empty());
+    wait(notes.delete(&now(), &mnemon_core::Viewer::Tenant, &id)).unwrap();
+    assert!(
+        found(
+            &notes,
+            &NoteQuery::new(
+                id.as_str(),
+                mnemon_engine::notes::NoteFilter::all_of_tenant()
+            )
+        )
+        .is_empty()
+    );
     let hash = "9f86d081884c7d65";
     add(&notes, &format!("the fix is in {hash}"));
-    assert_eq!(found(&notes, &NoteQuery::new(hash)).len(), 1);
+    assert_eq!(
+        found(
+            &notes,
+            &NoteQuery::new(hash, mnemon_engine::notes::NoteFilter::all_of_tenant())
+        )
+        .len(),
+        1
+    );
 }
 
 #[test]
@@ -224,7 +254,8 @@ fn a_list_is_paged_newest_first() {
     }
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let page = wait(notes.list(&after_hours(9), &NoteFilter::default(), after, 3)).unwrap();
+        let page =
+            wait(notes.list(&after_hours(9), &NoteFilter::all_of_tenant(), after, 3)).unwrap();
         seen.extend(page.notes.into_iter().map(|note| note.summary));
         match page.next {
             Some(next) => after = Some(next.parse().unwrap()),

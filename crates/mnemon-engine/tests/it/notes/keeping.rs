@@ -25,7 +25,7 @@ fn an_answer_is_as_the_document_has_it() {
             "message": format!("Stored 20 chars in short-term. Use memory_search(\"{id}\") to retrieve."),
         })
     );
-    let kept = wait(notes.get(&now(), &added.id, Some(true)))
+    let kept = wait(notes.get(&now(), &mnemon_core::Viewer::Tenant, &added.id, Some(true)))
         .unwrap()
         .unwrap();
     assert_eq!(
@@ -52,7 +52,9 @@ fn everything_that_was_said_is_kept() {
         ..long_term("Important configuration settings")
     };
     let added = add_at(&notes, &now(), new);
-    let view = wait(notes.get(&now(), &added.id, None)).unwrap().unwrap();
+    let view = wait(notes.get(&now(), &mnemon_core::Viewer::Tenant, &added.id, None))
+        .unwrap()
+        .unwrap();
     assert_eq!(view.tags, ["config", "important"]);
     assert_eq!(
         (view.namespace, view.importance),
@@ -66,7 +68,9 @@ fn everything_that_was_said_is_kept() {
         ..NewNote::new("eight of ten")
     };
     let added = add_at(&notes, &now(), ten);
-    let view = wait(notes.get(&now(), &added.id, None)).unwrap().unwrap();
+    let view = wait(notes.get(&now(), &mnemon_core::Viewer::Tenant, &added.id, None))
+        .unwrap()
+        .unwrap();
     assert_eq!(view.importance, Some(0.8));
 }
 
@@ -92,7 +96,7 @@ fn long_contents_are_cut_and_say_so() {
             call.notices.take(),
             [format!("Only the first {most} chars were kept.")]
         );
-        let text = wait(notes.text(&now(), &cut.id, 0, usize::MAX))
+        let text = wait(notes.text(&now(), &mnemon_core::Viewer::Tenant, &cut.id, 0, usize::MAX))
             .unwrap()
             .unwrap();
         assert_eq!(text.content.unwrap(), format!("{just}... [truncated]"));
@@ -123,12 +127,16 @@ fn summaries_have_the_length_that_was_chosen() {
     let notes = notes_with(|config| config.short_term.max_summary_chars = 10);
     let added = add(&notes, "twelve chars of it");
     assert_eq!(added.summary, "twelve cha...");
-    let view = wait(notes.get(&now(), &added.id, None)).unwrap().unwrap();
+    let view = wait(notes.get(&now(), &mnemon_core::Viewer::Tenant, &added.id, None))
+        .unwrap()
+        .unwrap();
     assert_eq!(view.summary, "twelve cha...");
     let longer = notes_with(|config| config.short_term.max_summary_chars = 3000);
     let content = "y".repeat(2000);
     let added = add(&longer, &content);
-    let view = wait(longer.get(&now(), &added.id, None)).unwrap().unwrap();
+    let view = wait(longer.get(&now(), &mnemon_core::Viewer::Tenant, &added.id, None))
+        .unwrap()
+        .unwrap();
     assert_eq!(view.summary, content);
 }
 
@@ -139,7 +147,7 @@ fn a_content_is_read_part_by_part() {
     let added = add(&notes, &content);
     let (mut read, mut offset) = (String::new(), 0);
     loop {
-        let part = wait(notes.text(&now(), &added.id, offset, 7))
+        let part = wait(notes.text(&now(), &mnemon_core::Viewer::Tenant, &added.id, offset, 7))
             .unwrap()
             .unwrap();
         assert_eq!(part.content_length, note::length(&content));
@@ -152,7 +160,7 @@ fn a_content_is_read_part_by_part() {
         }
     }
     assert_eq!(read, content);
-    let past = wait(notes.text(&now(), &added.id, 9999, 7))
+    let past = wait(notes.text(&now(), &mnemon_core::Viewer::Tenant, &added.id, 9999, 7))
         .unwrap()
         .unwrap();
     assert_eq!(
@@ -166,23 +174,39 @@ fn notes_expire_with_their_namespace() {
     let notes = notes();
     let short = add(&notes, "gone in two weeks").id;
     let long = add_at(&notes, &now(), long_term("stays ten years")).id;
-    let there = |ctx: &Ctx, id| wait(notes.get(ctx, id, None)).unwrap().is_some();
+    let there = |ctx: &Ctx, id| {
+        wait(notes.get(ctx, &mnemon_core::Viewer::Tenant, id, None))
+            .unwrap()
+            .is_some()
+    };
     assert!(there(&after_days(14), &short), "to the very moment");
     let later = after_hours(14 * 24 + 1);
     assert!(!there(&later, &short) && there(&later, &long));
     assert!(there(&after_days(3650), &long));
     assert!(!there(&after_days(3651), &long));
-    let found = wait(notes.search(&later, &NoteQuery::new("gone two weeks"))).unwrap();
+    let found = wait(notes.search(
+        &later,
+        &NoteQuery::new(
+            "gone two weeks",
+            mnemon_engine::notes::NoteFilter::all_of_tenant(),
+        ),
+    ))
+    .unwrap();
     assert!(!found.found);
     assert_eq!(found.message.as_deref(), Some("No matching entries found."));
-    let page = wait(notes.list(&later, &NoteFilter::default(), None, 10)).unwrap();
+    let page = wait(notes.list(&later, &NoteFilter::all_of_tenant(), None, 10)).unwrap();
     assert_eq!(page.notes.len(), 1);
     // They count until a cleanup takes them.
-    assert_eq!(wait(notes.stats(&later)).unwrap().short_term, 1);
+    assert_eq!(
+        wait(notes.stats(&later, &mnemon_core::Viewer::Tenant))
+            .unwrap()
+            .short_term,
+        1
+    );
     let cleaned = wait(notes.cleanup(&later)).unwrap();
     assert_eq!(cleaned.cleaned, 1);
     assert_eq!(cleaned.message, "Cleaned up 1 expired entries.");
-    let counts = wait(notes.stats(&later)).unwrap();
+    let counts = wait(notes.stats(&later, &mnemon_core::Viewer::Tenant)).unwrap();
     assert_eq!(
         (counts.total, counts.short_term, counts.long_term),
         (1, 0, 1)
@@ -221,12 +245,12 @@ fn a_full_namespace_lets_the_weakest_go() {
         ["1 of the weakest notes went, as short-term is full."]
     );
     let there = |id| {
-        wait(notes.get(&after_hours(3), id, None))
+        wait(notes.get(&after_hours(3), &mnemon_core::Viewer::Tenant, id, None))
             .unwrap()
             .is_some()
     };
     assert!(there(&important) && !there(&old));
-    let counts = wait(notes.stats(&after_hours(3))).unwrap();
+    let counts = wait(notes.stats(&after_hours(3), &mnemon_core::Viewer::Tenant)).unwrap();
     assert_eq!((counts.short_term, counts.long_term), (3, 1));
 }
 
@@ -281,8 +305,8 @@ fn deleting_and_clearing() {
     for n in 0..3 {
         add_at(&notes, &now(), long_term(&format!("long {n}")));
     }
-    assert!(wait(notes.delete(&now(), &one)).unwrap());
-    assert!(!wait(notes.delete(&now(), &one)).unwrap());
+    assert!(wait(notes.delete(&now(), &mnemon_core::Viewer::Tenant, &one)).unwrap());
+    assert!(!wait(notes.delete(&now(), &mnemon_core::Viewer::Tenant, &one)).unwrap());
     let nobody = Owner::default();
     let short = wait(notes.clear(&now(), Some(Namespace::ShortTerm), &nobody)).unwrap();
     assert_eq!((short.cleared, short.remaining), (5, 3));
@@ -306,11 +330,15 @@ fn clearing_takes_notes_only_and_more_than_a_page() {
     let drafts = (0..2500).map(|n| mnemon_engine::Draft::note(format!("note {n}")));
     wait(memory.records().add(&now(), drafts.collect(), None)).unwrap();
     let notes = memory.notes();
-    assert!(!wait(notes.delete(&now(), fact)).unwrap());
+    assert!(!wait(notes.delete(&now(), &mnemon_core::Viewer::Tenant, fact)).unwrap());
     let cleared = wait(notes.clear(&now(), None, &Owner::default())).unwrap();
     assert_eq!((cleared.cleared, cleared.remaining), (2500, 0));
     // It is still known, and can be read by its id.
-    assert!(wait(notes.get(&now(), fact, None)).unwrap().is_some());
+    assert!(
+        wait(notes.get(&now(), &mnemon_core::Viewer::Tenant, fact, None))
+            .unwrap()
+            .is_some()
+    );
 }
 
 #[test]
@@ -332,6 +360,10 @@ fn a_note_that_is_the_weakest_of_a_full_namespace_is_not_said_to_be_stored() {
         weak.message
     );
     assert_eq!(weak.evicted, 0);
-    assert!(wait(notes.get(&now(), &weak.id, None)).unwrap().is_none());
+    assert!(
+        wait(notes.get(&now(), &mnemon_core::Viewer::Tenant, &weak.id, None))
+            .unwrap()
+            .is_none()
+    );
     assert_eq!(wait(notes.count(&now(), None)).unwrap(), 2);
 }

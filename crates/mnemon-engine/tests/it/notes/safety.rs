@@ -41,7 +41,7 @@ fn secrets_are_masked_with_the_reason() {
           password in an address, key or token."
         ]
     );
-    let view = wait(notes.get(&now(), &added.id, Some(true)))
+    let view = wait(notes.get(&now(), &mnemon_core::Viewer::Tenant, &added.id, Some(true)))
         .unwrap()
         .unwrap();
     let shown = serde_json::to_string(&view).unwrap();

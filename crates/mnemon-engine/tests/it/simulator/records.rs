@@ -182,13 +182,9 @@ pub(super) fn search(actor: Actor, random: &mut Random) -> (String, Work) {
     };
     let name = format!("search {text}");
     let query = Query {
-        filter: Filter {
-            seen_by: Some(actor.user.to_owned()),
-            ..Filter::default()
-        },
         recipe: [Recipe::Hybrid, Recipe::Words][random.index(2)],
         limit: 4,
-        ..Query::new(text)
+        ..Query::new(text, Filter::seen_by(mnemon_core::Viewer::user(actor.user)))
     };
     let work = async move {
         let since = actor.begin();
@@ -236,7 +232,7 @@ pub(super) fn list(actor: Actor, random: &mut Random) -> (String, Work) {
                     user: Some(actor.user.to_owned()),
                     ..Owner::default()
                 },
-                ..Filter::default()
+                ..Filter::all_of_tenant()
             },
             order,
             after: None,
@@ -300,7 +296,7 @@ pub(super) fn history(actor: Actor, random: &mut Random) -> (String, Work) {
         let wanted = Changes {
             id,
             limit: 3,
-            ..Changes::default()
+            ..Changes::all_of_tenant(0)
         };
         let changes = match actor.memory.records().history(&actor.ctx, &wanted).await {
             Ok(changes) => changes,

@@ -117,13 +117,12 @@ pub(super) fn note(actor: Actor, random: &mut Random, word: String) -> (String, 
 pub(super) fn search_notes(actor: Actor, random: &mut Random) -> (String, Work) {
     let text = ["note", "tea", "coffee worth"][random.index(3)];
     let query = NoteQuery {
-        filter: NoteFilter {
-            seen_by: Some(actor.user.to_owned()),
-            ..NoteFilter::default()
-        },
         include_content: Some(true),
         limit: Some(3),
-        ..NoteQuery::new(text)
+        ..NoteQuery::new(
+            text,
+            NoteFilter::seen_by(mnemon_core::Viewer::user(actor.user)),
+        )
     };
     let work = async move {
         let since = actor.begin();

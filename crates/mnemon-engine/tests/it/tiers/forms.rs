@@ -164,7 +164,7 @@ fn frozen_records_are_never_changed_and_take_along_what_was_made_of_them() {
     let frozen = || {
         let filter = Filter {
             kinds: vec![Kind::Event],
-            ..Filter::default()
+            ..Filter::all_of_tenant()
         };
         let page = wait(memory.records().list(&ctx(), &Scan::new(filter, 100))).unwrap();
         page.records
@@ -179,7 +179,7 @@ fn frozen_records_are_never_changed_and_take_along_what_was_made_of_them() {
     wait(memory.records().forget(&ctx(), &ids, None)).unwrap();
     let filter = Filter {
         scopes: vec![Scope::Semantic],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let left = wait(memory.records().list(&ctx(), &Scan::new(filter, 100))).unwrap();
     assert!(left.records.is_empty(), "{:?}", left.records);

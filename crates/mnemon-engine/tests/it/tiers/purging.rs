@@ -44,7 +44,11 @@ fn fill(tiers: &Tiers, text: &str) -> Hot {
 }
 
 fn found(memory: &Memory, text: &str) -> usize {
-    let hits = wait(memory.records().search(&ctx(), &Query::new(text))).unwrap();
+    let hits = wait(memory.records().search(
+        &ctx(),
+        &Query::new(text, mnemon_core::Filter::all_of_tenant()),
+    ))
+    .unwrap();
     hits.iter()
         .filter(|hit| hit.record.content.contains(text))
         .count()
@@ -161,7 +165,11 @@ fn one_purged_line_is_not_indexed_again() {
     let mut hot = fill(&tiers, "needle");
     // The lines of a page are indexed while they are still the last ones of the log.
     wait(tiers.compress_if_needed(&ctx(), &mut hot, &|_: &[String]| "-".to_owned())).unwrap();
-    let hits = wait(memory.records().search(&ctx(), &Query::new("needle"))).unwrap();
+    let hits = wait(memory.records().search(
+        &ctx(),
+        &Query::new("needle", mnemon_core::Filter::all_of_tenant()),
+    ))
+    .unwrap();
     let lines = hits
         .iter()
         .filter(|hit| hit.record.source.as_deref() == Some(LOG));

@@ -29,7 +29,13 @@ fn messages_are_added_deleted_and_cleared() {
     let (original, next) = wait(window.original(&ctx(), None, 10)).unwrap();
     assert_eq!(texts(&original), ["one", "two", "three", "four"]);
     assert!(next.is_none());
-    let dialog = wait(memory.dialog().get_context(&ctx(), "ann", "s1", 10)).unwrap();
+    let dialog =
+        wait(
+            memory
+                .dialog()
+                .get_context(&ctx(), &mnemon_core::Viewer::Tenant, "ann", "s1", 10),
+        )
+        .unwrap();
     assert_eq!(dialog.turns.len(), 4);
     wait(window.clear(&ctx())).unwrap();
     assert!(wait(window.get_messages(&ctx())).unwrap().is_empty());

@@ -192,7 +192,7 @@ fn a_window_in_memory_is_a_state_module() {
 fn originals(memory: &Memory) -> Vec<Record> {
     let filter = Filter {
         kinds: vec![Kind::Message],
-        ..Filter::default()
+        ..Filter::all_of_tenant()
     };
     let page = wait(memory.records().list(&ctx(), &Scan::new(filter, 1000))).unwrap();
     page.records

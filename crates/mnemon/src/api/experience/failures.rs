@@ -1,6 +1,6 @@
 //! The newest steps that failed.
 
-use mnemon_core::{Ctx, Owner};
+use mnemon_core::{Ctx, Owner, Viewer};
 use mnemon_engine::{LIMIT_STEPS, LoggedStep, Memory};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,13 @@ impl Default for Request {
     }
 }
 
+impl Request {
+    /// The user and the agent that are named; the tenant if no user is.
+    pub(super) fn viewer(&self) -> Viewer {
+        Viewer::of_caller(self.owner.user.clone(), self.owner.agent.clone())
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Response {
     pub failures: Vec<LoggedStep>,
@@ -31,8 +38,9 @@ pub struct Response {
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let task_type = request.task_type.as_deref();
+    let viewer = request.viewer();
     let experience = memory.experience();
-    let failures = experience.get_failures(ctx, &request.owner, task_type, request.limit);
+    let failures = experience.get_failures(ctx, &viewer, &request.owner, task_type, request.limit);
     let failures = failures.await?;
     Ok(Response { failures })
 }

@@ -15,8 +15,10 @@ pub struct Response {
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let task_type = request.task_type.as_deref();
+    let viewer = request.viewer();
     let experience = memory.experience();
-    let traces = experience.get_successful_traces(ctx, &request.owner, task_type, request.limit);
+    let traces =
+        experience.get_successful_traces(ctx, &viewer, &request.owner, task_type, request.limit);
     let traces = traces.await?;
     Ok(Response { traces })
 }

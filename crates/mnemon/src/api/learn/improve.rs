@@ -1,7 +1,7 @@
 //! Better words for skills that were learnt, by the language model that is configured.
 
 use mnemon_core::learn::Status;
-use mnemon_core::{Ctx, Invalid};
+use mnemon_core::{Ctx, Invalid, Viewer};
 use mnemon_engine::Memory;
 use mnemon_engine::learn::Improved;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
     };
     let lessons = memory
         .learning()
-        .lessons(ctx, None, None, LOOKED_AT)
+        .lessons(ctx, &Viewer::Tenant, None, None, LOOKED_AT)
         .await?;
     let mut skills = Vec::new();
     for lesson in lessons {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use mnemon_core::Ctx;
 use mnemon_core::files::Files;
 use mnemon_core::learn::Status;
+use mnemon_core::{Ctx, Viewer};
 use mnemon_engine::learn::{LessonBody, skill_file, skill_folder};
 use mnemon_engine::{Memory, Sop};
 use serde::{Deserialize, Serialize};
@@ -31,9 +31,9 @@ pub struct Response {
 /// The active skills.
 pub async fn skills(memory: &Memory, ctx: &Ctx, request: &Request) -> Result<Vec<Sop>, Error> {
     let task_type = request.task_type.as_deref();
-    let user = request.user.as_deref();
+    let viewer = Viewer::of_caller(request.user.clone(), None);
     let learning = memory.learning();
-    let found = learning.lessons_for(ctx, user, task_type, Some(Status::Active), LIMIT);
+    let found = learning.lessons(ctx, &viewer, task_type, Some(Status::Active), LIMIT);
     let found = found
         .await?
         .into_iter()

@@ -1,7 +1,7 @@
 //! The skills and rules there are.
 
-use mnemon_core::Ctx;
 use mnemon_core::learn::Status;
+use mnemon_core::{Ctx, Viewer};
 use mnemon_engine::Memory;
 use mnemon_engine::learn::Lesson;
 use serde::{Deserialize, Serialize};
@@ -40,9 +40,9 @@ pub struct Response {
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
     let task_type = request.task_type.as_deref();
-    let user = request.user.as_deref();
+    let viewer = Viewer::of_caller(request.user, None);
     let found = memory.learning();
-    let skills = found.lessons_for(ctx, user, task_type, request.status, request.limit);
+    let skills = found.lessons(ctx, &viewer, task_type, request.status, request.limit);
     let skills = skills.await?;
     Ok(Response { skills })
 }

@@ -1,6 +1,6 @@
 //! The skills that fit, and the rules of a type of task: what an agent would be told.
 
-use mnemon_core::Ctx;
+use mnemon_core::{Ctx, Viewer};
 use mnemon_engine::{FoundRule, FoundSkill, Memory, TOP_SKILLS};
 use serde::{Deserialize, Serialize};
 
@@ -36,13 +36,13 @@ pub struct Response {
 }
 
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let (user, limit) = (request.user.as_deref(), request.limit);
+    let (viewer, limit) = (Viewer::of_caller(request.user, None), request.limit);
     let task_type = request.task_type.as_deref();
     let known = memory.procedural();
-    let skills = known.search_skills_for(ctx, user, task_type, &request.query, limit);
+    let skills = known.search_skills(ctx, &viewer, task_type, &request.query, limit);
     let skills = skills.await?;
     let rules = match task_type {
-        Some(task_type) => known.rules_for(ctx, user, task_type, limit).await?,
+        Some(task_type) => known.rules_for(ctx, &viewer, task_type, limit).await?,
         None => Vec::new(),
     };
     Ok(Response { skills, rules })

@@ -1,7 +1,7 @@
 //! Tools for notes. The names, the fields and the shape of the answers are those of the notes
 //! document: an id, a summary and what describes the note, its content only on request.
 
-use mnemon_core::{Id, Invalid, limits};
+use mnemon_core::{Id, Invalid, Viewer, limits};
 use mnemon_engine::notes::{NoteFilter, NoteText, NoteView};
 use serde_json::{Map, Value, json};
 
@@ -159,7 +159,7 @@ fn search() -> Tool {
 }
 
 async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let seen_by = served.seer(call.arguments.text("user"));
+    let viewer = served.viewer(call.arguments.text("user"));
     call.arguments.take("user");
     let filter = NoteFilter {
         namespace: call
@@ -168,8 +168,7 @@ async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
             .map(|word| word.parse())
             .transpose()?,
         tags: call.arguments.texts("tags"),
-        seen_by,
-        ..NoteFilter::default()
+        ..NoteFilter::seen_by(viewer)
     };
     call.arguments.take("namespace");
     call.arguments.take("tags");
@@ -290,13 +289,12 @@ fn get() -> Tool {
 async fn run_get(served: &Served, call: Call) -> Result<Answer, Error> {
     let tokens = call.tokens();
     let id: Id = call.arguments.needed("id").trim().parse()?;
-    served.check_seen(&call.ctx, &id).await?;
     let request = api::note_get::Request {
         content: true,
         offset: call.arguments.whole("offset").unwrap_or(0),
         // A token has rarely more than eight letters; what is too much is cut below.
         length: Some(tokens.saturating_mul(8)),
-        ..api::note_get::Request::new(id)
+        ..api::note_get::Request::new(id, served.viewer(None))
     };
     let offset = request.offset;
     let found = api::note_get::run(&served.memory, &call.ctx, request).await?;
@@ -372,8 +370,8 @@ fn delete() -> Tool {
 
 async fn run_delete(served: &Served, call: Call) -> Result<Answer, Error> {
     let id: Id = call.arguments.needed("id").trim().parse()?;
-    served.check_seen(&call.ctx, &id).await?;
-    let request = api::note_delete::Request { id };
+    let viewer = served.viewer(None);
+    let request = api::note_delete::Request { id, viewer };
     let done = api::note_delete::run(&served.memory, &call.ctx, request).await?;
     let text = match done.deleted {
         true => format!("Forgot {}.", done.id),
@@ -396,10 +394,15 @@ fn stats() -> Tool {
 }
 
 async fn run_stats(served: &Served, call: Call) -> Result<Answer, Error> {
-    let request = api::note_stats::Request {};
+    let viewer = served.viewer(None);
+    let whose = match viewer {
+        Viewer::Tenant => " of all users",
+        Viewer::Person { .. } => "",
+    };
+    let request = api::note_stats::Request { viewer };
     let counts = api::note_stats::run(&served.memory, &call.ctx, request).await?;
     let text = format!(
-        "{} notes of all users: {} short-term, {} long-term.",
+        "{} notes{whose}: {} short-term, {} long-term.",
         counts.total, counts.short_term, counts.long_term
     );
     Answer::with(text, &json!({"success": true, "data": counts}))

@@ -78,7 +78,14 @@ fn a_file_of_ten_thousand_lines_some_of_them_broken() {
     assert_eq!(wired.notices[20], rest);
 
     let memory = wired.memory;
-    let counts = wait(note_stats::run(&memory, &now(), note_stats::Request {})).unwrap();
+    let counts = wait(note_stats::run(
+        &memory,
+        &now(),
+        note_stats::Request {
+            viewer: mnemon_core::Viewer::Tenant,
+        },
+    ))
+    .unwrap();
     assert_eq!(counts.total, live.len() as u64);
     for (id, content) in live.iter().take(50) {
         let found = search(&memory, &now(), id);
@@ -138,7 +145,10 @@ fn what_we_write_its_reader_reads() {
     let full = add(&memory, &now(), full);
     let plain = add(&memory, &now(), NewNote::new("API response data"));
     let gone = add(&memory, &now(), NewNote::new("to be deleted"));
-    let request = note_delete::Request { id: gone.id };
+    let request = note_delete::Request {
+        id: gone.id,
+        viewer: mnemon_core::Viewer::Tenant,
+    };
     wait(note_delete::run(&memory, &now(), request)).unwrap();
 
     let entries = read_like_the_original(folder.path());

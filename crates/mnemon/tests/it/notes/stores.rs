@@ -48,7 +48,7 @@ fn live(url: &str, keeps: bool) -> Vec<String> {
     reopen(&mut memory);
     let text = note_get::Request {
         content: true,
-        ..note_get::Request::new(long.id)
+        ..note_get::Request::new(long.id, mnemon_core::Viewer::Tenant)
     };
     let text = wait(note_get::run(&memory, &now(), text)).unwrap();
     told.push(serde_json::to_string(&text).unwrap());
@@ -74,13 +74,25 @@ fn live(url: &str, keeps: bool) -> Vec<String> {
     }
     let known = add(&memory, &now(), NewNote::new("the API answered 4 times"));
     told.push(known.message);
-    let gone = note_delete::Request { id: known.id };
+    let gone = note_delete::Request {
+        id: known.id,
+        viewer: mnemon_core::Viewer::Tenant,
+    };
     let gone = wait(note_delete::run(&memory, &now(), gone)).unwrap();
     told.push(serde_json::to_string(&gone).unwrap());
 
     let later = after_days(15);
     reopen(&mut memory);
-    let stats = || wait(note_stats::run(&memory, &later, note_stats::Request {})).unwrap();
+    let stats = || {
+        wait(note_stats::run(
+            &memory,
+            &later,
+            note_stats::Request {
+                viewer: mnemon_core::Viewer::Tenant,
+            },
+        ))
+        .unwrap()
+    };
     told.push(serde_json::to_string(&stats()).unwrap());
     let cleaned = wait(note_cleanup::run(&memory, &later, note_cleanup::Request {})).unwrap();
     told.push(cleaned.message);
@@ -149,7 +161,10 @@ fn the_log_is_compacted_by_itself() {
         }
         for id in short_notes(&memory) {
             if id != keep.id {
-                let request = note_delete::Request { id };
+                let request = note_delete::Request {
+                    id,
+                    viewer: mnemon_core::Viewer::Tenant,
+                };
                 wait(note_delete::run(&memory, &now(), request)).unwrap();
             }
         }
@@ -164,7 +179,7 @@ fn the_log_is_compacted_by_itself() {
 fn short_notes(memory: &Memory) -> Vec<mnemon_core::Id> {
     let filter = mnemon_core::Filter {
         namespaces: vec![Namespace::ShortTerm],
-        ..mnemon_core::Filter::default()
+        ..mnemon_core::Filter::all_of_tenant()
     };
     let scan = Scan {
         order: Order::Written,
@@ -185,7 +200,7 @@ fn processes_share_a_store() {
         let again = add(&two, &now(), NewNote::new("said by one of them"));
         assert!(again.known && again.id == id, "{url}");
         let page = note_list::Request {
-            filter: NoteFilter::default(),
+            filter: NoteFilter::all_of_tenant(),
             ..note_list::Request::default()
         };
         let page = wait(note_list::run(&one, &now(), page)).unwrap();

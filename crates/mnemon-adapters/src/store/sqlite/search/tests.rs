@@ -41,7 +41,7 @@ fn near(depth: usize) -> Probe {
     Probe {
         vectors: vec![embedding()],
         depth,
-        ..Probe::default()
+        ..Probe::new(Filter::all_of_tenant(), 0)
     }
 }
 
@@ -94,7 +94,7 @@ async fn searches_that_wait_for_a_load_keep_nobody_from_reading() {
 
     let records = store.get(&b, &ids(20)).await.unwrap();
     assert_eq!(records.iter().flatten().count(), 20);
-    let all = Scan::new(Filter::default(), 100);
+    let all = Scan::new(Filter::all_of_tenant(), 100);
     assert_eq!(store.scan(&b, &all).await.unwrap().records.len(), 20);
     assert_eq!(store.find(&b, &probe).await.unwrap().matches.len(), 20);
 
