@@ -23,6 +23,8 @@ struct Judge<'a> {
     accounted: BTreeSet<Id>,
     most_cascaded: usize,
     has_changed: bool,
+    /// Whether the batch takes a commit back: it names all that it deletes.
+    is_undo: bool,
     /// Whether a refused batch may or may not have reached a record through an expired one.
     is_uncertain: bool,
 }
@@ -64,6 +66,7 @@ impl Model {
             accounted: BTreeSet::new(),
             most_cascaded: 0,
             has_changed: false,
+            is_undo: batch.undoes.is_some(),
             is_uncertain: false,
         };
         let judged = judge.batch(batch);
@@ -276,6 +279,9 @@ impl Judge<'_> {
         }
         self.touch(id);
         self.bury(id);
+        if self.is_undo {
+            return Ok(());
+        }
         let certain = self.tenancy.derived(id, Some(self.latest));
         let possible = self.tenancy.derived(id, None);
         self.most_cascaded = self.most_cascaded.max(possible.len());
