@@ -51,7 +51,7 @@ impl World for Engine {
     fn open(&mut self, sim: &Sim, backend: Backend) {
         self.processes += 1;
         // Some processes keep few notes.
-        let cap = (self.processes % 2 == 0).then_some(8);
+        let cap = self.processes.is_multiple_of(2).then_some(8);
         let policy = Policy {
             limits: sim.lock().limits,
             caps: Caps {
@@ -69,7 +69,7 @@ impl World for Engine {
     }
 
     fn next(&mut self, sim: &Sim) -> Operation {
-        let mut random = Random::new(sim.lock().random.next());
+        let mut random = Random::new(sim.lock().random.number());
         let tenant = TENANTS[random.index(TENANTS.len())];
         let user = USERS[random.index(USERS.len())];
         let ctx = Ctx::new(tenant.parse().unwrap(), user, sim.now());

@@ -140,7 +140,7 @@ impl<W: World> Scheduler<'_, W> {
         if let Some(what) = violation {
             return Err(what);
         }
-        match step % CHECK_EVERY == 0 || choice < 8 {
+        match step.is_multiple_of(CHECK_EVERY) || choice < 8 {
             true => self.check().await,
             false => Ok(()),
         }

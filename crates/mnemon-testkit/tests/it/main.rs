@@ -1,5 +1,11 @@
 //! The testkit on the reference store, and on itself.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "test code: a failure should panic"
+)]
+
 mod learning;
 mod planner;
 mod ports;

@@ -59,7 +59,7 @@ struct Job {
 }
 
 enum Work {
-    Apply(Prepared),
+    Apply(Box<Prepared>),
     Upkeep(usize),
     Embed(Vec<(u64, StoredVector)>),
 }
@@ -115,7 +115,7 @@ impl Writer {
     }
 
     pub(super) async fn apply(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
-        let work = Work::Apply(Prepared::from(grant, batch)?);
+        let work = Work::Apply(Box::new(Prepared::from(grant, batch)?));
         match self.ask(grant, work).await? {
             Done::Applied(receipt) => Ok(receipt),
             _ => Err(gone()),

@@ -144,7 +144,7 @@ pub(super) fn window(actor: Actor, word: String) -> (String, Work) {
             .memory
             .window(actor.user, actor.session)
             .map_err(|e| e.to_string())?;
-        let message = Message::text(&word, Role::User, &format!("{word} in the window"));
+        let message = Message::text(&word, Role::User, format!("{word} in the window"));
         if let Err(error) = window.add_message(&actor.ctx, message).await {
             return actor.explain(&error, &reasons);
         }
