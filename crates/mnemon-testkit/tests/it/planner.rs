@@ -1,5 +1,11 @@
 //! Properties of the planner, over random worlds from fixed seeds.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic; clippy allows it in test functions only, not in their helpers"
+)]
+
 use mnemon_core::commit::{Grown, Needs, Plan, Request, View, needs, plan};
 use mnemon_core::limits::Limits;
 use mnemon_core::ram::Image;

@@ -58,6 +58,10 @@ struct Job {
     _slot: OwnedSemaphorePermit,
 }
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every job is a batch, and a box would cost each an allocation"
+)]
 enum Work {
     Apply(Box<Prepared>),
     Upkeep(usize),
