@@ -31,12 +31,10 @@ mod sentence;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-
 pub use language::language;
 
 use crate::Invalid;
-use crate::scope::words;
+use crate::error::words;
 
 /// Changes when the same text would be cut otherwise: documents are then divided anew.
 pub const VERSION: u32 = 1;

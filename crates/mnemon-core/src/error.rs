@@ -85,3 +85,45 @@ impl fmt::Display for Invalid {
 }
 
 impl std::error::Error for Invalid {}
+
+/// An enum of plain words: the same word in JSON, on the command line and in a database.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident, $field:literal { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
+
+        impl $name {
+            /// Every value, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The word for it.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::error::Invalid;
+
+            fn from_str(text: &str) -> Result<Self, $crate::error::Invalid> {
+                Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
+                    let known: Vec<&str> = Self::ALL.iter().map(|value| value.as_str()).collect();
+                    $crate::error::Invalid::new(
+                        $field,
+                        format!("`{}` is not one of: {}", text.escape_debug(), known.join(", ")),
+                    )
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use words;

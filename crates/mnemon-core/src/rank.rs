@@ -11,9 +11,9 @@ mod context;
 mod formula;
 mod question;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::scope::words;
+use crate::error::words;
 use crate::{Features, Id, Match, ScoreScale, Time};
 
 pub(crate) use context::{Bm25, LENT_MEANING, LENT_WORDS, lends, lent_length, mean_nearness};

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::embed::ModelId;
-use crate::index::Terms;
-use crate::{Filter, Grant, Id, Record, Store, StoreError, Time, Viewer, text};
+use crate::{Filter, Grant, Id, Store, StoreError, Time, Viewer};
 
 /// An index over the records of a store.
 ///
@@ -190,20 +189,6 @@ pub enum TermRole {
     Speaker,
 }
 
-impl QueryTerm {
-    /// The terms of a text that are no stop words.
-    #[must_use]
-    pub fn words_of(text: &str) -> Vec<Self> {
-        let terms = text::query_terms(text).into_iter();
-        let words = terms.filter(|term| !term.stop).map(|term| Self {
-            text: term.text,
-            weight: term.weight,
-            role: TermRole::Word,
-        });
-        words.collect()
-    }
-}
-
 /// What an index found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
@@ -239,22 +224,6 @@ pub struct Features {
     /// How many words it has, stop words not counted.
     pub length: f32,
     pub speaker: Option<String>,
-}
-
-impl Features {
-    /// What ranking needs to know of this record, which has these terms.
-    #[must_use]
-    pub fn of(record: &Record, terms: &Terms, cosine: f32) -> Self {
-        Self {
-            seq: record.seq,
-            cosine,
-            created: record.created,
-            importance: record.importance as f32,
-            asking: terms.asking(),
-            length: terms.length(),
-            speaker: record.speaker().map(str::to_owned),
-        }
-    }
 }
 
 /// What BM25 needs to know of all documents.

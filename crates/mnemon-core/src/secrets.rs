@@ -23,9 +23,7 @@ mod value;
 mod words;
 mod work;
 
-use serde::{Deserialize, Serialize};
-
-use crate::scope::words;
+use crate::error::words;
 
 words! {
     /// What to do with a secret in what is written.

@@ -24,11 +24,11 @@ use mnemon_core::{Ctx, Invalid, limits};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use crate::project::project_tag;
 pub use agent::{Activation, AgentInfo, Part};
 pub use context::{ContextChange, KeyFile, SectionText, StateRow};
 pub use ending::{Archived, Ended, SessionEnd, Sizes};
-pub(crate) use indexing::is_of_other_project;
-pub use indexing::{Indexed, project_tag};
+pub use indexing::Indexed;
 pub use lint::Warning;
 pub use team::{Blocker, BlockerInfo, Handoff, HandoffInfo, Member, Team, TeamInfo, TeamStatus};
 pub use writing::{Code, Decision, FileChange, Issue, Learning, SessionLog};

@@ -25,7 +25,6 @@
 
 mod family;
 mod listing;
-mod marks;
 mod session;
 mod session_files;
 mod session_records;
@@ -34,11 +33,10 @@ mod single;
 use std::collections::HashSet;
 
 use mnemon_core::{
-    Batch, Ctx, Fate, Id, IdempotencyKey, Limits, Op, Receipt, Record, Right, StoreError, limits,
+    Batch, Ctx, Fate, Id, IdempotencyKey, Op, Receipt, Record, Right, StoreError, limits,
 };
 use serde::Serialize;
 
-pub(crate) use marks::is_purge_mark;
 pub use session::{Forgotten, SessionForget};
 pub use session_files::{ProjectFiles, SavedFolder};
 pub use single::Purged;
@@ -226,7 +224,7 @@ impl<'a> Deletion<'a> {
                 continue;
             };
             let grant = records.policy.check(self.ctx, self.mode.right())?;
-            for ops in in_batches(ops, grant.limits()) {
+            for ops in crate::records::in_batches(ops, grant.limits()) {
                 let is_named = ops.iter().any(|op| removed.named.contains(op.id()));
                 let key = self.key.clone().filter(|_| is_named);
                 let key = key.map(|key| {
@@ -277,29 +275,6 @@ impl Removed {
             }
         }
     }
-}
-
-/// The operations in as few batches as their limits allow, in order.
-pub(crate) fn in_batches(ops: Vec<Op>, limits: &Limits) -> Vec<Vec<Op>> {
-    let mut batches: Vec<Vec<Op>> = Vec::new();
-    let mut bytes = 0;
-    for op in ops {
-        let weight = match &op {
-            Op::Put { record, .. } => record.weight(),
-            Op::Delete { .. } | Op::Purge { .. } => 0,
-        };
-        bytes += weight;
-        match batches.last_mut() {
-            Some(batch) if batch.len() < limits.batch_ops && bytes <= limits.batch_bytes => {
-                batch.push(op);
-            }
-            _ => {
-                bytes = weight;
-                batches.push(vec![op]);
-            }
-        }
-    }
-    batches
 }
 
 /// The key of one of several batches. The first has the caller's own.

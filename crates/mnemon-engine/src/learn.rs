@@ -27,7 +27,6 @@ use serde::{Deserialize, Serialize};
 
 pub use files::{SkillFile, read_skill_file, skill_file, skill_folder};
 pub use improve::Improved;
-pub(crate) use review::is_told;
 pub use review::{LearnStatus, Lesson, LessonBody, Review, RuleBody, TaskStatus as LearningTask};
 
 use crate::{Error, Memory};

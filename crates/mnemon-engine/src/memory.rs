@@ -7,7 +7,7 @@ use mnemon_core::llm::Llm;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{Backend, Ids, Policy, Scope};
 
-use crate::notes::{NoteFiles, NotesConfig};
+use crate::notes_config::{NoteFiles, NotesConfig};
 use crate::policies::Rates;
 use crate::scopes::{Dialog, Experience, Procedural, Profile, Semantic, State};
 use crate::{Policies, Records, Retention, Safety};
@@ -206,7 +206,7 @@ impl Builder {
             ids: self.ids.clone(),
             retention: self.retention,
             safety: self.safety,
-            project_tag: self.project.as_deref().map(crate::agentfiles::project_tag),
+            project_tag: self.project.as_deref().map(crate::project::project_tag),
             recalled: Arc::default(),
         }
     }

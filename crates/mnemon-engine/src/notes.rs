@@ -5,19 +5,15 @@
 
 mod adding;
 mod clearing;
-mod config;
 mod echo;
 mod finding;
 mod view;
 
-use std::sync::Arc;
-
-use mnemon_core::files::Files;
 use mnemon_core::{Caps, Ctx, Filter, Id, Kind, Namespace, Owner, Record, Scope, Viewer};
 
+pub use crate::notes_config::{MaxEntries, NamespaceLimits, NoteFiles, NotesConfig};
 pub use adding::{Added, NewNote};
 pub use clearing::{Cleaned, Cleared, NoteCounts};
-pub use config::{MaxEntries, NamespaceLimits, NotesConfig};
 pub use finding::{FoundNotes, NoteFilter, NotePage, NoteQuery};
 pub use view::{NoteText, NoteView};
 
@@ -29,28 +25,6 @@ pub struct Notes {
     config: NotesConfig,
     /// Where a note's content may be read from.
     files: Option<NoteFiles>,
-}
-
-/// Files that may become notes.
-#[derive(Clone)]
-pub struct NoteFiles {
-    pub files: Arc<dyn Files>,
-    /// The absolute paths of their root, so that a path that begins with one of them is known to
-    /// lie below it.
-    pub roots: Vec<String>,
-}
-
-impl NoteFiles {
-    /// The path as the files know it: relative, without `./` before it. Whether it leads out of
-    /// the root is for them to say.
-    fn below<'a>(&self, path: &'a str) -> &'a str {
-        let inside = |root: &String| {
-            let rest = path.strip_prefix(root.trim_end_matches('/'))?;
-            rest.strip_prefix('/')
-        };
-        let path = self.roots.iter().find_map(inside).unwrap_or(path);
-        path.strip_prefix("./").unwrap_or(path)
-    }
 }
 
 impl Memory {

@@ -303,3 +303,26 @@ fn unecho(draft: &mut Draft, taken: &mut TakenOut) -> Result<(), Invalid> {
     taken.recalled |= own.recalled;
     Ok(())
 }
+
+/// The operations in as few batches as their limits allow, in order.
+pub(crate) fn in_batches(ops: Vec<Op>, limits: &Limits) -> Vec<Vec<Op>> {
+    let mut batches: Vec<Vec<Op>> = Vec::new();
+    let mut bytes = 0;
+    for op in ops {
+        let weight = match &op {
+            Op::Put { record, .. } => record.weight(),
+            Op::Delete { .. } | Op::Purge { .. } => 0,
+        };
+        bytes += weight;
+        match batches.last_mut() {
+            Some(batch) if batch.len() < limits.batch_ops && bytes <= limits.batch_bytes => {
+                batch.push(op);
+            }
+            _ => {
+                bytes = weight;
+                batches.push(vec![op]);
+            }
+        }
+    }
+    batches
+}

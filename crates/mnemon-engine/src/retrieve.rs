@@ -17,8 +17,8 @@ use mnemon_core::{
 };
 use serde::Serialize;
 
-use crate::agentfiles::is_of_other_project;
 use crate::embedding::ask;
+use crate::project::is_of_other_project;
 use crate::{Error, Records};
 
 /// What a named speaker's name weighs as a word.

@@ -11,7 +11,8 @@ use mnemon_core::{
     StoreError,
 };
 
-use crate::deletion::{in_batches, is_purge_mark};
+use crate::records::in_batches;
+use crate::session_marks::is_purge_mark;
 use crate::{Error, Records};
 
 /// Who acts, for the history, where records are made from files on the side.

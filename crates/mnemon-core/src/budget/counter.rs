@@ -1,8 +1,6 @@
 //! How many tokens a text is.
 
-use serde::{Deserialize, Serialize};
-
-use crate::scope::words;
+use crate::error::words;
 
 /// Counts the tokens of a text as a family of models does, or says a number they do not exceed.
 pub trait Counter: Send + Sync {

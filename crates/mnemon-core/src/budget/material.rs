@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::scope::words;
+use crate::error::words;
 use crate::{Id, Invalid, Role, limits};
 
 words! {

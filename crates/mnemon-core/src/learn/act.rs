@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::scope::words;
+use crate::error::words;
 use crate::{Id, limits, text};
 
 words! {

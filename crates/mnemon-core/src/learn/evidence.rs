@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::statistics::{fisher, wilson};
 use crate::Time;
+use crate::error::words;
 #[cfg(doc)]
 use crate::limits;
-use crate::scope::words;
 
 words! {
     /// Where a skill or a rule stands.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Act, Ended};
-use crate::scope::words;
+use crate::error::words;
 use crate::{Audience, Id, Time, limits};
 
 words! {

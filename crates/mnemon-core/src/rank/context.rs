@@ -227,5 +227,35 @@ fn scale(
     (Bm25::new(mean_with_lent), worths.collect())
 }
 
+impl QueryTerm {
+    /// The terms of a text that are no stop words.
+    #[must_use]
+    pub fn words_of(text: &str) -> Vec<Self> {
+        let terms = crate::text::query_terms(text).into_iter();
+        let words = terms.filter(|term| !term.stop).map(|term| Self {
+            text: term.text,
+            weight: term.weight,
+            role: crate::TermRole::Word,
+        });
+        words.collect()
+    }
+}
+
+impl Features {
+    /// What ranking needs to know of this record, which has these terms.
+    #[must_use]
+    pub fn of(record: &Record, terms: &Terms, cosine: f32) -> Self {
+        Self {
+            seq: record.seq,
+            cosine,
+            created: record.created,
+            importance: record.importance as f32,
+            asking: terms.asking(),
+            length: terms.length(),
+            speaker: record.speaker().map(str::to_owned),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -2,15 +2,13 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use super::calls::Calls;
 use super::predicates::{
     chars, is_compressed, is_compressed_round, is_final_assistant, is_tool, is_tool_result,
     is_tool_use, is_user, output_text,
 };
 use super::{Change, Measure, Settings, tokens};
-use crate::scope::words;
+use crate::error::words;
 use crate::{Block, Message, Role, limits};
 
 words! {

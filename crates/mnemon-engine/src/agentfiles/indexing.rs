@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::AgentFiles;
 use crate::naming::fixed_id;
+use crate::project::{project_tag, short_digest};
 use crate::safety::TakenOut;
 use crate::undo::as_index;
 use crate::{Draft, Error, Memory, Records};
@@ -204,29 +205,9 @@ fn place(root: &str, path: &str) -> Option<FileRole> {
     })
 }
 
-/// What marks all entries of a project's files.
-#[must_use]
-pub fn project_tag(project: &str) -> String {
-    format!("{PROJECT_TAG}{}", short_digest(&[project]))
-}
-
-const PROJECT_TAG: &str = "agent-files:";
-
-/// Whether the record is an entry of a file of another project.
-pub(crate) fn is_of_other_project(record: &Record, own_tag: &str) -> bool {
-    let mut tags = record.tags.iter();
-    record.origin == Origin::File
-        && tags.any(|tag| tag.starts_with(PROJECT_TAG) && tag.as_str() != own_tag)
-}
-
 /// As earlier versions marked the entries of a file.
 fn unnamed_tag(path: &str) -> String {
     format!("file:{}", short_digest(&[path]))
-}
-
-fn short_digest(parts: &[&str]) -> String {
-    let digest = blake3::hash(parts.join("\0").as_bytes()).to_hex();
-    digest.chars().take(16).collect()
 }
 
 impl Index<'_> {

@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use super::family::derived_from;
 use super::listing::each;
-use super::marks::{root_of, roots_of};
 use super::session_files::{FilesDone, ProjectFiles, SavedFolder};
 use super::session_records::{self, SessionRecords};
 use super::{Deletion, Mode, NotErased, Removed};
 use crate::naming::check_name;
 use crate::session::SessionId;
+use crate::session_marks::{root_of, roots_of};
 use crate::tiers::log_path;
 use crate::{Error, Memory, Records};
 

@@ -3,9 +3,9 @@
 use mnemon_core::{Ctx, Filter, Id, Kind, Owner, Record, Scope, limits};
 
 use super::listing::{Shown, each};
-use super::marks::is_root_mark;
 use super::{NotErased, SessionForget};
 use crate::session::{SNAPSHOT_OF, SessionId, copied_from};
+use crate::session_marks::is_root_mark;
 use crate::tiers::{is_indexed_line, is_page_of, library_pages, pages_of};
 use crate::{Error, Records};
 

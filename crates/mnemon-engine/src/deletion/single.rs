@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use mnemon_core::{Changes, Ctx, Id, Receipt, Record, Time};
 
 use super::NotErased;
-use super::marks::is_root_mark;
+use crate::session_marks::is_root_mark;
 use crate::tiers::{is_library_page, is_log_line};
 use crate::{Error, Memory};
 

@@ -407,15 +407,6 @@ impl Lesson {
     }
 }
 
-/// Whether agents are told about it.
-pub(crate) fn is_told(record: &Record) -> bool {
-    let kept = record.metadata.get("evidence");
-    let status = kept
-        .and_then(|kept| kept.get("status"))
-        .and_then(Value::as_str);
-    status.is_none_or(|status| status == Status::Active.as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::semantic::unbound;
-use crate::learn::is_told;
 use crate::naming::{check_name, check_task_type, tag};
 use crate::retrieve::Enough;
 use crate::{Draft, Error, Query, Records};
@@ -297,4 +296,13 @@ fn told_evidence(record: &Record) -> Option<ToldEvidence> {
         with: kept.with,
         without: kept.without,
     })
+}
+
+/// Whether agents are told about it.
+pub(crate) fn is_told(record: &Record) -> bool {
+    let kept = record.metadata.get("evidence");
+    let status = kept
+        .and_then(|kept| kept.get("status"))
+        .and_then(Value::as_str);
+    status.is_none_or(|status| status == mnemon_core::learn::Status::Active.as_str())
 }

@@ -1,5 +1,8 @@
 //! How notes are kept, found and told.
 
+use std::sync::Arc;
+
+use mnemon_core::files::Files;
 use mnemon_core::rank::Recipe;
 use mnemon_core::{Invalid, Namespace, limits, note};
 
@@ -101,4 +104,26 @@ fn check_range(field: &str, value: usize, most: usize) -> Result<(), Invalid> {
     }
     let what = format!("is {value}, it must lie between 1 and {most}");
     Err(Invalid::new(field, what))
+}
+
+/// Files that may become notes.
+#[derive(Clone)]
+pub struct NoteFiles {
+    pub files: Arc<dyn Files>,
+    /// The absolute paths of their root, so that a path that begins with one of them is known to
+    /// lie below it.
+    pub roots: Vec<String>,
+}
+
+impl NoteFiles {
+    /// The path as the files know it: relative, without `./` before it. Whether it leads out of
+    /// the root is for them to say.
+    pub(crate) fn below<'a>(&self, path: &'a str) -> &'a str {
+        let inside = |root: &String| {
+            let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+            rest.strip_prefix('/')
+        };
+        let path = self.roots.iter().find_map(inside).unwrap_or(path);
+        path.strip_prefix("./").unwrap_or(path)
+    }
 }
