@@ -6,6 +6,8 @@
 //! plain data, so a group costs two round trips on any backend. The rules (versions and
 //! preconditions, idempotency, provenance, caps, expiry) are in [`planner`].
 
+pub mod closure;
+
 mod needs;
 mod planner;
 mod request;
@@ -16,9 +18,8 @@ pub use needs::{Grown, Needs, needs};
 pub use planner::plan;
 pub use request::Request;
 
-use crate::{
-    Cause, Clock, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Scope, StoreError, Time,
-};
+use crate::model::{Clock, Id, Kind, Namespace, Record, Scope, Time};
+use crate::ports::{Cause, IdempotencyKey, Receipt, StoreError};
 
 /// The current version of a record, as far as the rules need to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

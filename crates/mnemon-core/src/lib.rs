@@ -26,69 +26,31 @@
 //! # }).unwrap();
 //! ```
 
-pub mod budget;
-pub mod chunk;
-pub mod clock;
-pub mod closure;
 pub mod commit;
-pub mod embed;
-pub mod files;
-pub mod format;
-pub mod index;
-pub mod json;
-pub mod learn;
-pub mod limits;
-pub mod llm;
-pub mod log;
-pub mod longterm;
-pub mod markdown;
-pub mod note;
-pub mod ram;
-pub mod rank;
-pub mod recall_marks;
-pub mod rerank;
-pub mod secrets;
-pub mod speakers;
-pub mod text;
-pub mod vector;
-pub mod window;
-
-mod audience;
-mod column_file;
-mod ctx;
+mod context;
+mod conversation;
 mod error;
-mod id;
-mod message;
-mod notices;
-mod owner;
-mod policy;
-mod query;
-mod record;
-mod scope;
-mod search_index;
-mod store;
-mod time;
+pub mod learn;
+pub mod markdown;
+mod model;
+mod ports;
+pub mod ram;
+mod search;
+pub mod secrets;
 
-pub use audience::{Audience, Viewer};
-pub use clock::Clock;
-pub use ctx::{CommitGroup, Ctx};
+pub use commit::closure;
+pub use context::{budget, chunk, recall_marks};
+pub use conversation::{format, window};
 pub use error::{ErrorKind, Invalid};
-pub use id::{Id, Ids};
-pub use limits::Limits;
-pub use message::{Block, Media, Message, Role};
-pub use notices::Notices;
-pub use owner::{Owner, Tenant};
-pub use policy::{Caps, Denied, Grant, Policy, Right, Rights};
-pub use query::{Cursor, Expr, Filter, Order, Page, Scan};
-pub use rank::Candidate;
-pub use record::{Format, Record};
-pub use scope::{Kind, Namespace, Origin, Scope};
-pub use search_index::{
-    Answer, Backend, Embedding, Features, IndexCapabilities, IndexFilters, Match, Probe, QueryTerm,
-    ScoreScale, SearchIndex, Statistics, TermRole,
+pub use model::{
+    Audience, Block, Caps, Clock, CommitGroup, Ctx, Cursor, Denied, Expr, Filter, Format, Grant,
+    Id, Ids, Kind, Limits, Media, Message, Namespace, Notices, Order, Origin, Owner, Page, Policy,
+    Record, Right, Rights, Role, Scan, Scope, Tenant, Time, Viewer, clock, json, limits, note,
 };
-pub use store::{
-    Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, Hidden, HiddenScan,
-    IdempotencyKey, Op, Outcome, Receipt, SessionWindow, Store, StoreError, Tally, Upkept,
+pub use ports::{
+    Answer, Backend, Batch, Capabilities, Cause, Change, Changes, Embedding, Expect, Fate,
+    Features, Group, Hidden, HiddenScan, IdempotencyKey, IndexCapabilities, IndexFilters, Match,
+    Op, Outcome, Probe, QueryTerm, Receipt, ScoreScale, SearchIndex, SessionWindow, Statistics,
+    Store, StoreError, Tally, TermRole, Upkept, embed, files, llm, log, longterm, rerank,
 };
-pub use time::Time;
+pub use search::{Candidate, index, rank, speakers, text, vector};

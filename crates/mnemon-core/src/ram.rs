@@ -12,11 +12,11 @@ use async_trait::async_trait;
 pub use feed::{Arrival, ImageIndex};
 pub use image::{Image, Past};
 
-use crate::embed::ModelId;
-use crate::{
-    Answer, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
-    IndexCapabilities, Page, Probe, Receipt, Record, Right, Scan, SearchIndex, Store, StoreError,
-    Tally, Tenant, Upkept, limits,
+use crate::model::{Grant, Id, Page, Record, Right, Scan, Tenant, limits};
+use crate::ports::embed::ModelId;
+use crate::ports::{
+    Answer, Batch, Capabilities, Change, Changes, Embedding, Hidden, HiddenScan, IndexCapabilities,
+    Probe, Receipt, SearchIndex, Store, StoreError, Tally, Upkept,
 };
 
 /// A store that lives as long as the process.

@@ -24,7 +24,7 @@ use mnemon_core::{Ctx, Invalid, limits};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use crate::project::project_tag;
+pub use crate::records::project::project_tag;
 pub use agent::{Activation, AgentInfo, Part};
 pub use context::{ContextChange, KeyFile, SectionText, StateRow};
 pub use ending::{Archived, Ended, SessionEnd, Sizes};
@@ -33,8 +33,8 @@ pub use lint::Warning;
 pub use team::{Blocker, BlockerInfo, Handoff, HandoffInfo, Member, Team, TeamInfo, TeamStatus};
 pub use writing::{Code, Decision, FileChange, Issue, Learning, SessionLog};
 
-use crate::safety::TakenOut;
-use crate::{Error, Safety};
+use crate::records::safety::TakenOut;
+use crate::records::{Error, Safety};
 
 /// Where the files are when nobody says.
 pub const ROOT: &str = ".microai";

@@ -8,8 +8,9 @@ use mnemon_core::budget::{Budget, Compiled, Counter, Form, Section, Share, compi
 use mnemon_core::{Ctx, Invalid, Scope, limits};
 use serde::Serialize;
 
-use crate::reading::Answer;
-use crate::{Error, Memory, MemoryItem, MemoryPolicy, MemoryQuery};
+use crate::memory::reading::Answer;
+use crate::memory::{Memory, MemoryItem, MemoryPolicy, MemoryQuery};
+use crate::records::Error;
 
 /// The scopes that a context is made of.
 const SCOPES: [Scope; 5] = [

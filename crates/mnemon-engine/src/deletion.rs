@@ -18,7 +18,7 @@
 //! is one commit, and where it fits one batch. Whatever stops it on the way, the next call finds
 //! the rest.
 //!
-//! **Sessions** ([`Memory::forget_session`](crate::Memory::forget_session)): the session's records
+//! **Sessions** ([`Memory::forget_session`](crate::memory::Memory::forget_session)): the session's records
 //! are the named ones. A purge erases logs, pages and saved states as well. **Logs:** a purged line
 //! leaves a mark, so that it is not indexed again. Whatever holds the text and stays is listed as
 //! [`NotErased`].
@@ -41,8 +41,8 @@ pub use session::{Forgotten, SessionForget};
 pub use session_files::{ProjectFiles, SavedFolder};
 pub use single::Purged;
 
-use crate::draft::intent;
-use crate::{Error, Records};
+use crate::records::draft::intent;
+use crate::records::{Error, Records};
 use family::Family;
 
 /// Whether deleted records can come back.

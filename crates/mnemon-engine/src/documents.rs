@@ -19,8 +19,9 @@ use mnemon_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::safety::TakenOut;
-use crate::{Draft, Error, Hit, Query, Records};
+use crate::records::safety::TakenOut;
+use crate::records::{Draft, Error, Records};
+use crate::search::{Hit, Query};
 use plan::{Contents, Planned};
 
 /// How many chunks a search for documents finds when nobody says.

@@ -29,7 +29,8 @@ pub use files::{SkillFile, read_skill_file, skill_file, skill_folder};
 pub use improve::Improved;
 pub use review::{LearnStatus, Lesson, LessonBody, Review, RuleBody, TaskStatus as LearningTask};
 
-use crate::{Error, Memory};
+use crate::memory::Memory;
+use crate::records::Error;
 
 /// What was learnt by itself, and how it is looked after.
 #[derive(Clone, Copy)]

@@ -23,59 +23,31 @@
 
 pub mod agentfiles;
 mod context;
+mod conversation;
 mod deletion;
 mod documents;
-
-mod draft;
-mod embedding;
-mod error;
-mod hooks;
-mod import;
 pub mod learn;
-pub mod longterm;
 mod memory;
-mod naming;
 pub mod notes;
-mod notes_config;
-mod payload;
-mod policies;
-mod project;
-mod reading;
 mod records;
-mod rerank;
-mod retrieve;
-mod safety;
-mod scopes;
-pub mod session;
-mod session_marks;
-pub mod tiers;
-mod undo;
-mod window;
-mod writing;
+mod search;
 
 pub use context::{Context, ContextQuery, Silent};
+pub use conversation::{
+    InMemory, Seen, SeenAs, Shown, Window, WindowState, longterm, session, tiers,
+};
 pub use deletion::{Forgotten, NotErased, ProjectFiles, Purged, SavedFolder, SessionForget};
 pub use documents::{
     ChunkCounts, Document, DocumentFate, DocumentHit, DocumentQuery, DocumentReceipt, FileStamp,
     Known, TOP_K,
 };
-pub use draft::{Draft, Retention};
-pub use embedding::Embedded;
-pub use error::Error;
-pub use hooks::{Node, NodeOutcome, Ran};
-pub use import::OnConflict;
-pub use memory::{Builder, Memory};
-pub use payload::{Payload, StatePayload};
-pub use policies::{Applied, MemoryPolicy, PerScope, Policies, Whom};
-pub use reading::{Answer, Failure, MemoryItem, MemoryQuery};
-pub use records::Records;
-pub use retrieve::{Hit, Query};
-pub use safety::Safety;
-pub use scopes::{
-    Content, Dialog, DialogContext, Ended, Experience, FlowState, FoundDocument, FoundRule,
-    FoundSkill, Knowledge, LIMIT_STEPS, LIMIT_TURNS, LoggedStep, Place, Procedural, Profile, Said,
-    SalientFact, Semantic, SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList,
-    TaskStatus, TaskStep, ToldEvidence, ToolSop, Trace, Turn, UserProfile, Utterance,
+pub use memory::{
+    Answer, Applied, Builder, Content, Dialog, DialogContext, Ended, Experience, Failure,
+    FlowState, FoundDocument, FoundRule, FoundSkill, Knowledge, LIMIT_STEPS, LIMIT_TURNS,
+    LoggedStep, Memory, MemoryItem, MemoryPolicy, MemoryQuery, MemoryWriteEvent, Node, NodeOutcome,
+    Payload, PerScope, Place, Policies, Procedural, Profile, Ran, Said, SalientFact, Semantic,
+    SessionSummary, Sop, State, StatePayload, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList,
+    TaskStatus, TaskStep, ToldEvidence, ToolSop, Trace, Turn, UserProfile, Utterance, Whom,
 };
-pub use window::{InMemory, Seen, SeenAs, Shown, Window, WindowState};
-pub use writing::MemoryWriteEvent;
+pub use records::{Draft, Embedded, Error, OnConflict, Records, Retention, Safety};
+pub use search::{Hit, Query};

@@ -1,5 +1,25 @@
 //! The memory: one door to six scopes, each on a store of its own or all on one.
 
+pub(crate) mod hooks;
+pub(crate) mod notes_config;
+pub(crate) mod payload;
+pub(crate) mod policies;
+pub(crate) mod reading;
+pub(crate) mod scopes;
+pub(crate) mod writing;
+
+pub use hooks::{Node, NodeOutcome, Ran};
+pub use payload::{Payload, StatePayload};
+pub use policies::{Applied, MemoryPolicy, PerScope, Policies, Whom};
+pub use reading::{Answer, Failure, MemoryItem, MemoryQuery};
+pub use scopes::{
+    Content, Dialog, DialogContext, Ended, Experience, FlowState, FoundDocument, FoundRule,
+    FoundSkill, Knowledge, LIMIT_STEPS, LIMIT_TURNS, LoggedStep, Place, Procedural, Profile, Said,
+    SalientFact, Semantic, SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList,
+    TaskStatus, TaskStep, ToldEvidence, ToolSop, Trace, Turn, UserProfile, Utterance,
+};
+pub use writing::MemoryWriteEvent;
+
 use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
@@ -7,10 +27,9 @@ use mnemon_core::llm::Llm;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{Backend, Ids, Policy, Scope};
 
-use crate::notes_config::{NoteFiles, NotesConfig};
-use crate::policies::Rates;
-use crate::scopes::{Dialog, Experience, Procedural, Profile, Semantic, State};
-use crate::{Policies, Records, Retention, Safety};
+use crate::memory::notes_config::{NoteFiles, NotesConfig};
+use crate::memory::policies::Rates;
+use crate::records::{Records, Retention, Safety};
 
 /// What an agent talks to. It knows which store keeps which scope.
 pub struct Memory {
@@ -206,7 +225,10 @@ impl Builder {
             ids: self.ids.clone(),
             retention: self.retention,
             safety: self.safety,
-            project_tag: self.project.as_deref().map(crate::project::project_tag),
+            project_tag: self
+                .project
+                .as_deref()
+                .map(crate::records::project::project_tag),
             recalled: Arc::default(),
         }
     }

@@ -11,13 +11,14 @@ mod view;
 
 use mnemon_core::{Caps, Ctx, Filter, Id, Kind, Namespace, Owner, Record, Scope, Viewer};
 
-pub use crate::notes_config::{MaxEntries, NamespaceLimits, NoteFiles, NotesConfig};
+pub use crate::memory::notes_config::{MaxEntries, NamespaceLimits, NoteFiles, NotesConfig};
 pub use adding::{Added, NewNote};
 pub use clearing::{Cleaned, Cleared, NoteCounts};
 pub use finding::{FoundNotes, NoteFilter, NotePage, NoteQuery};
 pub use view::{NoteText, NoteView};
 
-use crate::{Error, Memory, Records};
+use crate::memory::Memory;
+use crate::records::{Error, Records};
 
 /// The notes of a memory.
 pub struct Notes {

@@ -1,5 +1,21 @@
 //! The verbs over one store.
 
+pub(crate) mod draft;
+pub(crate) mod embedding;
+pub(crate) mod error;
+pub(crate) mod import;
+pub(crate) mod naming;
+pub(crate) mod project;
+pub(crate) mod safety;
+pub(crate) mod session_marks;
+pub(crate) mod undo;
+
+pub use draft::{Draft, Retention};
+pub use embedding::Embedded;
+pub use error::Error;
+pub use import::OnConflict;
+pub use safety::Safety;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -11,9 +27,8 @@ use mnemon_core::{
     SearchIndex, Store, StoreError, Tally, Upkept, Viewer,
 };
 
-use crate::draft::{check_alive, intent};
-use crate::safety::TakenOut;
-use crate::{Draft, Error, Retention, Safety};
+use crate::records::draft::{check_alive, intent};
+use crate::records::safety::TakenOut;
 
 /// Everything that is remembered in one store, under one policy. A clone is another handle on the
 /// same store.

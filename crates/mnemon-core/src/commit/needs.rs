@@ -1,7 +1,8 @@
 //! What has to be known about a tenant before a group of batches can be planned.
 
 use super::Request;
-use crate::{Id, Kind, Namespace, Op, Time};
+use crate::model::{Id, Kind, Namespace, Time};
+use crate::ports::Op;
 
 /// What a group of batches of one tenant needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,10 +6,9 @@ use super::needs::latest;
 use super::{
     Effect, Entry, KeptReceipt, Move, Plan, Planned, Presence, Request, Slot, View, Worth,
 };
-use crate::{
-    Batch, Cause, Expect, Fate, Grant, Id, IdempotencyKey, Invalid, Kind, Namespace, Op, Outcome,
-    Receipt, Record, StoreError, Time, clock,
-};
+use crate::error::Invalid;
+use crate::model::{Grant, Id, Kind, Namespace, Record, Time, clock};
+use crate::ports::{Batch, Cause, Expect, Fate, IdempotencyKey, Op, Outcome, Receipt, StoreError};
 
 /// Decides what becomes of requests of one tenant, given a view that was loaded as
 /// [`needs`](super::needs) asks. Each finds what the ones before it did; one that fails leaves no

@@ -1,6 +1,7 @@
 //! A batch that passed every check that needs no store.
 
-use crate::{Batch, Grant, Op, Record, Right, StoreError};
+use crate::model::{Grant, Record, Right};
+use crate::ports::{Batch, Op, StoreError};
 
 /// A batch under its grant, within the limits. Only such a batch can be planned.
 #[derive(Debug, Clone)]
@@ -81,5 +82,5 @@ fn check_tenant(grant: &Grant, record: &Record) -> Result<(), StoreError> {
     if record.tenant == *grant.tenant() {
         return Ok(());
     }
-    Err(crate::Denied::Tenant(record.tenant.clone()).into())
+    Err(crate::model::Denied::Tenant(record.tenant.clone()).into())
 }

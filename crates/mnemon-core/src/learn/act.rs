@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::words;
-use crate::{Id, limits, text};
+use crate::model::{Id, limits};
+use crate::search::text;
 
 words! {
     /// How a step ended. Its word is the tag by which such steps are found.

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::statistics::{fisher, wilson};
-use crate::Time;
 use crate::error::words;
+use crate::model::Time;
 #[cfg(doc)]
-use crate::limits;
+use crate::model::limits;
 
 words! {
     /// Where a skill or a rule stands.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::statistics::binomial_tail;
 use super::{Ended, Outcome, Run};
-use crate::limits;
+use crate::model::limits;
 
 /// Arrangements of a run's tools that are tried to see what chance alone would do. Runs of the same
 /// tools share them, and the fewer sorts of runs there are the more are tried of each.

@@ -13,7 +13,7 @@ use super::act::add_words;
 use super::{
     LearnSettings, Outcome, Pattern, Rate, Run, chance, contains, died_at, follows, patterns,
 };
-use crate::{Audience, Id, Time, limits};
+use crate::model::{Audience, Id, Time, limits};
 
 pub use complete::{Missing, missing, usual_beside};
 pub use complexity::{Complexity, complexity};

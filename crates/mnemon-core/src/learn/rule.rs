@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::procedure::may_be_told;
 use super::statistics::fisher;
 use super::{Act, Ended, Outcome, Rate, Run};
-use crate::{Audience, Id, Time, limits};
+use crate::model::{Audience, Id, Time, limits};
 
 /// How likely any rule of a type of task may be to be chance.
 const WRONG: f64 = 0.01;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Act, Ended};
 use crate::error::words;
-use crate::{Audience, Id, Time, limits};
+use crate::model::{Audience, Id, Time, limits};
 
 words! {
     /// How a run ended.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{Id, Time, limits};
+use crate::model::{Id, Time, limits};
 
 fn id(text: &str) -> Id {
     text.parse().unwrap()

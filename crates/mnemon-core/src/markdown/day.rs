@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use crate::{Invalid, Time};
+use crate::error::Invalid;
+use crate::model::Time;
 
 /// A day, written `2025-12-31`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::Document;
-use crate::limits;
+use crate::model::limits;
 
 /// The text that came out, and where both sides wanted something else.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::Image;
-use crate::embed::ModelId;
-use crate::index::{Cursor, Delta, Doc, Feed, StoredVector, Terms, TrackedIndex};
-use crate::index::{stored, wrong_vector};
-use crate::{Answer, Batch, Embedding, Grant, Id, Op, Probe, Record, StoreError};
+use crate::model::{Grant, Id, Record};
+use crate::ports::embed::ModelId;
+use crate::ports::{Answer, Batch, Embedding, Op, Probe, StoreError};
+use crate::search::index::{Cursor, Delta, Doc, Feed, StoredVector, Terms, TrackedIndex};
+use crate::search::index::{stored, wrong_vector};
 
 /// The vectors of an image's records, and the index over both. It lives beside the image, and
 /// follows when it is asked.
@@ -199,8 +200,9 @@ fn digest(content: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Ctx, Policy, Right, Tenant, Time};
+    use crate::ports::{SearchIndex, Store};
     use crate::ram::Ram;
-    use crate::{Ctx, Policy, Right, SearchIndex, Store, Tenant, Time};
 
     fn note(name: &str, content: &str) -> (Record, Grant) {
         let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
@@ -223,7 +225,7 @@ mod tests {
         let probe = Probe {
             vectors: vec![embedding()],
             depth: 10,
-            ..Probe::new(crate::Filter::all_of_tenant(), 0)
+            ..Probe::new(crate::model::Filter::all_of_tenant(), 0)
         };
         let found = futures::executor::block_on(store.find(grant, &probe));
         found.unwrap().matches.len()

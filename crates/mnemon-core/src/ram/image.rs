@@ -10,11 +10,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use removals::Removals;
 
 use crate::commit::{self, Effect, Entry, Plan, Request, Slot, Worth};
-use crate::speakers::Speakers;
-use crate::{
-    Batch, Clock, Grant, Id, IdempotencyKey, Kind, Namespace, Receipt, Record, Scope, StoreError,
-    Time,
-};
+use crate::model::{Clock, Grant, Id, Kind, Namespace, Record, Scope, Time};
+use crate::ports::{Batch, IdempotencyKey, Receipt, StoreError};
+use crate::search::speakers::Speakers;
 
 /// The current version of a record and the change that wrote it.
 #[derive(Debug, Clone, PartialEq)]

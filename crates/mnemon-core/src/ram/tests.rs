@@ -1,6 +1,7 @@
 use super::*;
 use crate::commit::Effect;
-use crate::{Ctx, Kind, Op, Policy, Time};
+use crate::model::{Ctx, Kind, Policy, Time};
+use crate::ports::Op;
 
 fn grant() -> Grant {
     let now = Time::from_millis(1_700_000_000_000).unwrap();

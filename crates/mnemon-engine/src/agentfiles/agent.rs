@@ -12,9 +12,9 @@ use super::context::template;
 use super::names::{self, Sort, check_line};
 use super::writing::{DECISIONS, LEARNINGS};
 use super::{AgentFiles, ContextChange, Decision, Learning};
-use crate::Error;
-use crate::payload::estimate;
-use crate::safety::TakenOut;
+use crate::memory::payload::estimate;
+use crate::records::Error;
+use crate::records::safety::TakenOut;
 
 /// An agent that has files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

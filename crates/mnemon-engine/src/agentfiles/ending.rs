@@ -12,7 +12,7 @@ use super::context::template;
 use super::journal::Step;
 use super::writing::{DECISIONS, LEARNINGS};
 use super::{AgentFiles, ContextChange, Decision, Learning, SessionLog};
-use crate::Error;
+use crate::records::Error;
 
 /// How long the files of an agent may get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

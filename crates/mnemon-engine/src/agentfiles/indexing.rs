@@ -12,11 +12,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::AgentFiles;
-use crate::naming::fixed_id;
-use crate::project::{project_tag, short_digest};
-use crate::safety::TakenOut;
-use crate::undo::as_index;
-use crate::{Draft, Error, Memory, Records};
+use crate::memory::Memory;
+use crate::records::naming::fixed_id;
+use crate::records::project::{project_tag, short_digest};
+use crate::records::safety::TakenOut;
+use crate::records::undo::as_index;
+use crate::records::{Draft, Error, Records};
 
 /// What was brought up to date.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

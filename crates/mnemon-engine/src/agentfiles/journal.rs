@@ -12,7 +12,7 @@ use mnemon_core::markdown::merge;
 use serde::{Deserialize, Serialize};
 
 use super::AgentFiles;
-use crate::Error;
+use crate::records::Error;
 
 /// The journal's name in the folder that it is about.
 pub(super) const JOURNAL: &str = ".mnemon-journal.json";

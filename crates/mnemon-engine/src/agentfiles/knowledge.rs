@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::AgentFiles;
 use super::agent::BETWEEN;
-use crate::Error;
-use crate::payload::estimate;
+use crate::memory::payload::estimate;
+use crate::records::Error;
 
 /// How many tokens of knowledge an agent is told.
 const BUDGET: u64 = 6000;

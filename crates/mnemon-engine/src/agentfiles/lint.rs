@@ -5,7 +5,7 @@ use mnemon_core::markdown::{Day, Document, Entry};
 use serde::Serialize;
 
 use super::AgentFiles;
-use crate::Error;
+use crate::records::Error;
 
 /// Something in a file that will help nobody later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

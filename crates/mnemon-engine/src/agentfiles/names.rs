@@ -36,7 +36,7 @@ pub(super) fn check(sort: Sort, name: &str) -> Result<(), Invalid> {
         return Err(Invalid::new(field, what));
     }
     let lower = name.to_ascii_lowercase();
-    if RESERVED.contains(&lower.as_str()) || crate::naming::is_device(name) {
+    if RESERVED.contains(&lower.as_str()) || crate::records::naming::is_device(name) {
         let what = format!("`{shown}` is reserved; choose another name");
         return Err(Invalid::new(field, what));
     }
@@ -45,5 +45,5 @@ pub(super) fn check(sort: Sort, name: &str) -> Result<(), Invalid> {
 
 /// A text that stays on its line.
 pub(super) fn check_line(field: &str, text: &str) -> Result<(), Invalid> {
-    crate::naming::check_name(field, text, limits::AGENT_LINE_CHARS)
+    crate::records::naming::check_name(field, text, limits::AGENT_LINE_CHARS)
 }

@@ -15,7 +15,7 @@ pub use handoffs::{Handoff, HandoffInfo};
 use super::agent::{BETWEEN, Prompt, front_value};
 use super::names::{self, Sort};
 use super::{Activation, AgentFiles, Part};
-use crate::Error;
+use crate::records::Error;
 
 /// A team that has files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,8 +4,10 @@ use mnemon_core::budget::{Material, Section};
 use mnemon_core::{Block, Kind, Origin};
 use serde_json::{Map, Value};
 
-use crate::scopes::{DialogContext, FoundDocument, FoundRule, FoundSkill, Said, Sop, profile_id};
-use crate::{MemoryItem, MemoryQuery, Payload, StatePayload};
+use crate::memory::scopes::{
+    DialogContext, FoundDocument, FoundRule, FoundSkill, Said, Sop, profile_id,
+};
+use crate::memory::{MemoryItem, MemoryQuery, Payload, StatePayload};
 
 /// A turn is worth so much of the one after it.
 const TURN_FADES: f64 = 0.97;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Mode;
 use super::listing::{Shown, check, each};
-use crate::{Error, Records};
+use crate::records::{Error, Records};
 
 /// A derived record, in the order of the list that the closure was made of.
 struct Member {

@@ -2,7 +2,7 @@
 
 use mnemon_core::{Ctx, Filter, HiddenScan, Record, Scan, StoreError};
 
-use crate::{Error, Records};
+use crate::records::{Error, Records};
 
 /// How a record was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,11 +8,12 @@ use super::listing::each;
 use super::session_files::{FilesDone, ProjectFiles, SavedFolder};
 use super::session_records::{self, SessionRecords};
 use super::{Deletion, Mode, NotErased, Removed};
-use crate::naming::check_name;
-use crate::session::SessionId;
-use crate::session_marks::{root_of, roots_of};
-use crate::tiers::log_path;
-use crate::{Error, Memory, Records};
+use crate::conversation::session::SessionId;
+use crate::conversation::tiers::log_path;
+use crate::memory::Memory;
+use crate::records::naming::check_name;
+use crate::records::session_marks::{root_of, roots_of};
+use crate::records::{Error, Records};
 
 /// How often is looked again for records that were written meanwhile.
 const ROUNDS: usize = 16;

@@ -7,9 +7,9 @@ use mnemon_core::files::{Files, Sweep};
 use mnemon_core::log::Log;
 
 use super::NotErased;
-use crate::Error;
-use crate::session::{SessionId, Sessions, copies_of};
-use crate::tiers::{is_page_of, library, log_folder, log_path};
+use crate::conversation::session::{SessionId, Sessions, copies_of};
+use crate::conversation::tiers::{is_page_of, library, log_folder, log_path};
+use crate::records::Error;
 
 /// The files of a project, below one root.
 pub struct ProjectFiles {

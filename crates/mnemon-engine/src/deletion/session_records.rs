@@ -4,10 +4,10 @@ use mnemon_core::{Ctx, Filter, Id, Kind, Owner, Record, Scope, limits};
 
 use super::listing::{Shown, each};
 use super::{NotErased, SessionForget};
-use crate::session::{SNAPSHOT_OF, SessionId, copied_from};
-use crate::session_marks::is_root_mark;
-use crate::tiers::{is_indexed_line, is_page_of, library_pages, pages_of};
-use crate::{Error, Records};
+use crate::conversation::session::{SNAPSHOT_OF, SessionId, copied_from};
+use crate::conversation::tiers::{is_indexed_line, is_page_of, library_pages, pages_of};
+use crate::records::session_marks::is_root_mark;
+use crate::records::{Error, Records};
 
 /// Scopes whose records go with their session. Profiles, knowledge and skills outlive it.
 const SCOPES: [Scope; 3] = [Scope::Dialog, Scope::State, Scope::Experience];

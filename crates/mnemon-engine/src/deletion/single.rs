@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 use mnemon_core::{Changes, Ctx, Id, Receipt, Record, Time};
 
 use super::NotErased;
-use crate::session_marks::is_root_mark;
-use crate::tiers::{is_library_page, is_log_line};
-use crate::{Error, Memory};
+use crate::conversation::tiers::{is_library_page, is_log_line};
+use crate::memory::Memory;
+use crate::records::Error;
+use crate::records::session_marks::is_root_mark;
 
 /// What became of purged records.
 #[derive(Debug, Clone, PartialEq)]

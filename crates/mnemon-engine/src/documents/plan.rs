@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Known};
-use crate::{Error, Records};
+use crate::records::{Error, Records};
 
 /// Between the headings of a path.
 const UNDER: &str = " › ";

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::NotKept;
-use crate::naming::{fixed_id, tag};
-use crate::{Draft, Error, Records};
+use crate::records::naming::{fixed_id, tag};
+use crate::records::{Draft, Error, Records};
 
 /// How skills and rules are judged. With a higher number all that an earlier version learnt is
 /// judged again.

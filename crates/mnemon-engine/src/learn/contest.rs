@@ -7,7 +7,7 @@ use mnemon_core::learn::{Condition, Outcome, Run, Status, contains};
 
 use super::judge::{Verdict, tool_orders};
 use super::review::{Lesson, LessonBody, RuleBody};
-use crate::scopes::ToolSop;
+use crate::memory::scopes::ToolSop;
 
 /// The newest successes that decide which of two procedures is the one in use.
 const NEWEST: usize = 10;

@@ -10,8 +10,8 @@ use super::contest;
 use super::judge::{Judge, Mined, Verdict, evidence_of};
 use super::review::{Lesson, LessonBody};
 use super::{LearnReport, Learning};
-use crate::naming::{fixed_id, tag};
-use crate::{Draft, Error};
+use crate::records::naming::{fixed_id, tag};
+use crate::records::{Draft, Error};
 
 /// What a look at one type of task came to.
 pub(super) struct Look {

@@ -7,7 +7,7 @@ use mnemon_core::{Ctx, Id, Scope};
 
 use super::books;
 use super::{LearnReport, Learning};
-use crate::Error;
+use crate::records::Error;
 
 impl Learning<'_> {
     /// Reads at most `steps` new steps and says what a run would learn, as if every trace had

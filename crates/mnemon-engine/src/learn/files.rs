@@ -4,7 +4,7 @@
 use mnemon_core::Invalid;
 use serde::{Deserialize, Serialize};
 
-use crate::scopes::{Sop, ToolSop};
+use crate::memory::scopes::{Sop, ToolSop};
 
 /// The name of a skill's file within its folder.
 const FILE: &str = "SKILL.md";

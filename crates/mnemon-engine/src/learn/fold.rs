@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::books::{self, Diary, Versioned};
 use super::{LearnReport, Learning};
-use crate::scopes::{LoggedStep, logged};
-use crate::{Draft, Error};
+use crate::memory::scopes::{LoggedStep, logged};
+use crate::records::{Draft, Error};
 
 /// A step, and where it belongs.
 pub(super) struct Taken {

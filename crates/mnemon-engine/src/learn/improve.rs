@@ -12,8 +12,8 @@ use super::distil::{circle_of, ended};
 use super::judge::{Judge, tool_orders};
 use super::review::{Lesson, LessonBody};
 use super::{Learning, books};
-use crate::Error;
-use crate::scopes::{Sop, ToolSop};
+use crate::memory::scopes::{Sop, ToolSop};
+use crate::records::Error;
 
 /// Tokens that an answer may have.
 const ANSWER_TOKENS: u32 = 2000;

@@ -11,8 +11,8 @@ use mnemon_core::{Audience, Expect, Id, Record, Time};
 use super::books::Versioned;
 use super::review::{Lesson, LessonBody, RuleBody};
 use super::{Learnt, Transition};
-use crate::scopes::{Sop, ToolSop};
-use crate::{Draft, Error};
+use crate::memory::scopes::{Sop, ToolSop};
+use crate::records::{Draft, Error};
 
 /// Half of the runs must succeed with it, as sure as 95 %, before a skill is active by itself.
 const ACTIVE_RATE: f64 = 0.5;

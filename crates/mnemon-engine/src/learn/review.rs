@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::judge::evidence_of;
 use super::{Learning, NotKept, books};
-use crate::naming::{check_task_type, tag};
-use crate::scopes::{Sop, ToolSop, sop_of};
-use crate::{Draft, Error};
+use crate::memory::scopes::{Sop, ToolSop, sop_of};
+use crate::records::naming::{check_task_type, tag};
+use crate::records::{Draft, Error};
 
 /// How the tag begins that says where a lesson stands.
 const STATUS: &str = "status:";

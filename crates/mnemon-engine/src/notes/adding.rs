@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::view::summary_of;
 use super::{Notes, echo, is_note};
-use crate::safety::TakenOut;
-use crate::{Draft, Error, Records, Safety};
+use crate::records::safety::TakenOut;
+use crate::records::{Draft, Error, Records, Safety};
 
 /// Something to note, as the caller says it: a content, or a file that holds it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -91,7 +91,9 @@ impl Notes {
     /// Keeps a note. The same content again is not stored again: the answer names the note that
     /// says it already.
     pub async fn add(&self, ctx: &Ctx, new: NewNote, key: Option<&str>) -> Result<Added, Error> {
-        let key = key.map(|key| crate::draft::intent(key, &new)).transpose()?;
+        let key = key
+            .map(|key| crate::records::draft::intent(key, &new))
+            .transpose()?;
         let (mut draft, path) = self.checked(ctx, new).await?;
         let mut taken = TakenOut::default();
         Safety::unecho(&mut draft, &mut taken);
@@ -293,7 +295,7 @@ fn note_id(draft: &Draft, tries: usize) -> Result<Id, Invalid> {
     let tries = tries.to_string();
     let mut names: Vec<Option<&str>> = parts.to_vec();
     names.extend([Some(tries.as_str()), Some(draft.content.as_str())]);
-    crate::naming::short_id("note", &names)
+    crate::records::naming::short_id("note", &names)
 }
 
 impl AddedDetails {
@@ -413,7 +415,9 @@ fn folded(tags: &[String]) -> Vec<String> {
 
 fn check_source(source: Option<&str>) -> Result<(), Invalid> {
     match source {
-        Some(source) => crate::naming::check_name("source", source, limits::NOTE_SOURCE_CHARS),
+        Some(source) => {
+            crate::records::naming::check_name("source", source, limits::NOTE_SOURCE_CHARS)
+        }
         None => Ok(()),
     }
 }

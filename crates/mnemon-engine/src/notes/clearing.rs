@@ -4,7 +4,7 @@ use mnemon_core::{Ctx, Fate, Id, Kind, Namespace, Owner, Scan, Scope, Upkept, Vi
 use serde::Serialize;
 
 use super::{NoteFilter, Notes, is_note, notes_of};
-use crate::Error;
+use crate::records::Error;
 
 /// How many notes there are, expired ones that no cleanup has taken included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

@@ -8,7 +8,7 @@ use mnemon_core::{
 };
 
 use super::{Notes, is_note};
-use crate::{Draft, Error, Records};
+use crate::records::{Draft, Error, Records};
 
 /// Words that a known text is looked for by,
 const WORDS: usize = 24;

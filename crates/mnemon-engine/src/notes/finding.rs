@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::view::{NoteText, NoteView};
 use super::{Notes, notes_of};
-use crate::{Error, Hit, Query};
+use crate::records::Error;
+use crate::search::{Hit, Query};
 
 /// Which notes are meant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

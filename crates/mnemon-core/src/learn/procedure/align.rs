@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{ProcedureStep, Sightings, may_be_told};
-use crate::Audience;
 use crate::learn::{Act, Ended, Run};
+use crate::model::Audience;
 
 /// A parameter is constant if so much of the runs agree on its value.
 const CONSTANT: f64 = 0.9;

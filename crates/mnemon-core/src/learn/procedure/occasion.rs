@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Sightings, Told};
-use crate::Audience;
 use crate::learn::Run;
+use crate::model::Audience;
 
 /// A word belongs to the occasion if so much of the runs have it …
 const SHARED: f64 = 0.6;

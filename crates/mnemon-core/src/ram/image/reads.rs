@@ -4,10 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::{ByCreation, Image};
-use crate::{
-    Change, Changes, Filter, Grant, Group, Hidden, HiddenScan, Id, Order, Page, Record, Scan,
-    StoreError, Tally, Time,
-};
+use crate::model::{Filter, Grant, Id, Order, Page, Record, Scan, Time};
+use crate::ports::{Change, Changes, Group, Hidden, HiddenScan, StoreError, Tally};
 
 impl Image {
     /// Live records by id.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::limits::Limits;
+use crate::model::limits::Limits;
 
 /// Numbers of different images never meet: an index that followed an image which was then read
 /// anew must not take the new one's log for a continuation.

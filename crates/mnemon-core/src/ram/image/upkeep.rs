@@ -2,11 +2,12 @@
 
 use super::Image;
 use crate::commit::Effect;
-use crate::{Grant, Id, Time, Upkept, limits};
+use crate::model::{Grant, Id, Time, limits};
+use crate::ports::Upkept;
 
 impl Image {
     /// A slice of housekeeping, and what it did, for a log. In the order that
-    /// [`Store::upkeep`](crate::Store::upkeep) says.
+    /// [`Store::upkeep`](crate::ports::Store::upkeep) says.
     pub fn upkeep(&mut self, grant: &Grant, limit: usize) -> (Upkept, Vec<Effect>) {
         let before = self.clock;
         let after = before.observe(grant.now(), grant.accepts_clock());

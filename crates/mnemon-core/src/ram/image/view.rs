@@ -2,7 +2,7 @@
 
 use super::Image;
 use crate::commit::{KeptReceipt, Needs, Presence, View, Worth};
-use crate::{Id, Kind, Namespace, Time};
+use crate::model::{Id, Kind, Namespace, Time};
 
 impl Image {
     /// Everything that the group needs.

@@ -5,11 +5,11 @@ use mnemon_core::{Ctx, Invalid, Time};
 use serde::{Deserialize, Serialize};
 
 use super::minute;
-use crate::Error;
 use crate::agentfiles::AgentFiles;
 use crate::agentfiles::agent::append;
 use crate::agentfiles::names::check_line;
 use crate::agentfiles::writing::Printer;
+use crate::records::Error;
 
 /// Something that holds a team up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

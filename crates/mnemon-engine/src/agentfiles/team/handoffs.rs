@@ -5,11 +5,11 @@ use mnemon_core::{Ctx, Invalid};
 use serde::{Deserialize, Serialize};
 
 use super::{Team, minute};
-use crate::Error;
 use crate::agentfiles::AgentFiles;
 use crate::agentfiles::agent::append;
 use crate::agentfiles::names::check_line;
 use crate::agentfiles::writing::{FileChange, Printer, changes_table, check_one};
+use crate::records::Error;
 
 /// Work to be given to another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,4 @@
+//! Conversations: what a window keeps, and the formats of providers.
+
+pub mod format;
+pub mod window;

@@ -1,0 +1,94 @@
+//! Which call belongs to which result. A model refuses a result without its call.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use super::predicates::{is_tool_use, is_user};
+use crate::model::{Block, Message};
+
+/// Calls and their results, by the places of their messages.
+pub(super) struct Calls {
+    pairs: Vec<(usize, usize)>,
+    /// The message of the newest calls, if one of them may still be answered.
+    open: Option<usize>,
+}
+
+impl Calls {
+    pub(super) fn of(messages: &[Message]) -> Self {
+        let mut latest: HashMap<&str, usize> = HashMap::new();
+        let mut answered: HashSet<(usize, &str)> = HashSet::new();
+        let mut pairs = Vec::new();
+        for (at, message) in messages.iter().enumerate() {
+            for block in &message.content {
+                match block {
+                    Block::ToolUse { id, .. } => {
+                        latest.insert(id, at);
+                    }
+                    // Ids come back in later rounds: the call is the newest one before it.
+                    Block::ToolResult { id, .. } => {
+                        if let Some(call) = latest.get(id.as_str()) {
+                            pairs.push((*call, at));
+                            answered.insert((*call, id));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let open = newest_calls(messages).filter(|at| {
+            let content = messages.get(*at).map(|m| m.content.as_slice());
+            content.unwrap_or_default().iter().any(|block| {
+                matches!(block, Block::ToolUse { id, .. } if !answered.contains(&(*at, id.as_str())))
+            })
+        });
+        Self { pairs, open }
+    }
+
+    /// Whether nothing that belongs together would be parted if these messages were replaced.
+    pub(super) fn closed(&self, range: &Range<usize>) -> bool {
+        let parted =
+            |(call, result): &(usize, usize)| range.contains(call) != range.contains(result);
+        !self.pairs.iter().any(parted) && !self.open.is_some_and(|open| range.contains(&open))
+    }
+
+    /// The message of calls that may still be answered.
+    pub(super) fn open(&self) -> Option<usize> {
+        self.open
+    }
+}
+
+/// The newest message with calls, unless the conversation has long gone on without an answer.
+fn newest_calls(messages: &[Message]) -> Option<usize> {
+    let at = messages.iter().rposition(is_tool_use)?;
+    let since = messages.iter().skip(at + 1);
+    let users = since.filter(|m| is_user(m)).count();
+    (users < 2).then_some(at)
+}
+
+/// The last `count` messages, or fewer: what would begin with results whose calls are gone begins
+/// after them. The plainest way to make a window smaller; nothing is kept of the rest.
+#[must_use]
+pub fn truncated(messages: &[Message], count: usize) -> &[Message] {
+    let calls = Calls::of(messages);
+    let from = messages.len().saturating_sub(count);
+    let parted = calls.pairs.iter();
+    let parted = parted.filter(|(call, result)| *call < from && *result >= from);
+    let from = parted.map(|(_, result)| result + 1).max().unwrap_or(from);
+    messages.get(from..).unwrap_or_default()
+}
+
+/// Whether every result has its call before it.
+#[must_use]
+pub fn is_paired(messages: &[Message]) -> bool {
+    let mut called: HashSet<&str> = HashSet::new();
+    for block in messages.iter().flat_map(|message| &message.content) {
+        match block {
+            Block::ToolUse { id, .. } => {
+                called.insert(id);
+            }
+            Block::ToolResult { id, .. } if !called.contains(id.as_str()) => return false,
+            _ => {}
+        }
+    }
+    true
+}

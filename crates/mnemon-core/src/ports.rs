@@ -1,0 +1,19 @@
+//! What the outside world is asked for: stores, indexes, files, logs and models.
+
+pub mod embed;
+pub mod files;
+pub mod llm;
+pub mod log;
+pub mod longterm;
+pub mod rerank;
+pub(crate) mod search_index;
+pub(crate) mod store;
+
+pub use search_index::{
+    Answer, Backend, Embedding, Features, IndexCapabilities, IndexFilters, Match, Probe, QueryTerm,
+    ScoreScale, SearchIndex, Statistics, TermRole,
+};
+pub use store::{
+    Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, Hidden, HiddenScan,
+    IdempotencyKey, Op, Outcome, Receipt, SessionWindow, Store, StoreError, Tally, Upkept,
+};

@@ -1,0 +1,80 @@
+//! The port to a model that turns text into vectors.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+
+use crate::error::ErrorKind;
+
+/// A model that places texts so that near meanings lie near each other.
+#[async_trait]
+pub trait Embedder: Send + Sync {
+    /// Name and dimension of the model. One that must be asked for its dimension knows it once
+    /// it is [`ready`](Self::ready) or has embedded something.
+    fn model(&self) -> &ModelId;
+
+    /// Makes sure that the model can be used and its dimension is known.
+    async fn ready(&self) -> Result<(), EmbedError> {
+        Ok(())
+    }
+
+    /// One unit vector per text, in order; `None` for a text that means nothing to the model.
+    async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, EmbedError>;
+}
+
+/// Which model made a vector. Vectors are comparable only if these are equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModelId {
+    /// Unique, such as `builtin:static-256@1`.
+    pub name: String,
+    pub dimension: usize,
+}
+
+type Source = Box<dyn Error + Send + Sync>;
+
+/// Why there is no vector.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbedError {
+    #[error("the embedder cannot be reached: {what}")]
+    Unavailable {
+        what: String,
+        #[source]
+        source: Option<Source>,
+    },
+    #[error("the embedder refused the request ({status}): {message}")]
+    Refused { status: u16, message: String },
+    #[error("the embedder gave an answer that makes no sense: {what}")]
+    BadAnswer {
+        what: String,
+        #[source]
+        source: Option<Source>,
+    },
+    #[error("the embedder answers with {got} dimensions where {expected} were expected")]
+    WrongDimension { expected: usize, got: usize },
+    #[error("the embedder gave a vector that is not finite for text {index}")]
+    NotFinite { index: usize },
+    #[error("the weights at {} cannot be used: {what}", path.display())]
+    Weights {
+        path: PathBuf,
+        what: String,
+        #[source]
+        source: Option<Source>,
+    },
+    #[error("{what} is larger than the {max} that are accepted")]
+    TooLarge { what: &'static str, max: usize },
+}
+
+impl EmbedError {
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unavailable { .. } | Self::BadAnswer { .. } => ErrorKind::Unavailable,
+            Self::WrongDimension { .. } | Self::NotFinite { .. } => ErrorKind::Unavailable,
+            Self::Refused { .. } => ErrorKind::Denied,
+            Self::Weights { .. } => ErrorKind::Corrupt,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+        }
+    }
+}

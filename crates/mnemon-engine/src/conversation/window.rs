@@ -1,0 +1,460 @@
+//! The window of a conversation: what the model still sees, kept small and never lossy.
+//!
+//! What was said are the records of the dialog; nothing here changes them. The window itself is one
+//! small record: entries that point at messages or at what replaced them, and the place up to which
+//! they reach. Whatever was said after that place is in the window as well, so that appending does
+//! not touch it. A compression writes the offloads and the window in one batch.
+
+mod compress;
+mod copies;
+mod frozen;
+mod in_memory;
+mod reading;
+mod state;
+mod stored;
+mod summarise;
+mod view;
+
+use std::sync::Arc;
+
+use mnemon_core::llm::Llm;
+use mnemon_core::log::Log;
+use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Settings, estimate};
+use mnemon_core::{
+    Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt, Record,
+    Role, Scan, Scope, StoreError, Time, Viewer, limits,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+pub use in_memory::InMemory;
+pub use state::WindowState;
+pub use view::{Seen, SeenAs, Shown};
+
+use crate::memory::Memory;
+use crate::memory::scopes::{message_of, origin_of, session_of_owner, within};
+use crate::records::draft::intent;
+use crate::records::naming::{check_name, fixed_id};
+use crate::records::safety::TakenOut;
+use crate::records::{Draft, Error, Records};
+use stored::{Covered, Entry, Offload, Position, TAG};
+
+/// Tells that a uuid names nothing.
+fn not_found(uuid: &str) -> String {
+    format!(
+        "No messages found for UUID: {uuid}, The context may have been cleared or the UUID is invalid."
+    )
+}
+
+/// A conversation as its model sees it.
+#[derive(Clone)]
+pub struct Window<'a> {
+    records: &'a Records,
+    owner: Owner,
+    settings: Settings,
+    prompts: Prompts,
+    plan: Option<Plan>,
+    llm: Option<Arc<dyn Llm>>,
+    frozen: Option<Arc<dyn Log>>,
+    /// Where the log lies, so that a purge finds it.
+    frozen_root: Option<String>,
+    measure: &'a Measure,
+}
+
+/// What a window holds at a moment.
+struct Read {
+    /// Of the window's record; `None` when there is none yet.
+    version: Option<u64>,
+    covered: Option<Covered>,
+    entries: Vec<Entry>,
+    /// One for each entry.
+    messages: Vec<Message>,
+    /// Whether there are more than a window may hold.
+    more: bool,
+}
+
+impl Memory {
+    /// The window of a user's session. The session's name must be fit for a file.
+    pub fn window(&self, user: &str, session: &str) -> Result<Window<'_>, Error> {
+        check_session(session)?;
+        check_name("user", user, limits::NAME_CHARS)?;
+        let owner = Owner {
+            user: Some(user.to_owned()),
+            session: Some(session.to_owned()),
+            ..Owner::default()
+        };
+        session_of_owner(&owner)?;
+        Ok(Window {
+            records: self.records_of(Scope::Dialog),
+            owner,
+            settings: Settings::default(),
+            prompts: Prompts::default(),
+            plan: None,
+            llm: self.llm().cloned(),
+            frozen: None,
+            frozen_root: None,
+            measure: &estimate,
+        })
+    }
+}
+
+/// The names that a session may have: they become names of files in other places.
+fn check_session(session: &str) -> Result<(), Invalid> {
+    check_name("session", session, limits::NAME_CHARS)?;
+    if session.contains(['/', '\\']) || session.contains("..") {
+        let what = "holds `/`, `\\` or `..`; a session is a plain name, not a path";
+        return Err(Invalid::new("session", what));
+    }
+    Ok(())
+}
+
+impl<'a> Window<'a> {
+    /// When it is compressed and what is kept.
+    pub fn settings(mut self, settings: Settings) -> Result<Self, Error> {
+        settings.check()?;
+        self.settings = settings;
+        Ok(self)
+    }
+
+    /// The model that writes summaries, if not the memory's own. Without one they are made of what
+    /// was said.
+    #[must_use]
+    pub fn llm(mut self, llm: Arc<dyn Llm>) -> Self {
+        self.llm = Some(llm);
+        self
+    }
+
+    /// The log in files that everything that is said goes to as well, line by line.
+    #[must_use]
+    pub fn frozen(mut self, log: Arc<dyn Log>) -> Self {
+        self.frozen = Some(log);
+        self
+    }
+
+    /// The absolute path of the root of that log. The memory keeps it for the session, so that a
+    /// purge finds the log.
+    #[must_use]
+    pub fn frozen_at(mut self, root: impl Into<String>) -> Self {
+        self.frozen_root = Some(root.into());
+        self
+    }
+
+    /// What the model is asked.
+    #[must_use]
+    pub fn prompts(mut self, prompts: Prompts) -> Self {
+        self.prompts = prompts;
+        self
+    }
+
+    /// The plan that the agent follows.
+    #[must_use]
+    pub fn plan(mut self, plan: Plan) -> Self {
+        self.plan = Some(plan);
+        self
+    }
+
+    /// How tokens are counted, if not by the estimate.
+    #[must_use]
+    pub fn measure(mut self, measure: &'a Measure) -> Self {
+        self.measure = measure;
+        self
+    }
+
+    /// The agent that messages are said to or by.
+    #[must_use]
+    pub fn agent(mut self, agent: &str) -> Self {
+        self.owner.agent = Some(agent.to_owned());
+        self
+    }
+
+    /// Adds a message at the end. It is durable when this returns.
+    pub async fn add_message(&self, ctx: &Ctx, message: Message) -> Result<Receipt, Error> {
+        self.add_messages(ctx, vec![message], None).await
+    }
+
+    /// Adds messages at the end, all or none. They are durable when this returns, and in the frozen
+    /// log: on a store their own records, which nothing here changes, and in files its lines, too.
+    /// With a key a retry is harmless.
+    pub async fn add_messages(
+        &self,
+        ctx: &Ctx,
+        messages: Vec<Message>,
+        key: Option<&str>,
+    ) -> Result<Receipt, Error> {
+        if messages.is_empty() {
+            return Err(Invalid::new("messages", "is empty; nothing was said").into());
+        }
+        let key = key
+            .map(|key| intent(key, &("window", &self.owner, &messages)))
+            .transpose()?;
+        // What is said now stands after all that the window has covered, whatever the clock says.
+        let covered = self.covered(ctx).await?;
+        let floor = covered.map_or(Ok(ctx.now), |c| Time::from_millis(c.at.created))?;
+        let created = ctx.now.max(floor);
+        let drafts = messages.iter().map(|message| {
+            let draft = self.message_draft(ctx, message.clone(), created)?;
+            Ok((draft, Expect::Absent))
+        });
+        let mut drafts = drafts.collect::<Result<Vec<_>, Invalid>>()?;
+        let mut taken = TakenOut::default();
+        for (draft, _) in &mut drafts {
+            self.records.safety.screen(draft, &mut taken)?;
+        }
+        let messages = match taken.secrets.is_empty() {
+            true => messages,
+            // The log gets what the store gets.
+            false => drafts
+                .iter()
+                .map(|(draft, _)| kept(draft))
+                .collect::<Result<_, _>>()?,
+        };
+        self.mark_log(ctx).await?;
+        let receipt = self.records.put_screened(ctx, drafts, key).await?;
+        ctx.notices.extend(taken.sentences());
+        self.stay_visible(ctx, &receipt, created).await?;
+        self.freeze(ctx, &messages, &receipt).await?;
+        Ok(receipt)
+    }
+
+    fn message_draft(
+        &self,
+        ctx: &Ctx,
+        mut message: Message,
+        created: Time,
+    ) -> Result<Draft, Invalid> {
+        let id = self.records.ids.next(ctx.now);
+        if message.id.is_empty() {
+            message.id = id.to_string();
+        }
+        if message.timestamp.is_none() {
+            message.timestamp = Some(ctx.now.to_string());
+        }
+        let body = serde_json::to_value(&message)
+            .map_err(|error| Invalid::new("message", error.to_string()))?;
+        Ok(Draft {
+            id: Some(id),
+            content: message.text_content(),
+            owner: self.owner.clone(),
+            kind: Some(Kind::Message),
+            body: Some(body),
+            origin: Some(origin_of(message.role)),
+            created: Some(created),
+            metadata: message.metadata,
+            ..Draft::default()
+        })
+    }
+
+    /// Another process, with a faster clock, may have compressed the window without seeing these:
+    /// then they are moved behind the place it covers.
+    async fn stay_visible(&self, ctx: &Ctx, receipt: &Receipt, created: Time) -> Result<(), Error> {
+        let Some(covered) = self.covered(ctx).await? else {
+            return Ok(());
+        };
+        if created.millis() > covered.at.created {
+            return Ok(());
+        }
+        for mut record in self.written(ctx, receipt).await? {
+            if Position::of(&record) <= covered.at && record.seq > covered.newest {
+                record.created = Time::from_millis(covered.at.created)?.plus_millis(1);
+                self.records.update_screened(ctx, record).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The records that a receipt is about.
+    async fn written(&self, ctx: &Ctx, receipt: &Receipt) -> Result<Vec<Record>, Error> {
+        let ids: Vec<Id> = receipt.items.iter().map(|item| item.id.clone()).collect();
+        let mut written = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(limits::PAGE) {
+            written.extend(self.records.get(ctx, ids).await?.into_iter().flatten());
+        }
+        Ok(written)
+    }
+
+    /// The messages as the model sees them, oldest first.
+    pub async fn get_messages(&self, ctx: &Ctx) -> Result<Vec<Message>, Error> {
+        let read = self.read(ctx).await?;
+        if read.more {
+            return Err(too_many(
+                read.messages.len(),
+                self.records.limits().window_messages,
+            ));
+        }
+        Ok(read.messages)
+    }
+
+    /// Takes a message out of the window; what was said stays. Out of range nothing happens.
+    /// Whether there was such a message.
+    pub async fn delete_message(&self, ctx: &Ctx, index: i64) -> Result<bool, Error> {
+        for _ in 0..limits::CHANGE_TRIES {
+            let mut read = self.read(ctx).await?;
+            let Some(at) = usize::try_from(index)
+                .ok()
+                .filter(|at| *at < read.entries.len())
+            else {
+                return Ok(false);
+            };
+            read.entries.remove(at);
+            match self.write(ctx, &read, Vec::new()).await {
+                Err(Error::Store(StoreError::Conflict { .. })) => {}
+                done => return done.map(|_| true),
+            }
+        }
+        Err(self.contended())
+    }
+
+    /// Empties the window. What was said, offloads and events stay.
+    pub async fn clear(&self, ctx: &Ctx) -> Result<(), Error> {
+        for _ in 0..limits::CHANGE_TRIES {
+            let (version, working) = self.working(ctx).await?;
+            let newest = Scan::new(self.within(Kind::Message), 1);
+            let newest = self.records.list(ctx, &newest).await?.records;
+            let read = Read {
+                version,
+                covered: newest.first().map(Covered::by).or(working.covered),
+                entries: Vec::new(),
+                messages: Vec::new(),
+                more: false,
+            };
+            if read.covered.is_none() {
+                return Ok(());
+            }
+            match self.write(ctx, &read, Vec::new()).await {
+                Err(Error::Store(StoreError::Conflict { .. })) => {}
+                done => return done.map(drop),
+            }
+        }
+        Err(self.contended())
+    }
+
+    /// What the conversation has of this kind, as its user sees it.
+    fn within(&self, kind: Kind) -> Filter {
+        let viewer = Viewer::of_caller(self.owner.user.clone(), None);
+        within(&viewer, &self.owner, kind)
+    }
+
+    /// What was replaced under this uuid, as it stood in the window; `None` if there is no such
+    /// thing in this session.
+    pub async fn reload(&self, ctx: &Ctx, uuid: &str) -> Result<Option<Vec<Message>>, Error> {
+        let Ok(id) = uuid.trim().parse::<Id>() else {
+            return Ok(None);
+        };
+        let found = self.records.get(ctx, std::slice::from_ref(&id)).await?;
+        let record = found.into_iter().flatten().next();
+        let ours = |record: &Record| {
+            let owner = &record.owner;
+            (&owner.user, &owner.session) == (&self.owner.user, &self.owner.session)
+        };
+        let Some(offload) = record.filter(ours).and_then(|r| Offload::of(&r)) else {
+            return Ok(None);
+        };
+        let found = self.resolve(ctx, offload.entries).await?;
+        let messages: Vec<Message> = found.into_iter().map(|(_, message)| message).collect();
+        Ok((!messages.is_empty()).then_some(messages))
+    }
+
+    /// The tool of that name: what was replaced, or one message that says why there is nothing.
+    pub async fn context_reload(&self, ctx: &Ctx, uuid: Option<&str>) -> Vec<Message> {
+        let uuid = uuid.unwrap_or_default();
+        if uuid.trim().is_empty() {
+            return said("Error: UUID cannot be null or empty.".to_owned());
+        }
+        match self.reload(ctx, uuid).await {
+            Ok(Some(messages)) => messages,
+            Ok(None) => said(not_found(uuid)),
+            Err(error) => said(format!("Error reloading context with UUID {uuid}: {error}")),
+        }
+    }
+
+    /// What compressions did, oldest first; the newest [`Limits::window_events`](mnemon_core::Limits::window_events) of them.
+    pub async fn events(&self, ctx: &Ctx) -> Result<Vec<CompressionEvent>, Error> {
+        let filter = Filter {
+            tags: vec![TAG.to_owned()],
+            ..self.within(Kind::Summary)
+        };
+        let scan = Scan::new(filter, self.records.limits().window_events);
+        let records = self.records.list(ctx, &scan).await?.records;
+        let offloads = records.iter().rev().filter_map(Offload::of);
+        Ok(offloads.map(|offload| offload.event).collect())
+    }
+
+    /// A page of everything that was said, oldest first, and where to go on.
+    pub async fn original(
+        &self,
+        ctx: &Ctx,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<(Vec<Message>, Option<Cursor>), Error> {
+        let page = self.page(ctx, Order::Oldest, after, limit).await?;
+        let messages = page.records.iter().map(message_of).collect();
+        Ok((messages, page.next))
+    }
+
+    /// The last messages that were said, oldest first.
+    pub async fn tail(&self, ctx: &Ctx, count: usize) -> Result<Vec<Message>, Error> {
+        let page = self.page(ctx, Order::Newest, None, count).await?;
+        Ok(page.records.iter().rev().map(message_of).collect())
+    }
+
+    async fn page(
+        &self,
+        ctx: &Ctx,
+        order: Order,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, Error> {
+        let scan = Scan {
+            order,
+            after,
+            ..Scan::new(self.within(Kind::Message), limit)
+        };
+        self.records.list(ctx, &scan).await
+    }
+
+    fn id(&self) -> Id {
+        self.fixed("window")
+    }
+
+    fn fixed(&self, sort: &str) -> Id {
+        let names = [self.owner.user.as_deref(), self.owner.session.as_deref()];
+        fixed_id(sort, &names)
+    }
+
+    /// The place that the window reaches to. It has a record of its own, so that appending does
+    /// not read the window.
+    async fn covered(&self, ctx: &Ctx) -> Result<Option<Covered>, Error> {
+        let found = self.records.get(ctx, &[self.fixed("window-place")]).await?;
+        let record = found.into_iter().flatten().next();
+        Ok(record.as_ref().map(Covered::of).transpose()?)
+    }
+
+    fn contended(&self) -> Error {
+        StoreError::Conflict {
+            id: self.id(),
+            expected: "the window as it was read".to_owned(),
+            current: None,
+        }
+        .into()
+    }
+}
+
+fn too_many(count: usize, most: usize) -> Error {
+    StoreError::TooLarge {
+        what: "messages in the window (compress it)",
+        count,
+        most,
+    }
+    .into()
+}
+
+/// One message that says this.
+fn said(text: String) -> Vec<Message> {
+    vec![Message::text("context_reload", Role::System, text)]
+}
+
+/// The message that a draft keeps.
+fn kept(draft: &Draft) -> Result<Message, Invalid> {
+    let body = draft.body.as_ref().unwrap_or(&Value::Null);
+    Message::deserialize(body).map_err(|error| Invalid::new("message", error.to_string()))
+}

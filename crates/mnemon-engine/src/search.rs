@@ -1,0 +1,6 @@
+//! Finding records: plan, find, rank, fetch.
+
+pub(crate) mod rerank;
+pub(crate) mod retrieve;
+
+pub use retrieve::{Hit, Query};

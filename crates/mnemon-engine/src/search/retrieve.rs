@@ -1,0 +1,451 @@
+//! Finding: plan → find → rank → fetch.
+
+mod distinct;
+mod find;
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+use distinct::Distinct;
+use futures::future::try_join_all;
+use mnemon_core::embed::EmbedError;
+use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
+use mnemon_core::text::{self, query_terms};
+use mnemon_core::{
+    Ctx, Filter, Grant, Id, Invalid, Order, Origin, Probe, QueryTerm, Record, Right, Scan,
+    TermRole, Time, limits, speakers,
+};
+use serde::Serialize;
+
+use crate::records::embedding::ask;
+use crate::records::project::is_of_other_project;
+use crate::records::{Error, Records};
+
+/// What a named speaker's name weighs as a word.
+const NAME_WEIGHT: f32 = 0.2;
+
+/// A search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    pub text: String,
+    pub filter: Filter,
+    pub recipe: Recipe,
+    pub limit: usize,
+    /// Whether to say which words of the query each hit has.
+    pub explain: bool,
+    /// Whether the caller waits for this search and nothing else ([`Probe::may_run_inline`]).
+    pub may_run_inline: bool,
+}
+
+impl Query {
+    /// A hybrid search for ten of the records that the filter means.
+    pub fn new(text: impl Into<String>, filter: Filter) -> Self {
+        Self {
+            text: text.into(),
+            filter,
+            recipe: Recipe::Hybrid,
+            limit: 10,
+            explain: false,
+            may_run_inline: false,
+        }
+    }
+}
+
+/// A record that was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hit {
+    pub score: f64,
+    /// What each arm and each step contributed; not for the formula.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+    /// Words of the query that stand in the record, if the query asked to explain.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub matched: Vec<String>,
+    pub record: Record,
+}
+
+/// Records that were found, and how many others may not be shown or have gone in the meantime.
+#[derive(Default)]
+struct Fetched {
+    hits: Vec<Hit>,
+    hidden: usize,
+}
+
+/// When a search need not fetch any further: it has so many of which this is true.
+#[derive(Clone, Copy)]
+pub(crate) struct Enough {
+    pub(crate) count: usize,
+    pub(crate) of: fn(&Record) -> bool,
+}
+
+impl Records {
+    /// Has the store read what searches need, so that the first of them does not wait for it.
+    /// Nothing is recalled by that.
+    pub async fn warm(&self, ctx: &Ctx) -> Result<(), Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        let probe = Probe {
+            terms: QueryTerm::words_of("warm"),
+            ..Probe::new(Filter::all_of_tenant(), 1)
+        };
+        self.index.find(&grant, &probe).await?;
+        Ok(())
+    }
+
+    /// The records that answer the query best. Near-copies of a better hit come last.
+    pub async fn search(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
+        let filters = std::slice::from_ref(&query.filter);
+        let answers = self.search_each(ctx, query, filters, None);
+        Ok(answers.await?.into_iter().flatten().collect())
+    }
+
+    /// What answers the query best among the records of each of these filters; the query's own
+    /// does not count. What it asks is read and placed once.
+    pub(crate) async fn search_each(
+        &self,
+        ctx: &Ctx,
+        query: &Query,
+        filters: &[Filter],
+        enough: Option<Enough>,
+    ) -> Result<Vec<Vec<Hit>>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        check(query, self.limits().hits)?;
+        self.recalled.store(true, Ordering::Relaxed);
+        if query.recipe == Recipe::Formula {
+            let answers = filters.iter().map(|each| self.by_formula(ctx, query, each));
+            return try_join_all(answers).await;
+        }
+        if query.recipe == Recipe::Recent {
+            let answers = filters.iter().map(|each| self.newest(ctx, query, each));
+            return try_join_all(answers).await;
+        }
+        if !self.store.capabilities().keeps_vectors {
+            match self.embed_missing(ctx, usize::MAX).await {
+                Ok(_) => {}
+                // Records without a vector are still found by their words.
+                Err(Error::Embed(error)) => without_meaning(&grant, &error),
+                // Who may only read makes no vectors.
+                Err(Error::Denied(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let words = speakers::lookup_words(&query.text);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let speakers = self.store.speakers(&grant, &words).await?;
+        let question = Question::read(&query.text, &speakers);
+        let probe = self.probe(&grant, query, &question).await;
+        if probe.terms.is_empty() && probe.vectors.is_empty() {
+            // Nothing but words that mean nothing: that is no wish for the newest.
+            return Ok(filters.iter().map(|_| Vec::new()).collect());
+        }
+        let answers = filters.iter().map(|each| {
+            let probe = Probe {
+                filter: each.clone(),
+                ..probe.clone()
+            };
+            self.answer(ctx, &grant, query, &question, probe, enough)
+        });
+        try_join_all(answers).await
+    }
+
+    /// The hits of one probe.
+    async fn answer(
+        &self,
+        ctx: &Ctx,
+        grant: &Grant,
+        query: &Query,
+        question: &Question,
+        mut probe: Probe,
+        enough: Option<Enough>,
+    ) -> Result<Vec<Hit>, Error> {
+        let mut hits = loop {
+            let found = self.candidates(grant, &probe).await?;
+            let ranked = rank::rank(&found.list, query.recipe, question, ctx.now);
+            let fetched = self.distinct(grant, ranked, query, &probe.filter, enough);
+            let Fetched { hits, hidden } = fetched.await?;
+            let hidden = hidden + found.left_out;
+            if hidden == 0 || hits.len() >= query.limit || found.is_all {
+                let deepest = grant.limits().search_depth_most;
+                if hits.len() < query.limit && found.list.len() + found.left_out >= deepest {
+                    ctx.notices.add(format!(
+                        "Most of the best {deepest} matches may not be shown; the search looked \
+                         no deeper."
+                    ));
+                }
+                break hits;
+            }
+            // Records that may not be shown must not crowd out those that may.
+            probe.depth = probe
+                .depth
+                .saturating_mul(8)
+                .min(grant.limits().search_depth_most);
+        };
+        if query.explain {
+            let words = words_of(&query.text);
+            for hit in &mut hits {
+                hit.matched = matched(&words, &hit.record);
+            }
+        }
+        Ok(hits)
+    }
+
+    /// The newest records that the filter means, newest first. Unlike a list it finds tags by the
+    /// index, so that it reads no more than it returns.
+    pub async fn latest(
+        &self,
+        ctx: &Ctx,
+        filter: Filter,
+        limit: usize,
+    ) -> Result<Vec<Record>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        let probe = Probe::new(filter, limit);
+        let index = self.index.capabilities();
+        if !index.deletes_at_once || !index.filters.cover(&probe.filter) {
+            let scan = Scan::new(probe.filter, limit);
+            return Ok(self.store.scan(&grant, &scan).await?.records);
+        }
+        let found = self.index.find(&grant, &probe).await?;
+        let ids: Vec<Id> = found.matches.into_iter().map(|found| found.id).collect();
+        let mut records = Vec::with_capacity(ids.len());
+        for page in ids.chunks(grant.limits().page) {
+            let page = self.store.get(&grant, page).await?.into_iter().flatten();
+            records.extend(page.filter(|record| probe.filter.matches(record)));
+        }
+        Ok(records)
+    }
+
+    /// What the stores are asked. An embedder that fails costs the meaning arm, not the search.
+    async fn probe(&self, grant: &Grant, query: &Query, question: &Question) -> Probe {
+        let mut terms: Vec<QueryTerm> = Vec::new();
+        let mut vectors = Vec::new();
+        if query.recipe != Recipe::Meaning {
+            terms = QueryTerm::words_of(&question.rest);
+            terms.extend(named_terms(question, &terms));
+        }
+        if query.recipe != Recipe::Words {
+            for embedder in &self.embedders {
+                let made = ask(embedder.as_ref(), &[question.rest.as_str()]).await;
+                match made.and_then(|made| made.into_iter().collect::<Result<Vec<_>, _>>()) {
+                    Ok(made) => vectors.extend(made.into_iter().flatten()),
+                    Err(error) => without_meaning(grant, &error),
+                }
+            }
+        }
+        Probe {
+            filter: Filter::all_of_tenant(),
+            terms,
+            vectors,
+            depth: self.limits().search_depth.max(query.limit * 2),
+            may_run_inline: query.may_run_inline,
+        }
+    }
+
+    /// The best of them, as they are now, without copies. As many again are looked at only where
+    /// some are copies or have gone in the meantime.
+    async fn distinct(
+        &self,
+        grant: &Grant,
+        ranked: Vec<Ranked>,
+        query: &Query,
+        filter: &Filter,
+        enough: Option<Enough>,
+    ) -> Result<Fetched, Error> {
+        let mut distinct = Distinct::new(query.limit, enough);
+        let (page, pages) = match self.rerank_depth() {
+            0 => (query.limit.min(grant.limits().page), 2),
+            // It chooses from all of them.
+            most => (most.max(query.limit * 2).min(grant.limits().page), 1),
+        };
+        let step = match enough {
+            Some(enough) if self.rerank_depth() == 0 => enough.count.clamp(1, page),
+            _ => page,
+        };
+        let most = page * pages;
+        let (mut at, mut hidden) = (0, 0);
+        // Records that may not be shown do not count among those that are looked at.
+        while at < ranked.len().min(most + hidden) {
+            let end = ranked.len().min(at + step).min(most + hidden);
+            let chunk = ranked.get(at..end).unwrap_or_default();
+            at = end;
+            let fetched = self.fetch(grant, chunk, filter).await?;
+            hidden += fetched.hidden;
+            for hit in self.rerank(grant, query, fetched.hits).await {
+                distinct.push(hit);
+            }
+            if distinct.is_full() || distinct.has_enough() {
+                break;
+            }
+        }
+        let hits = distinct.into_hits();
+        Ok(Fetched { hits, hidden })
+    }
+
+    /// The records themselves, as they are now: what has gone in the meantime is left out.
+    async fn fetch(
+        &self,
+        grant: &Grant,
+        ranked: &[Ranked],
+        filter: &Filter,
+    ) -> Result<Fetched, Error> {
+        let ids: Vec<Id> = ranked.iter().map(|ranked| ranked.id.clone()).collect();
+        let records = self.store.get(grant, &ids).await?;
+        let mut fetched = Fetched::default();
+        for (ranked, record) in ranked.iter().zip(records) {
+            let shown = |record: &Record| filter.matches(record) && self.shows(record);
+            let Some(record) = record.filter(shown) else {
+                fetched.hidden += 1;
+                continue;
+            };
+            fetched.hits.push(Hit {
+                score: f64::from(ranked.score),
+                parts: Some(ranked.parts),
+                matched: Vec::new(),
+                record,
+            });
+        }
+        Ok(fetched)
+    }
+
+    /// Whether a search may show the record: entries of another project's files are not for this
+    /// one, and our own books, which have no words, are for nobody.
+    fn shows(&self, record: &Record) -> bool {
+        let own = self.project_tag.as_deref();
+        let is_book = record.origin == Origin::Derived && record.content.is_empty();
+        !is_book && own.is_none_or(|own| !is_of_other_project(record, own))
+    }
+
+    async fn newest(&self, ctx: &Ctx, query: &Query, filter: &Filter) -> Result<Vec<Hit>, Error> {
+        let mut scan = Scan::new(filter.clone(), query.limit);
+        let mut records = Vec::new();
+        loop {
+            let page = self.list(ctx, &scan).await?;
+            let shown = page.records.into_iter();
+            records.extend(shown.filter(|record| self.shows(record)));
+            match page.next {
+                Some(next) if records.len() < query.limit => scan.after = Some(next),
+                _ => break,
+            }
+        }
+        records.truncate(query.limit);
+        let hits = records.into_iter().map(|record| Hit {
+            score: newness(&record, ctx.now),
+            parts: None,
+            matched: Vec::new(),
+            record,
+        });
+        Ok(hits.collect())
+    }
+
+    /// The formula has no index: it reads every record that the filter means.
+    async fn by_formula(
+        &self,
+        ctx: &Ctx,
+        query: &Query,
+        filter: &Filter,
+    ) -> Result<Vec<Hit>, Error> {
+        let tokens = rank::formula_tokens(&query.text);
+        let mut scan = Scan {
+            order: Order::Written,
+            ..Scan::new(filter.clone(), self.policy.limits.page)
+        };
+        let (mut read, most) = (0, self.policy.limits.formula_reads);
+        let mut hits: Vec<Hit> = Vec::new();
+        loop {
+            let page = self.list(ctx, &scan).await?;
+            read += page.records.len();
+            let shown = page.records.into_iter();
+            let shown = shown.filter(|record| self.shows(record));
+            hits.extend(shown.map(|record| Hit {
+                score: rank::formula(&record, &tokens, ctx.now),
+                parts: None,
+                matched: Vec::new(),
+                record,
+            }));
+            match page.next {
+                Some(next) if read < most => scan.after = Some(next),
+                Some(_) => {
+                    ctx.notices.add(format!(
+                        "The recipe `formula` compared the first {read} records only; narrow the \
+                         filter to reach the others."
+                    ));
+                    break;
+                }
+                None => break,
+            }
+        }
+        hits.retain(|hit| hit.score > 0.0);
+        // Stable: equals stay in the order they were written.
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+        hits.truncate(query.limit);
+        Ok(hits)
+    }
+}
+
+fn check(query: &Query, hits: usize) -> Result<(), Invalid> {
+    if query.text.trim().is_empty() && query.recipe != Recipe::Recent {
+        return Err(Invalid::new(
+            "query",
+            "is empty; say what to look for, or use the recipe `recent`",
+        ));
+    }
+    if query.text.len() > limits::QUERY_BYTES {
+        let (bytes, most) = (query.text.len(), limits::QUERY_BYTES);
+        return Err(Invalid::new(
+            "query",
+            format!("has {bytes} bytes, at most {most} are allowed"),
+        ));
+    }
+    if !(1..=hits).contains(&query.limit) {
+        let what = format!("is {}, it must lie between 1 and {hits}", query.limit);
+        return Err(Invalid::new("limit", what));
+    }
+    Ok(())
+}
+
+/// The terms of the names in the question that are not among its other terms.
+fn named_terms(question: &Question, known: &[QueryTerm]) -> Vec<QueryTerm> {
+    let terms = question.named.iter().flat_map(|name| query_terms(name));
+    let terms = terms.filter(|term| known.iter().all(|known| known.text != term.text));
+    let terms = terms.map(|term| QueryTerm {
+        text: term.text,
+        weight: NAME_WEIGHT * term.weight,
+        role: TermRole::Speaker,
+    });
+    terms.collect()
+}
+
+/// Reports that a search went on without vectors.
+fn without_meaning(grant: &Grant, error: &EmbedError) {
+    grant.notices().add(format!(
+        "The search went without an embedder and may miss records that use other words: {error}."
+    ));
+}
+
+/// The distinct words of a text, as the index knows them.
+fn words_of(text: &str) -> Vec<String> {
+    let terms = query_terms(text);
+    let words = terms.into_iter().filter(|term| !term.stop);
+    words.map(|term| term.text).collect()
+}
+
+/// The words of the query that the record itself has.
+fn matched(terms: &[String], record: &Record) -> Vec<String> {
+    let mut own: HashSet<String> = words_of_record(record);
+    let matched = terms.iter().filter(|term| own.remove(*term));
+    // The mark of a spelled-out form is for the index, not for people.
+    matched
+        .map(|term| term.trim_start_matches('ǀ').to_owned())
+        .collect()
+}
+
+fn words_of_record(record: &Record) -> HashSet<String> {
+    let mut texts = vec![record.content.as_str()];
+    texts.extend(record.tags.iter().map(String::as_str));
+    texts.extend(record.summary.as_deref());
+    let terms = texts.into_iter().flat_map(text::index_terms);
+    terms.map(|term| term.text).collect()
+}
+
+fn newness(record: &Record, now: Time) -> f64 {
+    let days = (now.millis() - record.created.millis()) as f64 / 86_400_000.0;
+    1.0 / (1.0 + days.max(0.0))
+}
