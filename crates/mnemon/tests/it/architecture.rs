@@ -234,6 +234,140 @@ fn no_source_reaches_through_a_wall() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A group of modules inside core or engine, as the table in ARCHITECTURE.md gives it.
+#[derive(Debug, Clone)]
+struct ModuleGroup {
+    krate: String,
+    name: String,
+    may_use: Vec<String>,
+}
+
+/// The rows of the table that begins with `| crate | group |`.
+fn module_groups(page: &str) -> Vec<ModuleGroup> {
+    let rows = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| crate | group |"));
+    let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+    let code = |cell: &str| -> Vec<String> {
+        let parts = cell.split('`').skip(1).step_by(2);
+        parts.map(str::to_owned).collect()
+    };
+    rows.map(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        ModuleGroup {
+            krate: format!("mnemon-{}", cells[0]),
+            name: code(cells[1]).remove(0),
+            may_use: code(cells[3]),
+        }
+    })
+    .collect()
+}
+
+/// Names right behind `crate::`, comments and the tests at the end of the file left out. An import
+/// through the crate's root (`crate::{…}` or `crate::Type`) is named as it stands there.
+fn names_behind_crate(source: &str) -> Vec<String> {
+    let code = source
+        .lines()
+        .take_while(|line| line.trim() != "#[cfg(test)]");
+    let code = code.map(|line| line.split("//").next().unwrap());
+    let mut names = Vec::new();
+    for line in code {
+        for (at, found) in line.match_indices("crate::") {
+            let rest = &line[at + found.len()..];
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+            names.push(match &rest[..end.unwrap_or(rest.len())] {
+                "" => rest.chars().take(1).collect(),
+                name => name.to_owned(),
+            });
+        }
+    }
+    names
+}
+
+/// What breaks the map: groups that it does not know, uses that it does not allow, and uses that
+/// it allows and nobody needs.
+fn wrong_uses(groups: &[ModuleGroup], krate: &str, files: &[(String, String)]) -> Vec<String> {
+    let groups = || groups.iter().filter(|group| group.krate == krate);
+    let mut wrong = Vec::new();
+    let mut used: Vec<(String, String)> = Vec::new();
+    for (path, source) in files {
+        let group = path.split('/').next().unwrap().trim_end_matches(".rs");
+        let Some(group) = groups().find(|known| known.name == group) else {
+            wrong.push(format!("{krate}: {path} is in no group of the map"));
+            continue;
+        };
+        for name in names_behind_crate(source) {
+            if name != group.name && !group.may_use.contains(&name) {
+                wrong.push(format!("{krate}: {path} uses crate::{name}"));
+            }
+            used.push((group.name.clone(), name));
+        }
+    }
+    for (n, group) in groups().enumerate() {
+        for other in &group.may_use {
+            if !groups().take(n).any(|above| above.name == *other) {
+                wrong.push(format!(
+                    "{krate}: {} may only use rows above it, not {other}",
+                    group.name
+                ));
+            }
+            if !used.contains(&(group.name.clone(), other.clone())) {
+                wrong.push(format!("{krate}: {} does not use {other}", group.name));
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn no_group_of_modules_uses_one_it_must_not() {
+    let page = fs::read_to_string(crates().join("../ARCHITECTURE.md")).unwrap();
+    let groups = module_groups(&page);
+    let mut wrong = Vec::new();
+    for krate in ["mnemon-core", "mnemon-engine"] {
+        let src = crates().join(krate).join("src");
+        let paths = sources(&src).into_iter();
+        let paths = paths.filter(|path| !path.ends_with("lib.rs") && !path.ends_with("tests.rs"));
+        let paths = paths.filter(|path| !path.iter().any(|part| part == "tests"));
+        let files: Vec<(String, String)> = paths
+            .map(|path| {
+                let name = path.strip_prefix(&src).unwrap().to_str().unwrap();
+                (name.to_owned(), fs::read_to_string(&path).unwrap())
+            })
+            .collect();
+        assert!(
+            files.len() > 50,
+            "only {} files were looked at",
+            files.len()
+        );
+        wrong.extend(wrong_uses(&groups, krate, &files));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_use_against_the_map_is_noticed() {
+    let page = "| crate | group | holds | may use |\n|---|---|---|---|\n\
+                | core | `model` | nouns | |\n| core | `ports` | ports | `model` |\n";
+    let groups = module_groups(page);
+    let wrong = |path: &str, source: &str| {
+        let file = (path.to_owned(), source.to_owned());
+        let fine = ("ports.rs".to_owned(), "use crate::model::Id;".to_owned());
+        wrong_uses(&groups, "mnemon-core", &[file, fine])
+    };
+    assert!(wrong("model/id.rs", "use crate::model::Invalid;").is_empty());
+    assert!(wrong("ports/store.rs", "use crate::model::Id;").is_empty());
+    for (path, source) in [
+        ("model/id.rs", "use crate::ports::Store;"),
+        ("model/id.rs", "use crate::{Id, Record};"),
+        ("ports/store.rs", "fn f(id: crate::Id) {}"),
+        ("helpers/x.rs", "fn f() {}"),
+    ] {
+        assert_eq!(wrong(path, source).len(), 1, "{path} {source}");
+    }
+    assert_eq!(wrong_uses(&groups, "mnemon-core", &[]).len(), 1);
+}
+
 #[test]
 fn a_forbidden_crate_is_noticed() {
     let planted = "[dependencies]\nmnemon-adapters.workspace = true\nserde = \"1\"\n";
