@@ -257,7 +257,7 @@ fn skills_go_out_as_files_and_come_back() {
     assert_eq!(taken, "1 skill taken in\n");
     let there = skill_of(&other);
     assert_eq!(there["skill"], skill_of(&sandbox)["skill"]);
-    assert_eq!(there["user"], "bob");
+    assert_eq!(there["audience"], "user:bob");
     let third = Sandbox::new();
     third.pipe(json.as_bytes(), &["skill", "import", "-"]).ok();
     assert_eq!(skill_of(&third)["skill"], there["skill"]);
