@@ -90,9 +90,14 @@ async fn fill(memory: &Memory) {
         .update_profile(&ctx(), "ann", &body, None, None)
         .await
         .unwrap();
+    fill_knowledge(memory, &ann, &said).await;
+}
+
+/// Knowledge, a skill and a failed step.
+async fn fill_knowledge(memory: &Memory, ann: &mnemon_core::Owner, said: &str) {
     let note = NewNote {
         owner: ann.clone(),
-        ..NewNote::new(&said)
+        ..NewNote::new(said)
     };
     memory.notes().add(&ctx(), note, None).await.unwrap();
     let document = Document {
@@ -119,7 +124,7 @@ async fn fill(memory: &Memory) {
     };
     memory
         .procedural()
-        .add_skill(&ctx(), &ann, sop, None)
+        .add_skill(&ctx(), ann, sop, None)
         .await
         .unwrap();
     let step = Step {
@@ -130,7 +135,7 @@ async fn fill(memory: &Memory) {
     };
     memory
         .experience()
-        .log_step(&ctx(), &ann, step, None)
+        .log_step(&ctx(), ann, step, None)
         .await
         .unwrap();
 }
@@ -156,103 +161,75 @@ fn text(value: &impl serde::Serialize) -> String {
 
 /// Every way to read that takes a viewer, with what it answered.
 async fn answers(memory: &Memory, viewer: &Viewer) -> Vec<(&'static str, String)> {
-    let (records, notes, c) = (memory.records(), memory.notes(), ctx());
-    let ids: Vec<Id> = all(memory)
-        .await
-        .into_iter()
-        .map(|record| record.id)
-        .collect();
+    let mut answers = answers_of_records(memory, viewer).await;
+    answers.extend(answers_of_notes(memory, viewer).await);
+    let (c, filter) = (ctx(), Filter::seen_by(viewer.clone()));
+    let semantic = memory.semantic();
+    let known = semantic.search(&c, MARK, filter, 5).await;
+    let procedural = memory.procedural();
+    let skills = procedural.search_skills(&c, viewer, None, MARK, 5).await;
+    let learning = memory.learning();
+    let lessons = learning.lessons(&c, viewer, None, None, 5).await;
+    let (experience, owner) = (memory.experience(), mnemon_core::Owner::default());
+    let failures = experience.get_failures(&c, viewer, &owner, None, 5).await;
+    answers.extend([
+        ("semantic", text(&known.unwrap())),
+        ("skills", text(&skills.unwrap())),
+        ("lessons", text(&lessons.unwrap())),
+        ("experience", text(&failures.unwrap())),
+    ]);
+    answers
+}
+
+async fn answers_of_records(memory: &Memory, viewer: &Viewer) -> Vec<(&'static str, String)> {
+    let (records, c) = (memory.records(), ctx());
+    let there = all(memory).await.into_iter();
+    let ids: Vec<Id> = there.map(|record| record.id).collect();
     let filter = || Filter::seen_by(viewer.clone());
-    let notes_seen = || NoteFilter::seen_by(viewer.clone());
-    let of_kind = |kind| {
-        let kinds = vec![kind];
-        Filter { kinds, ..filter() }
-    };
-    let get = records.get_seen_by(&c, viewer, &ids).await.unwrap();
-    let list = records
-        .list(&c, &Scan::new(filter(), 100))
-        .await
-        .unwrap()
-        .records;
-    let search = records
-        .search(&c, &Query::new(MARK, filter()))
-        .await
-        .unwrap();
-    let latest = records.latest(&c, of_kind(Kind::Note), 5).await.unwrap();
-    let found = notes
-        .search(&c, &NoteQuery::new(MARK, notes_seen()))
-        .await
-        .unwrap();
-    let listed = notes.list(&c, &notes_seen(), None, 10).await.unwrap();
-    let note = latest
-        .first()
-        .map_or("none".parse().unwrap(), |note| note.id.clone());
-    let by_id = notes
-        .search(&c, &NoteQuery::new(note.as_str(), notes_seen()))
-        .await
-        .unwrap();
-    let hidden = ids_of(memory, Kind::Note).await;
-    let one = notes.get(&c, viewer, &hidden, Some(true)).await.unwrap();
-    let whole = notes.text(&c, viewer, &hidden, 0, 100).await.unwrap();
-    let counts = notes.stats(&c, viewer).await.unwrap();
-    let chunks = records
-        .search_documents(&c, &DocumentQuery::new(MARK, filter()))
-        .await
-        .unwrap();
-    let known = memory
-        .semantic()
-        .search(&c, MARK, filter(), 5)
-        .await
-        .unwrap();
-    let skills = memory
-        .procedural()
-        .search_skills(&c, viewer, None, MARK, 5)
-        .await
-        .unwrap();
-    let lessons = memory
-        .learning()
-        .lessons(&c, viewer, None, None, 5)
-        .await
-        .unwrap();
-    let owner = mnemon_core::Owner::default();
-    let failures = memory
-        .experience()
-        .get_failures(&c, viewer, &owner, None, 5)
-        .await
-        .unwrap();
-    let request = api::get::Request {
-        ids,
-        viewer: viewer.clone(),
-    };
-    let got = api::get::run(memory, &c, request).await.unwrap().records;
+    let get = records.get_seen_by(&c, viewer, &ids).await;
+    let list = records.list(&c, &Scan::new(filter(), 100)).await;
+    let search = records.search(&c, &Query::new(MARK, filter())).await;
+    let latest = records.latest(&c, filter(), 5).await;
+    let documents = DocumentQuery::new(MARK, filter());
+    let documents = records.search_documents(&c, &documents).await;
+    let viewer = viewer.clone();
+    let got = api::get::run(memory, &c, api::get::Request { ids, viewer }).await;
     vec![
-        ("get", text(&get)),
-        ("api get", text(&got)),
-        ("list", text(&list)),
-        ("search", text(&search)),
-        ("latest", text(&latest)),
-        ("note search", text(&found.results)),
-        ("note list", text(&listed)),
-        ("note by id", text(&by_id.results)),
-        ("note get", text(&one)),
-        ("note text", text(&whole)),
-        (
-            "note stats",
-            if counts.total > 0 {
-                MARK.to_owned()
-            } else {
-                String::new()
-            },
-        ),
-        ("documents", text(&chunks)),
-        ("semantic", text(&known)),
-        ("skills", text(&skills)),
-        ("lessons", text(&lessons)),
-        ("experience", text(&failures)),
+        ("get", text(&get.unwrap())),
+        ("api get", text(&got.unwrap().records)),
+        ("list", text(&list.unwrap().records)),
+        ("search", text(&search.unwrap())),
+        ("latest", text(&latest.unwrap())),
+        ("documents", text(&documents.unwrap())),
     ]
 }
 
-async fn ids_of(memory: &Memory, kind: Kind) -> Id {
+async fn answers_of_notes(memory: &Memory, viewer: &Viewer) -> Vec<(&'static str, String)> {
+    let (notes, c) = (memory.notes(), ctx());
+    let filter = || NoteFilter::seen_by(viewer.clone());
+    let id = id_of(memory, Kind::Note).await;
+    let found = notes.search(&c, &NoteQuery::new(MARK, filter())).await;
+    let by_id = notes
+        .search(&c, &NoteQuery::new(id.as_str(), filter()))
+        .await;
+    let listed = notes.list(&c, &filter(), None, 10).await;
+    let one = notes.get(&c, viewer, &id, Some(true)).await;
+    let whole = notes.text(&c, viewer, &id, 0, 100).await;
+    let counted = match notes.stats(&c, viewer).await.unwrap().total {
+        0 => "",
+        _ => MARK,
+    };
+    vec![
+        ("note search", text(&found.unwrap().results)),
+        ("note by id", text(&by_id.unwrap().results)),
+        ("note list", text(&listed.unwrap())),
+        ("note get", text(&one.unwrap())),
+        ("note text", text(&whole.unwrap())),
+        ("note stats", counted.to_owned()),
+    ]
+}
+
+async fn id_of(memory: &Memory, kind: Kind) -> Id {
     let records = all(memory).await;
     records
         .into_iter()

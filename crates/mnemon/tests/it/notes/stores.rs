@@ -1,6 +1,7 @@
 //! The same life of notes on each store.
 
 use mnemon::api::{note_cleanup, note_clear, note_delete, note_get, note_list, note_stats};
+use mnemon_core::Viewer;
 use mnemon_core::rank::Recipe;
 use mnemon_core::{Namespace, Order, Scan};
 use mnemon_engine::notes::NoteFilter;
@@ -26,6 +27,16 @@ fn answered(n: u8) -> NewNote {
     }
 }
 
+fn count_request() -> note_stats::Request {
+    let viewer = Viewer::Tenant;
+    note_stats::Request { viewer }
+}
+
+fn forget_request(id: mnemon_core::Id) -> note_delete::Request {
+    let viewer = Viewer::Tenant;
+    note_delete::Request { id, viewer }
+}
+
 /// What a life of notes comes to, in words that must be the same for every store.
 fn live(url: &str, keeps: bool) -> Vec<String> {
     let config = config_with_cap(url, 6);
@@ -48,7 +59,7 @@ fn live(url: &str, keeps: bool) -> Vec<String> {
     reopen(&mut memory);
     let text = note_get::Request {
         content: true,
-        ..note_get::Request::new(long.id, mnemon_core::Viewer::Tenant)
+        ..note_get::Request::new(long.id, Viewer::Tenant)
     };
     let text = wait(note_get::run(&memory, &now(), text)).unwrap();
     told.push(serde_json::to_string(&text).unwrap());
@@ -74,25 +85,13 @@ fn live(url: &str, keeps: bool) -> Vec<String> {
     }
     let known = add(&memory, &now(), NewNote::new("the API answered 4 times"));
     told.push(known.message);
-    let gone = note_delete::Request {
-        id: known.id,
-        viewer: mnemon_core::Viewer::Tenant,
-    };
+    let gone = forget_request(known.id);
     let gone = wait(note_delete::run(&memory, &now(), gone)).unwrap();
     told.push(serde_json::to_string(&gone).unwrap());
 
     let later = after_days(15);
     reopen(&mut memory);
-    let stats = || {
-        wait(note_stats::run(
-            &memory,
-            &later,
-            note_stats::Request {
-                viewer: mnemon_core::Viewer::Tenant,
-            },
-        ))
-        .unwrap()
-    };
+    let stats = || wait(note_stats::run(&memory, &later, count_request())).unwrap();
     told.push(serde_json::to_string(&stats()).unwrap());
     let cleaned = wait(note_cleanup::run(&memory, &later, note_cleanup::Request {})).unwrap();
     told.push(cleaned.message);
@@ -161,10 +160,7 @@ fn the_log_is_compacted_by_itself() {
         }
         for id in short_notes(&memory) {
             if id != keep.id {
-                let request = note_delete::Request {
-                    id,
-                    viewer: mnemon_core::Viewer::Tenant,
-                };
+                let request = forget_request(id);
                 wait(note_delete::run(&memory, &now(), request)).unwrap();
             }
         }
