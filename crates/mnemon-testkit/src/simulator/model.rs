@@ -46,6 +46,8 @@ struct Entry {
     /// The number of its newest change; a deletion counts, too.
     version: u64,
     is_deleted: bool,
+    /// Whether it is deleted and the receipt leaves open whether it was purged, too.
+    may_be_purged: bool,
     /// When it was changed last, and by which operation.
     changed: u64,
     by: OperationId,
@@ -73,9 +75,9 @@ impl Entry {
         !self.is_deleted && self.newest.is_live(now)
     }
 
-    /// Whether a store may have erased it already, as it has expired.
+    /// Whether a store may have erased it already.
     fn may_be_erased(&self, now: Time) -> bool {
-        !self.newest.is_live(now)
+        self.may_be_purged || !self.newest.is_live(now)
     }
 }
 

@@ -259,6 +259,7 @@ impl Judge<'_> {
             newest: Arc::new(newest),
             version,
             is_deleted: false,
+            may_be_purged: false,
             changed: self.epoch,
             by: self.by,
             order: self.tenancy.puts,
@@ -316,6 +317,14 @@ impl Judge<'_> {
                 return wrong(format!(
                     "{derived} was derived from {id} and not purged with it"
                 ));
+            }
+            // An earlier operation of the batch may be the reason why it is listed.
+            let is_ambiguous = !certain.contains(&derived) && self.accounted.contains(&derived);
+            if let Some(entry) = self.tenancy.entries.get_mut(&derived)
+                && is_ambiguous
+            {
+                entry.may_be_purged = entry.is_deleted;
+                continue;
             }
             if is_listed {
                 self.accounted.insert(derived.clone());
