@@ -48,6 +48,8 @@ struct Entry {
     is_deleted: bool,
     /// Whether it is deleted and the receipt leaves open whether it was purged, too.
     may_be_purged: bool,
+    /// Whether it is deleted because a cap was reached.
+    is_evicted: bool,
     /// When it was changed last, and by which operation.
     changed: u64,
     by: OperationId,
@@ -243,7 +245,8 @@ impl Model {
                 continue;
             };
             let entry = tenancy.entries.get(id);
-            if entry.is_none_or(|entry| entry.by != by) {
+            // A note that came back may be evicted in the same commit.
+            if entry.is_none_or(|entry| entry.by != by || entry.is_evicted) {
                 continue;
             }
             let before = before.as_deref().filter(|record| record.is_live(now));

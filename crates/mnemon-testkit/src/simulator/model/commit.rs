@@ -25,6 +25,8 @@ struct Judge<'a> {
     has_changed: bool,
     /// Whether the batch takes a commit back: it names all that it deletes.
     is_undo: bool,
+    /// How many operations of the batch delete or purge.
+    removals: usize,
     /// Whether a refused batch may or may not have reached a record through an expired one.
     is_uncertain: bool,
 }
@@ -67,6 +69,11 @@ impl Model {
             most_cascaded: 0,
             has_changed: false,
             is_undo: batch.undoes.is_some(),
+            removals: batch
+                .ops
+                .iter()
+                .filter(|op| !matches!(op, Op::Put { .. }))
+                .count(),
             is_uncertain: false,
         };
         let judged = judge.batch(batch);
@@ -260,6 +267,7 @@ impl Judge<'_> {
             version,
             is_deleted: false,
             may_be_purged: false,
+            is_evicted: false,
             changed: self.epoch,
             by: self.by,
             order: self.tenancy.puts,
@@ -318,12 +326,16 @@ impl Judge<'_> {
                     "{derived} was derived from {id} and not purged with it"
                 ));
             }
-            // An earlier operation of the batch may be the reason why it is listed.
-            let is_ambiguous = !certain.contains(&derived) && self.accounted.contains(&derived);
+            // Another operation of the batch may be the reason why it is listed.
+            let is_ambiguous = !certain.contains(&derived) && self.removals > 1;
             if let Some(entry) = self.tenancy.entries.get_mut(&derived)
                 && is_ambiguous
+                && is_listed
             {
-                entry.may_be_purged = entry.is_deleted;
+                entry.is_deleted = true;
+                entry.may_be_purged = true;
+                entry.changed = self.epoch;
+                self.accounted.insert(derived);
                 continue;
             }
             if is_listed {
@@ -367,6 +379,9 @@ impl Judge<'_> {
         for id in &receipt.evicted {
             self.touch(id);
             self.bury(id);
+            if let Some(entry) = self.tenancy.entries.get_mut(id) {
+                entry.is_evicted = true;
+            }
         }
         Ok(())
     }
