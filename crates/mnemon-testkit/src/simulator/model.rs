@@ -46,6 +46,10 @@ struct Entry {
     /// The number of its newest change; a deletion counts, too.
     version: u64,
     is_deleted: bool,
+    /// Whether it is deleted and the receipt leaves open whether it was purged, too.
+    may_be_purged: bool,
+    /// Whether it is deleted because a cap was reached.
+    is_evicted: bool,
     /// When it was changed last, and by which operation.
     changed: u64,
     by: OperationId,
@@ -73,9 +77,9 @@ impl Entry {
         !self.is_deleted && self.newest.is_live(now)
     }
 
-    /// Whether a store may have erased it already, as it has expired.
+    /// Whether a store may have erased it already.
     fn may_be_erased(&self, now: Time) -> bool {
-        !self.newest.is_live(now)
+        self.may_be_purged || !self.newest.is_live(now)
     }
 }
 
@@ -241,7 +245,8 @@ impl Model {
                 continue;
             };
             let entry = tenancy.entries.get(id);
-            if entry.is_none_or(|entry| entry.by != by) {
+            // A note that came back may be evicted in the same commit.
+            if entry.is_none_or(|entry| entry.by != by || entry.is_evicted) {
                 continue;
             }
             let before = before.as_deref().filter(|record| record.is_live(now));

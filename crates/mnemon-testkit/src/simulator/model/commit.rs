@@ -25,6 +25,8 @@ struct Judge<'a> {
     has_changed: bool,
     /// Whether the batch takes a commit back: it names all that it deletes.
     is_undo: bool,
+    /// How many operations of the batch delete or purge.
+    removals: usize,
     /// Whether a refused batch may or may not have reached a record through an expired one.
     is_uncertain: bool,
 }
@@ -67,6 +69,11 @@ impl Model {
             most_cascaded: 0,
             has_changed: false,
             is_undo: batch.undoes.is_some(),
+            removals: batch
+                .ops
+                .iter()
+                .filter(|op| !matches!(op, Op::Put { .. }))
+                .count(),
             is_uncertain: false,
         };
         let judged = judge.batch(batch);
@@ -259,6 +266,8 @@ impl Judge<'_> {
             newest: Arc::new(newest),
             version,
             is_deleted: false,
+            may_be_purged: false,
+            is_evicted: false,
             changed: self.epoch,
             by: self.by,
             order: self.tenancy.puts,
@@ -317,6 +326,18 @@ impl Judge<'_> {
                     "{derived} was derived from {id} and not purged with it"
                 ));
             }
+            // Another operation of the batch may be the reason why it is listed.
+            let is_ambiguous = !certain.contains(&derived) && self.removals > 1;
+            if let Some(entry) = self.tenancy.entries.get_mut(&derived)
+                && is_ambiguous
+                && is_listed
+            {
+                entry.is_deleted = true;
+                entry.may_be_purged = true;
+                entry.changed = self.epoch;
+                self.accounted.insert(derived);
+                continue;
+            }
             if is_listed {
                 self.accounted.insert(derived.clone());
                 self.erase(&derived);
@@ -358,6 +379,9 @@ impl Judge<'_> {
         for id in &receipt.evicted {
             self.touch(id);
             self.bury(id);
+            if let Some(entry) = self.tenancy.entries.get_mut(id) {
+                entry.is_evicted = true;
+            }
         }
         Ok(())
     }
