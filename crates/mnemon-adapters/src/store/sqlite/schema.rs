@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mnemon_core::StoreError;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
 use super::errors::{At, patience, store_error};
 use super::identity::{FileId, FileIds, beside};
@@ -507,12 +507,51 @@ fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
     if count(from) < speakers::SINCE {
         speakers::fill(&transaction).at(place)?;
     }
+    shorten_schema(&transaction).at(place)?;
     let mark = format!(
         "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",
         current()
     );
     transaction.execute_batch(&mark).at(place)?;
     transaction.commit().at(place)
+}
+
+/// SQLite keeps each statement of the schema as it was written. Without needless white space they
+/// all fit on the file's first page: damage to any other page then leaves the tables known, so that
+/// a repair can read them.
+fn shorten_schema(connection: &Connection) -> rusqlite::Result<()> {
+    let mut select = connection
+        .prepare("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema ORDER BY rowid")?;
+    let rows = select.query_map([], |row| {
+        let row: (String, String, String, i64, Option<String>) = row.try_into()?;
+        Ok(row)
+    })?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    // Emptied first, because pages that rows share are not joined when the rows become shorter.
+    connection.execute_batch("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema;")?;
+    let mut insert = connection.prepare("INSERT INTO sqlite_schema VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for (kind, name, table, root, sql) in rows {
+        insert.execute(params![
+            kind,
+            name,
+            table,
+            root,
+            sql.map(|sql| shorten(&sql))
+        ])?;
+    }
+    connection.execute_batch("PRAGMA writable_schema = OFF")
+}
+
+/// A statement of the schema without needless white space. None of them quotes any.
+fn shorten(sql: &str) -> String {
+    let mut short = String::with_capacity(sql.len());
+    for word in sql.split_whitespace() {
+        if !short.ends_with(['(', ')', ',']) && !word.starts_with(['(', ')', ',']) {
+            short.push(' ');
+        }
+        short.push_str(word);
+    }
+    short.trim_start().to_owned()
 }
 
 /// Some files of format 2 were made before past versions could expire, and lack the column.
