@@ -322,7 +322,3 @@ fn bad_answer(what: &str) -> EmbedError {
         source: None,
     }
 }
-
-#[cfg(test)]
-#[path = "openai_tests.rs"]
-mod tests;
