@@ -507,8 +507,9 @@ fn locked_log(place: &Path, private: bool) -> io::Result<Handle> {
     }
 }
 
+/// Whether the path still leads to the open file.
 #[cfg(unix)]
-fn is_still_at(handle: &Handle, place: &Path) -> io::Result<bool> {
+pub(crate) fn is_still_at(handle: &Handle, place: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let ours = handle.metadata()?;
     match fs::metadata(place) {
@@ -520,7 +521,7 @@ fn is_still_at(handle: &Handle, place: &Path) -> io::Result<bool> {
 
 /// Elsewhere a file that is open cannot be taken away.
 #[cfg(not(unix))]
-fn is_still_at(_handle: &Handle, _place: &Path) -> io::Result<bool> {
+pub(crate) fn is_still_at(_handle: &Handle, _place: &Path) -> io::Result<bool> {
     Ok(true)
 }
 

@@ -21,6 +21,7 @@ use super::line::{Header, HistoryRef};
 use super::reader::Mark;
 use super::state::{Filed, State};
 use crate::private;
+use crate::store::unavailable;
 
 impl Folder {
     /// Writes the log anew from the image. Of what was `purged`, which the image no longer holds,
@@ -84,11 +85,8 @@ impl Folder {
             return Ok(());
         }
         let what = "it is a symbolic link, which a rewrite would replace";
-        Err(StoreError::Unavailable {
-            place: self.paths.log.display().to_string(),
-            what: what.to_owned(),
-            source: what.into(),
-        })
+        let place = self.paths.log.display().to_string();
+        Err(unavailable(place, what, what))
     }
 
     /// Brings the history up to what the image holds: appends what is new, or writes it all into

@@ -221,15 +221,10 @@ impl Stop {
 
 /// A file without one line that we understand is somebody else's, and must not be written to.
 fn refuse_foreign(path: &Path, file: &File, reached: &Reached) -> Result<(), StoreError> {
-    let foreign = |what: String| {
-        Err(StoreError::Foreign {
-            place: path.display().to_string(),
-            what,
-        })
-    };
+    let foreign = |what: &str| Err(crate::store::foreign(path.display().to_string(), what));
     if reached.mark.lines > 0 {
         let lines = reached.mark.lines;
-        return foreign(format!("not one of its {lines} lines is a memory"));
+        return foreign(&format!("not one of its {lines} lines is a memory"));
     }
     if reached.torn > 0 {
         let mut first = [0];
@@ -239,7 +234,7 @@ fn refuse_foreign(path: &Path, file: &File, reached: &Reached) -> Result<(), Sto
             .map_err(|error| read_failed(path, error))?;
         // A power cut may leave zeros where the first write should be.
         if first != *b"{" && first != [0] {
-            return foreign("it does not hold JSON lines".to_owned());
+            return foreign("it does not hold JSON lines");
         }
     }
     Ok(())

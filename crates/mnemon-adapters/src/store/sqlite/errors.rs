@@ -5,6 +5,8 @@ use std::time::Duration;
 use mnemon_core::StoreError;
 use rusqlite::{Error, ErrorCode};
 
+use crate::store::{corrupt, foreign, unavailable};
+
 /// How long a call waits for the others before it gives up.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -61,47 +63,9 @@ pub(super) fn store_error(place: &str, error: Error) -> StoreError {
             seconds: patience::spent().as_secs(),
         },
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { place },
-        Some(ErrorCode::NotADatabase) => StoreError::Foreign {
-            place,
-            what: "the file is not an SQLite database".to_owned(),
-        },
-        Some(ErrorCode::DatabaseCorrupt) => StoreError::Corrupt {
-            place,
-            what: error.to_string(),
-        },
-        _ => StoreError::Unavailable {
-            place,
-            what: "SQLite failed".to_owned(),
-            source: Box::new(error),
-        },
-    }
-}
-
-/// The same error once more: a transaction that fails has several callers to tell.
-pub(super) fn again(error: &StoreError) -> StoreError {
-    let source = || Box::from(error.to_string());
-    match error {
-        StoreError::Full { place, .. } => StoreError::Full {
-            place: place.clone(),
-            source: source(),
-        },
-        StoreError::Busy { place, seconds } => StoreError::Busy {
-            place: place.clone(),
-            seconds: *seconds,
-        },
-        StoreError::ReadOnly { place } => StoreError::ReadOnly {
-            place: place.clone(),
-        },
-        StoreError::Corrupt { place, what } => StoreError::Corrupt {
-            place: place.clone(),
-            what: what.clone(),
-        },
-        StoreError::Unavailable { place, what, .. } => StoreError::Unavailable {
-            place: place.clone(),
-            what: what.clone(),
-            source: source(),
-        },
-        other => StoreError::Internal(other.to_string()),
+        Some(ErrorCode::NotADatabase) => foreign(place, "the file is not an SQLite database"),
+        Some(ErrorCode::DatabaseCorrupt) => corrupt(place, error.to_string()),
+        _ => unavailable(place, "SQLite failed", error),
     }
 }
 

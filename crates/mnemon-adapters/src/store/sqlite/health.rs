@@ -6,9 +6,9 @@ use mnemon_core::{Record, StoreError};
 use rusqlite::{Connection, Row};
 
 use super::errors::At;
-use super::identity::beside;
 use super::{embeddings, salvage, schema, speakers, sums};
 use crate::health::Finding;
+use crate::store::numbered;
 
 /// Damaged rows that a finding names; of more it only says how many.
 const NAMED: usize = 5;
@@ -146,21 +146,6 @@ fn set_aside(path: &Path) -> Option<Finding> {
             ),
         )
     })
-}
-
-/// `FILE.bad`, `FILE.bad.2`, …
-fn numbered(path: &Path, suffix: &str, number: usize) -> PathBuf {
-    match number {
-        1 => beside(path, suffix),
-        _ => beside(path, &format!("{suffix}.{number}")),
-    }
-}
-
-/// The first of these names that is free.
-pub(super) fn free_name(path: &Path, suffix: &str) -> PathBuf {
-    let mut names = (1..).map(|number| numbered(path, suffix, number));
-    let free = names.find(|name| !name.exists());
-    free.unwrap_or_else(|| beside(path, suffix))
 }
 
 pub(super) fn integrity(connection: &Connection) -> Finding {

@@ -10,12 +10,10 @@ use tokio::sync::Semaphore;
 
 use super::errors::PATIENCE;
 use super::identity::{FileId, FileIds};
-use super::schema;
+use super::schema::{self, OPEN_TRIES};
 
 /// How many reads of one handle run at once; more wait their turn.
 const READERS: usize = 8;
-/// How often a file that is replaced while it is opened is opened again.
-const OPEN_TRIES: usize = 8;
 /// How long the writer waits for reads that are under way before it opens the file anew.
 const READS_END: Duration = Duration::from_secs(2);
 
@@ -212,11 +210,7 @@ impl Pool {
                 });
             }
         }
-        Err(StoreError::Unavailable {
-            place: self.place.clone(),
-            what: "the file is removed or replaced again and again while it is opened".to_owned(),
-            source: "another program changes it".into(),
-        })
+        Err(schema::never_stays(&self.place))
     }
 
     fn connect(&self, openings: &mut Openings) -> Result<Connection, StoreError> {

@@ -14,9 +14,10 @@ use rusqlite::{Connection, OpenFlags, Row, Transaction, params, params_from_iter
 
 use super::backup;
 use super::errors::At;
-use super::health::{self, RECOUNT, RELINK, free_name};
+use super::health::{self, RECOUNT, RELINK};
 use super::tables::{key, seq};
 use super::{embeddings, schema, speakers, sums};
+use crate::store::{corrupt, free_name};
 
 /// Change numbers that are looked up one by one, at the most.
 const PROBES: u64 = 10_000_000;
@@ -76,13 +77,11 @@ pub(super) fn salvage(path: &Path) -> Result<Vec<String>, StoreError> {
     };
     if haul.records.is_empty() && haul.history.is_empty() {
         backup::discard(&new);
-        return Err(StoreError::Corrupt {
+        return Err(corrupt(
             place,
-            what:
-                "no record in it can be read; bring back a backup with `mnemon restore FILE`, or \
-                   move the file away to begin anew"
-                    .to_owned(),
-        });
+            "no record in it can be read; bring back a backup with `mnemon restore FILE`, or \
+             move the file away to begin anew",
+        ));
     }
     let bad = free_name(path, ".bad");
     backup::replace(path, &new, Some(&bad), held)?;

@@ -24,6 +24,7 @@ use super::identity::FileId;
 use super::schema;
 use super::search::{OpenIndex, Slot};
 use crate::private;
+use crate::store::unavailable;
 
 /// Changes are worth a new file if they are so large a share of the documents.
 const SHARE: usize = 16;
@@ -278,11 +279,8 @@ pub(super) fn forget(connection: &Connection, place: &str, tenant: i64) -> Resul
     for file in unfinished.chain([files.done]) {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(StoreError::Unavailable {
-                    place: file.display().to_string(),
-                    what: "it knows what is to be purged, and cannot be removed".to_owned(),
-                    source: Box::new(error),
-                });
+                let what = "it knows what is to be purged, and cannot be removed";
+                return Err(unavailable(file.display().to_string(), what, error));
             }
             _ => {}
         }

@@ -10,6 +10,8 @@ use mnemon_core::{Record, StoreError};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 
+use crate::store::corrupt;
+
 /// The columns that a row of `records` and its row in `history` have in common.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
@@ -75,18 +77,12 @@ fn of_doc(doc: &[u8]) -> u32 {
 /// The record in a row's `doc`, if the doc agrees with the row's checksum.
 pub(super) fn record(place: &str, doc: &str, sum: i64) -> Result<Record, StoreError> {
     let parsed = serde_json::from_str::<Record>(doc);
-    let corrupt = |what: String| StoreError::Corrupt {
-        place: place.to_owned(),
-        what,
-    };
     match parsed {
-        Err(error) => Err(corrupt(format!("a record cannot be read: {error}"))),
+        Err(error) => Err(corrupt(place, format!("a record cannot be read: {error}"))),
         Ok(record) if sum == UNSIGNED => Ok(record),
         Ok(record) if of_doc(doc.as_bytes()) as u64 != sum.cast_unsigned() & 0xffff_ffff => {
-            Err(corrupt(format!(
-                "record {} does not agree with its checksum",
-                record.id
-            )))
+            let what = format!("record {} does not agree with its checksum", record.id);
+            Err(corrupt(place, what))
         }
         Ok(record) => Ok(record),
     }

@@ -6,6 +6,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::errors::At;
 use super::tables::{SqlTables, at_hand, count, seq, time, word};
+use crate::store::corrupt;
 
 /// A record that may have to go.
 pub(super) struct Listed {
@@ -260,9 +261,9 @@ impl SqlTables<'_, '_> {
             })
             .at(self.place)?;
         kept.map(|(digest, text)| {
-            let receipt = serde_json::from_str(&text).map_err(|error| StoreError::Corrupt {
-                place: self.place.to_owned(),
-                what: format!("the receipt of key `{key}` cannot be read: {error}"),
+            let receipt = serde_json::from_str(&text).map_err(|error| {
+                let what = format!("the receipt of key `{key}` cannot be read: {error}");
+                corrupt(self.place, what)
             })?;
             Ok(KeptReceipt { digest, receipt })
         })
