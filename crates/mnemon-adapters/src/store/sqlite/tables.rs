@@ -50,6 +50,78 @@ pub(super) fn at_hand<'h, 'a>(
     })
 }
 
+/// What [`insert_record`] runs.
+pub(super) const INSERT_RECORD: &str =
+    "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
+        importance, created, expires, version, commit_seq, at, actor, cause, doc, sum, audience)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+        ?20)";
+
+/// Writes the current version of a record: the row with its checksum, and the columns that repeat
+/// what its content says.
+pub(super) fn insert_record(
+    insert: &mut Statement<'_>,
+    row: &sums::Row<'_>,
+    record: &Record,
+) -> rusqlite::Result<usize> {
+    insert.execute(params![
+        row.key,
+        row.key >> SEQ_BITS,
+        row.id,
+        record.scope.as_str(),
+        record.kind.as_str(),
+        record.namespace.as_str(),
+        record.owner.user,
+        record.owner.agent,
+        record.owner.session,
+        record.importance,
+        record.created.millis(),
+        row.expires,
+        row.version,
+        row.commit,
+        row.at,
+        row.actor,
+        row.cause,
+        row.doc.map(as_text),
+        row.sum(),
+        record.audience.as_ref().map(ToString::to_string),
+    ])
+}
+
+/// What [`insert_past`] runs.
+pub(super) const INSERT_PAST: &str =
+    "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced, expires,
+        doc, sum, replaced_sum)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+
+/// Writes a past version or a deletion.
+pub(super) fn insert_past(
+    insert: &mut Statement<'_>,
+    row: &sums::Row<'_>,
+    replaced: i64,
+) -> rusqlite::Result<usize> {
+    insert.execute(params![
+        row.key,
+        row.key >> SEQ_BITS,
+        row.id,
+        row.version,
+        row.commit,
+        row.at,
+        row.actor,
+        row.cause,
+        replaced,
+        row.expires,
+        row.doc.map(as_text),
+        row.sum(),
+        sums::of_number(replaced),
+    ])
+}
+
+/// JSON, as its column keeps it.
+fn as_text(json: &[u8]) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(ValueRef::Text(json))
+}
+
 /// What [`insert_search`] runs.
 pub(super) const INSERT_SEARCH: &str =
     "INSERT INTO search (key, terms, speaker, tags, model, scale, codes, sum)
@@ -329,7 +401,7 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         serde_json::to_writer(&mut *json, record)
             .map_err(|error| StoreError::Internal(error.to_string()))?;
         let cause = entry.cause.to_string();
-        let sum = sums::Row {
+        let row = sums::Row {
             key: key(self.tenant, entry.seq),
             id: record.id.as_str(),
             version: record.version.cast_signed(),
@@ -339,38 +411,9 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             cause: &cause,
             expires: record.expires.map(Time::millis),
             doc: Some(json),
-        }
-        .sum();
-        let doc = ToSqlOutput::Borrowed(ValueRef::Text(json));
-        let sql = "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
-                importance, created, expires, version, commit_seq, at, actor, cause, doc, sum, audience)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                ?19, ?20)";
-        at_hand(insert, self.connection, sql)
-            .and_then(|insert| {
-                insert.execute(params![
-                    key(self.tenant, entry.seq),
-                    self.tenant,
-                    record.id.as_str(),
-                    record.scope.as_str(),
-                    record.kind.as_str(),
-                    record.namespace.as_str(),
-                    record.owner.user,
-                    record.owner.agent,
-                    record.owner.session,
-                    record.importance,
-                    record.created.millis(),
-                    record.expires.map(Time::millis),
-                    record.version.cast_signed(),
-                    entry.commit.cast_signed(),
-                    entry.at.millis(),
-                    entry.actor,
-                    cause,
-                    doc,
-                    sum,
-                    record.audience.as_ref().map(ToString::to_string),
-                ])
-            })
+        };
+        at_hand(insert, self.connection, INSERT_RECORD)
+            .and_then(|insert| insert_record(insert, &row, record))
             .at(self.place)?;
         self.state.has_written(&record.id, record.expires);
         self.count(&Slot::of(record), 1);
@@ -459,24 +502,10 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             expires: slot.expires.map(Time::millis),
             doc: None,
         };
-        self.run(
-            "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced,
-                expires, doc, sum, replaced_sum)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?6, ?9, NULL, ?10, ?11)",
-            params![
-                row.key,
-                self.tenant,
-                row.id,
-                row.version,
-                row.commit,
-                row.at,
-                row.actor,
-                row.cause,
-                row.expires,
-                row.sum(),
-                sums::of_number(row.at),
-            ],
-        )?;
+        self.connection
+            .prepare_cached(INSERT_PAST)
+            .and_then(|mut insert| insert_past(&mut insert, &row, row.at))
+            .at(self.place)?;
         self.state.history_grown += 1;
         Ok(())
     }
