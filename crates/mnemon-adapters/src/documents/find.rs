@@ -203,7 +203,7 @@ impl Found {
 }
 
 /// When the file was last written; the beginning of time where nobody knows.
-pub(super) fn modified(metadata: &Metadata) -> Time {
+pub(crate) fn modified(metadata: &Metadata) -> Time {
     let since = metadata.modified().ok();
     let since = since.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
     let millis = since.and_then(|since| i64::try_from(since.as_millis()).ok());

@@ -82,8 +82,8 @@ impl Table {
         let vocabulary =
             Vocabulary::parse(vocabulary).ok_or("the vocabulary has no usable size")?;
         let tensors = Safetensors::parse(weights)?;
-        let rows = tensors.tensor("rows", "I8", &[vocabulary.len(), DIMENSION])?;
-        let scales = tensors.tensor("scales", "F32", &[vocabulary.len()])?;
+        let rows = tensors.tensor("rows", ("I8", 1), &[vocabulary.len(), DIMENSION])?;
+        let scales = tensors.tensor("scales", ("F32", 4), &[vocabulary.len()])?;
         let (scales, _) = scales.as_chunks();
         let scales: Vec<f32> = scales
             .iter()
