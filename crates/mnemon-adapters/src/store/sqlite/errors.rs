@@ -1,9 +1,10 @@
 //! What SQLite's errors mean to our callers.
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
 use mnemon_core::StoreError;
-use rusqlite::{Error, ErrorCode};
+use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, Params, Row};
 
 use crate::store::{corrupt, foreign, unavailable};
 
@@ -68,6 +69,33 @@ pub(super) fn store_error(place: &str, error: Error) -> StoreError {
         _ => unavailable(place, "SQLite failed", error),
     }
 }
+
+/// Statements that are prepared once.
+pub(super) trait Query: Borrow<Connection> {
+    /// What the first row says, if there is one.
+    fn first<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Option<T>> {
+        let mut select = self.borrow().prepare_cached(sql)?;
+        select.query_row(values, read).optional()
+    }
+
+    /// What all rows say.
+    fn all<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        let mut select = self.borrow().prepare_cached(sql)?;
+        select.query_map(values, read)?.collect()
+    }
+}
+
+impl Query for Connection {}
 
 /// Names the place in an SQLite error.
 pub(super) trait At<T> {

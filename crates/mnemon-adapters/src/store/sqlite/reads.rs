@@ -5,9 +5,9 @@ use mnemon_core::{
     StoreError, Tally, Viewer,
 };
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 
-use super::errors::At;
+use super::errors::{At, Query};
 use super::sums;
 use super::tables::{key, seq, time, word};
 
@@ -18,14 +18,9 @@ pub(super) fn tenant(
     grant: &Grant,
 ) -> Result<Option<i64>, StoreError> {
     grant.require(Right::Read)?;
-    connection
-        .prepare_cached("SELECT num FROM tenants WHERE name = ?1")
-        .and_then(|mut select| {
-            select
-                .query_row([grant.tenant().as_str()], |row| row.get(0))
-                .optional()
-        })
-        .at(place)
+    let sql = "SELECT num FROM tenants WHERE name = ?1";
+    let number = connection.first(sql, [grant.tenant().as_str()], |row| row.get(0));
+    number.at(place)
 }
 
 /// The record of a row that begins with `doc` and `sum`.
@@ -222,10 +217,8 @@ fn has_any(
     where_.among("scope", filter.scopes.iter().map(|word| word.as_str()));
     where_.among("kind", filter.kinds.iter().map(|word| word.as_str()));
     let sql = format!("SELECT EXISTS (SELECT 1 FROM tally WHERE {})", where_.sql);
-    connection
-        .prepare_cached(&sql)
-        .and_then(|mut select| select.query_row(params_from_iter(where_.values), |row| row.get(0)))
-        .at(place)
+    let found = connection.first(&sql, params_from_iter(where_.values), |row| row.get(0));
+    Ok(found.at(place)?.unwrap_or(false))
 }
 
 /// Whether the counts tell that there is nothing to be found.
@@ -362,25 +355,18 @@ fn with_before(
     grant: &Grant,
     mut change: Change,
 ) -> Result<Change, StoreError> {
-    let before: Option<(Option<String>, i64)> = connection
-        .prepare_cached(
-            "SELECT doc, sum FROM (SELECT doc, sum, version, expires FROM history
-                WHERE tenant = ?1 AND id = ?2 AND key < ?3 ORDER BY key DESC LIMIT 1)
-             WHERE version = ?4 AND (expires IS NULL OR expires >= ?5)",
-        )
-        .and_then(|mut select| {
-            let values = params![
-                tenant,
-                change.id.as_str(),
-                key(tenant, change.seq),
-                change.version.cast_signed() - 1,
-                grant.now().millis(),
-            ];
-            let before = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            select.query_row(values, before).optional()
-        })
-        .at(place)?;
-    if let Some((doc, sum)) = before {
+    let sql = "SELECT doc, sum FROM (SELECT doc, sum, version, expires FROM history
+            WHERE tenant = ?1 AND id = ?2 AND key < ?3 ORDER BY key DESC LIMIT 1)
+         WHERE version = ?4 AND (expires IS NULL OR expires >= ?5)";
+    let values = params![
+        tenant,
+        change.id.as_str(),
+        key(tenant, change.seq),
+        change.version.cast_signed() - 1,
+        grant.now().millis(),
+    ];
+    let columns = |row: &Row<'_>| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?));
+    if let Some((doc, sum)) = connection.first(sql, values, columns).at(place)? {
         change.before_known = true;
         let before = doc.map(|doc| sums::record(place, &doc, sum));
         change.before = before.transpose()?;
@@ -397,46 +383,29 @@ pub(super) fn tally(
         return Ok(Tally::default());
     };
     let _moment = connection.unchecked_transaction().at(place)?;
-    let mut groups: Vec<Group> = connection
-        .prepare_cached(
-            "SELECT scope, kind, namespace, count FROM tally WHERE tenant = ?1 AND count > 0",
-        )
-        .and_then(|mut select| {
-            let rows = select.query_map([tenant], |row| {
-                Ok(Group {
-                    scope: word(row, 0)?,
-                    kind: word(row, 1)?,
-                    namespace: word(row, 2)?,
-                    count: row.get::<_, i64>(3)?.cast_unsigned(),
-                })
-            })?;
-            rows.collect()
+    let sql = "SELECT scope, kind, namespace, count FROM tally WHERE tenant = ?1 AND count > 0";
+    let groups = connection.all(sql, [tenant], |row| {
+        Ok(Group {
+            scope: word(row, 0)?,
+            kind: word(row, 1)?,
+            namespace: word(row, 2)?,
+            count: row.get::<_, i64>(3)?.cast_unsigned(),
         })
-        .at(place)?;
+    });
+    let mut groups = groups.at(place)?;
     groups.sort();
-    let number = |sql: &str, values: &[&dyn rusqlite::ToSql]| {
-        connection
-            .prepare_cached(sql)
-            .and_then(|mut select| select.query_row(values, |row| row.get::<_, i64>(0)))
-            .map(i64::cast_unsigned)
-            .at(place)
-    };
-    let now = grant.now().millis();
-    Ok(Tally {
-        groups,
-        expired: number(
-            "SELECT count(*) FROM records WHERE tenant = ?1 AND expires < ?2",
-            params![tenant, now],
-        )?,
-        history: number(
-            "SELECT history FROM tenants WHERE num = ?1",
-            params![tenant],
-        )?,
-        seq: number(
-            "SELECT last_seq FROM tenants WHERE num = ?1",
-            params![tenant],
-        )?,
-    })
+    let sql = "SELECT history, last_seq,
+            (SELECT count(*) FROM records WHERE tenant = ?1 AND expires < ?2)
+         FROM tenants WHERE num = ?1";
+    let tally = connection.first(sql, [tenant, grant.now().millis()], |row| {
+        Ok(Tally {
+            groups,
+            history: row.get::<_, i64>(0)?.cast_unsigned(),
+            seq: row.get::<_, i64>(1)?.cast_unsigned(),
+            expired: row.get::<_, i64>(2)?.cast_unsigned(),
+        })
+    });
+    Ok(tally.at(place)?.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -498,10 +467,6 @@ mod tests {
     /// A page goes on at the very record, also when thousands were made in one millisecond.
     #[test]
     fn a_cursor_enters_the_index_at_its_record() {
-        let folder = tempfile::tempdir().unwrap();
-        let connection = schema::open(&folder.path().join("m.db")).unwrap();
-        let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
-        let grant = Policy::default().check(&ctx, Right::Read).unwrap();
         let session = Filter {
             owner: Owner {
                 session: Some("s1".to_owned()),
@@ -516,15 +481,7 @@ mod tests {
                     after: Some(Cursor { key: 5, seq: 7 }),
                     ..Scan::new(filter.clone(), 10)
                 };
-                let steps: Vec<String> = statements(1, &grant, &scan)
-                    .into_iter()
-                    .map(|Conditions { sql, values }| {
-                        let plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"));
-                        let mut plan = plan.unwrap();
-                        let mut rows = plan.query(params_from_iter(values)).unwrap();
-                        rows.next().unwrap().unwrap().get(3).unwrap()
-                    })
-                    .collect();
+                let steps = plans(&scan);
                 assert!(steps[0].contains("created=? AND rowid"), "{steps:?}");
                 assert!(steps[1].contains("AND created"), "{steps:?}");
                 assert!(!steps.concat().contains("TEMP B-TREE"), "{steps:?}");

@@ -8,10 +8,10 @@ use mnemon_core::embed::ModelId;
 use mnemon_core::index::{Doc, StoredVector, Terms};
 use mnemon_core::{Grant, Id, IdempotencyKey, Receipt, Record, StoreError, Time};
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Statement, params};
+use rusqlite::{CachedStatement, Connection, Row, Statement, params};
 
 use super::counts::{Counts, Known, State};
-use super::errors::At;
+use super::errors::{At, Query};
 use super::schema::SEQ_BITS;
 use super::{removals, speakers, sums};
 
@@ -253,27 +253,21 @@ impl<'c, 'b> SqlTables<'c, 'b> {
     /// Gives records vectors, each under a number by which indexes that follow find it; a record
     /// that has been changed since is left out.
     pub(super) fn embed(&mut self, vectors: &[(u64, StoredVector)]) -> Result<usize, StoreError> {
-        let newest: Option<i64> = self
+        let newest = "SELECT embedded FROM tenants WHERE num = ?1";
+        let newest = self
             .connection
-            .prepare_cached("SELECT embedded FROM tenants WHERE num = ?1")
-            .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)).optional())
-            .at(self.place)?;
+            .first(newest, [self.tenant], |row| row.get(0));
         // A tenant that never wrote has no records to embed.
-        let Some(newest) = newest else {
+        let Some(newest) = newest.at(self.place)? else {
             return Ok(0);
         };
-        let mut number = newest;
+        let mut number: i64 = newest;
         for (seq, stored) in vectors {
             let row = key(self.tenant, *seq);
-            let doc: Option<(String, i64)> = self
-                .connection
-                .prepare_cached("SELECT doc, sum FROM records WHERE key = ?1")
-                .and_then(|mut select| {
-                    let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-                    select.query_row([row], columns).optional()
-                })
-                .at(self.place)?;
-            if let Some((doc, sum)) = doc {
+            let sql = "SELECT doc, sum FROM records WHERE key = ?1";
+            let columns = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
+            let found = self.connection.first(sql, [row], columns).at(self.place)?;
+            if let Some((doc, sum)) = found {
                 let record = sums::record(self.place, &doc, sum)?;
                 self.run("DELETE FROM search WHERE key = ?1", params![row])?;
                 let found_by = FoundBy {
@@ -336,30 +330,13 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             .at(self.place)
     }
 
-    /// The answer to a question with one row of one truth value.
-    pub(super) fn yes(
-        &self,
-        sql: &str,
-        values: &[&dyn rusqlite::ToSql],
-    ) -> Result<bool, StoreError> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut select| select.query_row(values, |row| row.get(0)))
-            .at(self.place)
-    }
-
     pub(super) fn ids(
         &self,
         sql: &str,
         values: &[&dyn rusqlite::ToSql],
     ) -> Result<Vec<Id>, StoreError> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| {
-                let rows = statement.query_map(values, |row| word::<Id>(row, 0))?;
-                rows.collect()
-            })
-            .at(self.place)
+        let ids = self.connection.all(sql, values, |row| word(row, 0));
+        ids.at(self.place)
     }
 
     fn count(&mut self, slot: &Slot, grown: i64) {
