@@ -430,7 +430,7 @@ fn without_mark(bytes: &[u8], from: Mark) -> &[u8] {
     }
 }
 
-fn bad(from: Mark, to: Mark, why: String) -> Bad {
+pub(super) fn bad(from: Mark, to: Mark, why: String) -> Bad {
     Bad {
         line: to.lines,
         offset: from.offset,

@@ -14,7 +14,7 @@ use super::disk::{self, Identity, Paths, read_failed};
 use super::foreign;
 use super::line::{FORMAT, Foreign, Header, HistoryRef, Kept, Part, Unread};
 use super::notices::{Notices, Skipped};
-use super::reader::{self, Bad, Lines, Mark, Next, Placed, Reached, Sink, Stop};
+use super::reader::{self, Bad, Lines, Mark, Next, Placed, Reached, Sink, Stop, bad};
 
 /// The image, and how much of which file it is made of.
 #[derive(Debug, Default)]
@@ -108,16 +108,8 @@ impl State {
             self.notices.torn_bytes = 0;
             return Ok(());
         }
-        let mut sink = Player {
-            image: &mut self.image,
-            notices: &mut self.notices,
-            paths,
-            tenant,
-            header: log.header.clone(),
-            filed: Filed::default(),
-            used: 0,
-            early_deletions: HashMap::new(),
-        };
+        let mut sink = Player::new(&mut self.image, &mut self.notices, paths, tenant);
+        sink.header.clone_from(&log.header);
         let reached = reader::read(file, log.reached.mark, tenant, &mut sink);
         log.reached = reached.map_err(|stop| stop.told(&paths.log))?;
         self.notices.torn_bytes = log.reached.torn;
@@ -137,16 +129,7 @@ impl State {
         if metadata.is_dir() {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
         }
-        let mut sink = Player {
-            image: &mut state.image,
-            notices: &mut state.notices,
-            paths,
-            tenant,
-            header: None,
-            filed: Filed::default(),
-            used: 0,
-            early_deletions: HashMap::new(),
-        };
+        let mut sink = Player::new(&mut state.image, &mut state.notices, paths, tenant);
         // A device has no size; what it would have us read has no end.
         let reached = match metadata.len() {
             0 => Ok(Reached::default()),
@@ -336,7 +319,25 @@ impl Sink for Player<'_> {
     }
 }
 
-impl Player<'_> {
+impl<'a> Player<'a> {
+    fn new(
+        image: &'a mut Image,
+        notices: &'a mut Notices,
+        paths: &'a Paths,
+        tenant: &'a Tenant,
+    ) -> Self {
+        Self {
+            image,
+            notices,
+            paths,
+            tenant,
+            header: None,
+            filed: Filed::default(),
+            used: 0,
+            early_deletions: HashMap::new(),
+        }
+    }
+
     /// Whether the image holds this very change already: the line stands in the log twice.
     fn is_repeated(&self, effect: &Effect) -> bool {
         match effect {
@@ -501,13 +502,7 @@ pub(super) fn walk_history(
         };
         let kept = match decoded {
             Err(Unread::TooNew(found)) => return Err(Stop::TooNew(found)),
-            Err(Unread::Bad(why)) => Err(Bad {
-                line: lines.mark.lines,
-                offset: from.offset,
-                bytes: lines.mark.offset - from.offset,
-                why,
-                looks_ours: true,
-            }),
+            Err(Unread::Bad(why)) => Err(bad(from, lines.mark, why)),
             Ok(kept) => Ok(kept),
         };
         visit(kept);
