@@ -50,16 +50,14 @@ pub(crate) fn backup(root: &Path, to: &Path, force: bool) -> Result<BackupSummar
 }
 
 fn check_target(root: &Path, to: &Path, force: bool) -> Result<(), StoreError> {
-    let inside = |path: &Path| {
-        let (path, root) = (path.canonicalize().ok()?, root.canonicalize().ok()?);
-        Some(path.starts_with(&root) || root.starts_with(&path))
+    let root = root.canonicalize().ok();
+    let within = |path: &Path, both_ways: bool| {
+        let paths = path.canonicalize().ok().zip(root.as_ref());
+        paths.is_some_and(|(path, root)| {
+            path.starts_with(root) || both_ways && root.starts_with(&path)
+        })
     };
-    let is_store = inside(to).unwrap_or(false)
-        || parent(to)
-            .canonicalize()
-            .ok()
-            .zip(root.canonicalize().ok())
-            .is_some_and(|(folder, root)| folder.starts_with(root));
+    let is_store = within(to, true) || within(parent(to), false);
     let wrong = if is_store {
         "is in the store itself; name another folder"
     } else if to.exists() && !force {
@@ -89,11 +87,7 @@ fn copy(log: &Folder, root: &Path, to: &Path) -> Result<(), StoreError> {
         return Ok(());
     };
     copy_file(&log.paths.log, &folder, read.reached.mark.offset)?;
-    let history = read
-        .header
-        .as_ref()
-        .and_then(|header| header.history.as_ref());
-    if let Some(history) = history {
+    if let Some(history) = state.history() {
         copy_file(&log.paths.history(&history.file), &folder, history.bytes)?;
     }
     sync_folder(&folder).map_err(|error| write_failed(&folder, error))

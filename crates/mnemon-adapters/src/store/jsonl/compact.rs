@@ -56,11 +56,7 @@ impl Folder {
     ) -> Result<(Header, Filed, Mark), StoreError> {
         self.refuse_link()?;
         self.keep_bad_lines(state, purged)?;
-        let generation = state
-            .log
-            .as_ref()
-            .and_then(|log| log.header.as_ref())
-            .map_or(1, |header| header.generation + 1);
+        let generation = state.header().map_or(1, |header| header.generation + 1);
         let (history, filed) = self.write_history(state, generation, !purged.is_empty())?;
         let header = Header {
             generation,
@@ -97,17 +93,13 @@ impl Folder {
         generation: u64,
         purging: bool,
     ) -> Result<(Option<HistoryRef>, Filed), StoreError> {
-        let old = state.log.as_ref().and_then(|log| {
-            let history = log.header.as_ref()?.history.clone()?;
-            Some((history, &log.filed))
-        });
-        if let Some((history, filed)) = old
+        if let (Some(history), Some(log)) = (state.history(), &state.log)
             && !purging
-            && !filed.is_stale(&state.image)
-            && self.is_whole(&history)
+            && !log.filed.is_stale(&state.image)
+            && self.is_whole(history)
         {
             let path = self.paths.history(&history.file);
-            return append_history(&path, history, filed, &state.image)
+            return append_history(&path, history.clone(), &log.filed, &state.image)
                 .map(|(history, filed)| (Some(history), filed))
                 .map_err(|error| write_failed(&path, error));
         }
@@ -147,7 +139,7 @@ impl Folder {
         let mut found = Vec::new();
         found.extend(Some(self.paths.aside.clone()).filter(|path| path.exists()));
         found.extend(Some(self.paths.bad_aside.clone()).filter(|path| path.exists()));
-        if let Some(header) = state.log.as_ref().and_then(|log| log.header.as_ref()) {
+        if let Some(header) = state.header() {
             let current = header.history.as_ref().map(|history| history.file.as_str());
             found.extend(self.paths.histories_but(current).unwrap_or_default());
         }

@@ -172,7 +172,11 @@ impl State {
 
     /// The history that goes with the log.
     pub(super) fn history(&self) -> Option<&HistoryRef> {
-        self.log.as_ref()?.header.as_ref()?.history.as_ref()
+        self.header()?.history.as_ref()
+    }
+
+    pub(super) fn header(&self) -> Option<&Header> {
+        self.log.as_ref()?.header.as_ref()
     }
 
     /// Lines that could go: replaced, deleted, receipts, bad. Each current record has one line.

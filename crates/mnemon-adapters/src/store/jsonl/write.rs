@@ -96,17 +96,10 @@ impl Folder {
         if let Some((grant, _)) = callers.first() {
             state.image.trim_removals(grant);
         }
-        match answers {
-            Ok(answers) => {
-                for (job, answer) in jobs.iter().zip(answers) {
-                    job.finish(answer);
-                }
-            }
-            Err(error) => {
-                for job in &jobs {
-                    job.finish(Err(again(&error)));
-                }
-            }
+        let all_failed = |error| jobs.iter().map(|_| Err(again(&error))).collect();
+        let answers = answers.unwrap_or_else(all_failed);
+        for (job, answer) in jobs.iter().zip(answers) {
+            job.finish(answer);
         }
         self.compact_if_due(state);
         drop(held);

@@ -1,6 +1,6 @@
 //! Looking at a file without using it, and mending what can be mended.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mnemon_core::{Record, StoreError};
 use rusqlite::{Connection, Row};
@@ -125,18 +125,9 @@ fn permissions(path: &Path) -> Finding {
 
 /// Damaged files that a repair has kept. They are reported until somebody removes them.
 fn set_aside(path: &Path) -> Option<Finding> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    for number in 1.. {
-        let candidate = numbered(path, ".bad", number);
-        if !candidate.exists() {
-            break;
-        }
-        found.push(candidate);
-    }
-    let names: Vec<String> = found
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
+    let names = (1..).map(|number| numbered(path, ".bad", number));
+    let names = names.take_while(|path| path.exists());
+    let names: Vec<String> = names.map(|path| path.display().to_string()).collect();
     (!names.is_empty()).then(|| {
         Finding::good(
             "set aside",

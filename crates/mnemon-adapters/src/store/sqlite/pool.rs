@@ -39,6 +39,7 @@ pub(super) struct Pool {
 }
 
 /// The connections of the current generation.
+#[derive(Default)]
 struct Openings {
     found: Found,
     /// The files that the connections of this generation have open.
@@ -54,7 +55,7 @@ struct Openings {
 
 /// What tells one file from another, and of a file that is read as if it never changed, whether it
 /// did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Found {
     main: Option<FileId>,
     content: Option<(u64, Option<SystemTime>)>,
@@ -90,11 +91,7 @@ impl Pool {
                     content: None,
                 },
                 ids,
-                generation: 0,
-                prepared: 0,
-                idle: Vec::new(),
-                busy: 0,
-                closing: false,
+                ..Openings::default()
             }),
             given_back: Condvar::new(),
             turns: Semaphore::new(READERS),

@@ -8,6 +8,7 @@ use mnemon_core::{Grant, Right, StoreError, limits};
 use rusqlite::{Connection, params};
 
 use super::errors::{At, Query};
+use super::pool::Reader;
 use super::reads;
 use super::tables::count;
 
@@ -66,12 +67,8 @@ pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     let mut select = connection.prepare(COUNTED)?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        add(
-            connection,
-            row.get(0)?,
-            &row.get::<_, String>(1)?,
-            row.get(2)?,
-        )?;
+        let name: String = row.get(1)?;
+        add(connection, row.get(0)?, &name, row.get(2)?)?;
     }
     Ok(())
 }
@@ -109,13 +106,12 @@ pub(super) fn of_record(connection: &Connection, key: i64) -> rusqlite::Result<O
 
 /// The tenant's speakers whose first word is among these, the most talkative first.
 pub(super) fn named(
-    connection: &Connection,
-    place: &str,
+    reader: &Reader<'_>,
     grant: &Grant,
     words: &[&str],
 ) -> Result<Vec<String>, StoreError> {
     grant.require(Right::Read)?;
-    let Some(tenant) = reads::tenant(connection, place, grant)? else {
+    let Some(tenant) = reads::tenant(reader, grant)? else {
         return Ok(Vec::new());
     };
     let words =
@@ -124,5 +120,8 @@ pub(super) fn named(
             AND first IN (SELECT value FROM json_each(?2))
          ORDER BY count DESC, name LIMIT ?3";
     let values = params![tenant, words, count(limits::SPEAKERS)];
-    connection.all(sql, values, |row| row.get(0)).at(place)
+    reader
+        .connection
+        .all(sql, values, |row| row.get(0))
+        .at(reader.place)
 }
