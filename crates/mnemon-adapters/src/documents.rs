@@ -13,6 +13,7 @@ use std::io;
 
 use mnemon_core::{ErrorKind, limits};
 
+pub(crate) use find::modified;
 pub use find::{Found, FoundFile, NotTaken, find, is_gone};
 pub use read::FileText;
 

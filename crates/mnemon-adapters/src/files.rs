@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use mnemon_core::files::{File, Files, FilesError, Listed, Stamp, Sweep, check_path};
+use mnemon_core::limits;
 use mnemon_core::log::{Log, Piece};
-use mnemon_core::{Time, limits};
 use sha2::{Digest, Sha256};
 
+use crate::documents::modified;
 use crate::private;
 pub use sweep::sweep_stale;
 use sweep::{sweep_at, sweep_locked};
@@ -82,22 +83,10 @@ impl Disk {
     }
 
     fn read_now(&self, path: &str) -> Result<Option<File>, FilesError> {
-        check_path(path)?;
         match self.place(path)? {
             Some(place) => read_at(path, &place),
             None => Ok(None),
         }
-    }
-
-    fn write_now(
-        &self,
-        path: &str,
-        bytes: &[u8],
-        unchanged_since: Option<&Stamp>,
-    ) -> Result<Stamp, FilesError> {
-        check_path(path)?;
-        check_size(path, bytes.len() as u64)?;
-        again(|| self.try_write(path, bytes, unchanged_since))
     }
 
     fn try_write(
@@ -132,15 +121,14 @@ impl Disk {
         }
         replaced?;
         drop(lock);
-        let modified = fs::metadata(&place).map_err(|error| failed(path, error))?;
+        let meta = fs::metadata(&place).map_err(|error| failed(path, error))?;
         Ok(Stamp {
             digest: digest(bytes),
-            modified: modified_at(&modified),
+            modified: modified(&meta),
         })
     }
 
     fn remove_now(&self, path: &str, unchanged_since: &Stamp) -> Result<(), FilesError> {
-        check_path(path)?;
         let Some(place) = self.place(path)? else {
             return Err(conflict(path));
         };
@@ -219,7 +207,7 @@ impl Disk {
                 found.push(Listed {
                     path: inner,
                     bytes: meta.len(),
-                    modified: modified_at(&meta),
+                    modified: modified(&meta),
                 });
             }
         }
@@ -240,7 +228,6 @@ impl Disk {
     }
 
     fn erase_now(&self, path: &str) -> Result<bool, FilesError> {
-        check_path(path)?;
         let Some(place) = self.place(path)? else {
             return Ok(false);
         };
@@ -252,7 +239,6 @@ impl Disk {
     }
 
     fn append_now(&self, path: &str, bytes: &[u8]) -> Result<u64, FilesError> {
-        check_path(path)?;
         check_size(path, bytes.len() as u64)?;
         again(|| {
             let place = self.place_to_write(path)?;
@@ -266,7 +252,6 @@ impl Disk {
         end: Option<u64>,
         most: usize,
     ) -> Result<Option<Piece>, FilesError> {
-        check_path(path)?;
         let Some(place) = self.place(path)? else {
             return Ok(None);
         };
@@ -279,6 +264,17 @@ impl Disk {
             Err(error) if is_nothing(&error) => Ok(None),
             Err(error) => Err(failed(path, error)),
         }
+    }
+
+    /// Works on a file, on a thread where it may block.
+    async fn at_file<T: Send + 'static>(
+        &self,
+        path: &str,
+        work: impl FnOnce(Self, &str) -> Result<T, FilesError> + Send + 'static,
+    ) -> Result<T, FilesError> {
+        check_path(path)?;
+        let path = path.to_owned();
+        self.blocking(move |disk| work(disk, &path)).await
     }
 
     /// Waits for the disk without holding up other tasks; where there is no runtime, there are
@@ -303,8 +299,7 @@ impl Disk {
 #[async_trait]
 impl Files for Disk {
     async fn read(&self, path: &str) -> Result<Option<File>, FilesError> {
-        let path = path.to_owned();
-        self.blocking(move |disk| disk.read_now(&path)).await
+        self.at_file(path, |disk, path| disk.read_now(path)).await
     }
 
     async fn write(
@@ -313,14 +308,17 @@ impl Files for Disk {
         bytes: &[u8],
         unchanged_since: Option<&Stamp>,
     ) -> Result<Stamp, FilesError> {
-        let (path, bytes, since) = (path.to_owned(), bytes.to_vec(), unchanged_since.cloned());
-        self.blocking(move |disk| disk.write_now(&path, &bytes, since.as_ref()))
-            .await
+        let (bytes, since) = (bytes.to_vec(), unchanged_since.cloned());
+        let write = move |disk: Self, path: &str| {
+            check_size(path, bytes.len() as u64)?;
+            again(|| disk.try_write(path, &bytes, since.as_ref()))
+        };
+        self.at_file(path, write).await
     }
 
     async fn remove(&self, path: &str, unchanged_since: &Stamp) -> Result<(), FilesError> {
-        let (path, since) = (path.to_owned(), unchanged_since.clone());
-        self.blocking(move |disk| disk.remove_now(&path, &since))
+        let since = unchanged_since.clone();
+        self.at_file(path, move |disk, path| disk.remove_now(path, &since))
             .await
     }
 
@@ -349,8 +347,8 @@ impl Files for Disk {
 #[async_trait]
 impl Log for Disk {
     async fn append(&self, path: &str, bytes: &[u8]) -> Result<u64, FilesError> {
-        let (path, bytes) = (path.to_owned(), bytes.to_vec());
-        self.blocking(move |disk| disk.append_now(&path, &bytes))
+        let bytes = bytes.to_vec();
+        self.at_file(path, move |disk, path| disk.append_now(path, &bytes))
             .await
     }
 
@@ -360,14 +358,14 @@ impl Log for Disk {
         end: Option<u64>,
         most: usize,
     ) -> Result<Option<Piece>, FilesError> {
-        let path = path.to_owned();
-        self.blocking(move |disk| disk.read_before_now(&path, end, most))
-            .await
+        self.at_file(path, move |disk, path| {
+            disk.read_before_now(path, end, most)
+        })
+        .await
     }
 
     async fn erase(&self, path: &str) -> Result<bool, FilesError> {
-        let path = path.to_owned();
-        self.blocking(move |disk| disk.erase_now(&path)).await
+        self.at_file(path, |disk, path| disk.erase_now(path)).await
     }
 }
 
@@ -418,7 +416,7 @@ fn read_at(path: &str, place: &Path) -> Result<Option<File>, FilesError> {
     check_size(path, bytes.len() as u64)?;
     let stamp = Stamp {
         digest: digest(&bytes),
-        modified: modified_at(&meta),
+        modified: modified(&meta),
     };
     Ok(Some(File { bytes, stamp }))
 }
@@ -507,8 +505,9 @@ fn locked_log(place: &Path, private: bool) -> io::Result<Handle> {
     }
 }
 
+/// Whether the path still leads to the open file.
 #[cfg(unix)]
-fn is_still_at(handle: &Handle, place: &Path) -> io::Result<bool> {
+pub(crate) fn is_still_at(handle: &Handle, place: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let ours = handle.metadata()?;
     match fs::metadata(place) {
@@ -520,7 +519,7 @@ fn is_still_at(handle: &Handle, place: &Path) -> io::Result<bool> {
 
 /// Elsewhere a file that is open cannot be taken away.
 #[cfg(not(unix))]
-fn is_still_at(_handle: &Handle, _place: &Path) -> io::Result<bool> {
+pub(crate) fn is_still_at(_handle: &Handle, _place: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
@@ -648,16 +647,6 @@ fn digest(bytes: &[u8]) -> String {
             let _ = write!(hex, "{byte:02x}");
             hex
         })
-}
-
-fn modified_at(meta: &fs::Metadata) -> Time {
-    let since = meta
-        .modified()
-        .ok()
-        .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
-    let ms = since.and_then(|since| i64::try_from(since.as_millis()).ok());
-    ms.and_then(|ms| Time::from_millis(ms).ok())
-        .unwrap_or(Time::EPOCH)
 }
 
 fn conflict(path: &str) -> FilesError {

@@ -36,6 +36,3 @@ pub fn counter(family: Family) -> Box<dyn Counter> {
     };
     Box::new(Exact { family, vocabulary })
 }
-
-#[cfg(test)]
-mod tests;

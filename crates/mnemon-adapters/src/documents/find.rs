@@ -58,11 +58,7 @@ pub fn find(paths: &[PathBuf], exclude: &[String]) -> Result<Found, Invalid> {
     let mut found = Found::default();
     for path in paths {
         if let Err(why) = found.named(path, exclude)? {
-            found.not_taken.push(NotTaken {
-                path: path.clone(),
-                why,
-                named: true,
-            });
+            found.leave_out(path.clone(), why, true);
         }
     }
     Ok(found)
@@ -140,11 +136,7 @@ impl Found {
                 metadata.and_then(|found| self.take(path.clone(), entry.path(), &found, false))
             };
             if let Err(why) = taken {
-                self.not_taken.push(NotTaken {
-                    path,
-                    why,
-                    named: false,
-                });
+                self.leave_out(path, why, false);
             }
             if self.files.len() > FILES || self.not_taken.len() > FILES {
                 return Err(FileProblem::TooMany);
@@ -161,11 +153,11 @@ impl Found {
         let said = error.to_string();
         let error = error.into_io_error();
         let error = error.unwrap_or_else(|| io::Error::other(said));
-        self.not_taken.push(NotTaken {
-            path,
-            why: FileProblem::of_io(error),
-            named: false,
-        });
+        self.leave_out(path, FileProblem::of_io(error), false);
+    }
+
+    fn leave_out(&mut self, path: PathBuf, why: FileProblem, named: bool) {
+        self.not_taken.push(NotTaken { path, why, named });
     }
 
     fn take(
@@ -203,7 +195,7 @@ impl Found {
 }
 
 /// When the file was last written; the beginning of time where nobody knows.
-pub(super) fn modified(metadata: &Metadata) -> Time {
+pub(crate) fn modified(metadata: &Metadata) -> Time {
     let since = metadata.modified().ok();
     let since = since.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
     let millis = since.and_then(|since| i64::try_from(since.as_millis()).ok());

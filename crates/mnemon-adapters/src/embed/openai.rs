@@ -298,20 +298,15 @@ fn ordered(body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
     }
     let mut out = vec![None; count];
     for item in answer.data {
-        match out.get_mut(item.index) {
+        let wrong = match out.get_mut(item.index) {
             Some(slot @ None) => {
                 *slot = Some(item.embedding.iter().map(|x| *x as f32).collect());
+                continue;
             }
-            Some(Some(_)) => {
-                return Err(bad_answer(&format!("two vectors for text {}", item.index)));
-            }
-            None => {
-                return Err(bad_answer(&format!(
-                    "a vector for text {} of {count}",
-                    item.index
-                )));
-            }
-        }
+            Some(Some(_)) => format!("two vectors for text {}", item.index),
+            None => format!("a vector for text {} of {count}", item.index),
+        };
+        return Err(bad_answer(&wrong));
     }
     Ok(out.into_iter().flatten().collect())
 }
@@ -322,7 +317,3 @@ fn bad_answer(what: &str) -> EmbedError {
         source: None,
     }
 }
-
-#[cfg(test)]
-#[path = "openai_tests.rs"]
-mod tests;

@@ -1,9 +1,8 @@
 //! Reads tensors out of a safetensors file: a length, a JSON header, then raw bytes. The file
 //! is checked against its own header before anything is used of it.
 
-use std::collections::HashMap;
-
 use serde::Deserialize;
+use serde_json::Value;
 
 /// Bytes of a header; real ones have a few kilobytes.
 const MAX_HEADER_BYTES: usize = 1 << 20;
@@ -16,7 +15,7 @@ struct Entry {
 }
 
 pub(super) struct Safetensors<'a> {
-    entries: HashMap<String, Entry>,
+    header: Value,
     data: &'a [u8],
 }
 
@@ -33,35 +32,28 @@ impl<'a> Safetensors<'a> {
         let (header, data) = rest
             .split_at_checked(length)
             .ok_or("it ends within its header")?;
-        Ok(Self {
-            entries: entries(header)?,
-            data,
-        })
+        let header = serde_json::from_slice(header).map_err(unreadable)?;
+        Ok(Self { header, data })
     }
 
-    /// The bytes of a tensor of exactly this type and shape.
+    /// The bytes of a tensor of exactly this type and shape, whose elements have `size` bytes.
     pub(super) fn tensor(
         &self,
         name: &str,
-        dtype: &str,
+        (dtype, size): (&str, usize),
         shape: &[usize],
     ) -> Result<&'a [u8], String> {
-        let entry = self
-            .entries
-            .get(name)
-            .ok_or_else(|| format!("it has no tensor {name}"))?;
+        let entry = self.header.get(name);
+        let entry = entry.ok_or_else(|| format!("it has no tensor {name}"))?;
+        let entry = Entry::deserialize(entry).map_err(unreadable)?;
         if entry.dtype != dtype || entry.shape != shape {
-            let Entry {
-                dtype: got,
-                shape: got_shape,
-                ..
-            } = entry;
+            let (got, got_shape) = (entry.dtype, entry.shape);
             return Err(format!(
                 "tensor {name} is {got} {got_shape:?}, not {dtype} {shape:?}"
             ));
         }
         let (start, end) = entry.data_offsets;
-        let expected = shape.iter().product::<usize>() * element_bytes(dtype);
+        let expected = shape.iter().product::<usize>() * size;
         self.data
             .get(start..end)
             .filter(|bytes| bytes.len() == expected)
@@ -69,77 +61,39 @@ impl<'a> Safetensors<'a> {
     }
 }
 
-fn entries(header: &[u8]) -> Result<HashMap<String, Entry>, String> {
-    let unreadable = |e: serde_json::Error| format!("its header is not readable ({e})");
-    let mut raw: HashMap<String, serde_json::Value> =
-        serde_json::from_slice(header).map_err(unreadable)?;
-    raw.remove("__metadata__");
-    raw.into_iter()
-        .map(|(k, v)| Ok((k, serde_json::from_value(v).map_err(unreadable)?)))
-        .collect()
-}
-
-fn element_bytes(dtype: &str) -> usize {
-    match dtype {
-        "I8" | "U8" => 1,
-        "F16" | "BF16" => 2,
-        "F32" => 4,
-        _ => 8,
-    }
+fn unreadable(error: serde_json::Error) -> String {
+    format!("its header is not readable ({error})")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn file(header: &str, data: &[u8]) -> Vec<u8> {
-        [
-            &(header.len() as u64).to_le_bytes(),
-            header.as_bytes(),
-            data,
-        ]
-        .concat()
-    }
-
+    const I8: (&str, usize) = ("I8", 1);
     const HEADER: &str =
         r#"{"__metadata__":{"a":"b"},"x":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]}}"#;
 
-    #[test]
-    fn gives_the_bytes_of_a_tensor() {
-        let bytes = file(HEADER, &[1, 2, 3, 4]);
-        assert_eq!(
-            Safetensors::parse(&bytes)
-                .unwrap()
-                .tensor("x", "I8", &[2, 2]),
-            Ok(&[1, 2, 3, 4][..])
-        );
+    fn file(header: &str, data: &[u8]) -> Vec<u8> {
+        let length = (header.len() as u64).to_le_bytes();
+        [&length, header.as_bytes(), data].concat()
+    }
+
+    fn tensor(bytes: &[u8]) -> Result<&[u8], String> {
+        Safetensors::parse(bytes)?.tensor("x", I8, &[2, 2])
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn gives_the_bytes_of_a_tensor_or_says_what_is_wrong() {
         let whole = file(HEADER, &[1, 2, 3, 4]);
-        let tensor = |bytes: &[u8]| {
-            Safetensors::parse(bytes)?
-                .tensor("x", "I8", &[2, 2])
-                .map(<[u8]>::to_vec)
-        };
+        assert_eq!(tensor(&whole).unwrap(), [1, 2, 3, 4]);
         for cut in 0..whole.len() {
             assert!(tensor(&whole[..cut]).is_err(), "cut at {cut}");
         }
-        assert!(
-            tensor(&file("{", &[]))
-                .unwrap_err()
-                .contains("not readable")
-        );
-        assert!(
-            tensor(&u64::MAX.to_le_bytes())
-                .unwrap_err()
-                .contains("claims")
-        );
-        let wrong = Safetensors::parse(&whole)
-            .unwrap()
-            .tensor("x", "F32", &[2, 2])
-            .unwrap_err();
+        let says = |bytes: &[u8], what: &str| assert!(tensor(bytes).unwrap_err().contains(what));
+        says(&file("{", &[]), "not readable");
+        says(&u64::MAX.to_le_bytes(), "claims");
+        let floats = Safetensors::parse(&whole).unwrap();
+        let wrong = floats.tensor("x", ("F32", 4), &[2, 2]).unwrap_err();
         assert!(wrong.contains("I8"), "{wrong}");
         let backwards = HEADER.replace("[0,4]", "[4,0]");
         assert!(tensor(&file(&backwards, &[1, 2, 3, 4])).is_err());

@@ -107,9 +107,7 @@ impl Jsonl {
         let folder = self.shelf.folder(grant.tenant());
         blocking(move || folder.read(work)).await
     }
-}
 
-impl Jsonl {
     /// Searches the tenant's image with the index that follows it.
     async fn search<T: Send + 'static>(
         &self,
@@ -147,12 +145,8 @@ impl Shelf {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let lost = || {
-        Err(StoreError::Internal(
-            "a call of the store panicked".to_owned(),
-        ))
-    };
-    crate::blocking::run(work).await.unwrap_or_else(lost)
+    let lost = || StoreError::Internal("a call of the store panicked".to_owned());
+    crate::blocking::run(work).await.ok_or_else(lost)?
 }
 
 #[async_trait]

@@ -152,46 +152,42 @@ impl Store for Sqlite {
 
     async fn get(&self, grant: &Grant, ids: &[Id]) -> Result<Vec<Option<Record>>, StoreError> {
         if ids.len() <= AT_ONCE {
-            let get = |reader: &Reader<'_>| reads::get(reader.connection, reader.place, grant, ids);
+            let get = |reader: &Reader<'_>| reads::get(reader, grant, ids);
             if let Some(records) = self.pool.with_idle(get) {
                 return records;
             }
         }
         let (grant, ids) = (grant.clone(), ids.to_vec());
-        self.read(move |reader| reads::get(reader.connection, reader.place, &grant, &ids))
+        self.read(move |reader| reads::get(reader, &grant, &ids))
             .await
     }
 
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
-        let is_empty = |reader: &Reader<'_>| {
-            reads::is_surely_empty(reader.connection, reader.place, grant, scan)
-        };
+        let is_empty = |reader: &Reader<'_>| reads::is_surely_empty(reader, grant, scan);
         let read = match self.pool.with_idle(is_empty).transpose()? {
             Some(true) => return Ok(Page::default()),
             Some(false) => reads::walk,
             None => reads::scan,
         };
         let (grant, scan) = (grant.clone(), scan.clone());
-        self.read(move |reader| read(reader.connection, reader.place, &grant, &scan))
-            .await
+        self.read(move |reader| read(reader, &grant, &scan)).await
     }
 
     async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
         let (grant, scan) = (grant.clone(), scan.clone());
-        self.read(move |reader| hidden::hidden(reader.connection, reader.place, &grant, &scan))
+        self.read(move |reader| hidden::hidden(reader, &grant, &scan))
             .await
     }
 
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError> {
         let (grant, changes) = (grant.clone(), changes.clone());
-        self.read(move |reader| reads::changes(reader.connection, reader.place, &grant, &changes))
+        self.read(move |reader| reads::changes(reader, &grant, &changes))
             .await
     }
 
     async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
         let grant = grant.clone();
-        self.read(move |reader| reads::tally(reader.connection, reader.place, &grant))
-            .await
+        self.read(move |reader| reads::tally(reader, &grant)).await
     }
 
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
@@ -200,8 +196,7 @@ impl Store for Sqlite {
 
     async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
         // Every search asks, and should not queue behind what others ask in the meantime.
-        let named =
-            |reader: &Reader<'_>| speakers::named(reader.connection, reader.place, grant, words);
+        let named = |reader: &Reader<'_>| speakers::named(reader, grant, words);
         if let Some(named) = self.pool.with_idle(named) {
             return named;
         }
@@ -209,7 +204,7 @@ impl Store for Sqlite {
         let grant = grant.clone();
         self.read(move |reader| {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            speakers::named(reader.connection, reader.place, &grant, &words)
+            speakers::named(reader, &grant, &words)
         })
         .await
     }
@@ -222,13 +217,8 @@ impl Store for Sqlite {
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
         let (grant, model) = (grant.clone(), model.clone());
-        self.read(move |reader| {
-            let Reader {
-                connection, place, ..
-            } = reader;
-            embeddings::lacking(connection, place, &grant, &model, after, limit)
-        })
-        .await
+        self.read(move |reader| embeddings::lacking(reader, &grant, &model, after, limit))
+            .await
     }
 
     async fn embed(
@@ -236,10 +226,8 @@ impl Store for Sqlite {
         grant: &Grant,
         vectors: Vec<(u64, Embedding)>,
     ) -> Result<usize, StoreError> {
-        let vectors = vectors.into_iter().map(|(seq, embedding)| {
-            let kept = stored(&embedding)?;
-            Ok((seq, kept))
-        });
+        let vectors = vectors.into_iter();
+        let vectors = vectors.map(|(seq, embedding)| Ok((seq, stored(&embedding)?)));
         let vectors = vectors.collect::<Result<_, StoreError>>()?;
         self.writer()?.embed(grant, vectors).await
     }

@@ -181,12 +181,60 @@ fn a_file_that_cannot_be_read_says_so() {
     assert_eq!(why.kind(), ErrorKind::Unavailable);
 }
 
+/// The text of a page, or why it has none.
+fn of_page(page: &str) -> Result<String, FileProblem> {
+    let folder = folder(&[("page.html", page.as_bytes())]);
+    below(folder.path()).files[0].read().unwrap().into_text()
+}
+
 #[test]
 fn a_tangled_page_is_refused_at_once() {
-    let page = "<div>".repeat(1_000_000);
-    let folder = folder(&[("page.html", page.as_bytes())]);
-    let why = below(folder.path()).files[0].read().unwrap().into_text();
-    assert!(matches!(why, Err(FileProblem::Tangled)));
+    for elements in ["<div>".repeat(1_000_000), "<b>".repeat(2000)] {
+        assert!(matches!(of_page(&elements), Err(FileProblem::Tangled)));
+    }
+    let nested = |depth: usize| "<div>".repeat(depth) + "tea" + &"</div>".repeat(depth);
+    assert_eq!(of_page(&nested(400)).unwrap(), "tea");
+    assert!(matches!(of_page(&nested(401)), Err(FileProblem::Tangled)));
+}
+
+#[test]
+fn a_long_page_is_not_a_deep_one() {
+    let page = "<p>one<br><ul><li>two</ul><img src=x><!-- <b><b> --><b>three</b>\
+        <script>if (a<b && c<d) { x = '<div>' }</script>";
+    assert!(of_page(&page.repeat(2000)).is_ok());
+}
+
+#[test]
+fn headings_and_paragraphs_are_kept_and_scripts_are_not() {
+    let page = "<!doctype html><html><head><title>Tea</title><style>p{}</style></head><body>\
+        <script>alert(1)</script><h2>How to <em>brew</em></h2><p>Boil\n  water.<br>Wait.</p>\
+        <div>Then <b>pour</b>.<noscript>no</noscript></div><img alt=\"a cup\"></body></html>";
+    assert_eq!(
+        of_page(page).unwrap(),
+        "# Tea\n\n## How to brew\n\nBoil water.\nWait.\n\nThen pour.\n\na cup"
+    );
+}
+
+#[test]
+fn a_heading_of_the_first_rank_is_the_title() {
+    let page = "<title>Site</title><h1>The <br> page</h1>text";
+    assert_eq!(of_page(page).unwrap(), "# The page\n\ntext");
+}
+
+#[test]
+fn lists_tables_and_code_become_markdown() {
+    let list = "<ol><li><p>one</p></li><li>two<ul><li>inner</li></ul></li></ol>";
+    assert_eq!(of_page(list).unwrap(), "1. one\n\n2. two\n\n  - inner");
+    let table = "<table><tr><th>a</th><th>b</th></tr><tr><td><p>1</p></td><td>2</td></tr></table>x";
+    assert_eq!(
+        of_page(table).unwrap(),
+        "| a | b |\n|---|---|\n| 1 | 2 |\n\nx"
+    );
+    let code = "<p>See</p><pre>  let a;\n\n  b<br>c</pre>end";
+    assert_eq!(
+        of_page(code).unwrap(),
+        "See\n\n```\n  let a;\n\n  b\nc\n```\n\nend"
+    );
 }
 
 #[test]

@@ -16,6 +16,7 @@ use super::line::FORMAT;
 use crate::files::{make_store_folder, parent, sync_folder};
 use crate::health::BackupSummary;
 use crate::private;
+use crate::store::{corrupt, foreign, free_name};
 
 /// Writes a copy of the store to a new folder.
 pub(crate) fn backup(root: &Path, to: &Path, force: bool) -> Result<BackupSummary, StoreError> {
@@ -49,36 +50,25 @@ pub(crate) fn backup(root: &Path, to: &Path, force: bool) -> Result<BackupSummar
 }
 
 fn check_target(root: &Path, to: &Path, force: bool) -> Result<(), StoreError> {
-    let inside = |path: &Path| {
-        let (path, root) = (path.canonicalize().ok()?, root.canonicalize().ok()?);
-        Some(path.starts_with(&root) || root.starts_with(&path))
+    let root = root.canonicalize().ok();
+    let within = |path: &Path, both_ways: bool| {
+        let paths = path.canonicalize().ok().zip(root.as_ref());
+        paths.is_some_and(|(path, root)| {
+            path.starts_with(root) || both_ways && root.starts_with(&path)
+        })
     };
-    let is_store = inside(to).unwrap_or(false)
-        || parent(to)
-            .canonicalize()
-            .ok()
-            .zip(root.canonicalize().ok())
-            .is_some_and(|(folder, root)| folder.starts_with(root));
-    if is_store {
-        let what = format!(
-            "{} is in the store itself; name another folder",
-            to.display()
-        );
-        return Err(Invalid::new("file", what).into());
-    }
-    if to.exists() && !force {
-        let what = format!("{} exists; pass --force to replace it", to.display());
-        return Err(Invalid::new("file", what).into());
-    }
-    // Only what is a backup is ever removed to make room for one.
-    if to.exists() && check_backup(to).is_err() {
-        let what = format!(
-            "{} exists and is not a backup of a jsonl: store",
-            to.display()
-        );
-        return Err(Invalid::new("file", what).into());
-    }
-    Ok(())
+    let is_store = within(to, true) || within(parent(to), false);
+    let wrong = if is_store {
+        "is in the store itself; name another folder"
+    } else if to.exists() && !force {
+        "exists; pass --force to replace it"
+    } else if to.exists() && check_backup(to).is_err() {
+        // Only what is a backup is ever removed to make room for one.
+        "exists and is not a backup of a jsonl: store"
+    } else {
+        return Ok(());
+    };
+    Err(Invalid::new("file", format!("{} {wrong}", to.display())).into())
 }
 
 /// Copies one tenant's log and history.
@@ -97,11 +87,7 @@ fn copy(log: &Folder, root: &Path, to: &Path) -> Result<(), StoreError> {
         return Ok(());
     };
     copy_file(&log.paths.log, &folder, read.reached.mark.offset)?;
-    let history = read
-        .header
-        .as_ref()
-        .and_then(|header| header.history.as_ref());
-    if let Some(history) = history {
+    if let Some(history) = state.history() {
         copy_file(&log.paths.history(&history.file), &folder, history.bytes)?;
     }
     sync_folder(&folder).map_err(|error| write_failed(&folder, error))
@@ -123,10 +109,8 @@ pub(crate) fn check_backup(folder: &Path) -> Result<BackupSummary, StoreError> {
     let place = folder.display().to_string();
     let logs = folders(folder)?;
     if logs.is_empty() {
-        return Err(StoreError::Foreign {
-            place,
-            what: "it is not a folder that holds memory.jsonl".to_owned(),
-        });
+        let what = "it is not a folder that holds memory.jsonl";
+        return Err(foreign(place, what));
     }
     let checks = ["integrity", "format", "tail"];
     let findings = examine(folder).into_iter();
@@ -134,10 +118,8 @@ pub(crate) fn check_backup(folder: &Path) -> Result<BackupSummary, StoreError> {
         .into_iter()
         .find(|finding| !finding.ok && checks.contains(&finding.check));
     if let Some(wrong) = wrong {
-        return Err(StoreError::Corrupt {
-            place,
-            what: format!("{}: {}", wrong.check, wrong.detail),
-        });
+        let what = format!("{}: {}", wrong.check, wrong.detail);
+        return Err(corrupt(place, what));
     }
     let mut summary = BackupSummary {
         place,
@@ -178,27 +160,13 @@ fn swap(root: &Path, new: &Path) -> Result<Option<PathBuf>, StoreError> {
         locks.push(Lock::exclusive(&log.paths)?);
     }
     let failed = |error| write_failed(root, error);
-    let kept = root.exists().then(|| free_name(root));
+    let kept = root.exists().then(|| free_name(root, ".before-restore"));
     if let Some(kept) = &kept {
         fs::rename(root, kept).map_err(failed)?;
     }
     fs::rename(new, root).map_err(failed)?;
     sync_folder(parent(root)).map_err(failed)?;
     Ok(kept)
-}
-
-/// `DIR.before-restore`, `DIR.before-restore.2`, …
-fn free_name(root: &Path) -> PathBuf {
-    let named = |number: usize| {
-        let mut name = root.as_os_str().to_owned();
-        name.push(".before-restore");
-        if number > 1 {
-            name.push(format!(".{number}"));
-        }
-        PathBuf::from(name)
-    };
-    let free = (1..).map(named).find(|path| !path.exists());
-    free.unwrap_or_else(|| named(1))
 }
 
 fn unfinished(target: &Path) -> PathBuf {

@@ -7,8 +7,7 @@ use mnemon_core::{Id, StoreError};
 
 use super::disk::{self, read_failed, write_failed};
 use super::folder::Folder;
-use super::line::{Foreign, Header};
-use super::reader::{self, Bad, Mark, Placed, Sink, Stop};
+use super::reader::{self, Bad, Mark, Sink};
 use super::state::{State, walk_history};
 use crate::private;
 
@@ -17,21 +16,8 @@ use crate::private;
 struct BadLines(Vec<Bad>);
 
 impl Sink for BadLines {
-    fn header(&mut self, _header: Header) -> Result<(), Stop> {
-        Ok(())
-    }
-
-    fn commit(&mut self, _lines: Vec<Placed>) {}
-
-    fn foreign(&mut self, _change: Foreign) {}
-
     fn bad(&mut self, bad: Bad) {
         self.0.push(bad);
-    }
-
-    /// The log is read from its beginning.
-    fn last_seq(&self) -> u64 {
-        0
     }
 }
 

@@ -21,6 +21,7 @@ use super::line::{Header, HistoryRef};
 use super::reader::Mark;
 use super::state::{Filed, State};
 use crate::private;
+use crate::store::unavailable;
 
 impl Folder {
     /// Writes the log anew from the image. Of what was `purged`, which the image no longer holds,
@@ -55,11 +56,7 @@ impl Folder {
     ) -> Result<(Header, Filed, Mark), StoreError> {
         self.refuse_link()?;
         self.keep_bad_lines(state, purged)?;
-        let generation = state
-            .log
-            .as_ref()
-            .and_then(|log| log.header.as_ref())
-            .map_or(1, |header| header.generation + 1);
+        let generation = state.header().map_or(1, |header| header.generation + 1);
         let (history, filed) = self.write_history(state, generation, !purged.is_empty())?;
         let header = Header {
             generation,
@@ -84,11 +81,8 @@ impl Folder {
             return Ok(());
         }
         let what = "it is a symbolic link, which a rewrite would replace";
-        Err(StoreError::Unavailable {
-            place: self.paths.log.display().to_string(),
-            what: what.to_owned(),
-            source: what.into(),
-        })
+        let place = self.paths.log.display().to_string();
+        Err(unavailable(place, what, what))
     }
 
     /// Brings the history up to what the image holds: appends what is new, or writes it all into
@@ -99,17 +93,13 @@ impl Folder {
         generation: u64,
         purging: bool,
     ) -> Result<(Option<HistoryRef>, Filed), StoreError> {
-        let old = state.log.as_ref().and_then(|log| {
-            let history = log.header.as_ref()?.history.clone()?;
-            Some((history, &log.filed))
-        });
-        if let Some((history, filed)) = old
+        if let (Some(history), Some(log)) = (state.history(), &state.log)
             && !purging
-            && !filed.is_stale(&state.image)
-            && self.is_whole(&history)
+            && !log.filed.is_stale(&state.image)
+            && self.is_whole(history)
         {
             let path = self.paths.history(&history.file);
-            return append_history(&path, history, filed, &state.image)
+            return append_history(&path, history.clone(), &log.filed, &state.image)
                 .map(|(history, filed)| (Some(history), filed))
                 .map_err(|error| write_failed(&path, error));
         }
@@ -149,7 +139,7 @@ impl Folder {
         let mut found = Vec::new();
         found.extend(Some(self.paths.aside.clone()).filter(|path| path.exists()));
         found.extend(Some(self.paths.bad_aside.clone()).filter(|path| path.exists()));
-        if let Some(header) = state.log.as_ref().and_then(|log| log.header.as_ref()) {
+        if let Some(header) = state.header() {
             let current = header.history.as_ref().map(|history| history.file.as_str());
             found.extend(self.paths.histories_but(current).unwrap_or_default());
         }

@@ -1,100 +1,15 @@
 //! From the bytes of a line to what it says.
 
+use std::borrow::Cow;
+
 use mnemon_core::commit::{Effect, Entry};
 use mnemon_core::ram::Past;
-use mnemon_core::{
-    Audience, Cause, Id, IdempotencyKey, Invalid, Kind, Namespace, Origin, Owner, Receipt, Record,
-    Scope, Tenant, Time,
-};
-use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use mnemon_core::{Cause, Record, Tenant, Time};
+use serde::Deserialize;
 
 use super::checksum::{self, Checksum};
 use super::foreign;
-use super::line::{ERASED, FORMAT, Header, Kept, Line, Part, Stamp, Unread};
-
-/// Milliseconds since 1970; JavaScript may write them as a float.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Millis(pub(super) i64);
-
-impl<'de> Deserialize<'de> for Millis {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = serde_json::Number::deserialize(deserializer)?;
-        // A float beyond the range saturates, and is then refused as a time.
-        let millis = number.as_i64().or(number.as_f64().map(|ms| ms as i64));
-        Ok(Self(millis.unwrap_or(i64::MAX)))
-    }
-}
-
-impl Millis {
-    pub(super) fn time(self) -> Result<Time, Invalid> {
-        Time::from_millis(self.0)
-    }
-}
-
-#[derive(Deserialize)]
-pub(super) struct Raw {
-    pub(super) op: String,
-    pub(super) entry: Option<RawEntry>,
-    pub(super) id: Option<Id>,
-    pub(super) timestamp: Option<Millis>,
-    mnemon: Option<Stamp>,
-    header: Option<Header>,
-    key: Option<IdempotencyKey>,
-    receipt: Option<Receipt>,
-    #[serde(default)]
-    seqs: Vec<u64>,
-    #[serde(default)]
-    keys: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct RawEntry {
-    pub(super) id: Id,
-    pub(super) namespace: Namespace,
-    pub(super) content: String,
-    pub(super) summary: Option<String>,
-    #[serde(default)]
-    pub(super) tags: Vec<String>,
-    pub(super) created_at: Millis,
-    pub(super) updated_at: Option<Millis>,
-    pub(super) expires_at: Option<Millis>,
-    pub(super) source: Option<String>,
-    pub(super) importance: Option<f64>,
-    pub(super) metadata: Option<Map<String, Value>>,
-    pub(super) record: Option<Extra>,
-}
-
-/// What the original has no field for.
-#[derive(Deserialize)]
-pub(super) struct Extra {
-    pub(super) v: i64,
-    #[serde(default)]
-    pub(super) owner: Owner,
-    #[serde(default)]
-    pub(super) audience: Option<Audience>,
-    pub(super) scope: Scope,
-    pub(super) kind: Kind,
-    /// The original needs a summary; this one was made for it and is not the record's own.
-    #[serde(default)]
-    pub(super) made_summary: bool,
-    #[serde(default, deserialize_with = "present")]
-    pub(super) body: Option<Value>,
-    pub(super) origin: Origin,
-    pub(super) valid_from: Option<Time>,
-    pub(super) valid_to: Option<Time>,
-    pub(super) seq: u64,
-    pub(super) version: u64,
-    #[serde(default)]
-    pub(super) derived_from: Vec<Id>,
-    pub(super) superseded_by: Option<Id>,
-}
-
-/// A body that is there, even if it is `null`.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
+use super::line::{ERASED, FORMAT, Kept, Line, Millis, Part, Raw, RawEntry, Stamp, Unread};
 
 /// Reads a line of the log of this tenant.
 pub(super) fn decode(line: &[u8], tenant: &Tenant) -> Result<Line, Unread> {
@@ -104,7 +19,7 @@ pub(super) fn decode(line: &[u8], tenant: &Tenant) -> Result<Line, Unread> {
         return foreign::change(raw, tenant).map(Line::Foreign);
     };
     if raw.op == "header" {
-        let header = raw.header.ok_or_else(|| lacks("header"))?;
+        let header = raw.header.ok_or_else(|| lacks("header"))?.into_owned();
         number("header.last_seq", header.last_seq)?;
         number("header.generation", header.generation)?;
         return Ok(Line::Header(header));
@@ -148,7 +63,7 @@ pub(super) fn decode_kept(line: &[u8], tenant: &Tenant) -> Result<Kept, Unread> 
     })
 }
 
-impl Raw {
+impl Raw<'_> {
     /// The stamp of a line that is ours, if this version knows its format.
     fn stamp(&mut self, checksum: Checksum) -> Result<Option<Stamp>, Unread> {
         let stamp = self.mnemon.take();
@@ -170,8 +85,8 @@ fn verify(line: &[u8]) -> Result<Checksum, Unread> {
     }
 }
 
-fn parse(line: &[u8]) -> Result<Raw, Unread> {
-    let error = match serde_json::from_slice::<Raw>(line) {
+fn parse(line: &[u8]) -> Result<Raw<'static>, Unread> {
+    let error = match serde_json::from_slice::<Raw<'_>>(line) {
         Ok(raw) => return Ok(raw),
         Err(error) => error,
     };
@@ -195,9 +110,9 @@ fn parse(line: &[u8]) -> Result<Raw, Unread> {
     }
 }
 
-fn effect(raw: Raw, stamp: Stamp, tenant: &Tenant) -> Result<Effect, Unread> {
+fn effect(raw: Raw<'_>, stamp: Stamp, tenant: &Tenant) -> Result<Effect, Unread> {
     let at = raw.timestamp.ok_or_else(|| lacks("timestamp"))?.time()?;
-    Ok(match raw.op.as_str() {
+    Ok(match raw.op.as_ref() {
         "add" | "update" => {
             let entry = entry(at, stamp)?;
             let mut record = ours(raw.entry.ok_or_else(|| lacks("entry"))?, tenant)?;
@@ -208,7 +123,7 @@ fn effect(raw: Raw, stamp: Stamp, tenant: &Tenant) -> Result<Effect, Unread> {
             }
         }
         "delete" => {
-            let id = raw.id.ok_or_else(|| lacks("id"))?;
+            let id = raw.id.ok_or_else(|| lacks("id"))?.into_owned();
             match stamp.cause.as_deref() {
                 Some(ERASED) => Effect::Erase { id },
                 _ => Effect::Bury {
@@ -218,13 +133,13 @@ fn effect(raw: Raw, stamp: Stamp, tenant: &Tenant) -> Result<Effect, Unread> {
             }
         }
         "receipt" => Effect::Receipt {
-            key: raw.key.ok_or_else(|| lacks("key"))?,
+            key: raw.key.ok_or_else(|| lacks("key"))?.into_owned(),
             at,
-            receipt: raw.receipt.ok_or_else(|| lacks("receipt"))?,
+            receipt: raw.receipt.ok_or_else(|| lacks("receipt"))?.into_owned(),
         },
         "drop" => Effect::Drop {
-            seqs: raw.seqs,
-            keys: raw.keys,
+            seqs: raw.seqs.into_owned(),
+            keys: raw.keys.into_owned(),
         },
         other => return Err(unknown(other)),
     })
@@ -243,7 +158,7 @@ fn entry(at: Time, stamp: Stamp) -> Result<Entry, Unread> {
 }
 
 /// A record that we wrote. It keeps the limits, unless somebody changed the line by hand.
-pub(super) fn ours(raw: RawEntry, tenant: &Tenant) -> Result<Record, Unread> {
+pub(super) fn ours(raw: RawEntry<'_>, tenant: &Tenant) -> Result<Record, Unread> {
     let extra = raw.record.ok_or_else(|| lacks("entry.record"))?;
     if extra.v > FORMAT {
         return Err(Unread::TooNew(extra.v));
@@ -251,18 +166,21 @@ pub(super) fn ours(raw: RawEntry, tenant: &Tenant) -> Result<Record, Unread> {
     let created = raw.created_at.time()?;
     let record = Record {
         v: mnemon_core::Format,
-        id: raw.id,
+        id: raw.id.into_owned(),
         tenant: tenant.clone(),
-        owner: extra.owner,
-        audience: extra.audience,
+        owner: extra.owner.into_owned(),
+        audience: extra.audience.map(Cow::into_owned),
         scope: extra.scope,
         kind: extra.kind,
         namespace: raw.namespace,
-        content: raw.content,
-        summary: raw.summary.filter(|_| !extra.made_summary),
-        body: extra.body,
-        tags: raw.tags,
-        source: raw.source,
+        content: raw.content.into_owned(),
+        summary: raw
+            .summary
+            .filter(|_| !extra.made_summary)
+            .map(Cow::into_owned),
+        body: extra.body.map(Cow::into_owned),
+        tags: raw.tags.into_owned(),
+        source: raw.source.map(Cow::into_owned),
         origin: extra.origin,
         importance: raw.importance.unwrap_or(0.0),
         created,
@@ -272,9 +190,9 @@ pub(super) fn ours(raw: RawEntry, tenant: &Tenant) -> Result<Record, Unread> {
         valid_to: extra.valid_to,
         seq: extra.seq,
         version: number("version", extra.version)?,
-        derived_from: extra.derived_from,
-        superseded_by: extra.superseded_by,
-        metadata: raw.metadata.unwrap_or_default(),
+        derived_from: extra.derived_from.into_owned(),
+        superseded_by: extra.superseded_by.map(Cow::into_owned),
+        metadata: raw.metadata.unwrap_or_default().into_owned(),
     };
     record.check()?;
     Ok(record)

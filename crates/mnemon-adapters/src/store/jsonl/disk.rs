@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use mnemon_core::{StoreError, Tenant};
 
+use crate::files::{is_still_at, sync_folder};
 use crate::private;
+use crate::store::{foreign, unavailable};
 
 /// How long a call waits for other processes before it gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -71,7 +73,7 @@ impl Paths {
 
     /// The folder with a file in it that has just been made or renamed survives a power cut.
     pub(super) fn sync_folder(&self) -> io::Result<()> {
-        sync_dir(&self.folder)
+        sync_folder(&self.folder)
     }
 }
 
@@ -89,41 +91,6 @@ pub(super) fn history_name(generation: u64) -> String {
 pub(super) fn generation_of(name: &str) -> Option<u64> {
     let number = name.strip_prefix("history.")?.strip_suffix(".jsonl")?;
     number.parse().ok()
-}
-
-/// Makes the folder, and sees to it that it is still there after a power cut.
-pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    let missing: Vec<&Path> = folder.ancestors().take_while(|dir| !dir.is_dir()).collect();
-    private::make_folder(folder)?;
-    for dir in missing {
-        sync_dir(dir)?;
-        sync_dir(&parent(dir))?;
-    }
-    Ok(())
-}
-
-fn parent(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
-}
-
-#[cfg(unix)]
-fn sync_dir(dir: &Path) -> io::Result<()> {
-    if dir.as_os_str().is_empty() {
-        return Ok(());
-    }
-    File::open(dir)?.sync_all()
-}
-
-/// Elsewhere a folder cannot be opened as a file; the file system orders its own entries.
-#[cfg(not(unix))]
-fn sync_dir(_dir: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// Which file it is, however it was renamed. It holds as long as the file is kept open: only then
@@ -173,20 +140,8 @@ pub(super) fn remove(path: &Path) -> io::Result<bool> {
 }
 
 /// Whether the path still leads to the open file: nobody deleted it or put another in its place.
-#[cfg(unix)]
 pub(super) fn is_at(file: &File, path: &Path) -> bool {
-    let there = look(path).ok().flatten();
-    let identities = file.metadata().ok().zip(there).map(|(ours, there)| {
-        let ours = Identity::of(path, &ours).ok();
-        ours.is_some() && ours == Identity::of(path, &there).ok()
-    });
-    identities.unwrap_or(false)
-}
-
-/// Elsewhere a file that is open is neither deleted nor replaced.
-#[cfg(not(unix))]
-pub(super) fn is_at(_file: &File, _path: &Path) -> bool {
-    true
+    is_still_at(file, path).unwrap_or(false)
 }
 
 /// Locks a log that is about to take its place, so that nobody uses it before the rewrite has
@@ -342,15 +297,12 @@ fn busy(path: &Path) -> StoreError {
 
 /// What a failure to write means to the caller.
 pub(super) fn write_failed(path: &Path, error: io::Error) -> StoreError {
-    use io::ErrorKind as Kind;
-    let place = path.display().to_string();
     match error.kind() {
-        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => StoreError::Full {
-            place,
-            source: Box::new(error),
-        },
-        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => StoreError::ReadOnly { place },
-        _ => read_failed(path, error),
+        io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => read_failed(path, error),
+        _ => {
+            let what = error.to_string();
+            crate::store::write_failed(path, &what, error)
+        }
     }
 }
 
@@ -358,18 +310,8 @@ pub(super) fn write_failed(path: &Path, error: io::Error) -> StoreError {
 pub(super) fn read_failed(path: &Path, error: io::Error) -> StoreError {
     let place = path.display().to_string();
     match error.kind() {
-        io::ErrorKind::NotADirectory => StoreError::Foreign {
-            place,
-            what: "a file stands where its folder should be".to_owned(),
-        },
-        io::ErrorKind::IsADirectory => StoreError::Foreign {
-            place,
-            what: "a folder stands where the file should be".to_owned(),
-        },
-        _ => StoreError::Unavailable {
-            place,
-            what: error.to_string(),
-            source: Box::new(error),
-        },
+        io::ErrorKind::NotADirectory => foreign(place, "a file stands where its folder should be"),
+        io::ErrorKind::IsADirectory => foreign(place, "a folder stands where the file should be"),
+        _ => unavailable(place, error.to_string(), error),
     }
 }

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use mnemon_core::ram::{Arrival, Image, ImageIndex};
 use mnemon_core::{StoreError, Tenant};
 
-use super::disk::{self, Lock, Paths, write_failed};
+use super::disk::{Lock, Paths, write_failed};
 use super::notices::Notices;
 use super::state::State;
 use super::write::Job;
+use crate::files::make_store_folder;
 
 /// One tenant's log, as one process uses it.
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl Folder {
 
     /// Waits until nobody else reads or writes, and reads what they wrote.
     pub(super) fn hold(&self, state: &mut State) -> Result<Lock, StoreError> {
-        disk::make_folder(&self.paths.folder)
+        make_store_folder(&self.paths.folder)
             .map_err(|error| write_failed(&self.paths.folder, error))?;
         let lock = Lock::exclusive(&self.paths)?;
         let first_look = state.log.is_none();

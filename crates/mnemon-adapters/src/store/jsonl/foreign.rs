@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use mnemon_core::{Kind, Origin, Owner, Record, Tenant, Time, limits, note};
 
-use super::decode::{Millis, Raw, RawEntry, lacks, ours, unknown};
-use super::line::{Foreign, Unread};
+use super::decode::{lacks, ours, unknown};
+use super::line::{Foreign, Millis, Raw, RawEntry, Unread};
 
 /// Who made the changes of the original, for the history.
 pub(super) const ACTOR: &str = "memory.jsonl";
@@ -16,8 +16,8 @@ pub(super) fn summary(content: &str) -> Cow<'_, str> {
 }
 
 /// What a line of the original says. It knows no numbers: the reader gives them.
-pub(super) fn change(raw: Raw, tenant: &Tenant) -> Result<Foreign, Unread> {
-    match raw.op.as_str() {
+pub(super) fn change(raw: Raw<'_>, tenant: &Tenant) -> Result<Foreign, Unread> {
+    match raw.op.as_ref() {
         "add" | "update" => {
             let entry = raw.entry.ok_or_else(|| lacks("entry"))?;
             let record = match &entry.record {
@@ -34,7 +34,7 @@ pub(super) fn change(raw: Raw, tenant: &Tenant) -> Result<Foreign, Unread> {
         }
         "delete" => Ok(Foreign::Delete {
             at: time_of(raw.timestamp, Time::EPOCH)?,
-            id: raw.id.ok_or_else(|| lacks("id"))?,
+            id: raw.id.ok_or_else(|| lacks("id"))?.into_owned(),
         }),
         other => Err(unknown(other)),
     }
@@ -44,23 +44,23 @@ fn time_of(timestamp: Option<Millis>, otherwise: Time) -> Result<Time, Unread> {
     Ok(timestamp.map_or(Ok(otherwise), Millis::time)?)
 }
 
-fn note(raw: RawEntry, tenant: &Tenant) -> Result<Record, Unread> {
+fn note(raw: RawEntry<'_>, tenant: &Tenant) -> Result<Record, Unread> {
     let created = raw.created_at.time()?;
     let made = summary(&raw.content);
     let own_summary = raw.summary.filter(|own| !own.is_empty() && *own != made);
     let record = Record {
         v: mnemon_core::Format,
-        id: raw.id,
+        id: raw.id.into_owned(),
         tenant: tenant.clone(),
         owner: Owner::default(),
         audience: None,
         scope: Kind::Note.usual_scope(),
         kind: Kind::Note,
         namespace: raw.namespace,
-        summary: own_summary,
-        content: raw.content,
+        summary: own_summary.map(Cow::into_owned),
+        content: raw.content.into_owned(),
         body: None,
-        tags: tags(raw.tags),
+        tags: tags(&raw.tags),
         source: raw
             .source
             .and_then(|text| one_line(&text, limits::SOURCE_CHARS)),
@@ -75,7 +75,7 @@ fn note(raw: RawEntry, tenant: &Tenant) -> Result<Record, Unread> {
         version: 0,
         derived_from: Vec::new(),
         superseded_by: None,
-        metadata: raw.metadata.unwrap_or_default(),
+        metadata: raw.metadata.unwrap_or_default().into_owned(),
     };
     record.check()?;
     Ok(record)
@@ -87,7 +87,7 @@ fn importance(value: f64) -> f64 {
     scaled.clamp(0.0, 1.0)
 }
 
-fn tags(tags: Vec<String>) -> Vec<String> {
+fn tags(tags: &[String]) -> Vec<String> {
     tags.iter()
         .filter_map(|tag| one_line(tag, limits::TAG_CHARS))
         .take(limits::TAGS)

@@ -3,10 +3,16 @@
 //! Our lines are the original's with more in them. `entry.record` holds what the original has no
 //! field for, `mnemon` says which change of which commit the line is; the original ignores both.
 
+use std::borrow::Cow;
+
 use mnemon_core::commit::Effect;
 use mnemon_core::ram::Past;
-use mnemon_core::{Clock, Id, Invalid, Record, Time};
-use serde::{Deserialize, Serialize};
+use mnemon_core::{
+    Audience, Clock, Id, IdempotencyKey, Invalid, Kind, Namespace, Origin, Owner, Receipt, Record,
+    Scope, Time,
+};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 /// The version of our part of the format.
 pub(super) const FORMAT: i64 = 1;
@@ -102,6 +108,114 @@ impl From<serde_json::Error> for Unread {
     fn from(error: serde_json::Error) -> Self {
         Self::Bad(error.to_string())
     }
+}
+
+/// Milliseconds since 1970; JavaScript may write them as a float.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Millis(pub(super) i64);
+
+impl<'de> Deserialize<'de> for Millis {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?;
+        // A float beyond the range saturates, and is then refused as a time.
+        let millis = number.as_i64().or(number.as_f64().map(|ms| ms as i64));
+        Ok(Self(millis.unwrap_or(i64::MAX)))
+    }
+}
+
+impl Millis {
+    pub(super) fn of(time: Time) -> Self {
+        Self(time.millis())
+    }
+
+    pub(super) fn time(self) -> Result<Time, Invalid> {
+        Time::from_millis(self.0)
+    }
+}
+
+/// A line as it is written and read; the fields in the original's order.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Raw<'a> {
+    pub(super) op: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) entry: Option<RawEntry<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<Cow<'a, Id>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) timestamp: Option<Millis>,
+    /// `None` on a line of the original.
+    pub(super) mnemon: Option<Stamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) header: Option<Cow<'a, Header>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<Cow<'a, IdempotencyKey>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) receipt: Option<Cow<'a, Receipt>>,
+    #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
+    pub(super) seqs: Cow<'a, [u64]>,
+    #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
+    pub(super) keys: Cow<'a, [String]>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RawEntry<'a> {
+    pub(super) id: Cow<'a, Id>,
+    pub(super) namespace: Namespace,
+    pub(super) content: Cow<'a, str>,
+    pub(super) summary: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(super) tags: Cow<'a, [String]>,
+    pub(super) created_at: Millis,
+    pub(super) updated_at: Option<Millis>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) expires_at: Option<Millis>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) source: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) importance: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) metadata: Option<Cow<'a, Map<String, Value>>>,
+    pub(super) record: Option<Extra<'a>>,
+}
+
+/// What the original has no field for.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Extra<'a> {
+    pub(super) v: i64,
+    #[serde(default, skip_serializing_if = "Owner::is_empty")]
+    pub(super) owner: Cow<'a, Owner>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) audience: Option<Cow<'a, Audience>>,
+    pub(super) scope: Scope,
+    pub(super) kind: Kind,
+    /// The original needs a summary; this one was made for it and is not the record's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) made_summary: bool,
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) body: Option<Cow<'a, Value>>,
+    pub(super) origin: Origin,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) valid_from: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) valid_to: Option<Time>,
+    pub(super) seq: u64,
+    pub(super) version: u64,
+    #[serde(default, skip_serializing_if = "<[Id]>::is_empty")]
+    pub(super) derived_from: Cow<'a, [Id]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) superseded_by: Option<Cow<'a, Id>>,
+}
+
+/// A body that is there, even if it is `null`.
+fn present<'de, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Cow<'a, Value>>, D::Error> {
+    Cow::deserialize(deserializer).map(Some)
 }
 
 /// Which change of which commit a line is.

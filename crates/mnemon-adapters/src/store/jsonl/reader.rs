@@ -61,13 +61,17 @@ impl Placed {
 
 /// What is done with what a log says.
 pub(super) trait Sink {
-    fn header(&mut self, header: Header) -> Result<(), Stop>;
+    fn header(&mut self, _header: Header) -> Result<(), Stop> {
+        Ok(())
+    }
     /// The lines of a commit in their order, without those that are damaged.
-    fn commit(&mut self, lines: Vec<Placed>);
-    fn foreign(&mut self, change: Foreign);
+    fn commit(&mut self, _lines: Vec<Placed>) {}
+    fn foreign(&mut self, _change: Foreign) {}
     fn bad(&mut self, bad: Bad);
     /// The number of the newest change before the place where reading begins.
-    fn last_seq(&self) -> u64;
+    fn last_seq(&self) -> u64 {
+        0
+    }
 }
 
 /// Why reading came to an end before the end.
@@ -430,7 +434,7 @@ fn without_mark(bytes: &[u8], from: Mark) -> &[u8] {
     }
 }
 
-fn bad(from: Mark, to: Mark, why: String) -> Bad {
+pub(super) fn bad(from: Mark, to: Mark, why: String) -> Bad {
     Bad {
         line: to.lines,
         offset: from.offset,

@@ -14,7 +14,7 @@ use super::disk::{self, Identity, Paths, read_failed};
 use super::foreign;
 use super::line::{FORMAT, Foreign, Header, HistoryRef, Kept, Part, Unread};
 use super::notices::{Notices, Skipped};
-use super::reader::{self, Bad, Lines, Mark, Next, Placed, Reached, Sink, Stop};
+use super::reader::{self, Bad, Lines, Mark, Next, Placed, Reached, Sink, Stop, bad};
 
 /// The image, and how much of which file it is made of.
 #[derive(Debug, Default)]
@@ -108,16 +108,8 @@ impl State {
             self.notices.torn_bytes = 0;
             return Ok(());
         }
-        let mut sink = Player {
-            image: &mut self.image,
-            notices: &mut self.notices,
-            paths,
-            tenant,
-            header: log.header.clone(),
-            filed: Filed::default(),
-            used: 0,
-            early_deletions: HashMap::new(),
-        };
+        let mut sink = Player::new(&mut self.image, &mut self.notices, paths, tenant);
+        sink.header.clone_from(&log.header);
         let reached = reader::read(file, log.reached.mark, tenant, &mut sink);
         log.reached = reached.map_err(|stop| stop.told(&paths.log))?;
         self.notices.torn_bytes = log.reached.torn;
@@ -137,16 +129,7 @@ impl State {
         if metadata.is_dir() {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
         }
-        let mut sink = Player {
-            image: &mut state.image,
-            notices: &mut state.notices,
-            paths,
-            tenant,
-            header: None,
-            filed: Filed::default(),
-            used: 0,
-            early_deletions: HashMap::new(),
-        };
+        let mut sink = Player::new(&mut state.image, &mut state.notices, paths, tenant);
         // A device has no size; what it would have us read has no end.
         let reached = match metadata.len() {
             0 => Ok(Reached::default()),
@@ -189,7 +172,11 @@ impl State {
 
     /// The history that goes with the log.
     pub(super) fn history(&self) -> Option<&HistoryRef> {
-        self.log.as_ref()?.header.as_ref()?.history.as_ref()
+        self.header()?.history.as_ref()
+    }
+
+    pub(super) fn header(&self) -> Option<&Header> {
+        self.log.as_ref()?.header.as_ref()
     }
 
     /// Lines that could go: replaced, deleted, receipts, bad. Each current record has one line.
@@ -221,15 +208,10 @@ impl Stop {
 
 /// A file without one line that we understand is somebody else's, and must not be written to.
 fn refuse_foreign(path: &Path, file: &File, reached: &Reached) -> Result<(), StoreError> {
-    let foreign = |what: String| {
-        Err(StoreError::Foreign {
-            place: path.display().to_string(),
-            what,
-        })
-    };
+    let foreign = |what: &str| Err(crate::store::foreign(path.display().to_string(), what));
     if reached.mark.lines > 0 {
         let lines = reached.mark.lines;
-        return foreign(format!("not one of its {lines} lines is a memory"));
+        return foreign(&format!("not one of its {lines} lines is a memory"));
     }
     if reached.torn > 0 {
         let mut first = [0];
@@ -239,7 +221,7 @@ fn refuse_foreign(path: &Path, file: &File, reached: &Reached) -> Result<(), Sto
             .map_err(|error| read_failed(path, error))?;
         // A power cut may leave zeros where the first write should be.
         if first != *b"{" && first != [0] {
-            return foreign("it does not hold JSON lines".to_owned());
+            return foreign("it does not hold JSON lines");
         }
     }
     Ok(())
@@ -341,7 +323,25 @@ impl Sink for Player<'_> {
     }
 }
 
-impl Player<'_> {
+impl<'a> Player<'a> {
+    fn new(
+        image: &'a mut Image,
+        notices: &'a mut Notices,
+        paths: &'a Paths,
+        tenant: &'a Tenant,
+    ) -> Self {
+        Self {
+            image,
+            notices,
+            paths,
+            tenant,
+            header: None,
+            filed: Filed::default(),
+            used: 0,
+            early_deletions: HashMap::new(),
+        }
+    }
+
     /// Whether the image holds this very change already: the line stands in the log twice.
     fn is_repeated(&self, effect: &Effect) -> bool {
         match effect {
@@ -506,13 +506,7 @@ pub(super) fn walk_history(
         };
         let kept = match decoded {
             Err(Unread::TooNew(found)) => return Err(Stop::TooNew(found)),
-            Err(Unread::Bad(why)) => Err(Bad {
-                line: lines.mark.lines,
-                offset: from.offset,
-                bytes: lines.mark.offset - from.offset,
-                why,
-                looks_ours: true,
-            }),
+            Err(Unread::Bad(why)) => Err(bad(from, lines.mark, why)),
             Ok(kept) => Ok(kept),
         };
         visit(kept);

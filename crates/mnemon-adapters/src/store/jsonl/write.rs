@@ -13,6 +13,7 @@ use super::encode;
 use super::folder::Folder;
 use super::state::State;
 use crate::private;
+use crate::store::{again, unavailable};
 
 /// How many batches, and about how many bytes, go to the disk at once.
 const GROUP_JOBS: usize = 1000;
@@ -95,17 +96,10 @@ impl Folder {
         if let Some((grant, _)) = callers.first() {
             state.image.trim_removals(grant);
         }
-        match answers {
-            Ok(answers) => {
-                for (job, answer) in jobs.iter().zip(answers) {
-                    job.finish(answer);
-                }
-            }
-            Err(error) => {
-                for job in &jobs {
-                    job.finish(Err(again(&error)));
-                }
-            }
+        let all_failed = |error| jobs.iter().map(|_| Err(again(&error))).collect();
+        let answers = answers.unwrap_or_else(all_failed);
+        for (job, answer) in jobs.iter().zip(answers) {
+            job.finish(answer);
         }
         self.compact_if_due(state);
         drop(held);
@@ -209,11 +203,7 @@ impl Folder {
     /// log that others read. The next call notices and reads the one that is there.
     fn replaced(&self) -> StoreError {
         let what = "it was deleted or replaced during the write; nothing was stored, try again";
-        StoreError::Unavailable {
-            place: self.paths.log.display().to_string(),
-            what: what.to_owned(),
-            source: what.into(),
-        }
+        unavailable(self.paths.log.display().to_string(), what, what)
     }
 
     /// Takes off what an interrupted write left at the end.
@@ -329,45 +319,5 @@ impl Lines {
             }
         }
         Ok(lines)
-    }
-}
-
-/// The same error for another who waited for the same write.
-fn again(error: &StoreError) -> StoreError {
-    match error {
-        StoreError::Full { place, source } => StoreError::Full {
-            place: place.clone(),
-            source: source.to_string().into(),
-        },
-        StoreError::Busy { place, seconds } => StoreError::Busy {
-            place: place.clone(),
-            seconds: *seconds,
-        },
-        StoreError::TooNew {
-            place,
-            found,
-            known,
-        } => StoreError::TooNew {
-            place: place.clone(),
-            found: *found,
-            known: *known,
-        },
-        StoreError::Foreign { place, what } => StoreError::Foreign {
-            place: place.clone(),
-            what: what.clone(),
-        },
-        StoreError::ReadOnly { place } => StoreError::ReadOnly {
-            place: place.clone(),
-        },
-        StoreError::Unavailable {
-            place,
-            what,
-            source,
-        } => StoreError::Unavailable {
-            place: place.clone(),
-            what: what.clone(),
-            source: source.to_string().into(),
-        },
-        other => StoreError::Internal(other.to_string()),
     }
 }

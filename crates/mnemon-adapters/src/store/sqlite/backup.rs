@@ -9,12 +9,13 @@ use mnemon_core::{Invalid, StoreError};
 use rusqlite::{Connection, OpenFlags};
 
 use super::errors::At;
-use super::health::{self, free_name};
-use super::identity::{FileId, beside};
+use super::health;
+use super::identity::FileId;
 use super::schema;
 use super::writer::empty_log;
 use crate::files::{make_store_folder, parent, sync_folder};
 use crate::health::BackupSummary;
+use crate::store::{beside, corrupt, foreign, free_name, write_failed};
 
 /// How long a restore waits for readers and writers of the file that it replaces.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -32,7 +33,7 @@ pub(crate) fn backup(path: &Path, to: &Path, force: bool) -> Result<BackupSummar
     let (connection, _) = schema::look(path)?;
     let new = unfinished(to);
     let made = schema::create_private(&new)
-        .map_err(|error| failed(to, "cannot be written", error))
+        .map_err(|error| write_failed(to, "cannot be written", error))
         .and_then(|_| {
             let name = new.to_str().ok_or_else(|| {
                 let what = format!("{} is not valid UTF-8", to.display());
@@ -60,19 +61,16 @@ pub(crate) fn backup(path: &Path, to: &Path, force: bool) -> Result<BackupSummar
 fn check_target(path: &Path, to: &Path, force: bool) -> Result<(), StoreError> {
     let own = ["", "-wal", "-shm"].map(|suffix| FileId::of(&beside(path, suffix)));
     let target = FileId::of(to);
-    if target.is_some() && own.contains(&target) {
-        let what = format!("{} is the store itself; name another file", to.display());
-        return Err(Invalid::new("file", what).into());
-    }
-    if to.is_dir() {
-        let what = format!("{} is a folder; name a file in it", to.display());
-        return Err(Invalid::new("file", what).into());
-    }
-    if target.is_some() && !force {
-        let what = format!("{} exists; pass --force to write over it", to.display());
-        return Err(Invalid::new("file", what).into());
-    }
-    Ok(())
+    let wrong = if target.is_some() && own.contains(&target) {
+        "is the store itself; name another file"
+    } else if to.is_dir() {
+        "is a folder; name a file in it"
+    } else if target.is_some() && !force {
+        "exists; pass --force to write over it"
+    } else {
+        return Ok(());
+    };
+    Err(Invalid::new("file", format!("{} {wrong}", to.display())).into())
 }
 
 /// Renames the finished file, which survives a power cut from then on.
@@ -90,14 +88,14 @@ fn put_in_place(new: &Path, to: &Path, force: bool) -> Result<(), StoreError> {
             },
         })
         .and_then(|()| sync_folder(parent(to)));
-    placed.map_err(|error| failed(to, "cannot be written", error))
+    placed.map_err(|error| write_failed(to, "cannot be written", error))
 }
 
 /// Checks that the file is a whole store, and says what is in it. It is not changed.
 pub(crate) fn check_backup(file: &Path) -> Result<BackupSummary, StoreError> {
     let place = file.display().to_string();
     if !file.exists() {
-        return Err(failed(
+        return Err(write_failed(
             file,
             "cannot be read",
             io::ErrorKind::NotFound.into(),
@@ -107,20 +105,15 @@ pub(crate) fn check_backup(file: &Path) -> Result<BackupSummary, StoreError> {
     let (connection, format) = schema::look(file)?;
     let findings = health::contents(&connection, format);
     if let Some(wrong) = findings.into_iter().find(|finding| !finding.ok) {
-        return Err(StoreError::Corrupt {
-            place,
-            what: format!("{}: {}", wrong.check, wrong.detail),
-        });
+        let what = format!("{}: {}", wrong.check, wrong.detail);
+        return Err(corrupt(place, what));
     }
     let count = |sql: &str| {
         let count = connection.query_row(sql, [], |row| row.get::<_, i64>(0));
         count.map(i64::cast_unsigned).at(&place)
     };
     if format == 0 {
-        return Err(StoreError::Foreign {
-            place,
-            what: "the file is empty".to_owned(),
-        });
+        return Err(foreign(place, "the file is empty"));
     }
     Ok(BackupSummary {
         backend: "sqlite",
@@ -140,14 +133,15 @@ pub(crate) fn restore(path: &Path, from: &Path) -> Result<Option<PathBuf>, Store
         return Err(Invalid::new("file", what).into());
     }
     let folder = parent(path);
-    make_store_folder(folder).map_err(|error| failed(path, "its folder cannot be made", error))?;
+    make_store_folder(folder)
+        .map_err(|error| write_failed(path, "its folder cannot be made", error))?;
     let new = unfinished(path);
     let copied = schema::create_private(&new)
         .and_then(|mut file| {
             io::copy(&mut File::open(from)?, &mut file)?;
             file.sync_all()
         })
-        .map_err(|error| failed(&new, "cannot be written", error))
+        .map_err(|error| write_failed(&new, "cannot be written", error))
         // Not the backup, but what is put in place must be whole.
         .and_then(|()| check_backup(&new).map(drop));
     let kept = path.exists().then(|| free_name(path, ".before-restore"));
@@ -172,7 +166,7 @@ pub(super) fn replace(
     kept: Option<&Path>,
     held: Option<Connection>,
 ) -> Result<(), StoreError> {
-    let cannot = |error| failed(path, "cannot be replaced", error);
+    let cannot = |error| write_failed(path, "cannot be replaced", error);
     let synced = File::open(new).and_then(|file| file.sync_all());
     synced.map_err(cannot)?;
     if let Some(kept) = kept {
@@ -273,23 +267,5 @@ pub(super) fn discard(new: &Path) {
     for suffix in ["", "-wal", "-shm", "-journal"] {
         // What cannot be removed now is removed by a later backup.
         let _ = fs::remove_file(beside(new, suffix));
-    }
-}
-
-fn failed(path: &Path, what: &str, error: io::Error) -> StoreError {
-    let place = path.display().to_string();
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full {
-            place,
-            source: Box::new(error),
-        },
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            StoreError::ReadOnly { place }
-        }
-        _ => StoreError::Unavailable {
-            place,
-            what: what.to_owned(),
-            source: Box::new(error),
-        },
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use mnemon_core::{Clock, Id, Kind, Namespace, Scope, StoreError, Time};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
-use super::errors::At;
+use super::errors::{At, Query};
 use super::speakers;
 
 /// What is known of a tenant, and what has changed of it but is not written yet.
@@ -52,29 +52,21 @@ pub(super) struct Counts {
 
 impl State {
     fn load(connection: &Connection, place: &str, name: &str) -> Result<Self, StoreError> {
-        let found = connection
-            .prepare_cached(
-                "SELECT num, last_seq, history, clock_trusted, clock_suspect
-                 FROM tenants WHERE name = ?1",
-            )
-            .and_then(|mut select| {
-                select
-                    .query_row([name], |row| {
-                        Ok(Self {
-                            num: row.get(0)?,
-                            last_seq: row.get::<_, i64>(1)?.cast_unsigned(),
-                            history: row.get(2)?,
-                            clock: Clock {
-                                trusted: time(row.get(3)?),
-                                suspect: time(row.get(4)?),
-                            },
-                            ..Self::default()
-                        })
-                    })
-                    .optional()
+        let sql = "SELECT num, last_seq, history, clock_trusted, clock_suspect
+             FROM tenants WHERE name = ?1";
+        let found = connection.first(sql, [name], |row| {
+            Ok(Self {
+                num: row.get(0)?,
+                last_seq: row.get::<_, i64>(1)?.cast_unsigned(),
+                history: row.get(2)?,
+                clock: Clock {
+                    trusted: time(row.get(3)?),
+                    suspect: time(row.get(4)?),
+                },
+                ..Self::default()
             })
-            .at(place)?;
-        Ok(found.unwrap_or_default())
+        });
+        Ok(found.at(place)?.unwrap_or_default())
     }
 
     /// The tenant's number; it gets one with its first write.

@@ -3,9 +3,10 @@
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::Terms;
 use mnemon_core::{Grant, Record, StoreError};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, Row, params};
 
-use super::errors::At;
+use super::errors::{At, Query};
+use super::pool::Reader;
 use super::tables::{INSERT_SEARCH, count, insert_search, key};
 use super::{reads, sums};
 
@@ -15,56 +16,44 @@ pub(super) fn model_number(
     place: &str,
     model: &ModelId,
 ) -> Result<Option<i64>, StoreError> {
-    connection
-        .prepare_cached("SELECT num FROM models WHERE name = ?1 AND dimension = ?2")
-        .and_then(|mut select| {
-            let values = params![model.name, count(model.dimension)];
-            select.query_row(values, |row| row.get(0)).optional()
-        })
-        .at(place)
+    let sql = "SELECT num FROM models WHERE name = ?1 AND dimension = ?2";
+    let values = params![model.name, count(model.dimension)];
+    connection.first(sql, values, |row| row.get(0)).at(place)
 }
 
 /// Live records without a vector of this model: those without any, and those of other models.
 pub(super) fn lacking(
-    connection: &Connection,
-    place: &str,
+    reader: &Reader<'_>,
     grant: &Grant,
     model: &ModelId,
     after: u64,
     limit: usize,
 ) -> Result<Vec<Record>, StoreError> {
-    let Some(tenant) = reads::tenant(connection, place, grant)? else {
+    let Some(tenant) = reads::tenant(reader, grant)? else {
         return Ok(Vec::new());
     };
-    let number = model_number(connection, place, model)?.unwrap_or(-1);
-    let others: Vec<i64> = connection
-        .prepare_cached("SELECT num FROM models WHERE num <> ?1")
-        .and_then(|mut select| select.query_map([number], |row| row.get(0))?.collect())
-        .at(place)?;
+    let number = model_number(reader.connection, reader.place, model)?.unwrap_or(-1);
+    let others = "SELECT num FROM models WHERE num <> ?1";
+    let others: rusqlite::Result<Vec<i64>> =
+        reader.connection.all(others, [number], |row| row.get(0));
     let most = limit.min(grant.limits().page);
     let mut docs: Vec<(i64, String, i64)> = Vec::new();
-    for other in others.into_iter().map(Some).chain([None]) {
+    for other in others.at(reader.place)?.into_iter().map(Some).chain([None]) {
         // Asked by the index: where no record lacks a vector, none is looked at.
-        let more: rusqlite::Result<Vec<_>> = connection
-            .prepare_cached(
-                "SELECT r.key, r.doc, r.sum
-                 FROM search s INDEXED BY search_model CROSS JOIN records r ON r.key = s.key
-                 WHERE s.model IS ?1 AND s.key > ?2 AND s.key < ?3
-                 AND (r.expires IS NULL OR r.expires >= ?4) ORDER BY s.key LIMIT ?5",
-            )
-            .and_then(|mut select| {
-                let (start, end) = (key(tenant, after), key(tenant + 1, 0));
-                let values = params![other, start, end, grant.now().millis(), count(most)];
-                let rows =
-                    select.query_map(values, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-                rows.collect()
-            });
-        docs.extend(more.at(place)?);
+        let sql = "SELECT r.key, r.doc, r.sum
+             FROM search s INDEXED BY search_model CROSS JOIN records r ON r.key = s.key
+             WHERE s.model IS ?1 AND s.key > ?2 AND s.key < ?3
+             AND (r.expires IS NULL OR r.expires >= ?4) ORDER BY s.key LIMIT ?5";
+        let (start, end) = (key(tenant, after), key(tenant + 1, 0));
+        let values = params![other, start, end, grant.now().millis(), count(most)];
+        let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let more = reader.connection.all(sql, values, columns);
+        docs.extend(more.at(reader.place)?);
     }
     docs.sort_unstable_by_key(|(key, ..)| *key);
     docs.truncate(most);
     let docs = docs.iter();
-    docs.map(|(_, doc, sum)| sums::record(place, doc, *sum))
+    docs.map(|(_, doc, sum)| sums::record(reader.place, doc, *sum))
         .collect()
 }
 

@@ -1,9 +1,12 @@
 //! What SQLite's errors mean to our callers.
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
 use mnemon_core::StoreError;
-use rusqlite::{Error, ErrorCode};
+use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, Params, Row};
+
+use crate::store::{corrupt, foreign, unavailable};
 
 /// How long a call waits for the others before it gives up.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -61,49 +64,38 @@ pub(super) fn store_error(place: &str, error: Error) -> StoreError {
             seconds: patience::spent().as_secs(),
         },
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { place },
-        Some(ErrorCode::NotADatabase) => StoreError::Foreign {
-            place,
-            what: "the file is not an SQLite database".to_owned(),
-        },
-        Some(ErrorCode::DatabaseCorrupt) => StoreError::Corrupt {
-            place,
-            what: error.to_string(),
-        },
-        _ => StoreError::Unavailable {
-            place,
-            what: "SQLite failed".to_owned(),
-            source: Box::new(error),
-        },
+        Some(ErrorCode::NotADatabase) => foreign(place, "the file is not an SQLite database"),
+        Some(ErrorCode::DatabaseCorrupt) => corrupt(place, error.to_string()),
+        _ => unavailable(place, "SQLite failed", error),
     }
 }
 
-/// The same error once more: a transaction that fails has several callers to tell.
-pub(super) fn again(error: &StoreError) -> StoreError {
-    let source = || Box::from(error.to_string());
-    match error {
-        StoreError::Full { place, .. } => StoreError::Full {
-            place: place.clone(),
-            source: source(),
-        },
-        StoreError::Busy { place, seconds } => StoreError::Busy {
-            place: place.clone(),
-            seconds: *seconds,
-        },
-        StoreError::ReadOnly { place } => StoreError::ReadOnly {
-            place: place.clone(),
-        },
-        StoreError::Corrupt { place, what } => StoreError::Corrupt {
-            place: place.clone(),
-            what: what.clone(),
-        },
-        StoreError::Unavailable { place, what, .. } => StoreError::Unavailable {
-            place: place.clone(),
-            what: what.clone(),
-            source: source(),
-        },
-        other => StoreError::Internal(other.to_string()),
+/// Statements that are prepared once.
+pub(super) trait Query: Borrow<Connection> {
+    /// What the first row says, if there is one.
+    fn first<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Option<T>> {
+        let mut select = self.borrow().prepare_cached(sql)?;
+        select.query_row(values, read).optional()
+    }
+
+    /// What all rows say.
+    fn all<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        let mut select = self.borrow().prepare_cached(sql)?;
+        select.query_map(values, read)?.collect()
     }
 }
+
+impl Query for Connection {}
 
 /// Names the place in an SQLite error.
 pub(super) trait At<T> {

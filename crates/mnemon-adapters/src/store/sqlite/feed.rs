@@ -8,7 +8,7 @@ use mnemon_core::vector::Quantised;
 use mnemon_core::{StoreError, Time};
 use rusqlite::{Connection, Row, params};
 
-use super::errors::At;
+use super::errors::{At, Query};
 use super::tables::{key, seq, time, word};
 use super::{removals, sums};
 
@@ -163,11 +163,8 @@ impl Feed for TenantSnapshot<'_> {
     fn present(&self) -> Result<Vec<u64>, StoreError> {
         // By an index that holds the keys: the records themselves would have to be walked past.
         let sql = "SELECT key FROM records INDEXED BY records_created WHERE tenant = ?1";
-        let seqs: rusqlite::Result<Vec<u64>> =
-            self.connection.prepare_cached(sql).and_then(|mut select| {
-                let rows = select.query_map([self.tenant], |row| Ok(seq(row.get(0)?)))?;
-                rows.collect()
-            });
+        let seqs = |row: &Row<'_>| Ok(seq(row.get(0)?));
+        let seqs = self.connection.all(sql, [self.tenant], seqs);
         let mut seqs = seqs.at(self.place)?;
         seqs.sort_unstable();
         Ok(seqs)
@@ -222,13 +219,12 @@ fn vector(
 }
 
 fn models(connection: &Connection) -> rusqlite::Result<HashMap<i64, ModelId>> {
-    let mut select = connection.prepare_cached("SELECT num, name, dimension FROM models")?;
-    let rows = select.query_map([], |row| {
+    let models = connection.all("SELECT num, name, dimension FROM models", [], |row| {
         let model = ModelId {
             name: row.get(1)?,
             dimension: usize::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
         };
         Ok((row.get(0)?, model))
     })?;
-    rows.collect()
+    Ok(models.into_iter().collect())
 }

@@ -1,14 +1,14 @@
 //! Looking at a file without using it, and mending what can be mended.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mnemon_core::{Record, StoreError};
 use rusqlite::{Connection, Row};
 
 use super::errors::At;
-use super::identity::beside;
 use super::{embeddings, salvage, schema, speakers, sums};
 use crate::health::Finding;
+use crate::store::numbered;
 
 /// Damaged rows that a finding names; of more it only says how many.
 const NAMED: usize = 5;
@@ -102,7 +102,7 @@ pub(crate) fn repair(path: &Path) -> Result<Vec<String>, StoreError> {
     }
     let whole = derived(&transaction).ok;
     if !whole {
-        done.extend(drop_damaged_derived(&transaction).at(&place)?);
+        done.extend(drop_damaged(&transaction).at(&place)?);
         embeddings::analyse_missing(&transaction).at(&place)?;
     }
     if !(counted.ok && whole) {
@@ -125,18 +125,9 @@ fn permissions(path: &Path) -> Finding {
 
 /// Damaged files that a repair has kept. They are reported until somebody removes them.
 fn set_aside(path: &Path) -> Option<Finding> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    for number in 1.. {
-        let candidate = numbered(path, ".bad", number);
-        if !candidate.exists() {
-            break;
-        }
-        found.push(candidate);
-    }
-    let names: Vec<String> = found
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
+    let names = (1..).map(|number| numbered(path, ".bad", number));
+    let names = names.take_while(|path| path.exists());
+    let names: Vec<String> = names.map(|path| path.display().to_string()).collect();
     (!names.is_empty()).then(|| {
         Finding::good(
             "set aside",
@@ -146,21 +137,6 @@ fn set_aside(path: &Path) -> Option<Finding> {
             ),
         )
     })
-}
-
-/// `FILE.bad`, `FILE.bad.2`, …
-fn numbered(path: &Path, suffix: &str, number: usize) -> PathBuf {
-    match number {
-        1 => beside(path, suffix),
-        _ => beside(path, &format!("{suffix}.{number}")),
-    }
-}
-
-/// The first of these names that is free.
-pub(super) fn free_name(path: &Path, suffix: &str) -> PathBuf {
-    let mut names = (1..).map(|number| numbered(path, suffix, number));
-    let free = names.find(|name| !name.exists());
-    free.unwrap_or_else(|| beside(path, suffix))
 }
 
 pub(super) fn integrity(connection: &Connection) -> Finding {
@@ -224,7 +200,7 @@ pub(super) fn check_record(row: &Row<'_>) -> Result<Record, String> {
 /// What is wrong with a row of `records` or `history` whose columns are [`sums::SHARED`] and `sum`.
 /// The record in it, if nothing is; `None` for a deletion.
 pub(super) fn check_row(row: &Row<'_>) -> Result<Option<Record>, String> {
-    let columns = sums::Row::of(row).map_err(|error| error.to_string())?;
+    let columns = sums::Row::of(|column| row.get_ref(column)).map_err(|error| error.to_string())?;
     let sum = row.get::<_, i64>(9).ok();
     if sum != Some(sums::UNSIGNED) && sum != Some(columns.sum()) {
         return Err("it does not agree with its checksum".to_owned());
@@ -249,7 +225,7 @@ fn content(columns: &sums::Row<'_>) -> Result<Option<Record>, String> {
 
 /// The same of a row from before there were checksums: only its content can be compared.
 pub(super) fn check_unsigned(row: &Row<'_>) -> Result<Option<Record>, String> {
-    let columns = sums::Row::of(row).map_err(|error| error.to_string())?;
+    let columns = sums::Row::of(|column| row.get_ref(column)).map_err(|error| error.to_string())?;
     content(&columns)
 }
 
@@ -401,31 +377,20 @@ fn mismatches(
     }
 }
 
-/// Tables that can be lost without losing a record, with the columns under their checksum.
-pub(super) const DERIVED: [(&str, &str, usize); 2] = [
-    (
-        "search",
-        "key, terms, speaker, tags, model, scale, codes",
-        7,
-    ),
-    ("receipts", "tenant, key, digest, at, receipt", 5),
-];
-
 /// Rows that make searches and retries quick.
 fn derived(connection: &Connection) -> Finding {
-    let found = damaged_derived(connection)
+    let found = count_damaged(connection)
         .and_then(|damaged| Ok((damaged, embeddings::count_missing(connection)?)));
     let (damaged, missing) = match found {
         Ok(found) => found,
         Err(error) => return Finding::mendable("derived", error.to_string(), SALVAGE),
     };
-    if missing == 0 && damaged.iter().all(|(_, keys)| keys.is_empty()) {
+    if missing == 0 && damaged.iter().all(|(_, count)| *count == 0) {
         return Finding::good("derived", "analysed words, vectors and receipts agree");
     }
-    let counts = damaged.iter().map(|(table, keys)| {
-        let damaged = keys.len();
-        format!("{damaged} rows of {table}")
-    });
+    let counts = damaged
+        .iter()
+        .map(|(table, count)| format!("{count} rows of {table}"));
     let damaged = counts.collect::<Vec<_>>().join(", ");
     Finding::mendable(
         "derived",
@@ -434,44 +399,25 @@ fn derived(connection: &Connection) -> Finding {
     )
 }
 
-/// A row that does not agree with its checksum: its tenant, if that is part of its key, and its key.
-type DerivedKey = (Option<i64>, rusqlite::types::Value);
-
-fn damaged_derived(
-    connection: &Connection,
-) -> rusqlite::Result<Vec<(&'static str, Vec<DerivedKey>)>> {
-    let mut damaged = Vec::new();
-    for (table, columns, count) in DERIVED {
-        let mut keys = Vec::new();
-        let mut select = connection.prepare(&format!("SELECT {columns}, sum FROM {table}"))?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            if row.get::<_, i64>(count).ok() != Some(sums::of_columns(row, 0..count)?) {
-                keys.push(match table {
-                    "receipts" => (Some(row.get(0)?), row.get(1)?),
-                    _ => (None, row.get(0)?),
-                });
-            }
-        }
-        damaged.push((table, keys));
-    }
-    Ok(damaged)
+/// How many rows of which table do not agree with their checksums.
+fn count_damaged(connection: &Connection) -> rusqlite::Result<Vec<(&'static str, i64)>> {
+    sums::register(connection)?;
+    let counts = sums::DERIVED.map(|(table, columns)| {
+        let agrees = sums::agrees(columns);
+        let sql = format!("SELECT count(*) FROM {table} WHERE NOT ({agrees})");
+        Ok((table, connection.query_row(&sql, [], |row| row.get(0))?))
+    });
+    counts.into_iter().collect()
 }
 
-fn drop_damaged_derived(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+fn drop_damaged(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut done = Vec::new();
-    for (table, keys) in damaged_derived(connection)? {
-        for (tenant, key) in &keys {
-            match tenant {
-                Some(tenant) => connection.execute(
-                    "DELETE FROM receipts WHERE tenant = ?1 AND key = ?2",
-                    rusqlite::params![tenant, key],
-                )?,
-                None => connection.execute("DELETE FROM search WHERE key = ?1", [key])?,
-            };
-        }
-        if !keys.is_empty() {
-            done.push(format!("removed {} damaged rows of {table}", keys.len()));
+    for (table, columns) in sums::DERIVED {
+        let agrees = sums::agrees(columns);
+        let dropped =
+            connection.execute(&format!("DELETE FROM {table} WHERE NOT ({agrees})"), [])?;
+        if dropped > 0 {
+            done.push(format!("removed {dropped} damaged rows of {table}"));
         }
     }
     Ok(done)

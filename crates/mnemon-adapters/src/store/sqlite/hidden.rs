@@ -6,32 +6,32 @@
 
 use mnemon_core::{Grant, Hidden, HiddenScan, Id, Record, StoreError};
 use rusqlite::types::Value;
-use rusqlite::{Connection, params, params_from_iter};
+use rusqlite::{params, params_from_iter};
 
 use super::errors::At;
+use super::pool::Reader;
 use super::reads::{record, tenant};
 
 pub(super) fn hidden(
-    connection: &Connection,
-    place: &str,
+    reader: &Reader<'_>,
     grant: &Grant,
     scan: &HiddenScan,
 ) -> Result<Vec<Hidden>, StoreError> {
-    let Some(tenant) = tenant(connection, place, grant)? else {
+    let Some(tenant) = tenant(reader, grant)? else {
         return Ok(Vec::new());
     };
     // One transaction, so that candidates and their versions come from the same moment.
-    let _moment = connection.unchecked_transaction().at(place)?;
+    let _moment = reader.connection.unchecked_transaction().at(reader.place)?;
     let (sql, values) = candidates(tenant, grant, scan);
-    let mut select = connection.prepare_cached(&sql).at(place)?;
-    let mut rows = select.query(params_from_iter(values)).at(place)?;
+    let mut select = reader.connection.prepare_cached(&sql).at(reader.place)?;
+    let mut rows = select.query(params_from_iter(values)).at(reader.place)?;
     let limit = scan.limit.min(grant.limits().page);
     let mut found = Vec::new();
     while found.len() < limit
-        && let Some(row) = rows.next().at(place)?
+        && let Some(row) = rows.next().at(reader.place)?
     {
-        let id: String = row.get(0).at(place)?;
-        let (versions, is_live) = versions(connection, place, grant, tenant, &id)?;
+        let id: String = row.get(0).at(reader.place)?;
+        let (versions, is_live) = versions(reader, grant, tenant, &id)?;
         found.extend(Hidden::of(&scan.filter, versions, is_live));
     }
     Ok(found)
@@ -84,25 +84,25 @@ fn candidates(tenant: i64, grant: &Grant, scan: &HiddenScan) -> (String, Vec<Val
 /// The versions of a record that have content, the newest first, and whether the first of them is
 /// current and has not expired.
 fn versions(
-    connection: &Connection,
-    place: &str,
+    reader: &Reader<'_>,
     grant: &Grant,
     tenant: i64,
     id: &str,
 ) -> Result<(Vec<Record>, bool), StoreError> {
-    let mut select = connection
+    let mut select = reader
+        .connection
         .prepare_cached(
             "SELECT doc, sum, key, 1 FROM records WHERE tenant = ?1 AND id = ?2
              UNION ALL
              SELECT doc, sum, key, 0 FROM history WHERE tenant = ?1 AND id = ?2 AND doc IS NOT NULL
              ORDER BY key DESC",
         )
-        .at(place)?;
-    let mut rows = select.query(params![tenant, id]).at(place)?;
+        .at(reader.place)?;
+    let mut rows = select.query(params![tenant, id]).at(reader.place)?;
     let (mut versions, mut is_live) = (Vec::new(), false);
-    while let Some(row) = rows.next().at(place)? {
-        let version = record(place, row)?;
-        let is_current: bool = row.get(3).at(place)?;
+    while let Some(row) = rows.next().at(reader.place)? {
+        let version = record(reader.place, row)?;
+        let is_current: bool = row.get(3).at(reader.place)?;
         is_live |= is_current && version.is_live(grant.now());
         versions.push(version);
     }

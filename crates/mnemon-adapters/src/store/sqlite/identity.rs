@@ -6,9 +6,10 @@
 //! with `stat`, never with `open`: closing a second descriptor of a database file would release
 //! the POSIX locks that SQLite holds on it in this process.
 
-use std::ffi::OsString;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+
+use crate::store::beside;
 
 /// The identities of the database, its write-ahead log and its shared memory; `None` for a file
 /// that is not there.
@@ -127,11 +128,4 @@ pub(crate) fn follow_link(path: &Path) -> PathBuf {
         (Err(_), Ok(target)) => crate::files::parent(path).join(target),
         (Err(_), Err(_)) => path.to_owned(),
     }
-}
-
-/// The path with something appended to its name: `-wal`, `.bad`.
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name: OsString = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }

@@ -10,12 +10,10 @@ use tokio::sync::Semaphore;
 
 use super::errors::PATIENCE;
 use super::identity::{FileId, FileIds};
-use super::schema;
+use super::schema::{self, OPEN_TRIES};
 
 /// How many reads of one handle run at once; more wait their turn.
 const READERS: usize = 8;
-/// How often a file that is replaced while it is opened is opened again.
-const OPEN_TRIES: usize = 8;
 /// How long the writer waits for reads that are under way before it opens the file anew.
 const READS_END: Duration = Duration::from_secs(2);
 
@@ -41,6 +39,7 @@ pub(super) struct Pool {
 }
 
 /// The connections of the current generation.
+#[derive(Default)]
 struct Openings {
     found: Found,
     /// The files that the connections of this generation have open.
@@ -56,7 +55,7 @@ struct Openings {
 
 /// What tells one file from another, and of a file that is read as if it never changed, whether it
 /// did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Found {
     main: Option<FileId>,
     content: Option<(u64, Option<SystemTime>)>,
@@ -92,11 +91,7 @@ impl Pool {
                     content: None,
                 },
                 ids,
-                generation: 0,
-                prepared: 0,
-                idle: Vec::new(),
-                busy: 0,
-                closing: false,
+                ..Openings::default()
             }),
             given_back: Condvar::new(),
             turns: Semaphore::new(READERS),
@@ -212,11 +207,7 @@ impl Pool {
                 });
             }
         }
-        Err(StoreError::Unavailable {
-            place: self.place.clone(),
-            what: "the file is removed or replaced again and again while it is opened".to_owned(),
-            source: "another program changes it".into(),
-        })
+        Err(schema::never_stays(&self.place))
     }
 
     fn connect(&self, openings: &mut Openings) -> Result<Connection, StoreError> {

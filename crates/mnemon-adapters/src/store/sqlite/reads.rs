@@ -5,27 +5,21 @@ use mnemon_core::{
     StoreError, Tally, Viewer,
 };
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Row, params, params_from_iter};
 
-use super::errors::At;
+use super::errors::{At, Query};
+use super::pool::Reader;
 use super::sums;
 use super::tables::{key, seq, time, word};
 
 /// The tenant's number; `None` when it never wrote anything.
-pub(super) fn tenant(
-    connection: &Connection,
-    place: &str,
-    grant: &Grant,
-) -> Result<Option<i64>, StoreError> {
+pub(super) fn tenant(reader: &Reader<'_>, grant: &Grant) -> Result<Option<i64>, StoreError> {
     grant.require(Right::Read)?;
-    connection
-        .prepare_cached("SELECT num FROM tenants WHERE name = ?1")
-        .and_then(|mut select| {
-            select
-                .query_row([grant.tenant().as_str()], |row| row.get(0))
-                .optional()
-        })
-        .at(place)
+    let sql = "SELECT num FROM tenants WHERE name = ?1";
+    let number = reader
+        .connection
+        .first(sql, [grant.tenant().as_str()], |row| row.get(0));
+    number.at(reader.place)
 }
 
 /// The record of a row that begins with `doc` and `sum`.
@@ -39,8 +33,7 @@ pub(super) fn record(place: &str, row: &Row<'_>) -> Result<Record, StoreError> {
 }
 
 pub(super) fn get(
-    connection: &Connection,
-    place: &str,
+    reader: &Reader<'_>,
     grant: &Grant,
     ids: &[Id],
 ) -> Result<Vec<Option<Record>>, StoreError> {
@@ -51,23 +44,24 @@ pub(super) fn get(
             most: grant.limits().page,
         });
     }
-    let Some(tenant) = tenant(connection, place, grant)? else {
+    let Some(tenant) = tenant(reader, grant)? else {
         return Ok(vec![None; ids.len()]);
     };
-    let mut select = connection
+    let mut select = reader
+        .connection
         .prepare_cached(
             "SELECT doc, sum FROM records WHERE tenant = ?1 AND id = ?2
              AND (expires IS NULL OR expires >= ?3)",
         )
-        .at(place)?;
+        .at(reader.place)?;
     // One transaction, so that all come from the same moment.
-    let _moment = connection.unchecked_transaction().at(place)?;
+    let _moment = reader.connection.unchecked_transaction().at(reader.place)?;
     ids.iter()
         .map(|id| {
             let values = params![tenant, id.as_str(), grant.now().millis()];
-            let mut rows = select.query(values).at(place)?;
-            let row = rows.next().at(place)?;
-            row.map(|row| record(place, row)).transpose()
+            let mut rows = select.query(values).at(reader.place)?;
+            let row = rows.next().at(reader.place)?;
+            row.map(|row| record(reader.place, row)).transpose()
         })
         .collect()
 }
@@ -208,12 +202,7 @@ fn statements(tenant: i64, grant: &Grant, scan: &Scan) -> Vec<Conditions> {
 
 /// Whether the tenant has records of these scopes and kinds at all. The counts tell at once what a
 /// walk through a long session would find in the end.
-fn has_any(
-    connection: &Connection,
-    place: &str,
-    tenant: i64,
-    scan: &Scan,
-) -> Result<bool, StoreError> {
+fn has_any(reader: &Reader<'_>, tenant: i64, scan: &Scan) -> Result<bool, StoreError> {
     let mut where_ = Conditions {
         sql: "tenant = ? AND count > 0".to_owned(),
         values: vec![tenant.into()],
@@ -222,58 +211,47 @@ fn has_any(
     where_.among("scope", filter.scopes.iter().map(|word| word.as_str()));
     where_.among("kind", filter.kinds.iter().map(|word| word.as_str()));
     let sql = format!("SELECT EXISTS (SELECT 1 FROM tally WHERE {})", where_.sql);
-    connection
-        .prepare_cached(&sql)
-        .and_then(|mut select| select.query_row(params_from_iter(where_.values), |row| row.get(0)))
-        .at(place)
+    let found = reader
+        .connection
+        .first(&sql, params_from_iter(where_.values), |row| row.get(0));
+    Ok(found.at(reader.place)?.unwrap_or(false))
 }
 
 /// Whether the counts tell that there is nothing to be found.
 pub(super) fn is_surely_empty(
-    connection: &Connection,
-    place: &str,
+    reader: &Reader<'_>,
     grant: &Grant,
     scan: &Scan,
 ) -> Result<bool, StoreError> {
-    let Some(tenant) = tenant(connection, place, grant)? else {
+    let Some(tenant) = tenant(reader, grant)? else {
         return Ok(true);
     };
-    Ok(!scan.filter.kinds.is_empty() && !has_any(connection, place, tenant, scan)?)
+    Ok(!scan.filter.kinds.is_empty() && !has_any(reader, tenant, scan)?)
 }
 
-pub(super) fn scan(
-    connection: &Connection,
-    place: &str,
-    grant: &Grant,
-    scan: &Scan,
-) -> Result<Page, StoreError> {
-    if is_surely_empty(connection, place, grant, scan)? {
+pub(super) fn scan(reader: &Reader<'_>, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
+    if is_surely_empty(reader, grant, scan)? {
         return Ok(Page::default());
     }
-    walk(connection, place, grant, scan)
+    walk(reader, grant, scan)
 }
 
 /// A scan of which the counts do not tell that it finds nothing.
-pub(super) fn walk(
-    connection: &Connection,
-    place: &str,
-    grant: &Grant,
-    scan: &Scan,
-) -> Result<Page, StoreError> {
-    let Some(tenant) = tenant(connection, place, grant)? else {
+pub(super) fn walk(reader: &Reader<'_>, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
+    let Some(tenant) = tenant(reader, grant)? else {
         return Ok(Page::default());
     };
     let limit = scan.limit.min(grant.limits().page);
     let mut found = Vec::new();
     // One transaction, so that both statements see the same moment.
-    let _moment = connection.unchecked_transaction().at(place)?;
+    let _moment = reader.connection.unchecked_transaction().at(reader.place)?;
     for Conditions { sql, values } in statements(tenant, grant, scan) {
-        let mut select = connection.prepare_cached(&sql).at(place)?;
-        let mut rows = select.query(params_from_iter(values)).at(place)?;
+        let mut select = reader.connection.prepare_cached(&sql).at(reader.place)?;
+        let mut rows = select.query(params_from_iter(values)).at(reader.place)?;
         while found.len() <= limit
-            && let Some(row) = rows.next().at(place)?
+            && let Some(row) = rows.next().at(reader.place)?
         {
-            let record = record(place, row)?;
+            let record = record(reader.place, row)?;
             if scan.filter.matches(&record) {
                 found.push(record);
             }
@@ -303,15 +281,14 @@ fn change(row: &Row<'_>) -> rusqlite::Result<(Change, Option<String>, i64)> {
 }
 
 pub(super) fn changes(
-    connection: &Connection,
-    place: &str,
+    reader: &Reader<'_>,
     grant: &Grant,
     wanted: &Changes,
 ) -> Result<Vec<Change>, StoreError> {
-    let Some(tenant) = tenant(connection, place, grant)? else {
+    let Some(tenant) = tenant(reader, grant)? else {
         return Ok(Vec::new());
     };
-    let _moment = connection.unchecked_transaction().at(place)?;
+    let _moment = reader.connection.unchecked_transaction().at(reader.place)?;
     let mut upper = key(tenant + 1, 0);
     let mut where_ = Conditions {
         sql: "(expires IS NULL OR expires >= ?)".to_owned(),
@@ -336,17 +313,17 @@ pub(super) fn changes(
         where_.sql
     );
     let twice: Vec<Value> = [where_.values.clone(), where_.values].concat();
-    let mut select = connection.prepare_cached(&sql).at(place)?;
-    let mut rows = select.query(params_from_iter(twice)).at(place)?;
+    let mut select = reader.connection.prepare_cached(&sql).at(reader.place)?;
+    let mut rows = select.query(params_from_iter(twice)).at(reader.place)?;
     let limit = wanted.limit.min(grant.limits().changes);
     let mut found = Vec::new();
     while found.len() < limit
-        && let Some(row) = rows.next().at(place)?
+        && let Some(row) = rows.next().at(reader.place)?
     {
-        let (mut change, doc, sum) = change(row).at(place)?;
-        let after = doc.map(|doc| sums::record(place, &doc, sum));
+        let (mut change, doc, sum) = change(row).at(reader.place)?;
+        let after = doc.map(|doc| sums::record(reader.place, &doc, sum));
         change.after = after.transpose()?;
-        let change = with_before(connection, place, tenant, grant, change)?;
+        let change = with_before(reader, tenant, grant, change)?;
         if wanted.shows(&change) {
             found.push(change);
         }
@@ -356,87 +333,64 @@ pub(super) fn changes(
 
 /// The change with the version before it, if that is known.
 fn with_before(
-    connection: &Connection,
-    place: &str,
+    reader: &Reader<'_>,
     tenant: i64,
     grant: &Grant,
     mut change: Change,
 ) -> Result<Change, StoreError> {
-    let before: Option<(Option<String>, i64)> = connection
-        .prepare_cached(
-            "SELECT doc, sum FROM (SELECT doc, sum, version, expires FROM history
-                WHERE tenant = ?1 AND id = ?2 AND key < ?3 ORDER BY key DESC LIMIT 1)
-             WHERE version = ?4 AND (expires IS NULL OR expires >= ?5)",
-        )
-        .and_then(|mut select| {
-            let values = params![
-                tenant,
-                change.id.as_str(),
-                key(tenant, change.seq),
-                change.version.cast_signed() - 1,
-                grant.now().millis(),
-            ];
-            let before = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            select.query_row(values, before).optional()
-        })
-        .at(place)?;
-    if let Some((doc, sum)) = before {
+    let sql = "SELECT doc, sum FROM (SELECT doc, sum, version, expires FROM history
+            WHERE tenant = ?1 AND id = ?2 AND key < ?3 ORDER BY key DESC LIMIT 1)
+         WHERE version = ?4 AND (expires IS NULL OR expires >= ?5)";
+    let values = params![
+        tenant,
+        change.id.as_str(),
+        key(tenant, change.seq),
+        change.version.cast_signed() - 1,
+        grant.now().millis(),
+    ];
+    let columns = |row: &Row<'_>| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?));
+    if let Some((doc, sum)) = reader
+        .connection
+        .first(sql, values, columns)
+        .at(reader.place)?
+    {
         change.before_known = true;
-        let before = doc.map(|doc| sums::record(place, &doc, sum));
+        let before = doc.map(|doc| sums::record(reader.place, &doc, sum));
         change.before = before.transpose()?;
     }
     Ok(change)
 }
 
-pub(super) fn tally(
-    connection: &Connection,
-    place: &str,
-    grant: &Grant,
-) -> Result<Tally, StoreError> {
-    let Some(tenant) = tenant(connection, place, grant)? else {
+pub(super) fn tally(reader: &Reader<'_>, grant: &Grant) -> Result<Tally, StoreError> {
+    let Some(tenant) = tenant(reader, grant)? else {
         return Ok(Tally::default());
     };
-    let _moment = connection.unchecked_transaction().at(place)?;
-    let mut groups: Vec<Group> = connection
-        .prepare_cached(
-            "SELECT scope, kind, namespace, count FROM tally WHERE tenant = ?1 AND count > 0",
-        )
-        .and_then(|mut select| {
-            let rows = select.query_map([tenant], |row| {
-                Ok(Group {
-                    scope: word(row, 0)?,
-                    kind: word(row, 1)?,
-                    namespace: word(row, 2)?,
-                    count: row.get::<_, i64>(3)?.cast_unsigned(),
-                })
-            })?;
-            rows.collect()
+    let _moment = reader.connection.unchecked_transaction().at(reader.place)?;
+    let sql = "SELECT scope, kind, namespace, count FROM tally WHERE tenant = ?1 AND count > 0";
+    let groups = reader.connection.all(sql, [tenant], |row| {
+        Ok(Group {
+            scope: word(row, 0)?,
+            kind: word(row, 1)?,
+            namespace: word(row, 2)?,
+            count: row.get::<_, i64>(3)?.cast_unsigned(),
         })
-        .at(place)?;
+    });
+    let mut groups = groups.at(reader.place)?;
     groups.sort();
-    let number = |sql: &str, values: &[&dyn rusqlite::ToSql]| {
-        connection
-            .prepare_cached(sql)
-            .and_then(|mut select| select.query_row(values, |row| row.get::<_, i64>(0)))
-            .map(i64::cast_unsigned)
-            .at(place)
-    };
-    let now = grant.now().millis();
-    Ok(Tally {
-        groups,
-        expired: number(
-            "SELECT count(*) FROM records WHERE tenant = ?1 AND expires < ?2",
-            params![tenant, now],
-        )?,
-        history: number(
-            "SELECT history FROM tenants WHERE num = ?1",
-            params![tenant],
-        )?,
-        seq: number(
-            "SELECT last_seq FROM tenants WHERE num = ?1",
-            params![tenant],
-        )?,
-    })
+    let sql = "SELECT history, last_seq,
+            (SELECT count(*) FROM records WHERE tenant = ?1 AND expires < ?2)
+         FROM tenants WHERE num = ?1";
+    let tally = reader
+        .connection
+        .first(sql, [tenant, grant.now().millis()], |row| {
+            Ok(Tally {
+                groups,
+                history: row.get::<_, i64>(0)?.cast_unsigned(),
+                seq: row.get::<_, i64>(1)?.cast_unsigned(),
+                expired: row.get::<_, i64>(2)?.cast_unsigned(),
+            })
+        });
+    Ok(tally.at(reader.place)?.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -498,10 +452,6 @@ mod tests {
     /// A page goes on at the very record, also when thousands were made in one millisecond.
     #[test]
     fn a_cursor_enters_the_index_at_its_record() {
-        let folder = tempfile::tempdir().unwrap();
-        let connection = schema::open(&folder.path().join("m.db")).unwrap();
-        let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
-        let grant = Policy::default().check(&ctx, Right::Read).unwrap();
         let session = Filter {
             owner: Owner {
                 session: Some("s1".to_owned()),
@@ -516,15 +466,7 @@ mod tests {
                     after: Some(Cursor { key: 5, seq: 7 }),
                     ..Scan::new(filter.clone(), 10)
                 };
-                let steps: Vec<String> = statements(1, &grant, &scan)
-                    .into_iter()
-                    .map(|Conditions { sql, values }| {
-                        let plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"));
-                        let mut plan = plan.unwrap();
-                        let mut rows = plan.query(params_from_iter(values)).unwrap();
-                        rows.next().unwrap().unwrap().get(3).unwrap()
-                    })
-                    .collect();
+                let steps = plans(&scan);
                 assert!(steps[0].contains("created=? AND rowid"), "{steps:?}");
                 assert!(steps[1].contains("AND created"), "{steps:?}");
                 assert!(!steps.concat().contains("TEMP B-TREE"), "{steps:?}");

@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 
+use super::errors::Query;
 use super::tables::{count, key, seq};
 
 /// Logs that a record has left, and drops what is more than `most` removals old. The newest stays:
@@ -32,10 +33,7 @@ pub(super) fn since(
     tenant: i64,
     removed: u64,
 ) -> rusqlite::Result<Vec<u64>> {
-    connection
-        .prepare_cached("SELECT seq FROM removals WHERE key > ?1 AND key < ?2")?
-        .query_map([key(tenant, removed), key(tenant + 1, 0)], |row| {
-            Ok(seq(row.get(0)?))
-        })?
-        .collect()
+    let sql = "SELECT seq FROM removals WHERE key > ?1 AND key < ?2";
+    let range = [key(tenant, removed), key(tenant + 1, 0)];
+    connection.all(sql, range, |row| Ok(seq(row.get(0)?)))
 }

@@ -14,9 +14,10 @@ use rusqlite::{Connection, OpenFlags, Row, Transaction, params, params_from_iter
 
 use super::backup;
 use super::errors::At;
-use super::health::{self, RECOUNT, RELINK, free_name};
-use super::tables::{key, seq};
+use super::health::{self, RECOUNT, RELINK};
+use super::tables::{INSERT_PAST, INSERT_RECORD, insert_past, insert_record, key, seq};
 use super::{embeddings, schema, speakers, sums};
+use crate::store::{corrupt, free_name};
 
 /// Change numbers that are looked up one by one, at the most.
 const PROBES: u64 = 10_000_000;
@@ -76,13 +77,11 @@ pub(super) fn salvage(path: &Path) -> Result<Vec<String>, StoreError> {
     };
     if haul.records.is_empty() && haul.history.is_empty() {
         backup::discard(&new);
-        return Err(StoreError::Corrupt {
+        return Err(corrupt(
             place,
-            what:
-                "no record in it can be read; bring back a backup with `mnemon restore FILE`, or \
-                   move the file away to begin anew"
-                    .to_owned(),
-        });
+            "no record in it can be read; bring back a backup with `mnemon restore FILE`, or \
+             move the file away to begin anew",
+        ));
     }
     let bad = free_name(path, ".bad");
     backup::replace(path, &new, Some(&bad), held)?;
@@ -129,6 +128,26 @@ impl Haul {
             let mut named = tenants(source).into_iter();
             Some(named.find(|(_, known, _)| known == name)?.0)
         })
+    }
+
+    /// Copies a row that is whole, if it is new.
+    fn keep(
+        &mut self,
+        table: Table,
+        row: &sums::Row<'_>,
+        replaced: i64,
+        record: Option<&Record>,
+        target: &Transaction<'_>,
+    ) -> rusqlite::Result<()> {
+        if let Some(record) = record {
+            let tenant = row.key >> schema::SEQ_BITS;
+            let name = record.tenant.as_str().to_owned();
+            self.tenants.entry(tenant).or_insert(name);
+        }
+        if insert(table, row, replaced, record, target)? {
+            self.taken(table).insert(row.key);
+        }
+        Ok(())
     }
 
     fn taken(&mut self, table: Table) -> &mut BTreeSet<i64> {
@@ -259,149 +278,6 @@ fn walk(
     }
 }
 
-/// A row as it goes into the new file.
-struct Whole {
-    key: i64,
-    id: String,
-    version: i64,
-    commit: i64,
-    at: i64,
-    actor: String,
-    cause: String,
-    expires: Option<i64>,
-    doc: Option<String>,
-    replaced: i64,
-    /// What `doc` says; `None` for a deletion.
-    record: Option<Record>,
-}
-
-impl Whole {
-    /// The row as it is. All of it agrees with its checksum.
-    fn copied(table: Table, row: &Row<'_>, record: Option<Record>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            key: row.get(0)?,
-            id: row.get(1)?,
-            version: row.get(2)?,
-            commit: row.get(3)?,
-            at: row.get(4)?,
-            actor: row.get(5)?,
-            cause: row.get(6)?,
-            expires: row.get(7)?,
-            doc: row.get(8)?,
-            replaced: match table {
-                Table::Records => 0,
-                Table::History => row.get(10)?,
-            },
-            record,
-        })
-    }
-
-    /// The content agrees with its checksum, but a column beside it does not: what the content
-    /// says is taken from there, and the rest as far as it can be.
-    fn rebuilt(source: &Source, table: Table, row: &Row<'_>, haul: &Haul) -> Option<Self> {
-        let doc: String = row.get(8).ok()?;
-        let record = sums::record("", &doc, row.get(9).ok()?).ok()?;
-        let at = row.get(4).unwrap_or(record.updated.millis());
-        let cause = row.get::<_, String>(6).ok();
-        let cause = cause.filter(|cause| cause.parse::<Cause>().is_ok());
-        // The key may be what is damaged, so the name that the content gives counts first.
-        let tenant = haul.number_of(source, record.tenant.as_str());
-        let tenant = tenant.or_else(|| Some(row.get::<_, i64>(0).ok()? >> schema::SEQ_BITS))?;
-        Some(Self {
-            key: key(tenant, record.seq),
-            id: record.id.to_string(),
-            version: record.version.cast_signed(),
-            commit: row.get(3).unwrap_or(record.seq.cast_signed()),
-            at,
-            actor: row.get(5).unwrap_or_else(|_| "unknown".to_owned()),
-            cause: cause.unwrap_or_else(|| Cause::Written.to_string()),
-            expires: record.expires.map(Time::millis),
-            doc: Some(doc),
-            replaced: match table {
-                Table::Records => 0,
-                Table::History => row.get(10).unwrap_or(at),
-            },
-            record: Some(record),
-        })
-    }
-
-    fn sum(&self) -> i64 {
-        sums::Row {
-            key: self.key,
-            id: &self.id,
-            version: self.version,
-            commit: self.commit,
-            at: self.at,
-            actor: &self.actor,
-            cause: &self.cause,
-            expires: self.expires,
-            doc: self.doc.as_deref().map(str::as_bytes),
-        }
-        .sum()
-    }
-
-    /// Whether it was new to the table.
-    fn insert(self, table: Table, target: &Transaction<'_>) -> rusqlite::Result<bool> {
-        let sum = self.sum();
-        let tenant = self.key >> schema::SEQ_BITS;
-        let inserted = match (table, &self.record) {
-            (Table::History, _) => target
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO history (key, tenant, id, version, commit_seq, at, actor,
-                        cause, replaced, expires, doc, sum, replaced_sum)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-                )?
-                .execute(params![
-                    self.key,
-                    tenant,
-                    self.id,
-                    self.version,
-                    self.commit,
-                    self.at,
-                    self.actor,
-                    self.cause,
-                    self.replaced,
-                    self.expires,
-                    self.doc,
-                    sum,
-                    sums::of_number(self.replaced),
-                ])?,
-            (Table::Records, None) => 0,
-            (Table::Records, Some(record)) => target
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO records (key, tenant, id, scope, kind, namespace, user,
-                        agent, session, importance, created, expires, version, commit_seq, at,
-                        actor, cause, doc, sum, audience)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
-                        ?17, ?18, ?19, ?20)",
-                )?
-                .execute(params![
-                    self.key,
-                    tenant,
-                    self.id,
-                    record.scope.as_str(),
-                    record.kind.as_str(),
-                    record.namespace.as_str(),
-                    record.owner.user,
-                    record.owner.agent,
-                    record.owner.session,
-                    record.importance,
-                    record.created.millis(),
-                    self.expires,
-                    self.version,
-                    self.commit,
-                    self.at,
-                    self.actor,
-                    self.cause,
-                    self.doc,
-                    sum,
-                    record.audience.as_ref().map(ToString::to_string),
-                ])?,
-        };
-        Ok(inserted > 0)
-    }
-}
-
 /// Copies a row if its content is whole and it is new.
 fn take(
     source: &Source,
@@ -422,25 +298,91 @@ fn take(
         (true, Table::History) => health::check_past(row),
         (false, _) => health::check_unsigned(row),
     };
-    let whole = match checked {
-        Ok(record) => Whole::copied(table, row, record).ok(),
-        Err(_) if source.has_sums => Whole::rebuilt(source, table, row, haul),
-        Err(_) => None,
+    let replaced = match table {
+        Table::Records => Ok(0),
+        Table::History => row.get::<_, i64>(10),
     };
-    let Some(whole) = whole else {
+    let columns = sums::Row::of(|column| row.get_ref(column));
+    let is_kept = match (checked, columns, replaced) {
+        (Ok(record), Ok(columns), Ok(replaced)) => {
+            haul.keep(table, &columns, replaced, record.as_ref(), target)?;
+            true
+        }
+        (Err(_), _, replaced) if source.has_sums => {
+            rebuild(source, table, row, replaced.ok(), target, haul)?
+        }
+        _ => false,
+    };
+    if !is_kept {
         let id = row.get::<_, String>(1).unwrap_or_default();
         haul.damaged.insert(met, id.escape_debug().to_string());
-        return Ok(());
-    };
-    let key = whole.key;
-    if let Some(record) = &whole.record {
-        let name = record.tenant.as_str().to_owned();
-        haul.tenants.entry(key >> schema::SEQ_BITS).or_insert(name);
-    }
-    if whole.insert(table, target)? {
-        haul.taken(table).insert(key);
     }
     Ok(())
+}
+
+/// The content agrees with its checksum, but a column beside it does not: what the content says is
+/// taken from there, and the rest as far as it can be. Whether there was any content.
+fn rebuild(
+    source: &Source,
+    table: Table,
+    row: &Row<'_>,
+    replaced: Option<i64>,
+    target: &Transaction<'_>,
+    haul: &mut Haul,
+) -> rusqlite::Result<bool> {
+    let content = || {
+        let doc: String = row.get(8).ok()?;
+        let record = sums::record("", &doc, row.get(9).ok()?).ok()?;
+        // The key may be what is damaged, so the name that the content gives counts first.
+        let tenant = haul.number_of(source, record.tenant.as_str());
+        let tenant = tenant.or_else(|| Some(row.get::<_, i64>(0).ok()? >> schema::SEQ_BITS))?;
+        Some((doc, record, tenant))
+    };
+    let Some((doc, record, tenant)) = content() else {
+        return Ok(false);
+    };
+    let at = row.get(4).unwrap_or(record.updated.millis());
+    let actor: Option<String> = row.get(5).ok();
+    let cause = row.get::<_, String>(6).ok();
+    let cause = cause.filter(|cause| cause.parse::<Cause>().is_ok());
+    let columns = sums::Row {
+        key: key(tenant, record.seq),
+        id: record.id.as_str(),
+        version: record.version.cast_signed(),
+        commit: row.get(3).unwrap_or(record.seq.cast_signed()),
+        at,
+        actor: actor.as_deref().unwrap_or("unknown"),
+        cause: &cause.unwrap_or_else(|| Cause::Written.to_string()),
+        expires: record.expires.map(Time::millis),
+        doc: Some(doc.as_bytes()),
+    };
+    haul.keep(
+        table,
+        &columns,
+        replaced.unwrap_or(at),
+        Some(&record),
+        target,
+    )?;
+    Ok(true)
+}
+
+/// Puts a row with its checksums into the new file. Whether it was new to the table.
+fn insert(
+    table: Table,
+    row: &sums::Row<'_>,
+    replaced: i64,
+    record: Option<&Record>,
+    target: &Transaction<'_>,
+) -> rusqlite::Result<bool> {
+    let prepare = |sql: &str| target.prepare_cached(&sql.replacen("INSERT", "INSERT OR IGNORE", 1));
+    let inserted = match (table, record) {
+        (Table::History, _) => insert_past(&mut *prepare(INSERT_PAST)?, row, replaced)?,
+        (Table::Records, Some(record)) => {
+            insert_record(&mut *prepare(INSERT_RECORD)?, row, record)?
+        }
+        (Table::Records, None) => 0,
+    };
+    Ok(inserted > 0)
 }
 
 /// Looks up every change that there can have been, one by one: a page that is damaged only takes
@@ -520,10 +462,11 @@ fn copy_tenants(source: &Source, target: &Transaction<'_>, haul: &Haul) -> rusql
 
 /// Analysed words, vectors and receipts, as far as they are whole. Without them nothing is lost.
 fn copy_derived(source: &Source, target: &Transaction<'_>) -> rusqlite::Result<()> {
-    copy_rows(source, target, "models", "num, name, dimension", 3)?;
-    if source.has_sums {
-        for (table, columns, count) in health::DERIVED {
-            copy_rows(source, target, table, columns, count)?;
+    copy_rows(source, target, "models", "num, name, dimension", "true")?;
+    if source.has_sums && sums::register(&source.connection).is_ok() {
+        for (table, columns) in sums::DERIVED {
+            let agrees = sums::agrees(columns);
+            copy_rows(source, target, table, &format!("{columns}, sum"), &agrees)?;
         }
     }
     target.execute_batch(
@@ -533,19 +476,19 @@ fn copy_derived(source: &Source, target: &Transaction<'_>) -> rusqlite::Result<(
     embeddings::analyse_missing(target)
 }
 
+/// Copies the rows that can be read and meet the condition.
 fn copy_rows(
     source: &Source,
     target: &Transaction<'_>,
     table: &str,
     columns: &str,
-    count: usize,
+    condition: &str,
 ) -> rusqlite::Result<()> {
-    let signed = table != "models";
-    let sum = if signed { ", sum" } else { "" };
-    let marks = vec!["?"; count + usize::from(signed)].join(", ");
-    let insert = format!("INSERT OR IGNORE INTO {table} ({columns}{sum}) VALUES ({marks})");
+    let width = columns.split(',').count();
+    let marks = vec!["?"; width].join(", ");
+    let insert = format!("INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})");
     let mut insert = target.prepare(&insert)?;
-    let select = format!("SELECT {columns}{sum} FROM {table}");
+    let select = format!("SELECT {columns} FROM {table} WHERE {condition}");
     let Ok(mut select) = source.connection.prepare(&select) else {
         return Ok(());
     };
@@ -553,11 +496,6 @@ fn copy_rows(
         return Ok(());
     };
     while let Ok(Some(row)) = rows.next() {
-        let sum = sums::of_columns(row, 0..count);
-        if signed && row.get::<_, i64>(count).ok() != sum.ok() {
-            continue;
-        }
-        let width = count + usize::from(signed);
         let values: rusqlite::Result<Vec<Value>> = (0..width).map(|at| row.get(at)).collect();
         if let Ok(values) = values {
             insert.execute(params_from_iter(values))?;

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use mnemon_core::StoreError;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
 use super::errors::{At, patience, store_error};
-use super::identity::{FileId, FileIds, beside};
+use super::identity::{FileId, FileIds};
 use super::tables::count;
 use super::{embeddings, speakers, sums};
 use crate::files::{make_store_folder, parent, sync_folder};
 use crate::private;
+use crate::store::{beside, foreign, unavailable, write_failed};
 
 /// `MNEM`: tells our files from other programs'.
 pub(super) const APPLICATION_ID: i64 = 0x4d4e_454d;
@@ -200,7 +201,7 @@ pub(super) struct OpenFile {
 }
 
 /// How often a file that is replaced while it is opened is opened again.
-const OPEN_TRIES: usize = 8;
+pub(super) const OPEN_TRIES: usize = 8;
 
 /// Opens the file as [`open`] does, and says which file it is.
 pub(super) fn open_known(path: &Path) -> Result<OpenFile, StoreError> {
@@ -215,66 +216,47 @@ pub(super) fn open_known(path: &Path) -> Result<OpenFile, StoreError> {
         if ids.are_complete() {
             return Ok(OpenFile { connection, ids });
         }
-        return Err(StoreError::Unavailable {
-            place: path.display().to_string(),
-            what: "its -wal or -shm file was removed while this process was using it; try again, \
-                   or start the process anew"
-                .to_owned(),
-            source: "the file was removed".into(),
-        });
+        return Err(unavailable(
+            path.display().to_string(),
+            "its -wal or -shm file was removed while this process was using it; try again, or \
+             start the process anew",
+            "the file was removed",
+        ));
     }
-    Err(StoreError::Unavailable {
-        place: path.display().to_string(),
-        what: "the file is removed or replaced again and again while it is opened".to_owned(),
-        source: "another program changes it".into(),
-    })
+    Err(never_stays(&path.display().to_string()))
+}
+
+/// The file was another one after each of [`OPEN_TRIES`].
+pub(super) fn never_stays(place: &str) -> StoreError {
+    let what = "the file is removed or replaced again and again while it is opened";
+    unavailable(place, what, "another program changes it")
 }
 
 /// Makes an empty file that only its owner can read, if there is none. It and its folders survive a
 /// power cut.
 fn create(path: &Path) -> Result<(), StoreError> {
-    let place = path.display().to_string();
     if path.exists() {
         return Ok(());
     }
     let folder = parent(path);
-    make_store_folder(folder)
-        .map_err(|error| unavailable(&place, "its folder cannot be made", error))?;
+    make_store_folder(folder).map_err(|error| {
+        let place = path.display().to_string();
+        unavailable(place, "its folder cannot be made", error)
+    })?;
+    let failed = |error| write_failed(path, "the file cannot be made", error);
     match create_private(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(creation_failed(&place, error)),
+        Err(error) => Err(failed(error)),
         // Another process may have made the folder, and may not have synced its parent yet.
         Ok(_) => sync_folder(folder)
             .and_then(|()| sync_folder(parent(folder)))
-            .map_err(|error| creation_failed(&place, error)),
+            .map_err(failed),
     }
 }
 
 /// Makes a new file that only its owner can read and write.
 pub(super) fn create_private(path: &Path) -> io::Result<std::fs::File> {
     private::options().write(true).create_new(true).open(path)
-}
-
-fn creation_failed(place: &str, error: io::Error) -> StoreError {
-    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-    match error.kind() {
-        StorageFull | QuotaExceeded => StoreError::Full {
-            place: place.to_owned(),
-            source: Box::new(error),
-        },
-        PermissionDenied | ReadOnlyFilesystem => StoreError::ReadOnly {
-            place: place.to_owned(),
-        },
-        _ => unavailable(place, "the file cannot be made", error),
-    }
-}
-
-fn unavailable(place: &str, what: &str, source: io::Error) -> StoreError {
-    StoreError::Unavailable {
-        place: place.to_owned(),
-        what: what.to_owned(),
-        source: Box::new(source),
-    }
 }
 
 /// Opens the file for writing, makes it if it is not there, and brings it to the current format.
@@ -333,15 +315,12 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     check_path(path, &place)?;
     let (connection, found) = look(path)?;
     if found < current() {
-        return Err(StoreError::Unavailable {
-            what: format!(
-                "it has format {found}, which has to become format {} before it can be used; \
-                 copy it to a folder that can be written and open the copy",
-                current()
-            ),
-            source: "it is read-only".into(),
-            place,
-        });
+        let what = format!(
+            "it has format {found}, which has to become format {} before it can be used; copy it \
+             to a folder that can be written and open the copy",
+            current()
+        );
+        return Err(unavailable(place, what, "it is read-only"));
     }
     connection.execute_batch(READER).at(&place)?;
     Ok(connection)
@@ -364,13 +343,12 @@ pub(super) fn look(path: &Path) -> Result<(Connection, i64), StoreError> {
         return Err(error);
     }
     if has_log {
-        return Err(StoreError::Unavailable {
-            what: "commits in its -wal file can only be read where it can be written; copy both \
-                   files to such a folder and open the copy"
-                .to_owned(),
-            source: Box::new(error),
+        return Err(unavailable(
             place,
-        });
+            "commits in its -wal file can only be read where it can be written; copy both files \
+             to such a folder and open the copy",
+            error,
+        ));
     }
     // Nobody has it open, or there would be a log; so it does not change while it is read.
     let uri = immutable_uri(path);
@@ -428,18 +406,14 @@ const SMALLEST: u64 = 512;
 
 /// What can be told apart before SQLite touches the file. It is not opened: see [`super::identity`].
 pub(super) fn check_path(path: &Path, place: &str) -> Result<(), StoreError> {
-    let foreign = |what: &str| StoreError::Foreign {
-        place: place.to_owned(),
-        what: what.to_owned(),
-    };
     let Ok(metadata) = std::fs::metadata(path) else {
         return create(path);
     };
     if metadata.is_dir() {
-        return Err(foreign("it is a folder; name a file in it"));
+        return Err(foreign(place, "it is a folder; name a file in it"));
     }
     if (1..SMALLEST).contains(&metadata.len()) {
-        return Err(foreign("the file is not an SQLite database"));
+        return Err(foreign(place, "the file is not an SQLite database"));
     }
     Ok(())
 }
@@ -456,17 +430,15 @@ pub(super) fn version(connection: &Connection, place: &str) -> Result<i64, Store
                       (SELECT user_version FROM pragma_user_version),
                       (SELECT count(*) FROM sqlite_schema),
                       (SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view'))";
-    let (owner, found, tables, foreign): (i64, i64, i64, i64) = connection
+    let (owner, found, tables, others): (i64, i64, i64, i64) = connection
         .query_row(sql, [], |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
         })
         .at(place)?;
-    if foreign > 0 {
+    if others > 0 {
         // A file that came with a clone could change or copy every write that way.
-        return Err(StoreError::Foreign {
-            place: place.to_owned(),
-            what: "it has triggers or views, which Mnemon never makes".to_owned(),
-        });
+        let what = "it has triggers or views, which Mnemon never makes";
+        return Err(foreign(place, what));
     }
     if owner == APPLICATION_ID {
         if found > current() {
@@ -481,10 +453,8 @@ pub(super) fn version(connection: &Connection, place: &str) -> Result<i64, Store
     if owner == 0 && found == 0 && tables == 0 {
         return Ok(0);
     }
-    Err(StoreError::Foreign {
-        place: place.to_owned(),
-        what: "it is an SQLite database of another program".to_owned(),
-    })
+    let what = "it is an SQLite database of another program";
+    Err(foreign(place, what))
 }
 
 /// Runs the missing steps in one transaction. Of several processes that find an old file at the
@@ -507,12 +477,51 @@ fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
     if count(from) < speakers::SINCE {
         speakers::fill(&transaction).at(place)?;
     }
+    shorten_schema(&transaction).at(place)?;
     let mark = format!(
         "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",
         current()
     );
     transaction.execute_batch(&mark).at(place)?;
     transaction.commit().at(place)
+}
+
+/// SQLite keeps each statement of the schema as it was written. Without needless white space they
+/// all fit on the file's first page: damage to any other page then leaves the tables known, so that
+/// a repair can read them.
+fn shorten_schema(connection: &Connection) -> rusqlite::Result<()> {
+    let mut select = connection
+        .prepare("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema ORDER BY rowid")?;
+    let rows = select.query_map([], |row| {
+        let row: (String, String, String, i64, Option<String>) = row.try_into()?;
+        Ok(row)
+    })?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    // Emptied first, because pages that rows share are not joined when the rows become shorter.
+    connection.execute_batch("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema;")?;
+    let mut insert = connection.prepare("INSERT INTO sqlite_schema VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for (kind, name, table, root, sql) in rows {
+        insert.execute(params![
+            kind,
+            name,
+            table,
+            root,
+            sql.map(|sql| shorten(&sql))
+        ])?;
+    }
+    connection.execute_batch("PRAGMA writable_schema = OFF")
+}
+
+/// A statement of the schema without needless white space. None of them quotes any.
+fn shorten(sql: &str) -> String {
+    let mut short = String::with_capacity(sql.len());
+    for word in sql.split_whitespace() {
+        if !short.ends_with(['(', ')', ',']) && !word.starts_with(['(', ')', ',']) {
+            short.push(' ');
+        }
+        short.push_str(word);
+    }
+    short.trim_start().to_owned()
 }
 
 /// Some files of format 2 were made before past versions could expire, and lack the column.

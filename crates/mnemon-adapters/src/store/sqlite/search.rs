@@ -19,7 +19,6 @@ use std::time::Instant;
 
 use mnemon_core::index::{Cache, Index, TrackedIndex, wrong_vector};
 use mnemon_core::{Answer, Filter, Grant, Order, Probe, Scan, StoreError, Tenant};
-use rusqlite::Connection;
 use tokio::sync::{OwnedMutexGuard, Semaphore};
 
 use super::errors::At;
@@ -390,7 +389,7 @@ impl Indexes {
         let (pool, work) = (Arc::clone(&self.pool), Arc::clone(work));
         let answer = crate::blocking::run(move || {
             pool.with(|reader| {
-                let tenant = reads::tenant(reader.connection, reader.place, &search.grant)?;
+                let tenant = reads::tenant(reader, &search.grant)?;
                 match tenant {
                     Some(tenant) => work(&mut search, reader, tenant),
                     None => Ok(Some(T::default())),
@@ -430,7 +429,7 @@ impl Indexes {
         is_short: impl FnOnce(&Index) -> bool,
         work: impl FnOnce(&Index) -> T,
     ) -> Result<Option<T>, StoreError> {
-        let Some(tenant) = reads::tenant(reader.connection, reader.place, grant)? else {
+        let Some(tenant) = reads::tenant(reader, grant)? else {
             return Ok(None);
         };
         let slot = self.slots().get(grant.tenant());
@@ -454,9 +453,7 @@ impl Indexes {
         let (held, probe) = (grant.clone(), probe.clone());
         let find = move |search: &mut Search, reader: &Reader<'_>, tenant: i64| {
             let filter = &probe.filter;
-            let within = filter
-                .needs_records()
-                .then(|| meant(reader.connection, reader.place, &held, filter));
+            let within = filter.needs_records().then(|| meant(reader, &held, filter));
             let within = within.transpose()?;
             search.with_index(reader, tenant, |index| {
                 let found = index.find(&probe, held.now(), within.as_ref());
@@ -476,19 +473,14 @@ fn is_short(probe: &Probe, index: &Index) -> bool {
 }
 
 /// The records that a filter means which only whole records can answer.
-fn meant(
-    connection: &Connection,
-    place: &str,
-    grant: &Grant,
-    filter: &Filter,
-) -> Result<HashSet<u64>, StoreError> {
+fn meant(reader: &Reader<'_>, grant: &Grant, filter: &Filter) -> Result<HashSet<u64>, StoreError> {
     let mut scan = Scan {
         order: Order::Written,
         ..Scan::new(filter.clone(), grant.limits().page)
     };
     let mut seqs = HashSet::new();
     loop {
-        let page = reads::scan(connection, place, grant, &scan)?;
+        let page = reads::scan(reader, grant, &scan)?;
         seqs.extend(page.records.iter().map(|record| record.seq));
         match page.next {
             Some(next) => scan.after = Some(next),

@@ -24,6 +24,7 @@ use super::identity::FileId;
 use super::schema;
 use super::search::{OpenIndex, Slot};
 use crate::private;
+use crate::store::unavailable;
 
 /// Changes are worth a new file if they are so large a share of the documents.
 const SHARE: usize = 16;
@@ -215,7 +216,9 @@ fn try_to_save(
     };
     // An index that does not know of a purge yet must not even be begun: the process might die.
     let before = unsaved.mark;
-    let is_current = mark_of(&connection, &place, tenant).is_ok_and(|mark| mark == before);
+    let mark = "SELECT saved FROM tenants WHERE num = ?1";
+    let mark = connection.query_row(mark, [tenant], |row| row.get(0));
+    let is_current = mark == Ok(before);
     let written = is_current.then(|| write(file, unsaved).ok()).flatten();
     let kept = written.map(|mark| {
         let transaction = connection
@@ -238,16 +241,6 @@ fn try_to_save(
         let _ = std::fs::remove_file(&unfinished);
     }
     kept
-}
-
-fn mark_of(connection: &Connection, place: &str, tenant: i64) -> Result<i64, StoreError> {
-    connection
-        .query_row(
-            "SELECT saved FROM tenants WHERE num = ?1",
-            [tenant],
-            |row| row.get(0),
-        )
-        .at(place)
 }
 
 /// Writes the file under a new mark, which it returns. The index is let go before the disk is
@@ -278,11 +271,8 @@ pub(super) fn forget(connection: &Connection, place: &str, tenant: i64) -> Resul
     for file in unfinished.chain([files.done]) {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(StoreError::Unavailable {
-                    place: file.display().to_string(),
-                    what: "it knows what is to be purged, and cannot be removed".to_owned(),
-                    source: Box::new(error),
-                });
+                let what = "it knows what is to be purged, and cannot be removed";
+                return Err(unavailable(file.display().to_string(), what, error));
             }
             _ => {}
         }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use mnemon_core::speakers::first_word;
 use mnemon_core::{Grant, Right, StoreError, limits};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
-use super::errors::At;
+use super::errors::{At, Query};
+use super::pool::Reader;
 use super::reads;
 use super::tables::count;
 
@@ -66,12 +67,8 @@ pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     let mut select = connection.prepare(COUNTED)?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        add(
-            connection,
-            row.get(0)?,
-            &row.get::<_, String>(1)?,
-            row.get(2)?,
-        )?;
+        let name: String = row.get(1)?;
+        add(connection, row.get(0)?, &name, row.get(2)?)?;
     }
     Ok(())
 }
@@ -103,35 +100,28 @@ fn add(connection: &Connection, tenant: i64, name: &str, grown: i64) -> rusqlite
 
 /// Who speaks in the record with this key.
 pub(super) fn of_record(connection: &Connection, key: i64) -> rusqlite::Result<Option<String>> {
-    let speaker = connection
-        .prepare_cached(OF_RECORD)?
-        .query_row([key], |row| row.get::<_, Option<String>>(0))
-        .optional()?;
+    let speaker = connection.first(OF_RECORD, [key], |row| row.get(0))?;
     Ok(speaker.flatten())
 }
 
 /// The tenant's speakers whose first word is among these, the most talkative first.
 pub(super) fn named(
-    connection: &Connection,
-    place: &str,
+    reader: &Reader<'_>,
     grant: &Grant,
     words: &[&str],
 ) -> Result<Vec<String>, StoreError> {
     grant.require(Right::Read)?;
-    let Some(tenant) = reads::tenant(connection, place, grant)? else {
+    let Some(tenant) = reads::tenant(reader, grant)? else {
         return Ok(Vec::new());
     };
     let words =
         serde_json::to_string(words).map_err(|error| StoreError::Internal(error.to_string()))?;
-    connection
-        .prepare_cached(
-            "SELECT name FROM speakers WHERE tenant = ?1
-                AND first IN (SELECT value FROM json_each(?2))
-             ORDER BY count DESC, name LIMIT ?3",
-        )
-        .and_then(|mut select| {
-            let values = params![tenant, words, count(limits::SPEAKERS)];
-            select.query_map(values, |row| row.get(0))?.collect()
-        })
-        .at(place)
+    let sql = "SELECT name FROM speakers WHERE tenant = ?1
+            AND first IN (SELECT value FROM json_each(?2))
+         ORDER BY count DESC, name LIMIT ?3";
+    let values = params![tenant, words, count(limits::SPEAKERS)];
+    reader
+        .connection
+        .all(sql, values, |row| row.get(0))
+        .at(reader.place)
 }

@@ -7,8 +7,11 @@
 
 use crc32fast::Hasher;
 use mnemon_core::{Record, StoreError};
+use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, params};
+
+use crate::store::corrupt;
 
 /// The columns that a row of `records` and its row in `history` have in common.
 #[derive(Debug)]
@@ -25,24 +28,27 @@ pub(super) struct Row<'a> {
     pub(super) doc: Option<&'a [u8]>,
 }
 
-/// The columns of [`Row`], in the order that [`Row::of`] reads them.
+/// The columns of [`Row`], in the order that [`Row::of`] numbers them.
 pub(super) const SHARED: &str = "key, id, version, commit_seq, at, actor, cause, expires, doc";
 
 impl<'a> Row<'a> {
-    /// Reads the columns [`SHARED`], which must be the first of the statement.
-    pub(super) fn of(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+    /// Takes the columns [`SHARED`] by their numbers.
+    pub(super) fn of(
+        column: impl Fn(usize) -> rusqlite::Result<ValueRef<'a>>,
+    ) -> rusqlite::Result<Self> {
         Ok(Self {
-            key: row.get(0)?,
-            id: row.get_ref(1)?.as_str()?,
-            version: row.get(2)?,
-            commit: row.get(3)?,
-            at: row.get(4)?,
-            actor: row.get_ref(5)?.as_str()?,
-            cause: row.get_ref(6)?.as_str()?,
-            expires: row.get(7)?,
-            doc: row.get_ref(8)?.as_bytes_or_null()?,
+            key: column(0)?.as_i64()?,
+            id: column(1)?.as_str()?,
+            version: column(2)?.as_i64()?,
+            commit: column(3)?.as_i64()?,
+            at: column(4)?.as_i64()?,
+            actor: column(5)?.as_str()?,
+            cause: column(6)?.as_str()?,
+            expires: column(7)?.as_i64_or_null()?,
+            doc: column(8)?.as_bytes_or_null()?,
         })
     }
+
     /// The checksum as its column keeps it.
     pub(super) fn sum(&self) -> i64 {
         let mut columns = Hasher::new();
@@ -75,18 +81,12 @@ fn of_doc(doc: &[u8]) -> u32 {
 /// The record in a row's `doc`, if the doc agrees with the row's checksum.
 pub(super) fn record(place: &str, doc: &str, sum: i64) -> Result<Record, StoreError> {
     let parsed = serde_json::from_str::<Record>(doc);
-    let corrupt = |what: String| StoreError::Corrupt {
-        place: place.to_owned(),
-        what,
-    };
     match parsed {
-        Err(error) => Err(corrupt(format!("a record cannot be read: {error}"))),
+        Err(error) => Err(corrupt(place, format!("a record cannot be read: {error}"))),
         Ok(record) if sum == UNSIGNED => Ok(record),
         Ok(record) if of_doc(doc.as_bytes()) as u64 != sum.cast_unsigned() & 0xffff_ffff => {
-            Err(corrupt(format!(
-                "record {} does not agree with its checksum",
-                record.id
-            )))
+            let what = format!("record {} does not agree with its checksum", record.id);
+            Err(corrupt(place, what))
         }
         Ok(record) => Ok(record),
     }
@@ -121,92 +121,42 @@ pub(super) fn of_values<'a>(values: impl IntoIterator<Item = ValueRef<'a>>) -> i
     i64::from(sum.finalize())
 }
 
-/// The checksum of some columns of a row.
-pub(super) fn of_columns(
-    row: &rusqlite::Row<'_>,
-    columns: std::ops::Range<usize>,
-) -> rusqlite::Result<i64> {
-    let values: rusqlite::Result<Vec<ValueRef<'_>>> =
-        columns.map(|column| row.get_ref(column)).collect();
-    Ok(of_values(values?))
+/// Tables that can be lost without losing a record, with the columns under their checksum.
+pub(super) const DERIVED: [(&str, &str); 2] = [
+    ("search", "key, terms, speaker, tags, model, scale, codes"),
+    ("receipts", "tenant, key, digest, at, receipt"),
+];
+
+/// Whether a row of one of [`DERIVED`] agrees with its checksum. Needs [`register`].
+pub(super) fn agrees(columns: &str) -> String {
+    format!("sum IS sum_of_values({columns})")
 }
 
-/// Rows whose checksums are made in one go.
-const FILL: usize = 1000;
+/// Makes the checksums known to the SQL of this connection.
+pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    connection.create_scalar_function("sum_of_row", 9, flags, |values| {
+        let row = Row::of(|column| Ok(values.get_raw(column)))?;
+        Ok(row.sum())
+    })?;
+    connection.create_scalar_function("sum_of_number", 1, flags, |values| {
+        Ok(of_number(values.get(0)?))
+    })?;
+    connection.create_scalar_function("sum_of_values", -1, flags, |values| {
+        Ok(of_values((0..values.len()).map(|at| values.get_raw(at))))
+    })
+}
 
 /// Gives every row its checksum: they come with version 5 of the format.
 pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
-    fill_table(connection, "records", &[])?;
-    fill_table(connection, "history", &["replaced"])?;
-    let search = "SELECT key, terms, speaker, tags, model, scale, codes FROM search
-        WHERE key > ?1 ORDER BY key LIMIT ?2";
-    let mut after = i64::MIN;
-    loop {
-        let mut select = connection.prepare_cached(search)?;
-        let mut rows = select.query(params![after, FILL as i64])?;
-        let mut sums = Vec::new();
-        while let Some(row) = rows.next()? {
-            sums.push((row.get::<_, i64>(0)?, of_columns(row, 0..7)?));
-        }
-        drop(rows);
-        let Some((last, _)) = sums.last() else { break };
-        after = *last;
-        let mut update = connection.prepare_cached("UPDATE search SET sum = ?2 WHERE key = ?1")?;
-        for (key, sum) in sums {
-            update.execute([key, sum])?;
-        }
-    }
-    fill_receipts(connection)
-}
-
-fn fill_table(connection: &Connection, table: &str, more: &[&str]) -> rusqlite::Result<()> {
-    let more = more.iter().map(|column| format!(", {column}"));
-    let sql = format!(
-        "SELECT {SHARED}{} FROM {table} WHERE key > ?1 ORDER BY key LIMIT ?2",
-        more.collect::<String>()
-    );
-    let update = match table {
-        "history" => "UPDATE history SET sum = ?2, replaced_sum = ?3 WHERE key = ?1",
-        _ => "UPDATE records SET sum = ?2 WHERE key = ?1",
-    };
-    let mut after = i64::MIN;
-    loop {
-        let mut select = connection.prepare_cached(&sql)?;
-        let mut rows = select.query(params![after, FILL as i64])?;
-        let mut sums = Vec::new();
-        while let Some(row) = rows.next()? {
-            let replaced = match table {
-                "history" => Some(of_number(row.get(9)?)),
-                _ => None,
-            };
-            sums.push((row.get::<_, i64>(0)?, Row::of(row)?.sum(), replaced));
-        }
-        drop(rows);
-        let Some((last, ..)) = sums.last() else { break };
-        after = *last;
-        let mut update = connection.prepare_cached(update)?;
-        for (key, sum, replaced) in sums {
-            match replaced {
-                Some(replaced) => update.execute([key, sum, replaced])?,
-                None => update.execute([key, sum])?,
-            };
-        }
-    }
-    Ok(())
-}
-
-fn fill_receipts(connection: &Connection) -> rusqlite::Result<()> {
-    let mut select = connection.prepare("SELECT tenant, key, digest, at, receipt FROM receipts")?;
-    let mut rows = select.query([])?;
-    let mut sums = Vec::new();
-    while let Some(row) = rows.next()? {
-        let sum = of_columns(row, 0..5)?;
-        sums.push((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, sum));
-    }
-    let mut update =
-        connection.prepare("UPDATE receipts SET sum = ?3 WHERE tenant = ?1 AND key = ?2")?;
-    for (tenant, key, sum) in sums {
-        update.execute(params![tenant, key, sum])?;
+    register(connection)?;
+    connection.execute_batch(&format!(
+        "UPDATE records SET sum = sum_of_row({SHARED});
+         UPDATE history SET sum = sum_of_row({SHARED}), replaced_sum = sum_of_number(replaced);"
+    ))?;
+    for (table, columns) in DERIVED {
+        let sql = format!("UPDATE {table} SET sum = sum_of_values({columns})");
+        connection.execute(&sql, [])?;
     }
     Ok(())
 }

@@ -8,10 +8,10 @@ use mnemon_core::embed::ModelId;
 use mnemon_core::index::{Doc, StoredVector, Terms};
 use mnemon_core::{Grant, Id, IdempotencyKey, Receipt, Record, StoreError, Time};
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Statement, params};
+use rusqlite::{CachedStatement, Connection, Row, Statement, params};
 
 use super::counts::{Counts, Known, State};
-use super::errors::At;
+use super::errors::{At, Query};
 use super::schema::SEQ_BITS;
 use super::{removals, speakers, sums};
 
@@ -48,6 +48,78 @@ pub(super) fn at_hand<'h, 'a>(
         Some(statement) => statement,
         None => place.insert(connection.prepare_cached(sql)?),
     })
+}
+
+/// What [`insert_record`] runs.
+pub(super) const INSERT_RECORD: &str =
+    "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
+        importance, created, expires, version, commit_seq, at, actor, cause, doc, sum, audience)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+        ?20)";
+
+/// Writes the current version of a record: the row with its checksum, and the columns that repeat
+/// what its content says.
+pub(super) fn insert_record(
+    insert: &mut Statement<'_>,
+    row: &sums::Row<'_>,
+    record: &Record,
+) -> rusqlite::Result<usize> {
+    insert.execute(params![
+        row.key,
+        row.key >> SEQ_BITS,
+        row.id,
+        record.scope.as_str(),
+        record.kind.as_str(),
+        record.namespace.as_str(),
+        record.owner.user,
+        record.owner.agent,
+        record.owner.session,
+        record.importance,
+        record.created.millis(),
+        row.expires,
+        row.version,
+        row.commit,
+        row.at,
+        row.actor,
+        row.cause,
+        row.doc.map(as_text),
+        row.sum(),
+        record.audience.as_ref().map(ToString::to_string),
+    ])
+}
+
+/// What [`insert_past`] runs.
+pub(super) const INSERT_PAST: &str =
+    "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced, expires,
+        doc, sum, replaced_sum)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+
+/// Writes a past version or a deletion.
+pub(super) fn insert_past(
+    insert: &mut Statement<'_>,
+    row: &sums::Row<'_>,
+    replaced: i64,
+) -> rusqlite::Result<usize> {
+    insert.execute(params![
+        row.key,
+        row.key >> SEQ_BITS,
+        row.id,
+        row.version,
+        row.commit,
+        row.at,
+        row.actor,
+        row.cause,
+        replaced,
+        row.expires,
+        row.doc.map(as_text),
+        row.sum(),
+        sums::of_number(replaced),
+    ])
+}
+
+/// JSON, as its column keeps it.
+fn as_text(json: &[u8]) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(ValueRef::Text(json))
 }
 
 /// What [`insert_search`] runs.
@@ -181,27 +253,21 @@ impl<'c, 'b> SqlTables<'c, 'b> {
     /// Gives records vectors, each under a number by which indexes that follow find it; a record
     /// that has been changed since is left out.
     pub(super) fn embed(&mut self, vectors: &[(u64, StoredVector)]) -> Result<usize, StoreError> {
-        let newest: Option<i64> = self
+        let newest = "SELECT embedded FROM tenants WHERE num = ?1";
+        let newest = self
             .connection
-            .prepare_cached("SELECT embedded FROM tenants WHERE num = ?1")
-            .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)).optional())
-            .at(self.place)?;
+            .first(newest, [self.tenant], |row| row.get(0));
         // A tenant that never wrote has no records to embed.
-        let Some(newest) = newest else {
+        let Some(newest) = newest.at(self.place)? else {
             return Ok(0);
         };
-        let mut number = newest;
+        let mut number: i64 = newest;
         for (seq, stored) in vectors {
             let row = key(self.tenant, *seq);
-            let doc: Option<(String, i64)> = self
-                .connection
-                .prepare_cached("SELECT doc, sum FROM records WHERE key = ?1")
-                .and_then(|mut select| {
-                    let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-                    select.query_row([row], columns).optional()
-                })
-                .at(self.place)?;
-            if let Some((doc, sum)) = doc {
+            let sql = "SELECT doc, sum FROM records WHERE key = ?1";
+            let columns = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
+            let found = self.connection.first(sql, [row], columns).at(self.place)?;
+            if let Some((doc, sum)) = found {
                 let record = sums::record(self.place, &doc, sum)?;
                 self.run("DELETE FROM search WHERE key = ?1", params![row])?;
                 let found_by = FoundBy {
@@ -264,30 +330,13 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             .at(self.place)
     }
 
-    /// The answer to a question with one row of one truth value.
-    pub(super) fn yes(
-        &self,
-        sql: &str,
-        values: &[&dyn rusqlite::ToSql],
-    ) -> Result<bool, StoreError> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut select| select.query_row(values, |row| row.get(0)))
-            .at(self.place)
-    }
-
     pub(super) fn ids(
         &self,
         sql: &str,
         values: &[&dyn rusqlite::ToSql],
     ) -> Result<Vec<Id>, StoreError> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| {
-                let rows = statement.query_map(values, |row| word::<Id>(row, 0))?;
-                rows.collect()
-            })
-            .at(self.place)
+        let ids = self.connection.all(sql, values, |row| word(row, 0));
+        ids.at(self.place)
     }
 
     fn count(&mut self, slot: &Slot, grown: i64) {
@@ -329,7 +378,7 @@ impl<'c, 'b> SqlTables<'c, 'b> {
         serde_json::to_writer(&mut *json, record)
             .map_err(|error| StoreError::Internal(error.to_string()))?;
         let cause = entry.cause.to_string();
-        let sum = sums::Row {
+        let row = sums::Row {
             key: key(self.tenant, entry.seq),
             id: record.id.as_str(),
             version: record.version.cast_signed(),
@@ -339,38 +388,9 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             cause: &cause,
             expires: record.expires.map(Time::millis),
             doc: Some(json),
-        }
-        .sum();
-        let doc = ToSqlOutput::Borrowed(ValueRef::Text(json));
-        let sql = "INSERT INTO records (key, tenant, id, scope, kind, namespace, user, agent, session,
-                importance, created, expires, version, commit_seq, at, actor, cause, doc, sum, audience)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                ?19, ?20)";
-        at_hand(insert, self.connection, sql)
-            .and_then(|insert| {
-                insert.execute(params![
-                    key(self.tenant, entry.seq),
-                    self.tenant,
-                    record.id.as_str(),
-                    record.scope.as_str(),
-                    record.kind.as_str(),
-                    record.namespace.as_str(),
-                    record.owner.user,
-                    record.owner.agent,
-                    record.owner.session,
-                    record.importance,
-                    record.created.millis(),
-                    record.expires.map(Time::millis),
-                    record.version.cast_signed(),
-                    entry.commit.cast_signed(),
-                    entry.at.millis(),
-                    entry.actor,
-                    cause,
-                    doc,
-                    sum,
-                    record.audience.as_ref().map(ToString::to_string),
-                ])
-            })
+        };
+        at_hand(insert, self.connection, INSERT_RECORD)
+            .and_then(|insert| insert_record(insert, &row, record))
             .at(self.place)?;
         self.state.has_written(&record.id, record.expires);
         self.count(&Slot::of(record), 1);
@@ -459,24 +479,10 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             expires: slot.expires.map(Time::millis),
             doc: None,
         };
-        self.run(
-            "INSERT INTO history (key, tenant, id, version, commit_seq, at, actor, cause, replaced,
-                expires, doc, sum, replaced_sum)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?6, ?9, NULL, ?10, ?11)",
-            params![
-                row.key,
-                self.tenant,
-                row.id,
-                row.version,
-                row.commit,
-                row.at,
-                row.actor,
-                row.cause,
-                row.expires,
-                row.sum(),
-                sums::of_number(row.at),
-            ],
-        )?;
+        self.connection
+            .prepare_cached(INSERT_PAST)
+            .and_then(|mut insert| insert_past(&mut insert, &row, row.at))
+            .at(self.place)?;
         self.state.history_grown += 1;
         Ok(())
     }

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use mnemon_core::{Grant, Id, StoreError, Time, Upkept, limits};
-use rusqlite::params;
+use rusqlite::{Row, params};
 
-use super::errors::At;
+use super::errors::{At, Query};
 use super::tables::{SqlTables, count, word};
 
 impl SqlTables<'_, '_> {
@@ -55,7 +55,7 @@ impl SqlTables<'_, '_> {
 
     fn is_upkeep_due(&self, grant: &Grant) -> Result<bool, StoreError> {
         let now = grant.now();
-        self.yes(
+        self.one(
             "SELECT EXISTS (SELECT 1 FROM records WHERE tenant = ?1 AND expires < ?2)
                 OR EXISTS (SELECT 1 FROM history WHERE tenant = ?1 AND expires < ?2)
                 OR EXISTS (SELECT 1 FROM history WHERE tenant = ?1 AND replaced < ?3)
@@ -109,21 +109,15 @@ impl SqlTables<'_, '_> {
     }
 
     fn expired_past(&self, now: Time, most: usize) -> Result<Vec<(i64, Id)>, StoreError> {
-        self.connection
-            .prepare_cached(
-                "SELECT key, id FROM history WHERE tenant = ?1 AND expires < ?2
-                 ORDER BY expires, key LIMIT ?3",
-            )
-            .and_then(|mut select| {
-                let values = params![self.tenant, now.millis(), count(most)];
-                let rows = select.query_map(values, |row| Ok((row.get(0)?, word(row, 1)?)))?;
-                rows.collect()
-            })
-            .at(self.place)
+        let sql = "SELECT key, id FROM history WHERE tenant = ?1 AND expires < ?2
+             ORDER BY expires, key LIMIT ?3";
+        let values = params![self.tenant, now.millis(), count(most)];
+        let due = |row: &Row<'_>| Ok((row.get(0)?, word(row, 1)?));
+        self.connection.all(sql, values, due).at(self.place)
     }
 
     fn was_deleted_and_expired(&self, id: &Id, now: Time) -> Result<bool, StoreError> {
-        self.yes(
+        self.one(
             "SELECT NOT EXISTS (SELECT 1 FROM records WHERE tenant = ?1 AND id = ?2)
                 AND coalesce((SELECT doc IS NULL AND expires < ?3 FROM history
                     WHERE tenant = ?1 AND id = ?2 ORDER BY key DESC LIMIT 1), 0)",

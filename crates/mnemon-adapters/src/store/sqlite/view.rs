@@ -2,10 +2,12 @@
 
 use mnemon_core::commit::{KeptReceipt, Needs, Presence, Slot, View, Worth};
 use mnemon_core::{Id, Kind, Namespace, StoreError, Time};
+use rusqlite::types::FromSql;
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::errors::At;
+use super::errors::{At, Query};
 use super::tables::{SqlTables, at_hand, count, seq, time, word};
+use crate::store::corrupt;
 
 /// A record that may have to go.
 pub(super) struct Listed {
@@ -113,14 +115,9 @@ impl SqlTables<'_, '_> {
         if let Some(newest) = &self.state.newest {
             return Ok(id.as_str() > newest.as_str());
         }
-        let newest: String = self
-            .connection
-            .prepare_cached(
-                "SELECT max(coalesce((SELECT max(id) FROM records WHERE tenant = ?1), ''),
-                    coalesce((SELECT max(id) FROM history WHERE tenant = ?1), ''))",
-            )
-            .and_then(|mut select| select.query_row([self.tenant], |row| row.get(0)))
-            .at(self.place)?;
+        let sql = "SELECT max(coalesce((SELECT max(id) FROM records WHERE tenant = ?1), ''),
+            coalesce((SELECT max(id) FROM history WHERE tenant = ?1), ''))";
+        let newest: String = self.one(sql, params![self.tenant])?;
         let new = id.as_str() > newest.as_str();
         self.state.newest = Some(newest);
         Ok(new)
@@ -142,18 +139,20 @@ impl SqlTables<'_, '_> {
         if self.state.history + self.state.history_grown == 0 {
             return Ok(0);
         }
-        let version: Option<i64> = self
-            .connection
-            .prepare_cached(
-                "SELECT version FROM history WHERE tenant = ?1 AND id = ?2
-                 ORDER BY key DESC LIMIT 1",
-            )
-            .and_then(|mut select| {
-                let row = select.query_row(params![self.tenant, id.as_str()], |row| row.get(0));
-                row.optional()
-            })
-            .at(self.place)?;
-        Ok(version.unwrap_or(0).cast_unsigned())
+        let sql = "SELECT version FROM history WHERE tenant = ?1 AND id = ?2
+             ORDER BY key DESC LIMIT 1";
+        let version: i64 = self.one(sql, params![self.tenant, id.as_str()])?;
+        Ok(version.cast_unsigned())
+    }
+
+    /// The one value that the statement asks for; its default where there is no row.
+    pub(super) fn one<T: FromSql + Default>(
+        &self,
+        sql: &str,
+        values: &[&dyn rusqlite::ToSql],
+    ) -> Result<T, StoreError> {
+        let found = self.connection.first(sql, values, |row| row.get(0));
+        Ok(found.at(self.place)?.unwrap_or_default())
     }
 
     fn derived(&self, id: &Id) -> Result<Vec<Id>, StoreError> {
@@ -164,16 +163,9 @@ impl SqlTables<'_, '_> {
     }
 
     fn notes(&self, namespace: Namespace) -> Result<u64, StoreError> {
-        let before: i64 = self
-            .connection
-            .prepare_cached(
-                "SELECT coalesce(sum(count), 0) FROM tally
-                 WHERE tenant = ?1 AND kind = 'note' AND namespace = ?2",
-            )
-            .and_then(|mut select| {
-                select.query_row(params![self.tenant, namespace.as_str()], |row| row.get(0))
-            })
-            .at(self.place)?;
+        let sql = "SELECT coalesce(sum(count), 0) FROM tally
+             WHERE tenant = ?1 AND kind = 'note' AND namespace = ?2";
+        let before: i64 = self.one(sql, params![self.tenant, namespace.as_str()])?;
         let grown: i64 = self
             .state
             .grown
@@ -191,10 +183,7 @@ impl SqlTables<'_, '_> {
     ) -> Result<Vec<Listed>, StoreError> {
         let columns = Listed::COLUMNS;
         let sql = format!("SELECT {columns} FROM records WHERE tenant = ?1 AND {condition}");
-        self.connection
-            .prepare_cached(&sql)
-            .and_then(|mut select| select.query_map(values, Listed::of)?.collect())
-            .at(self.place)
+        self.connection.all(&sql, values, Listed::of).at(self.place)
     }
 
     /// Records that expired before `now`: by expiry, then id.
@@ -238,34 +227,25 @@ impl SqlTables<'_, '_> {
 
     /// When the next record expires; the end of time if none does.
     fn soonest_expiry(&self) -> Result<i64, StoreError> {
-        self.connection
-            .prepare_cached(
-                "SELECT coalesce(min(expires), ?2) FROM records
-                 WHERE tenant = ?1 AND expires IS NOT NULL",
-            )
-            .and_then(|mut select| {
-                select.query_row(params![self.tenant, i64::MAX], |row| row.get(0))
-            })
-            .at(self.place)
+        let sql = "SELECT coalesce(min(expires), ?2) FROM records
+             WHERE tenant = ?1 AND expires IS NOT NULL";
+        self.one(sql, params![self.tenant, i64::MAX])
     }
 
     fn receipt(&self, key: &str) -> Result<Option<KeptReceipt>, StoreError> {
-        let kept: Option<(String, String)> = self
+        let sql = "SELECT digest, receipt FROM receipts WHERE tenant = ?1 AND key = ?2";
+        let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?));
+        let kept = self
             .connection
-            .prepare_cached("SELECT digest, receipt FROM receipts WHERE tenant = ?1 AND key = ?2")
-            .and_then(|mut select| {
-                let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-                let row = select.query_row(params![self.tenant, key], columns);
-                row.optional()
+            .first(sql, params![self.tenant, key], columns);
+        kept.at(self.place)?
+            .map(|(digest, text)| {
+                let receipt = serde_json::from_str(&text).map_err(|error| {
+                    let what = format!("the receipt of key `{key}` cannot be read: {error}");
+                    corrupt(self.place, what)
+                })?;
+                Ok(KeptReceipt { digest, receipt })
             })
-            .at(self.place)?;
-        kept.map(|(digest, text)| {
-            let receipt = serde_json::from_str(&text).map_err(|error| StoreError::Corrupt {
-                place: self.place.to_owned(),
-                what: format!("the receipt of key `{key}` cannot be read: {error}"),
-            })?;
-            Ok(KeptReceipt { digest, receipt })
-        })
-        .transpose()
+            .transpose()
     }
 }

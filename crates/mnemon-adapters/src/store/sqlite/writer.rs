@@ -17,13 +17,14 @@ use rusqlite::config::DbConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::counts::Counts;
-use super::errors::{At, again, patience};
+use super::errors::{At, patience};
 use super::identity::{FileIds, Standing};
 use super::pool::Pool;
 use super::prepared::Prepared;
 use super::schema::{self, OpenFile};
 use super::snapshot_file;
 use super::tables::{Hot, SqlTables};
+use crate::store::{again, unavailable};
 
 /// Batches that may wait for the writer; a caller beyond that waits to be let in.
 const QUEUE: usize = 1024;
@@ -106,10 +107,9 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("mnemon-sqlite".to_owned())
             .spawn(move || thread.work(file))
-            .map_err(|error| StoreError::Unavailable {
-                place: path.display().to_string(),
-                what: "the writing thread cannot be started".to_owned(),
-                source: Box::new(error),
+            .map_err(|error| {
+                let place = path.display().to_string();
+                unavailable(place, "the writing thread cannot be started", error)
             })?;
         Ok(Self {
             jobs: Some(jobs),
@@ -331,14 +331,12 @@ impl WriterThread {
             if job.can_be_done_again() {
                 again.push(job);
             } else {
-                let place = self.place.clone();
-                job.answer(Err(StoreError::Unavailable {
-                    place,
-                    what: "the file was replaced while this was written to it; nothing of it is \
-                           in the file that is there now, send it again"
-                        .to_owned(),
-                    source: "the file was replaced".into(),
-                }));
+                job.answer(Err(unavailable(
+                    &self.place,
+                    "the file was replaced while this was written to it; nothing of it is in the \
+                     file that is there now, send it again",
+                    "the file was replaced",
+                )));
             }
         }
         if standing == Standing::OtherFile {
@@ -352,13 +350,12 @@ impl WriterThread {
     }
 
     fn log_was_removed(&self) -> StoreError {
-        StoreError::Unavailable {
-            place: self.place.clone(),
-            what: "its -wal or -shm file was removed while it was in use, and what was written is \
-                   not sure to last; look whether it is there, then send it again"
-                .to_owned(),
-            source: "the file was removed".into(),
-        }
+        unavailable(
+            &self.place,
+            "its -wal or -shm file was removed while it was in use, and what was written is not \
+             sure to last; look whether it is there, then send it again",
+            "the file was removed",
+        )
     }
 
     /// How long the next job may be waited for.

@@ -1,11 +1,15 @@
 //! Against a small HTTP server that misbehaves on demand.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use mnemon_adapters::embed::{OpenAi, OpenAiConfig, Secret};
+use mnemon_core::embed::{EmbedError, Embedder};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::*;
+/// Bytes of one text that are sent.
+const MAX_TEXT_BYTES: usize = 24_000;
 
 /// What the server does with its nth request; the last step is repeated.
 #[derive(Clone)]
@@ -174,13 +178,13 @@ async fn empty_texts_are_not_sent() {
 #[tokio::test]
 async fn long_texts_are_cut_and_spread_over_requests() {
     let (e, seen) = embedder(vec![Step::Good(2)], 2).await;
-    let long = "é".repeat(MAX_TEXT_CHARS);
+    let long = "é".repeat(MAX_TEXT_BYTES);
     e.embed(&[long.as_str(); 9]).await.unwrap();
     let log = seen.0.lock().unwrap();
     assert_eq!(log.len(), 3, "four of 24,000 fit into 100,000");
     assert!(
         log.iter()
-            .all(|(_, body)| body["input"][0].as_str().unwrap().len() <= MAX_TEXT_CHARS)
+            .all(|(_, body)| body["input"][0].as_str().unwrap().len() <= MAX_TEXT_BYTES)
     );
 }
 

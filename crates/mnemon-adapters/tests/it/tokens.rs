@@ -1,9 +1,9 @@
 //! The bound against the vocabularies it must never fall below.
 
+use mnemon_adapters::tokens::counter;
+use mnemon_core::budget::{Bound, Counter, Family};
 use mnemon_testkit::texts::mixed;
 use proptest::prelude::*;
-
-use super::*;
 
 const EXACT: [Family; 4] = [Family::O200k, Family::Cl100k, Family::P50k, Family::R50k];
 

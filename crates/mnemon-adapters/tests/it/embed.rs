@@ -1,0 +1,9 @@
+//! Embedders and rerankers, through what a caller sees of them.
+
+mod builtin;
+#[cfg(feature = "crossencoder")]
+mod crossencoder;
+#[cfg(feature = "minilm")]
+mod minilm;
+mod openai;
+mod pull;
