@@ -177,7 +177,8 @@ impl Source {
         let shared = sums::SHARED;
         let sum = if self.has_sums { "sum" } else { "0" };
         match table {
-            // Not the tenants' names: that table may be damaged, too.
+            // Not the tenants' names: that table may be damaged, too. Nor the last column, the
+            // audience: the content says it, and a reader of the record does not need it.
             Table::Records => format!(
                 "SELECT {shared}, {sum}, scope, kind, namespace, user, agent, session, importance,
                     created, CASE WHEN json_valid(doc) THEN json_extract(doc, '$.tenant') END
