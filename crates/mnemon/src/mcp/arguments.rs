@@ -38,8 +38,14 @@ impl Arguments {
 
     /// Everything as the request of an operation. What it finds wrong is the caller's to mend.
     pub(super) fn read<T: DeserializeOwned>(self) -> Result<T, Error> {
-        let read = serde_json::from_value(Value::Object(self.0));
-        Ok(read.map_err(|error| Invalid::new("arguments", error.to_string()))?)
+        read(Value::Object(self.0))
+    }
+
+    /// Takes the text of a field that must be sent out.
+    pub(super) fn take_needed(&mut self, name: &str) -> String {
+        let text = self.needed(name);
+        self.take(name);
+        text
     }
 
     /// Takes a field out.
@@ -58,6 +64,11 @@ impl Arguments {
         }
         self
     }
+}
+
+pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
+    let read = serde_json::from_value(value);
+    Ok(read.map_err(|error| Invalid::new("arguments", error.to_string()))?)
 }
 
 fn object(

@@ -150,9 +150,9 @@ pub(super) async fn list(
                 .with_mime_type(MARKDOWN),
         );
     }
-    let agents = api::agent::list::run(&served.agents, api::agent::list::Request {}).await?;
+    let agents = served.agents.list().await?;
     let next = from.saturating_add(LISTED);
-    for agent in &agents.agents {
+    for agent in &agents {
         // No more is looked at than it takes to know that there is more.
         if all.len() > next {
             break;
@@ -169,12 +169,8 @@ pub(super) async fn list(
 /// The files that the agent has by now.
 async fn files_of(served: &Served, agent: &str) -> Vec<Resource> {
     let mut found = Vec::new();
-    for file in api::agent::show::FILES {
-        let request = api::agent::show::Request {
-            agent: agent.to_owned(),
-            file: file.to_owned(),
-        };
-        if api::agent::show::run(&served.agents, request).await.is_ok() {
+    for file in api::agent::FILES {
+        if api::agent::show(&served.agents, agent, file).await.is_ok() {
             let resource = Resource::new(agent_uri(agent, file), format!("{agent}-{file}"));
             found.push(resource.with_mime_type(MARKDOWN));
         }
@@ -306,12 +302,8 @@ async fn agent_file(
     file: &str,
     address: &Address,
 ) -> Result<String, Error> {
-    let request = api::agent::show::Request {
-        agent: agent.to_owned(),
-        file: file.to_owned(),
-    };
-    let shown = api::agent::show::run(&served.agents, request).await?;
-    paged(&shown.text, address, &agent_uri(agent, file))
+    let text = api::agent::show(&served.agents, agent, file).await?;
+    paged(&text, address, &agent_uri(agent, file))
 }
 
 /// The text from the byte that the page names, as far as the tokens go, and the next page.

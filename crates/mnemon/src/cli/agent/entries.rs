@@ -1,10 +1,11 @@
 //! `mnemon agent decide` and `mnemon agent learn`
 
 use mnemon_engine::agentfiles::{AgentFiles, Code, Decision, Learning};
+use serde_json::json;
 
 use super::given;
+use crate::Error;
 use crate::cli::door::Door;
-use crate::{Error, api};
 
 /// Log a decision that affects later work
 #[derive(Debug, clap::Args)]
@@ -92,13 +93,8 @@ pub(super) async fn decide(
         impact: args.impact,
         reversible: args.reversible,
     };
-    let request = api::agent::decide::Request {
-        agent: args.agent,
-        decision,
-    };
-    let done = api::agent::decide::run(agents, &door.ctx()?, request).await?;
-    return_json!(door, &done);
-    door.out.line(format!("wrote {}", done.file))
+    let file = agents.decide(&door.ctx()?, &args.agent, &decision).await?;
+    show_file(&file, door)
 }
 
 pub(super) async fn learn(
@@ -120,11 +116,11 @@ pub(super) async fn learn(
         code,
         why: args.why,
     };
-    let request = api::agent::learn::Request {
-        agent: args.agent,
-        learning,
-    };
-    let done = api::agent::learn::run(agents, &door.ctx()?, request).await?;
-    return_json!(door, &done);
-    door.out.line(format!("wrote {}", done.file))
+    let file = agents.learn(&door.ctx()?, &args.agent, &learning).await?;
+    show_file(&file, door)
+}
+
+fn show_file(file: &str, door: &mut Door) -> Result<(), Error> {
+    return_json!(door, &json!({ "file": file }));
+    door.out.line(format!("wrote {file}"))
 }
