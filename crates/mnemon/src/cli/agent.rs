@@ -3,7 +3,7 @@
 mod context;
 mod entries;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mnemon_core::Invalid;
 use mnemon_engine::agentfiles::{Activation, AgentFiles, Ended};
@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::door::Door;
-use super::{input, text};
+use super::input::given_or_file as given;
+use super::text;
 use crate::{Error, wiring};
 
 /// Agents whose memory is Markdown in the repository
@@ -230,15 +231,6 @@ async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
         done.written,
         done.removed
     ))
-}
-
-/// What was said, from stdin or from a file.
-pub(super) fn given(said: &str) -> Result<String, Error> {
-    match said.strip_prefix('@') {
-        Some(path) => input::file(Path::new(path)),
-        None if said == "-" => input::stdin(),
-        None => Ok(said.to_owned()),
-    }
 }
 
 pub(super) fn object<T: DeserializeOwned>(field: &str, json: &str) -> Result<T, Error> {

@@ -1,7 +1,5 @@
 //! `mnemon experience`
 
-use std::path::Path;
-
 use mnemon_core::Invalid;
 use mnemon_engine::{LIMIT_STEPS, LoggedStep, Step};
 
@@ -93,12 +91,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 }
 
 async fn log(step: String, owner: OwnerArgs, door: &mut Door) -> Result<(), Error> {
-    let json = match step.strip_prefix('@') {
-        Some(path) => input::file(Path::new(path))?,
-        None if step == "-" => input::stdin()?,
-        None => step,
-    };
-    let step: Step = serde_json::from_str(&json)
+    let step: Step = serde_json::from_str(&input::given_or_file(&step)?)
         .map_err(|error| Invalid::new("step", format!("is not a step: {error}")))?;
     let request = api::experience::log::Request {
         owner: owner.into(),

@@ -20,6 +20,30 @@ pub(super) fn stdin() -> Result<String, Error> {
     Ok(text)
 }
 
+/// The words in a line; what stdin holds, where there are none or only `-`.
+pub(super) fn words(words: &[String]) -> Result<String, Error> {
+    match words {
+        [] => stdin(),
+        words => given(&words.join(" ")),
+    }
+}
+
+/// A text, or what stdin holds where it is `-`.
+pub(super) fn given(text: &str) -> Result<String, Error> {
+    match text {
+        "-" => stdin(),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// A text; what stdin holds where it is `-`; the file where it is `@PATH`.
+pub(super) fn given_or_file(text: &str) -> Result<String, Error> {
+    match text.strip_prefix('@') {
+        Some(path) => file(Path::new(path)),
+        None => given(text),
+    }
+}
+
 /// What the file holds, as it is.
 pub(super) fn file(path: &Path) -> Result<String, Error> {
     let failed = |source| Error::File {

@@ -4,8 +4,9 @@ use mnemon_core::Invalid;
 use mnemon_engine::agentfiles::{AgentFiles, Blocker, FileChange, Handoff, HandoffInfo};
 use serde_json::json;
 
-use super::agent::{Root, given, show_activation};
+use super::agent::{Root, show_activation};
 use super::door::Door;
+use super::input::given_or_file as given;
 use super::text;
 use crate::{Error, api};
 

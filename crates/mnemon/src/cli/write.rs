@@ -1,7 +1,5 @@
 //! `mnemon write`
 
-use std::path::Path;
-
 use mnemon_core::{Invalid, Scope};
 use serde_json::{Map, Value};
 
@@ -43,11 +41,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let data = match args.data.strip_prefix('@') {
-        Some(path) => input::file(Path::new(path))?,
-        None if args.data == "-" => input::stdin()?,
-        None => args.data,
-    };
+    let data = input::given_or_file(&args.data)?;
     let meta = args.meta.as_deref().map(|meta| object("meta", meta));
     let request = api::write::Request {
         user_id: args.caller.user,

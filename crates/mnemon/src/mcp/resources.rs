@@ -8,7 +8,9 @@ use rmcp::model::{
     ResourceContents, ResourceTemplate,
 };
 
-use super::answer::{RECALLED, TAIL_TOKENS, TOKENS, count, cut, discreet, excerpt, quote};
+use super::answer::{
+    RECALLED, TAIL_TOKENS, TOKENS, count, cut, discreet, excerpt, quote, quoted_message,
+};
 use super::served::Served;
 use crate::Error;
 use crate::api::{self, chat::Chat};
@@ -269,29 +271,19 @@ async fn window(
     address: &Address,
 ) -> Result<String, Error> {
     served.check_user(Some(user))?;
-    let request = api::chat_show::Request {
-        chat: Chat {
-            user: user.to_owned(),
-            session: session.to_owned(),
-            settings: mnemon_core::window::Settings::default(),
-            model: None,
-        },
+    let chat = Chat {
+        user: user.to_owned(),
+        session: session.to_owned(),
+        ..Chat::default()
     };
-    let shown = api::chat_show::run(&served.memory, &served.ctx()?, request).await?;
+    let shown = chat.show(&served.memory, &served.ctx()?).await?;
     if shown.messages.is_empty() {
         let what = format!("nothing was said in session {session} of {user}");
         return Err(mnemon_engine::Error::NotThere(what).into());
     }
     let mut text = format!("{RECALLED}\n");
     for seen in &shown.messages {
-        let role = serde_json::json!(seen.message.role);
-        let role = role.as_str().unwrap_or("message").to_owned();
-        let said = seen.message.text_content();
-        let said = match said.trim() {
-            "" => serde_json::json!(seen.message.content).to_string(),
-            _ => said,
-        };
-        text.push_str(&format!("\n[{role}]\n{}", quote(&said)));
+        text.push_str(&format!("\n{}", quoted_message(&seen.message)));
     }
     paged(&text, address, &window_uri(user, session))
 }

@@ -3,8 +3,9 @@
 use mnemon_core::Invalid;
 use mnemon_engine::agentfiles::{AgentFiles, ContextChange, KeyFile, SectionText, StateRow};
 
-use super::{given, text};
 use crate::cli::door::Door;
+use crate::cli::input::given_or_file as given;
+use crate::cli::text;
 use crate::{Error, api};
 
 /// Change single lines of an agent's context; without options, print it

@@ -3,9 +3,9 @@
 use mnemon_engine::agentfiles::{AgentFiles, Code, Decision, Learning};
 use serde_json::json;
 
-use super::given;
 use crate::Error;
 use crate::cli::door::Door;
+use crate::cli::input::given_or_file as given;
 
 /// Log a decision that affects later work
 #[derive(Debug, clap::Args)]

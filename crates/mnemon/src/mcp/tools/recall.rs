@@ -5,7 +5,9 @@ use mnemon_engine::longterm::NAME as MARK;
 use mnemon_engine::tiers::Excerpt;
 use serde_json::{Value, json};
 
-use super::super::answer::{Answer, RECALLED, Room, TAIL_TOKENS, cut, discreet, excerpt, quote};
+use super::super::answer::{
+    Answer, RECALLED, Room, TAIL_TOKENS, cut, discreet, excerpt, quote, quoted_message,
+};
 use super::super::field::Field;
 use super::super::profile::Profile;
 use super::super::served::Served;
@@ -131,16 +133,12 @@ fn query_memory() -> Tool {
 async fn run_query(served: &Served, call: Call) -> Result<Answer, Error> {
     let query = call.arguments.needed("query");
     let limit = call.arguments.whole("limit");
-    let request = api::query_memory::Request {
-        query,
-        limit: limit.unwrap_or(api::query_memory::LIMIT),
-    };
     served.index_files(&call.ctx).await;
     let root = served.root();
     let memory = served.memory.clone();
     let tiers = wiring::tiers(&served.config, memory, Some(&root)).await?;
-    let found = api::query_memory::run(&tiers, &call.ctx, request).await?;
-    let excerpts = found.excerpts;
+    let limit = limit.unwrap_or(api::tiers::LIMIT);
+    let excerpts = api::tiers::query(&tiers, &call.ctx, &query, limit).await?;
     if excerpts.is_empty() {
         return Answer::with("Nothing was found.", &json!({"found": 0, "excerpts": []}));
     }
@@ -303,18 +301,14 @@ fn context_reload() -> Tool {
 
 async fn run_reload(served: &Served, call: Call) -> Result<Answer, Error> {
     let uuid = call.arguments.needed("working_context_offload_uuid");
-    let request = api::chat_reload::Request {
-        chat: Chat {
-            user: served.user(call.arguments.text("user")),
-            session: call.arguments.needed("session"),
-            settings: mnemon_core::window::Settings::default(),
-            model: None,
-        },
-        uuid: uuid.clone(),
+    let chat = Chat {
+        user: served.user(call.arguments.text("user")),
+        session: call.arguments.needed("session"),
+        ..Chat::default()
     };
     let from = call.arguments.whole("from").unwrap_or(0);
-    let reloaded = api::chat_reload::run(&served.memory, &call.ctx, request).await;
-    let response = reloaded.map_err(|error| match error {
+    let reloaded = chat.reload(&served.memory, &call.ctx, &uuid).await;
+    let messages = reloaded.map_err(|error| match error {
         Error::Missing(_) => mnemon_engine::Error::NotThere(format!(
             "No messages found for UUID: {}, The context may have been cleared or the UUID is \
              invalid.",
@@ -323,20 +317,7 @@ async fn run_reload(served: &Served, call: Call) -> Result<Answer, Error> {
         .into(),
         other => other,
     })?;
-    let messages: Vec<String> = response
-        .messages
-        .iter()
-        .map(|message| {
-            let role = json!(message.role);
-            let role = role.as_str().unwrap_or("message").to_owned();
-            let text = message.text_content();
-            let text = match text.trim() {
-                "" => json!(message.content).to_string(),
-                _ => text,
-            };
-            format!("[{role}]\n{}", quote(&text))
-        })
-        .collect();
+    let messages: Vec<String> = messages.iter().map(quoted_message).collect();
     Ok(page(&messages, from, call.tokens()))
 }
 
