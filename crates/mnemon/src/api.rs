@@ -1,10 +1,7 @@
-//! What can be asked of a memory: one file per operation, each with a `Request`, a `Response` and
-//! a `run`. Command line, HTTP and MCP decode into a request and encode the response; none of them
-//! adds a field of its own.
+//! The operations that take more than one call of the engine, or check more than it does, so that
+//! every door does them alike. Where one call of the engine does it, the doors call the engine.
 
-pub mod add;
 pub mod agent;
-pub mod backup;
 pub mod chat;
 pub mod context;
 pub mod doctor;
@@ -14,28 +11,20 @@ pub mod export;
 pub mod forget;
 pub mod get;
 pub mod history;
-pub mod import;
 pub mod ingest;
 pub mod init;
 pub mod install;
 pub mod learn;
 pub mod list;
-pub mod llm_check;
-pub mod llm_usage;
-pub mod note_add;
-pub mod note_cleanup;
-pub mod note_clear;
+pub mod llm;
 pub mod note_delete;
 pub mod note_get;
 pub mod note_list;
 pub mod note_search;
 pub mod note_stats;
 pub mod policy;
-pub mod read;
-pub mod record_to_memory;
 pub mod reembed;
 pub mod restore;
-pub mod retrieve_from_memory;
 pub mod search;
 pub mod session;
 pub mod session_forget;
@@ -44,7 +33,4 @@ pub mod stats;
 pub mod team;
 pub mod tiers;
 pub mod undo;
-pub mod update;
 pub mod upkeep;
-pub mod warm;
-pub mod write;

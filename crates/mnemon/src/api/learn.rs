@@ -1,6 +1,3 @@
-//! Learning from experience: one file per operation.
+//! Learning from experience.
 
-pub mod dry_run;
 pub mod improve;
-pub mod run;
-pub mod status;

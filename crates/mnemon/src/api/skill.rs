@@ -3,6 +3,4 @@
 pub mod export;
 pub mod import;
 pub mod list;
-pub mod review;
 pub mod search;
-pub mod show;

@@ -1,6 +1,6 @@
 //! `mnemon demo`
 
-use mnemon_core::{Ctx, Fate, Id, Namespace, Owner};
+use mnemon_core::{Ctx, Fate, Id, Namespace, Owner, Receipt};
 use mnemon_engine::{Draft, Memory};
 
 use super::door::Door;
@@ -102,16 +102,17 @@ impl Demo<'_> {
             importance: Some(importance),
             ..Draft::note(content)
         });
-        let request = api::add::Request {
-            drafts: drafts.to_vec(),
-            key: None,
-        };
-        let receipt = api::add::run(&self.memory, &self.ctx()?, request).await?;
+        let receipt = self.add(drafts.to_vec(), None).await?;
         let ids: Vec<Id> = receipt.items.into_iter().map(|item| item.id).collect();
         for id in &ids {
             self.door.out.line(format!("   stored {id}"))?;
         }
         Ok(ids)
+    }
+
+    async fn add(&self, drafts: Vec<Draft>, key: Option<&str>) -> Result<Receipt, Error> {
+        let records = self.memory.records();
+        Ok(records.add(&self.ctx()?, drafts, key).await?)
     }
 
     async fn look(&mut self) -> Result<(), Error> {
@@ -128,11 +129,7 @@ impl Demo<'_> {
             derived_from: vec![source.clone()],
             ..Draft::note("Buy green tea for Ann's visit")
         };
-        let request = api::add::Request {
-            drafts: vec![draft],
-            key: None,
-        };
-        let receipt = api::add::run(&self.memory, &self.ctx()?, request).await?;
+        let receipt = self.add(vec![draft], None).await?;
         let Some(item) = receipt.items.into_iter().next() else {
             return Err(Error::Internal("nothing was stored".to_owned()));
         };
@@ -153,8 +150,8 @@ impl Demo<'_> {
             return Err(Error::Missing(found.missing));
         };
         record.content = "Ann prefers oolong tea in the afternoon".to_owned();
-        let request = api::update::Request { record };
-        let receipt = api::update::run(&self.memory, &self.ctx()?, request).await?;
+        let records = self.memory.records();
+        let receipt = records.update(&self.ctx()?, record).await?;
         self.changes(receipt.commit).await
     }
 
@@ -191,11 +188,8 @@ impl Demo<'_> {
     async fn retry(&mut self) -> Result<(), Error> {
         self.say("The same thing is sent twice under one key; it is stored once.")?;
         for attempt in ["first", "second"] {
-            let request = api::add::Request {
-                drafts: vec![Draft::note("Bob is allergic to nuts")],
-                key: Some("demo-retry".to_owned()),
-            };
-            let receipt = api::add::run(&self.memory, &self.ctx()?, request).await?;
+            let draft = Draft::note("Bob is allergic to nuts");
+            let receipt = self.add(vec![draft], Some("demo-retry")).await?;
             for item in receipt.items {
                 if let Fate::Stored { .. } = item.fate {
                     self.door
@@ -219,7 +213,7 @@ impl Demo<'_> {
 
     fn examine(&mut self) -> Result<(), Error> {
         self.say("The doctor looks at the file.")?;
-        let found = api::doctor::run(&self.config, api::doctor::Request::default())?;
+        let found = api::doctor::run(&self.config, false)?;
         for finding in &found.examination.findings {
             let state = finding.state();
             let detail = text::one_line(&finding.detail);

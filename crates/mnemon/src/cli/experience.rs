@@ -93,11 +93,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 async fn log(step: String, owner: OwnerArgs, door: &mut Door) -> Result<(), Error> {
     let step: Step = serde_json::from_str(&input::given_or_file(&step)?)
         .map_err(|error| Invalid::new("step", format!("is not a step: {error}")))?;
-    let request = api::experience::log::Request {
-        owner: owner.into(),
-        step,
-    };
-    let receipt = api::experience::log::run(&door.memory()?, &door.ctx()?, request).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let receipt = api::experience::log::run(&memory, &ctx, &owner.into(), step).await?;
     return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = text::one_line(&add::fate(&item.fate));

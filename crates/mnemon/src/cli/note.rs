@@ -2,10 +2,8 @@
 
 mod printing;
 
-use std::io::IsTerminal;
-
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Id, Invalid, Namespace, Owner, Viewer, limits};
+use mnemon_core::{Id, Namespace, Owner, Viewer, limits};
 use mnemon_engine::notes::{NewNote, NoteFilter};
 
 use super::door::Door;
@@ -192,7 +190,7 @@ async fn add_note(args: AddArgs, door: &mut Door) -> Result<(), Error> {
     let note = NewNote {
         content: match args.file {
             Some(_) => None,
-            None => Some(content(args.content)?),
+            None => Some(input::piped_words(&args.content)?),
         },
         content_path: args.file,
         namespace: args.namespace,
@@ -203,34 +201,15 @@ async fn add_note(args: AddArgs, door: &mut Door) -> Result<(), Error> {
         owner: args.owner.into(),
         origin: None,
     };
-    let request = api::note_add::Request {
-        note,
-        key: args.key,
-    };
-    let added = api::note_add::run(&door.memory()?, &door.ctx()?, request).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let added = memory.notes().add(&ctx, note, args.key.as_deref()).await?;
     return_json!(door, &added);
     printing::added(&added, door)
 }
 
-fn content(words: Vec<String>) -> Result<String, Error> {
-    let asked = words.len() == 1 && words.iter().all(|word| word == "-");
-    if asked || (words.is_empty() && !std::io::stdin().is_terminal()) {
-        return input::stdin();
-    }
-    if words.is_empty() {
-        let what = "is missing; write it after `add`, pipe it in, or name a --file";
-        return Err(Invalid::new("content", what).into());
-    }
-    Ok(words.join(" "))
-}
-
 async fn find(args: SearchArgs, door: &mut Door) -> Result<(), Error> {
-    let query = match args.query.as_slice() {
-        [dash] if dash == "-" => input::stdin()?,
-        words => words.join(" "),
-    };
     let request = api::note_search::Request {
-        query,
+        query: input::words(&args.query)?,
         filter: args.which.into(),
         limit: args.limit,
         min_score: args.min_score,
@@ -297,11 +276,9 @@ async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
         return stats(door).await;
     }
     confirm::confirm(&format!("Forget {which}?"), args.yes)?;
-    let request = api::note_clear::Request {
-        namespace,
-        ..api::note_clear::Request::default()
-    };
-    let cleared = api::note_clear::run(&door.memory()?, &door.ctx()?, request).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let everybody = Owner::default();
+    let cleared = memory.notes().clear(&ctx, namespace, &everybody).await?;
     return_json!(door, &cleared);
     printing::cleared(&cleared, door)
 }
@@ -323,8 +300,7 @@ async fn stats(door: &mut Door) -> Result<(), Error> {
 }
 
 async fn cleanup(door: &mut Door) -> Result<(), Error> {
-    let request = api::note_cleanup::Request {};
-    let cleaned = api::note_cleanup::run(&door.memory()?, &door.ctx()?, request).await?;
+    let cleaned = door.memory()?.notes().cleanup(&door.ctx()?).await?;
     return_json!(door, &cleaned);
     door.out.line(&cleaned.message)?;
     match cleaned.more {

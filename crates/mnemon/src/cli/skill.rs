@@ -6,6 +6,7 @@ use mnemon_core::learn::{Evidence, Rate, Status};
 use mnemon_core::{Audience, Id, Invalid};
 use mnemon_engine::Sop;
 use mnemon_engine::learn::{Lesson, LessonBody, Review};
+use serde_json::json;
 
 use super::door::Door;
 use super::{input, text};
@@ -133,9 +134,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             list(request, door).await
         }
         What::Show { id } => {
-            let request = api::skill::show::Request { id };
-            let lesson = api::skill::show::run(&door.memory()?, &door.ctx()?, request).await?;
-            show(&lesson, door)
+            let (memory, ctx) = (door.memory()?, door.ctx()?);
+            show(&memory.learning().lesson(&ctx, &id).await?, door)
         }
         What::Search {
             query,
@@ -320,9 +320,10 @@ async fn search(request: api::skill::search::Request, door: &mut Door) -> Result
 }
 
 async fn review(id: Id, review: Review, door: &mut Door) -> Result<(), Error> {
-    let request = api::skill::review::Request { id, review };
-    let lesson = api::skill::review::run(&door.memory()?, &door.ctx()?, request).await?;
-    show(&lesson, door)
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let learning = memory.learning();
+    learning.review(&ctx, &id, review).await?;
+    show(&learning.lesson(&ctx, &id).await?, door)
 }
 
 async fn export(
@@ -350,10 +351,10 @@ async fn import(from: &Path, user: Option<String>, door: &mut Door) -> Result<()
         stdin if stdin == Path::new("-") => parse(&input::stdin()?)?,
         file => parse(&input::file(file)?)?,
     };
-    let request = api::skill::import::Request { user, skills };
-    let taken = api::skill::import::run(&door.memory()?, &door.ctx()?, request).await?;
-    return_json!(door, &taken);
-    let count = text::count(taken.ids.len() as u64, "skill");
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let ids = api::skill::import::run(&memory, &ctx, user, skills).await?;
+    return_json!(door, &json!({ "ids": ids }));
+    let count = text::count(ids.len() as u64, "skill");
     door.out.line(format!("{count} taken in"))
 }
 

@@ -41,21 +41,21 @@ impl Arguments {
         read(Value::Object(self.0))
     }
 
-    /// Takes the text of a field that must be sent out.
-    pub(super) fn take_needed(&mut self, name: &str) -> String {
-        let text = self.needed(name);
+    /// Takes a text out.
+    pub(super) fn take_text(&mut self, name: &str) -> Option<String> {
+        let text = self.text(name);
         self.take(name);
         text
+    }
+
+    /// Takes a text out that must be sent.
+    pub(super) fn take_needed(&mut self, name: &str) -> String {
+        self.take_text(name).unwrap_or_default()
     }
 
     /// Takes a field out.
     pub(super) fn take(&mut self, name: &str) -> Option<Value> {
         self.0.remove(name)
-    }
-
-    /// Puts all that is left into one field, beside what is put in later.
-    pub(super) fn nest(self, name: &str) -> Self {
-        Self(Map::from_iter([(name.to_owned(), Value::Object(self.0))]))
     }
 
     pub(super) fn put(mut self, name: &str, value: Option<Value>) -> Self {

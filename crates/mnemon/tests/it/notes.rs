@@ -8,7 +8,7 @@ mod stores;
 
 use std::path::Path;
 
-use mnemon::api::{note_add, note_search};
+use mnemon::api::note_search;
 use mnemon::config::{Config, Sourced};
 use mnemon::wiring;
 use mnemon_core::{Ctx, Tenant, Time};
@@ -54,8 +54,7 @@ fn urls(folder: &Path) -> [String; 3] {
 }
 
 fn add(memory: &Memory, ctx: &Ctx, note: NewNote) -> Added {
-    let request = note_add::Request { note, key: None };
-    wait(note_add::run(memory, ctx, request)).unwrap()
+    wait(memory.notes().add(ctx, note, None)).unwrap()
 }
 
 fn search(memory: &Memory, ctx: &Ctx, query: &str) -> FoundNotes {

@@ -2,7 +2,7 @@
 //! document: an id, a summary and what describes the note, its content only on request.
 
 use mnemon_core::{Id, Invalid, Viewer, limits};
-use mnemon_engine::notes::{NoteFilter, NoteText, NoteView};
+use mnemon_engine::notes::{NewNote, NoteFilter, NoteText, NoteView};
 use serde_json::{Map, Value, json};
 
 use super::super::answer::{Answer, RECALLED, Room, cut, excerpt, quote};
@@ -98,12 +98,12 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         }
         _ => {}
     }
-    let key = call.arguments.take("key");
-    let named = call.arguments.text("user");
-    call.arguments.take("user");
-    let mut request: api::note_add::Request = call.arguments.nest("note").put("key", key).read()?;
-    request.note.owner = served.owner(named);
-    let added = api::note_add::run(&served.memory, &call.ctx, request).await?;
+    let key = call.arguments.take_text("key");
+    let named = call.arguments.take_text("user");
+    let mut note: NewNote = call.arguments.read()?;
+    note.owner = served.owner(named);
+    let notes = served.memory.notes();
+    let added = notes.add(&call.ctx, note, key.as_deref()).await?;
     if added.not_stored {
         return Err(Invalid::new("importance", format!("is too low. {}", added.message)).into());
     }
@@ -436,13 +436,12 @@ fn clear_all() -> Tool {
 
 async fn run_clear(served: &Served, call: Call, short_only: bool) -> Result<Answer, Error> {
     call.progress.tell(0, 1, "forgetting").await;
-    let request = api::note_clear::Request {
-        namespace: short_only.then_some(mnemon_core::Namespace::ShortTerm),
-        owner: served.owner(None),
-    };
-    let whose = request.owner.user.clone();
-    let whose = whose.map_or(String::new(), |user| format!(" of {user}"));
-    let done = api::note_clear::run(&served.memory, &call.ctx, request).await?;
+    let namespace = short_only.then_some(mnemon_core::Namespace::ShortTerm);
+    let owner = served.owner(None);
+    let notes = served.memory.notes();
+    let done = notes.clear(&call.ctx, namespace, &owner).await?;
+    let whose = owner.user.map(|user| format!(" of {user}"));
+    let whose = whose.unwrap_or_default();
     call.progress.tell(1, 1, "done").await;
     let way_back = done
         .commit
@@ -481,8 +480,7 @@ async fn run_cleanup(served: &Served, call: Call) -> Result<Answer, Error> {
     while more && round < ROUNDS {
         let said = format!("{cleaned} erased");
         call.progress.tell(round, ROUNDS, &said).await;
-        let request = api::note_cleanup::Request {};
-        let done = api::note_cleanup::run(&served.memory, &call.ctx, request).await?;
+        let done = served.memory.notes().cleanup(&call.ctx).await?;
         cleaned += done.cleaned;
         more = done.more;
         held_back = done.held_back;

@@ -1,7 +1,9 @@
 //! Tools for what an agent remembers of its sessions and its user.
 
+use std::sync::Arc;
+
 use mnemon_core::{Invalid, limits};
-use mnemon_engine::longterm::NAME as MARK;
+use mnemon_engine::longterm::{Mode, NAME as MARK, OwnLongTerm, Remembering};
 use mnemon_engine::tiers::Excerpt;
 use serde_json::{Value, json};
 
@@ -211,16 +213,20 @@ fn check(said: String) -> Result<String, Error> {
     }
 }
 
+/// The long-term memory of the user that a call names.
+fn remembering(served: &Served, call: &Call) -> Remembering {
+    let own = Arc::new(OwnLongTerm::new(served.memory.clone()));
+    let owner = served.owner(call.arguments.text("user"));
+    Remembering::new(own, owner, Mode::Agent)
+}
+
 async fn run_record(served: &Served, call: Call) -> Result<Answer, Error> {
-    let request = api::record_to_memory::Request {
-        owner: served.owner(call.arguments.text("user")),
-        thinking: call.arguments.text("thinking"),
-        content: call.arguments.texts("content"),
-    };
-    let items = request.content.len();
-    let response = api::record_to_memory::run(&served.memory, &call.ctx, request).await;
-    let said = check(response.said)?;
-    Answer::with(said, &json!({"recorded": items}))
+    let thinking = call.arguments.text("thinking");
+    let content = call.arguments.texts("content");
+    let remembering = remembering(served, &call);
+    let said = remembering.record_to_memory(&call.ctx, thinking.as_deref(), &content);
+    let said = check(said.await)?;
+    Answer::with(said, &json!({"recorded": content.len()}))
 }
 
 fn retrieve_from_memory() -> Tool {
@@ -243,12 +249,10 @@ fn retrieve_from_memory() -> Tool {
 }
 
 async fn run_retrieve(served: &Served, call: Call) -> Result<Answer, Error> {
-    let request = api::retrieve_from_memory::Request {
-        owner: served.owner(call.arguments.text("user")),
-        keywords: call.arguments.texts("keywords"),
-    };
-    let response = api::retrieve_from_memory::run(&served.memory, &call.ctx, request).await;
-    let said = check(response.said)?;
+    let keywords = call.arguments.texts("keywords");
+    let remembering = remembering(served, &call);
+    let said = remembering.retrieve_from_memory(&call.ctx, &keywords).await;
+    let said = check(said)?;
     // The text in the mark holds no `<`: the first and the last mark are the ones around it.
     let (open, close) = (format!("<{MARK}>\n"), format!("\n</{MARK}>"));
     let inside = said.split_once(&open).and_then(|(head, rest)| {

@@ -1,9 +1,9 @@
 //! The same life of notes on each store.
 
-use mnemon::api::{note_cleanup, note_clear, note_delete, note_get, note_list, note_stats};
+use mnemon::api::{note_delete, note_get, note_list, note_stats};
 use mnemon_core::Viewer;
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Namespace, Order, Scan};
+use mnemon_core::{Namespace, Order, Owner, Scan};
 use mnemon_engine::notes::NoteFilter;
 
 use super::*;
@@ -93,14 +93,14 @@ fn live(url: &str, keeps: bool) -> Vec<String> {
     reopen(&mut memory);
     let stats = || wait(note_stats::run(&memory, &later, count_request())).unwrap();
     told.push(serde_json::to_string(&stats()).unwrap());
-    let cleaned = wait(note_cleanup::run(&memory, &later, note_cleanup::Request {})).unwrap();
+    let cleaned = wait(memory.notes().cleanup(&later)).unwrap();
     told.push(cleaned.message);
     told.push(serde_json::to_string(&stats()).unwrap());
     let page = note_list::Request::default();
     let page = wait(note_list::run(&memory, &later, page)).unwrap();
     told.push(format!("{} listed", page.notes.len()));
-    let cleared = note_clear::Request::default();
-    let cleared = wait(note_clear::run(&memory, &later, cleared)).unwrap();
+    let everybody = Owner::default();
+    let cleared = wait(memory.notes().clear(&later, None, &everybody)).unwrap();
     told.push(format!(
         "{} cleared, {} left",
         cleared.cleared, cleared.remaining
