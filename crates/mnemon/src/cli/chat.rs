@@ -267,8 +267,7 @@ fn draw(shown: &Shown, door: &mut Door) -> Result<(), Error> {
             format!("{tokens} tokens"),
         ]
     });
-    let rows = rows.collect();
-    door.out.table(&[], rows)?;
+    door.out.table(&[], rows.collect())?;
     for (number, seen) in shown.messages.iter().enumerate() {
         let line = row(number, seen);
         let line = text::cut(&line, door.out.width);

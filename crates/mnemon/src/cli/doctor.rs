@@ -99,6 +99,5 @@ fn show(examination: &Examination, door: &mut Door) -> Result<(), Error> {
         let cells = [finding.check, state].map(str::to_owned).to_vec();
         [cells, vec![text::one_line(&detail)]].concat()
     });
-    let rows = rows.collect();
-    door.out.table(&["CHECK", "STATE", "SEEN"], rows)
+    door.out.table(&["CHECK", "STATE", "SEEN"], rows.collect())
 }

@@ -243,8 +243,8 @@ async fn remove(
         }
         round += 1;
     }
-    if let Some(commit) = commit.filter(|_| !door.out.json) {
-        door.out.line(format!("undo with: mnemon undo {commit}"))?;
+    if !door.out.json {
+        door.out.undo_with(commit)?;
     }
     match (missing.is_empty(), left) {
         (false, _) => Err(Error::Missing(missing)),

@@ -42,10 +42,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         return door.out.line("nothing");
     }
     commits(&page.changes, door)?;
-    match page.next {
-        Some(next) => door.out.line(format!("\nThere is more: --before {next}")),
-        None => Ok(()),
-    }
+    door.out.next_page("--before", page.next)
 }
 
 /// The changes under the commits they belong to.

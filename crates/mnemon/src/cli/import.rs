@@ -122,8 +122,5 @@ fn show(summary: &Summary, door: &mut Door) -> Result<(), Error> {
     let count = text::count(summary.records, "record");
     door.out
         .line(format!("read {count}: {}", parts.join("; ")))?;
-    match summary.commit {
-        None => Ok(()),
-        Some(commit) => door.out.line(format!("undo with: mnemon undo {commit}")),
-    }
+    door.out.undo_with(summary.commit)
 }

@@ -57,6 +57,5 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         };
         vec![row.key, value, text::one_line(&from)]
     });
-    let rows = rows.collect();
-    door.out.table(&["KEY", "VALUE", "FROM"], rows)
+    door.out.table(&["KEY", "VALUE", "FROM"], rows.collect())
 }

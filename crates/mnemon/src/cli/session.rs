@@ -172,9 +172,7 @@ fn show(gone: &Response, door: &mut Door) -> Result<(), Error> {
         let (path, why) = (text::one_line(&left.path), text::one_line(&left.why));
         door.out.line(format!("not erased: {path} ({why})"))?;
     }
-    if let Some(commit) = forgotten.commit {
-        door.out.line(format!("undo with: mnemon undo {commit}"))?;
-    }
+    door.out.undo_with(forgotten.commit)?;
     if forgotten.more && gone.status == Status::Forgotten {
         door.out
             .note("records were written to the session meanwhile; run it again");

@@ -192,9 +192,8 @@ async fn list(request: api::skill::list::Request, door: &mut Door) -> Result<(),
             text::cut(&lesson.text(), width.saturating_sub(78).max(30)),
         ]
     });
-    let rows = rows.collect();
     door.out
-        .table(&["ID", "STATUS", "RUNS", "WENT", "WHAT"], rows)
+        .table(&["ID", "STATUS", "RUNS", "WENT", "WHAT"], rows.collect())
 }
 
 /// A skill is told with its successes, a rule with its failures.

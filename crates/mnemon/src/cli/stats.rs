@@ -40,7 +40,6 @@ pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
             group.count.to_string(),
         ]
     });
-    let rows = rows.collect();
     door.out
-        .table(&["SCOPE", "KIND", "NAMESPACE", "COUNT"], rows)
+        .table(&["SCOPE", "KIND", "NAMESPACE", "COUNT"], rows.collect())
 }

@@ -118,13 +118,8 @@ struct BlockArgs {
     #[arg(long, value_name = "MEMBER")]
     by: Option<String>,
     /// What cannot go on
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
-    blocking: String,
+    #[arg(long, value_name = "TEXT")]
+    blocking: Option<String>,
     /// Who sees to it
     #[arg(long, value_name = "MEMBER")]
     owner: Option<String>,
@@ -233,7 +228,7 @@ async fn block(args: BlockArgs, agents: &AgentFiles, door: &mut Door) -> Result<
     let blocker = args.title.map(|title| Blocker {
         title,
         by,
-        blocking: args.blocking,
+        blocking: args.blocking.unwrap_or_default(),
         owner: args.owner,
     });
     let resolved = args.resolve.map(|id| api::team::Resolved {

@@ -19,13 +19,8 @@ pub(super) struct DecideArgs {
     #[arg(long, value_name = "TEXT")]
     decision: String,
     /// In which situation
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
-    context: String,
+    #[arg(long, value_name = "TEXT")]
+    context: Option<String>,
     /// Why; may be repeated
     #[arg(long, value_name = "TEXT")]
     reason: Vec<String>,
@@ -58,21 +53,11 @@ pub(super) struct LearnArgs {
     #[arg(long, value_name = "TEXT")]
     code: Option<String>,
     /// The language of the example
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "",
-        hide_default_value = true
-    )]
-    language: String,
+    #[arg(long, value_name = "NAME")]
+    language: Option<String>,
     /// Why it is of use
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
-    why: String,
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
     /// When, if not today
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<String>,
@@ -86,7 +71,7 @@ pub(super) async fn decide(
     let decision = Decision {
         title: args.title,
         date: args.date,
-        context: given(&args.context)?,
+        context: args.context.as_deref().map_or(Ok(String::new()), given)?,
         decision: given(&args.decision)?,
         reasons: args.reason,
         alternatives: args.alternative,
@@ -104,7 +89,7 @@ pub(super) async fn learn(
 ) -> Result<(), Error> {
     let code = match &args.code {
         Some(code) => Some(Code {
-            language: args.language,
+            language: args.language.unwrap_or_default(),
             text: given(code)?,
         }),
         None => None,
@@ -114,7 +99,7 @@ pub(super) async fn learn(
         date: args.date,
         pattern: given(&args.pattern)?,
         code,
-        why: args.why,
+        why: args.why.unwrap_or_default(),
     };
     let file = agents.learn(&door.ctx()?, &args.agent, &learning).await?;
     show_file(&file, door)
