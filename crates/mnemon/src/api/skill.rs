@@ -2,5 +2,4 @@
 
 pub mod export;
 pub mod import;
-pub mod list;
 pub mod search;

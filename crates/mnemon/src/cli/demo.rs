@@ -1,6 +1,6 @@
 //! `mnemon demo`
 
-use mnemon_core::{Ctx, Fate, Id, Namespace, Owner, Receipt};
+use mnemon_core::{Changes, Ctx, Fate, Id, Namespace, Owner, Receipt};
 use mnemon_engine::{Draft, Memory};
 
 use super::door::Door;
@@ -141,26 +141,23 @@ impl Demo<'_> {
 
     async fn change(&mut self, id: &Id) -> Result<(), Error> {
         self.say("Ann changes her mind; the old version stays in the history.")?;
-        let request = api::get::Request {
-            ids: vec![id.clone()],
-            viewer: mnemon_core::Viewer::Tenant,
-        };
-        let found = api::get::run(&self.memory, &self.ctx()?, request).await?;
-        let Some(mut record) = found.records.into_iter().next() else {
-            return Err(Error::Missing(found.missing));
+        let ids = [id.clone()];
+        let records = self.memory.records();
+        let found = records.get(&self.ctx()?, &ids).await?;
+        let Some(mut record) = found.into_iter().flatten().next() else {
+            return Err(Error::Missing(ids.to_vec()));
         };
         record.content = "Ann prefers oolong tea in the afternoon".to_owned();
-        let records = self.memory.records();
         let receipt = records.update(&self.ctx()?, record).await?;
         self.changes(receipt.commit).await
     }
 
     async fn changes(&mut self, commit: Option<u64>) -> Result<(), Error> {
-        let request = api::history::Request {
+        let asked = Changes {
             commit,
-            ..api::history::Request::default()
+            ..Changes::all_of_tenant(api::history::LIMIT)
         };
-        let page = api::history::run(&self.memory, &self.ctx()?, request).await?;
+        let page = api::history::run(&self.memory, &self.ctx()?, asked).await?;
         history::commits(&page.changes, self.door)
     }
 
@@ -203,11 +200,11 @@ impl Demo<'_> {
 
     async fn look_back(&mut self, id: &Id) -> Result<(), Error> {
         self.say("The whole story of the first record.")?;
-        let request = api::history::Request {
+        let asked = Changes {
             id: Some(id.clone()),
-            ..api::history::Request::default()
+            ..Changes::all_of_tenant(api::history::LIMIT)
         };
-        let page = api::history::run(&self.memory, &self.ctx()?, request).await?;
+        let page = api::history::run(&self.memory, &self.ctx()?, asked).await?;
         history::commits(&page.changes, self.door)
     }
 

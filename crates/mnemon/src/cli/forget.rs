@@ -104,8 +104,7 @@ struct Chosen {
 
 impl Chosen {
     async fn by_ids(memory: &Memory, ctx: &Ctx, ids: Vec<Id>) -> Result<Self, Error> {
-        let viewer = Viewer::Tenant;
-        let found = api::get::run(memory, ctx, api::get::Request { ids, viewer }).await?;
+        let found = api::get::run(memory, ctx, &Viewer::Tenant, ids).await?;
         Ok(Self {
             records: found.records,
             earlier: 0,

@@ -2,6 +2,7 @@
 
 use mnemon_core::limits;
 use mnemon_engine::learn::{Improved, LearnReport, NotKept, Transition};
+use serde_json::json;
 
 use super::door::Door;
 use super::text;
@@ -45,7 +46,7 @@ enum What {
     /// Have the language model word skills better; tools and order stay as they are
     Improve {
         /// At most this many skills
-        #[arg(long, value_name = "N", default_value_t = api::learn::improve::LIMIT)]
+        #[arg(long, value_name = "N", default_value_t = api::learn::IMPROVED)]
         limit: usize,
     },
 }
@@ -158,10 +159,9 @@ async fn status(door: &mut Door) -> Result<(), Error> {
 }
 
 async fn improve(limit: usize, door: &mut Door) -> Result<(), Error> {
-    let request = api::learn::improve::Request { limit };
-    let done = api::learn::improve::run(&door.memory()?, &door.ctx()?, request).await?;
-    return_json!(door, &done);
-    for skill in &done.skills {
+    let skills = api::learn::improve(&door.memory()?, &door.ctx()?, limit).await?;
+    return_json!(door, &json!({ "skills": skills }));
+    for skill in &skills {
         let line = match skill {
             Improved::Reworded { id, use_when } => format!("reworded {id}: {use_when}"),
             Improved::Merged { id, into } => format!("merged {id} into {into}"),
@@ -170,7 +170,7 @@ async fn improve(limit: usize, door: &mut Door) -> Result<(), Error> {
         };
         door.out.line(text::one_line(&line))?;
     }
-    if done.skills.is_empty() {
+    if skills.is_empty() {
         door.out.line("there is nothing to word better")?;
     }
     Ok(())

@@ -30,6 +30,14 @@ impl Arguments {
         usize::try_from(self.0.get(name)?.as_u64()?).ok()
     }
 
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        self.0.get(name)?.as_f64()
+    }
+
+    pub(super) fn flag(&self, name: &str) -> Option<bool> {
+        self.0.get(name)?.as_bool()
+    }
+
     pub(super) fn texts(&self, name: &str) -> Vec<String> {
         let items = self.0.get(name).and_then(Value::as_array);
         let texts = items.into_iter().flatten().filter_map(Value::as_str);

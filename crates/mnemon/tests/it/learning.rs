@@ -50,7 +50,7 @@ async fn fill(memory: &Memory, config: &Config, steps: Vec<Value>) {
         let owner = serde_json::from_value(json!({"user": "ann"})).unwrap();
         let step = serde_json::from_value(step).unwrap();
         let ctx = wiring::stamp(config).unwrap();
-        api::experience::log::run(memory, &ctx, &owner, step)
+        api::experience::log(memory, &ctx, &owner, step)
             .await
             .unwrap();
     }

@@ -1,12 +1,11 @@
 //! Notes as text for people.
 
 use console::style;
-use mnemon_engine::notes::{Added, Cleared, FoundNotes, NotePage, NoteView};
+use mnemon_engine::notes::{Added, Cleared, FoundNotes, NotePage, NoteText, NoteView};
 
 use super::super::door::Door;
 use super::super::text;
 use crate::Error;
-use crate::api::note_get;
 
 const INDENT: &str = "    ";
 
@@ -66,11 +65,12 @@ fn tags(note: &NoteView) -> String {
     text::one_line(&tags.join(" "))
 }
 
-pub(super) fn note(note: &note_get::Response, door: &mut Door) -> Result<(), Error> {
-    let (view, whole) = match note {
-        note_get::Response::View(view) => (view, None),
-        note_get::Response::Text(whole) => (&whole.note, Some(whole)),
-    };
+/// What describes a note, and its content where that was asked for.
+pub(super) fn note(
+    view: &NoteView,
+    whole: Option<&NoteText>,
+    door: &mut Door,
+) -> Result<(), Error> {
     let mut rows = vec![
         ("id", view.id.to_string()),
         ("namespace", view.namespace.to_string()),

@@ -114,7 +114,7 @@ async fn run_log(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let arguments = call.arguments.put("metadata", Some(metadata.into()));
     let step: Step = arguments.read()?;
     let owner = served.owner(user);
-    let receipt = api::experience::log::run(&served.memory, &call.ctx, &owner, step).await?;
+    let receipt = api::experience::log(&served.memory, &call.ctx, &owner, step).await?;
     let id = receipt.items.first().map(|item| item.id.to_string());
     let id = id.unwrap_or_default();
     Answer::with(format!("Logged as {id}."), &json!({ "id": id }))
