@@ -166,7 +166,7 @@ fn content(words: &[String], file: Option<PathBuf>) -> Result<String, Error> {
     if let Some(path) = file {
         return input::file(&path);
     }
-    input::piped_words(&words)
+    input::piped_words(words)
 }
 
 pub(super) fn metadata(
