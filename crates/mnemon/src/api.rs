@@ -1,16 +1,8 @@
-//! What can be asked of a memory: one file per operation, each with a `Request`, a `Response` and
-//! a `run`. Command line, HTTP and MCP decode into a request and encode the response; none of them
-//! adds a field of its own.
+//! The operations that take more than one call of the engine, or check more than it does, so that
+//! every door does them alike. Where one call of the engine does it, the doors call the engine.
 
-pub mod add;
 pub mod agent;
-pub mod backup;
 pub mod chat;
-pub mod chat_append;
-pub mod chat_compress;
-pub mod chat_reload;
-pub mod chat_show;
-pub mod chat_tail;
 pub mod context;
 pub mod doctor;
 pub mod eval;
@@ -19,47 +11,21 @@ pub mod export;
 pub mod forget;
 pub mod get;
 pub mod history;
-pub mod import;
 pub mod ingest;
 pub mod init;
 pub mod install;
 pub mod learn;
 pub mod list;
-pub mod llm_check;
-pub mod llm_usage;
-pub mod note_add;
-pub mod note_cleanup;
-pub mod note_clear;
-pub mod note_delete;
-pub mod note_get;
-pub mod note_list;
-pub mod note_search;
-pub mod note_stats;
+pub mod llm;
 pub mod policy;
-pub mod query_memory;
-pub mod read;
-pub mod record_to_memory;
 pub mod reembed;
 pub mod restore;
-pub mod retrieve_from_memory;
 pub mod search;
-pub mod session_copy;
-pub mod session_delete;
+pub mod session;
 pub mod session_forget;
-pub mod session_fork;
-pub mod session_list;
-pub mod session_load;
-pub mod session_restore;
-pub mod session_save;
-pub mod session_snapshot;
 pub mod skill;
 pub mod stats;
 pub mod team;
-pub mod tiers_append;
-pub mod tiers_boot;
-pub mod tiers_compress;
+pub mod tiers;
 pub mod undo;
-pub mod update;
 pub mod upkeep;
-pub mod warm;
-pub mod write;

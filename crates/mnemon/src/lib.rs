@@ -6,16 +6,16 @@
 //! - [`config`]: `mnemon.toml`, `MNEMON_*` and flags become one [`Config`](config::Config), in
 //!   which every value knows where it came from.
 //! - [`wiring`]: a `Config` becomes a memory over a store.
-//! - [`api`]: one file per operation, each with a `Request`, a `Response` and a `run`. A door adds
-//!   no operation and no field of its own.
-//! - [`cli`]: the command line. It decodes arguments into requests and prints the responses.
+//! - [`api`]: the operations that take more than one call of the engine, or check more than it
+//!   does. The others the doors call directly.
+//! - [`cli`]: the command line. It decodes arguments and prints the answers.
 //! - [`mcp`]: the door for MCP clients, over stdio or HTTP.
 //!
 //! Whatever goes wrong is an [`Error`]; its kind is looked up in [`code`], the one table of exit
 //! codes, HTTP statuses, MCP codes and hints.
 //!
 //! ```
-//! use mnemon::{api, config::Config, wiring};
+//! use mnemon::{config::Config, wiring};
 //! use mnemon_engine::Draft;
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -23,8 +23,8 @@
 //! let memory = wiring::open(&config)?.memory;
 //! let ctx = wiring::stamp(&config)?;
 //!
-//! let request = api::add::Request { drafts: vec![Draft::note("Ann prefers tea")], key: None };
-//! let receipt = api::add::run(&memory, &ctx, request).await?;
+//! let drafts = vec![Draft::note("Ann prefers tea")];
+//! let receipt = memory.records().add(&ctx, drafts, None).await?;
 //! assert_eq!(receipt.items.len(), 1);
 //! # Ok::<(), mnemon::Error>(())
 //! # })?;

@@ -1,33 +1,64 @@
-//! What the operations on a conversation share: whose it is, and how its window is kept.
+//! A conversation, and the window of it that a model is shown.
+
+use std::path::Path;
 
 use mnemon_core::budget::Family;
-use mnemon_core::window::{Measure, Settings};
-use mnemon_engine::{Memory, Window};
-use serde::Deserialize;
+use mnemon_core::window::{CompressionEvent, Measure, Settings};
+use mnemon_core::{Ctx, Invalid, Message, Receipt, limits};
+use mnemon_engine::{Memory, Shown, Utterance, Window};
+use serde::Serialize;
 
 use crate::{Error, wiring};
 
+/// Messages of a tail when nobody says.
+pub const TAIL: usize = 10;
+
 /// A conversation, and how large its window may be.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chat {
     pub user: String,
     pub session: String,
-    #[serde(default)]
     pub settings: Settings,
     /// The model whose tokens are counted; without one they are estimated.
-    #[serde(default)]
     pub model: Option<String>,
+}
+
+/// What is added to a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Append<'a> {
+    pub message: Utterance,
+    /// Makes a retry harmless.
+    pub key: Option<&'a str>,
+    /// Whether the window is left as it is, even if it is due.
+    pub leave_window: bool,
+    /// The project whose frozen log gets the message, too.
+    pub files: Option<&'a Path>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Appended {
+    pub receipt: Receipt,
+    /// Whether the window was compressed.
+    pub compressed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compressed {
+    /// What was done now, oldest first; empty when there was nothing to be gained.
+    pub events: Vec<CompressionEvent>,
+    pub tokens_before: usize,
+    pub tokens_after: usize,
+    pub window: Shown,
 }
 
 impl Chat {
     /// The tokens of the model that was named; `None` if they are to be estimated.
-    pub(super) fn measure(&self) -> Option<Box<Measure>> {
+    fn measure(&self) -> Option<Box<Measure>> {
         let counter = wiring::counter(Family::of(self.model.as_deref()?).family);
         Some(Box::new(move |text: &str| counter.count(text)))
     }
 
-    pub(super) fn window<'a>(
+    fn window<'a>(
         &self,
         memory: &'a Memory,
         measure: Option<&'a Measure>,
@@ -38,5 +69,87 @@ impl Chat {
             Some(measure) => window.measure(measure),
             None => window,
         })
+    }
+
+    /// Adds a message, and keeps the window small.
+    pub async fn append(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        append: Append<'_>,
+    ) -> Result<Appended, Error> {
+        let measure = self.measure();
+        let mut window = self.window(memory, measure.as_deref())?;
+        if let Some(root) = append.files {
+            window = window
+                .frozen(wiring::frozen(&ctx.tenant, root))
+                .frozen_at(wiring::root_name(&ctx.tenant, root));
+        }
+        let messages = vec![append.message.into_message()];
+        let receipt = window.add_messages(ctx, messages, append.key).await?;
+        let compressed = !append.leave_window && window.compress_if_needed(ctx).await?;
+        Ok(Appended {
+            receipt,
+            compressed,
+        })
+    }
+
+    /// The messages of the window with their tokens: hot, summarised or offloaded.
+    pub async fn show(&self, memory: &Memory, ctx: &Ctx) -> Result<Shown, Error> {
+        let measure = self.measure();
+        let window = self.window(memory, measure.as_deref())?;
+        Ok(window.show(ctx).await?)
+    }
+
+    /// Compresses the window, or only if it is due.
+    pub async fn compress(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        if_needed: bool,
+    ) -> Result<Compressed, Error> {
+        let measure = self.measure();
+        let window = self.window(memory, measure.as_deref())?;
+        let before = window.show(ctx).await?;
+        let events = match before.due || !if_needed {
+            true => window.compress(ctx).await?,
+            false => Vec::new(),
+        };
+        let after = window.show(ctx).await?;
+        Ok(Compressed {
+            events,
+            tokens_before: before.tokens,
+            tokens_after: after.tokens,
+            window: after,
+        })
+    }
+
+    /// The messages that a tag in the window stands for; one of them may itself stand for others.
+    pub async fn reload(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        uuid: &str,
+    ) -> Result<Vec<Message>, Error> {
+        let messages = self.window(memory, None)?.reload(ctx, uuid).await?;
+        match messages {
+            Some(messages) => Ok(messages),
+            None => Err(Error::Missing(vec![uuid.trim().parse()?])),
+        }
+    }
+
+    /// The last messages as they were said, oldest first.
+    pub async fn tail(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        count: usize,
+    ) -> Result<Vec<Message>, Error> {
+        let most = limits::PAGE;
+        if count > most {
+            let what = format!("is {count}, at most {most} are shown at once");
+            return Err(Invalid::new("count", what).into());
+        }
+        Ok(self.window(memory, None)?.tail(ctx, count).await?)
     }
 }

@@ -2,18 +2,11 @@
 //!
 //! The one operation that does not go through a memory: a store that is ill cannot be opened.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Error;
 use crate::config::{Config, LlmProvider};
 use crate::wiring::{self, Examination, Finding};
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Request {
-    /// Do what the findings propose, then look again.
-    pub repair: bool,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Response {
@@ -26,8 +19,9 @@ pub struct Response {
     pub repaired: Vec<String>,
 }
 
-pub fn run(config: &Config, request: Request) -> Result<Response, Error> {
-    let repaired = if request.repair {
+/// `repair` does what the findings propose, then looks again.
+pub fn run(config: &Config, repair: bool) -> Result<Response, Error> {
+    let repaired = if repair {
         wiring::repair(config)?
     } else {
         Vec::new()

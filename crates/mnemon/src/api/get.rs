@@ -2,17 +2,9 @@
 
 use mnemon_core::{Ctx, Id, Record, Viewer};
 use mnemon_engine::Memory;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Error;
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    pub ids: Vec<Id>,
-    /// Only records that this viewer may see.
-    pub viewer: Viewer,
-}
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Response {
@@ -22,11 +14,15 @@ pub struct Response {
     pub missing: Vec<Id>,
 }
 
-pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    let (viewer, ids) = (&request.viewer, &request.ids);
-    let found = memory.records().get_seen_by(ctx, viewer, ids).await?;
-    let missing = request
-        .ids
+/// Only records that this viewer may see.
+pub async fn run(
+    memory: &Memory,
+    ctx: &Ctx,
+    viewer: &Viewer,
+    ids: Vec<Id>,
+) -> Result<Response, Error> {
+    let found = memory.records().get_seen_by(ctx, viewer, &ids).await?;
+    let missing = ids
         .into_iter()
         .zip(&found)
         .filter(|(_, record)| record.is_none())

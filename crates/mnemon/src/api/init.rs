@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use mnemon_core::Invalid;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Error;
 use crate::config::{Config, Origin, PROJECT, stays_inside};
@@ -13,13 +13,6 @@ use crate::wiring;
 
 /// What keeps the memory out of a repository: it holds what people said.
 const IGNORE: &str = "# The memory of this project. It is not for the repository.\n*\n";
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// The project.
-    pub folder: PathBuf,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Response {
@@ -37,10 +30,10 @@ pub struct Response {
     pub overruled_by: Option<&'static str>,
 }
 
-/// Makes what is not there yet and leaves alone what is.
-pub fn run(config: &Config, request: Request) -> Result<Response, Error> {
+/// Makes what is not there yet in the project's folder, and leaves alone what is.
+pub fn run(config: &Config, project: &Path) -> Result<Response, Error> {
     // Without the `.` of a folder that was named so.
-    let folder: PathBuf = request.folder.join(PROJECT).components().collect();
+    let folder: PathBuf = project.join(PROJECT).components().collect();
     let failed = |path: &Path, source| Error::File {
         path: path.to_owned(),
         verb: "made",

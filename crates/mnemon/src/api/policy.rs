@@ -1,17 +1,9 @@
 //! What a flow reads and writes, and who said so.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::Config;
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Request {
-    /// Without it: the policy of a flow that was never spoken of.
-    pub flow: Option<String>,
-    pub agent: Option<String>,
-}
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Response {
@@ -33,12 +25,12 @@ pub struct Row {
     pub origin: String,
 }
 
+/// Without a flow: the policy of one that was never spoken of.
 #[must_use]
-pub fn run(config: &Config, request: Request) -> Response {
+pub fn run(config: &Config, flow: Option<String>, agent: Option<String>) -> Response {
     let policies = &config.policies;
-    let (flow, agent) = (request.flow.as_deref(), request.agent.as_deref());
-    let values = policies.policies.explain(flow, agent).into_iter();
-    let values = values.map(|applied| Row {
+    let applied = policies.policies.explain(flow.as_deref(), agent.as_deref());
+    let values = applied.into_iter().map(|applied| Row {
         origin: policies
             .origin(applied.from.as_ref(), &applied.key)
             .to_string(),
@@ -48,7 +40,7 @@ pub fn run(config: &Config, request: Request) -> Response {
     });
     Response {
         values: values.collect(),
-        flow: request.flow,
-        agent: request.agent,
+        flow,
+        agent,
     }
 }

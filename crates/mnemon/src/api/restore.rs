@@ -1,23 +1,13 @@
 //! Checks a backup, and puts it in the place of the store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mnemon_core::StoreError;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Error;
 use crate::config::Config;
 use crate::wiring::{self, BackupSummary};
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// The backup.
-    pub file: PathBuf,
-    /// Only check it.
-    #[serde(default)]
-    pub check: bool,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Response {
@@ -29,15 +19,16 @@ pub struct Response {
     pub kept: Option<PathBuf>,
 }
 
-pub fn run(config: &Config, request: &Request) -> Result<Response, Error> {
-    if request.check {
+/// `check` only checks the backup.
+pub fn run(config: &Config, backup: &Path, check: bool) -> Result<Response, Error> {
+    if check {
         return Ok(Response {
-            backup: wiring::check_backup(config, &request.file).map_err(not_usable)?,
+            backup: wiring::check_backup(config, backup).map_err(not_usable)?,
             restored: false,
             kept: None,
         });
     }
-    let restored = wiring::restore(config, &request.file).map_err(not_usable)?;
+    let restored = wiring::restore(config, backup).map_err(not_usable)?;
     Ok(Response {
         backup: restored.summary,
         restored: true,

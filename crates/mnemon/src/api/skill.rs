@@ -2,7 +2,4 @@
 
 pub mod export;
 pub mod import;
-pub mod list;
-pub mod review;
 pub mod search;
-pub mod show;

@@ -2,13 +2,9 @@
 
 use mnemon_core::{Ctx, Tally, Tenant};
 use mnemon_engine::Memory;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Error;
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {}
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Response {
@@ -21,7 +17,7 @@ pub struct Response {
     pub tally: Tally,
 }
 
-pub async fn run(memory: &Memory, ctx: &Ctx, _request: Request) -> Result<Response, Error> {
+pub async fn run(memory: &Memory, ctx: &Ctx) -> Result<Response, Error> {
     let tally = memory.records().stats(ctx).await?;
     let capabilities = memory.records().capabilities();
     Ok(Response {

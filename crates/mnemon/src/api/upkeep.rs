@@ -1,33 +1,14 @@
 //! The housekeeping that is due.
 
 use mnemon_core::Ctx;
-use mnemon_engine::Memory;
-use serde::{Deserialize, Serialize};
+use mnemon_engine::{Embedded, Memory};
+use serde::Serialize;
 
 use super::reembed;
 use crate::Error;
 
 /// How many pieces of work one call does when nobody says.
 pub const LIMIT: usize = 1000;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Request {
-    /// At most this many records, versions and receipts are cleared away, as many records get the
-    /// vectors that they lack, and as many steps are read to learn from them.
-    pub limit: usize,
-    /// Believe the clock, however far it is ahead of the newest write.
-    pub accept_clock: bool,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            limit: LIMIT,
-            accept_clock: false,
-        }
-    }
-}
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -51,28 +32,32 @@ pub struct Response {
     pub clock_days_ahead: Option<i64>,
 }
 
-pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
+/// Clears away at most so many records, versions and receipts, gives as many records the vectors
+/// that they lack, and reads as many steps to learn from them. `accept_clock` believes the clock,
+/// however far it is ahead of the newest write.
+pub async fn run(
+    memory: &Memory,
+    ctx: &Ctx,
+    limit: usize,
+    accept_clock: bool,
+) -> Result<Response, Error> {
     let records = memory.records();
-    let kept = match request.accept_clock {
-        true => records.upkeep_accepting_clock(ctx, request.limit).await?,
-        false => records.upkeep(ctx, request.limit).await?,
+    let kept = match accept_clock {
+        true => records.upkeep_accepting_clock(ctx, limit).await?,
+        false => records.upkeep(ctx, limit).await?,
     };
-    let slice = reembed::Request {
-        limit: request.limit,
-        ..reembed::Request::default()
-    };
-    let embedded = match reembed::run(memory, ctx, slice).await {
+    let embedded = match reembed::run(memory, ctx, 0, limit).await {
         Ok(embedded) => embedded,
         // The rest of the work does not need an embedder.
         Err(Error::Engine(mnemon_engine::Error::Embed(error))) => {
             ctx.notices.add(format!(
                 "Records without a vector were not embedded: {error}."
             ));
-            reembed::Response::default()
+            Embedded::default()
         }
         Err(error) => return Err(error),
     };
-    let learnt = memory.learning().slice(ctx, request.limit).await?;
+    let learnt = memory.learning().slice(ctx, limit).await?;
     Ok(Response {
         expired: kept.expired,
         history: kept.history,

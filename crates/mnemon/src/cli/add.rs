@@ -1,6 +1,5 @@
 //! `mnemon add`
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use mnemon_core::{Audience, Ctx, Fate, Id, Invalid, Kind, Namespace, Origin, Receipt, Scope};
@@ -11,7 +10,7 @@ use super::door::Door;
 use super::filters::{self, OwnerArgs};
 use super::lines::{self, Lines};
 use super::{input, progress, text, when};
-use crate::{Error, api};
+use crate::Error;
 
 /// Remember something
 ///
@@ -97,12 +96,9 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     }
     let ctx = door.ctx()?;
     let key = args.key.clone();
-    let request = api::add::Request {
-        drafts: vec![args.into_draft(&ctx)?],
-        key,
-    };
+    let drafts = vec![args.into_draft(&ctx)?];
     let memory = door.memory()?;
-    let receipt = api::add::run(&memory, &ctx, request).await?;
+    let receipt = memory.records().add(&ctx, drafts, key.as_deref()).await?;
     return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = fate(&item.fate);
@@ -145,7 +141,7 @@ impl Args {
         let is_file = self.file.is_some();
         let path = self.file.as_ref().map(|path| path.display().to_string());
         Ok(Draft {
-            content: content(self.content, self.file)?,
+            content: content(&self.content, self.file)?,
             id: self.id,
             owner: self.owner.into(),
             audience: self.audience,
@@ -166,19 +162,11 @@ impl Args {
     }
 }
 
-fn content(words: Vec<String>, file: Option<PathBuf>) -> Result<String, Error> {
+fn content(words: &[String], file: Option<PathBuf>) -> Result<String, Error> {
     if let Some(path) = file {
         return input::file(&path);
     }
-    let asked = words.len() == 1 && words.iter().all(|word| word == "-");
-    if asked || (words.is_empty() && !std::io::stdin().is_terminal()) {
-        return input::stdin();
-    }
-    if words.is_empty() {
-        let what = "is missing; write it after `add`, pipe it in, or name a --file";
-        return Err(Invalid::new("content", what).into());
-    }
-    Ok(words.join(" "))
+    input::piped_words(words)
 }
 
 pub(super) fn metadata(
@@ -223,13 +211,11 @@ async fn many(key: Option<String>, door: &mut Door) -> Result<(), Error> {
             .iter()
             .map(|item| (item.line, item.value.id.clone()))
             .collect();
-        let request = api::add::Request {
-            drafts: batch.into_iter().map(|item| item.value).collect(),
-            key: key.as_deref().map(|key| batch_key(key, number)),
-        };
-        let receipt = api::add::run(&memory, &door.ctx()?, request)
-            .await
-            .map_err(|error| lines::blame(&place, &ids, error))?;
+        let drafts = batch.into_iter().map(|item| item.value).collect();
+        let key = key.as_deref().map(|key| batch_key(key, number));
+        let records = memory.records();
+        let receipt = records.add(&door.ctx()?, drafts, key.as_deref()).await;
+        let receipt = receipt.map_err(|error| lines::blame(&place, &ids, error.into()))?;
         if door.out.json {
             door.out.json(&receipt)?;
             door.out.flush()?;

@@ -3,15 +3,17 @@
 mod context;
 mod entries;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mnemon_core::Invalid;
-use mnemon_engine::agentfiles::{Activation, AgentFiles};
+use mnemon_engine::agentfiles::{Activation, AgentFiles, Ended};
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::door::Door;
-use super::{input, text};
-use crate::{Error, api, wiring};
+use super::input::given_or_file as given;
+use super::text;
+use crate::{Error, wiring};
 
 /// Agents whose memory is Markdown in the repository
 ///
@@ -115,16 +117,13 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
         What::List => list(&agents, door).await,
         What::New { agent, description } => {
-            let request = api::agent::new::Request { agent, description };
-            let made = api::agent::new::run(&agents, &door.ctx()?, request).await?;
-            return_json!(door, &made);
-            made.files
-                .iter()
-                .try_for_each(|file| door.out.line(format!("made {file}")))
+            let files = agents.begin(&door.ctx()?, &agent, &description).await?;
+            return_json!(door, &json!({ "files": files }));
+            let mut files = files.iter();
+            files.try_for_each(|file| door.out.line(format!("made {file}")))
         }
         What::Activate { agent, task } => {
-            let request = api::agent::activate::Request { agent, task };
-            let told = api::agent::activate::run(&agents, request).await?;
+            let told = agents.activate(&agent, task.as_deref()).await?;
             show_activation(&told, door)
         }
         What::Context(args) => context::run(*args, &agents, door).await,
@@ -132,14 +131,12 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::Learn(args) => entries::learn(args, &agents, door).await,
         What::End { agent, data } => {
             let session = object("data", &given(&data)?)?;
-            let request = api::agent::end::Request { agent, session };
-            let ended = api::agent::end::run(&agents, &door.ctx()?, request).await?;
+            let ended = agents.end(&door.ctx()?, &agent, &session).await?;
             show_ended(&ended, door)
         }
-        What::Lint { agent } => lint(agent, &agents, door).await,
+        What::Lint { agent } => lint(&agent, &agents, door).await,
         What::Archive { agent } => {
-            let request = api::agent::archive::Request { agent };
-            let ended = api::agent::archive::run(&agents, &door.ctx()?, request).await?;
+            let ended = agents.archive(&door.ctx()?, &agent).await?;
             show_ended(&ended, door)
         }
         What::Index => index(&agents, door).await,
@@ -147,15 +144,15 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 }
 
 async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
-    let listed = api::agent::list::run(agents, api::agent::list::Request {}).await?;
-    return_json!(door, &listed);
-    if listed.agents.is_empty() {
+    let listed = agents.list().await?;
+    return_json!(door, &json!({ "agents": listed }));
+    if listed.is_empty() {
         return door
             .out
             .line("there are no agents; make one with: mnemon agent new");
     }
     let width = door.out.width.saturating_sub(30);
-    let rows = listed.agents.iter().map(|agent| {
+    let rows = listed.iter().map(|agent| {
         let about = text::one_line(agent.description.as_deref().unwrap_or_default());
         vec![
             agent.name.clone(),
@@ -185,7 +182,7 @@ pub(super) fn show_activation(told: &Activation, door: &mut Door) -> Result<(), 
     door.out.bytes(told.prompt.as_bytes())
 }
 
-fn show_ended(ended: &api::agent::end::Response, door: &mut Door) -> Result<(), Error> {
+fn show_ended(ended: &Ended, door: &mut Door) -> Result<(), Error> {
     door.out.notes(&ended.clashes);
     return_json!(door, ended);
     let moved = &ended.archived;
@@ -208,14 +205,13 @@ fn show_ended(ended: &api::agent::end::Response, door: &mut Door) -> Result<(), 
         .try_for_each(|file| door.out.line(format!("wrote {}", text::one_line(file))))
 }
 
-async fn lint(agent: String, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
-    let request = api::agent::lint::Request { agent };
-    let found = api::agent::lint::run(agents, &door.ctx()?, request).await?;
-    return_json!(door, &found);
-    if found.warnings.is_empty() {
+async fn lint(agent: &str, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    let warnings = agents.lint(&door.ctx()?, agent).await?;
+    return_json!(door, &json!({ "warnings": warnings }));
+    if warnings.is_empty() {
         return door.out.line("nothing to complain about");
     }
-    found.warnings.iter().try_for_each(|warning| {
+    warnings.iter().try_for_each(|warning| {
         let what = text::one_line(&warning.what);
         door.out.line(format!(
             "{}:{}: {}: {what}",
@@ -227,9 +223,7 @@ async fn lint(agent: String, agents: &AgentFiles, door: &mut Door) -> Result<(),
 }
 
 async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let request = api::agent::index::Request {};
-    let done = api::agent::index::run(agents, &memory, &ctx, request).await?;
+    let done = agents.index(&door.ctx()?, &door.memory()?).await?;
     return_json!(door, &done);
     door.out.line(format!(
         "read {}; entries written: {}, removed: {}",
@@ -237,15 +231,6 @@ async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
         done.written,
         done.removed
     ))
-}
-
-/// What was said, from stdin or from a file.
-pub(super) fn given(said: &str) -> Result<String, Error> {
-    match said.strip_prefix('@') {
-        Some(path) => input::file(Path::new(path)),
-        None if said == "-" => input::stdin(),
-        None => Ok(said.to_owned()),
-    }
 }
 
 pub(super) fn object<T: DeserializeOwned>(field: &str, json: &str) -> Result<T, Error> {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::door::Door;
 use super::text;
-use crate::wiring::BackupSummary;
-use crate::{Error, api};
+use crate::Error;
+use crate::wiring::{self, BackupSummary};
 
 /// Write a consistent copy of the whole store to a file
 ///
@@ -26,13 +26,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let request = api::backup::Request {
-        file: args.file,
-        force: args.force,
-    };
-    let done = api::backup::run(&door.config, &request)?;
-    return_json!(door, &done);
-    let (place, held) = (text::one_line(&done.backup.place), contents(&done.backup));
+    let backup = wiring::backup(&door.config, &args.file, args.force)?;
+    return_json!(door, &backup);
+    let (place, held) = (text::one_line(&backup.place), contents(&backup));
     door.out.line(format!("wrote {held} to {place}"))
 }
 

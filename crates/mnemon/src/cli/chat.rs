@@ -1,15 +1,16 @@
 //! `mnemon chat`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mnemon_core::window::Settings;
 use mnemon_core::{Block, Invalid, Message, Role};
 use mnemon_engine::{Seen, SeenAs, Shown, Utterance};
+use serde_json::json;
 
 use super::door::Door;
 use super::{input, text};
-use crate::api::chat::Chat;
+use crate::api::chat::{Append, Chat};
 use crate::{Error, api};
 
 /// Keep a conversation, and a window of it that fits the model
@@ -133,7 +134,7 @@ struct TailArgs {
     #[command(flatten)]
     whose: Whose,
     /// How many, up to 1000
-    #[arg(short = 'n', long, value_name = "N", default_value_t = api::chat_tail::COUNT)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = api::chat::TAIL)]
     count: usize,
 }
 
@@ -187,11 +188,7 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
     let message = match args.message.as_deref() {
         Some(json) => parse(json)?,
         None => {
-            let words = args.text.join(" ");
-            let said = match args.text.is_empty() || words == "-" {
-                true => input::stdin()?,
-                false => words,
-            };
+            let said = input::words(&args.text)?;
             if said.trim().is_empty() {
                 return Err(Invalid::new("text", "is empty; nothing was said").into());
             }
@@ -201,14 +198,14 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
             }
         }
     };
-    let request = api::chat_append::Request {
-        chat: chat(args.whose, Some(args.size), door.config.window.value),
-        messages: vec![message],
-        key: args.key,
+    let append = Append {
+        message,
+        key: args.key.as_deref(),
         leave_window: args.leave_window,
-        files: args.files,
+        files: args.files.as_deref(),
     };
-    let done = api::chat_append::run(&door.memory()?, &door.ctx()?, request).await?;
+    let chat = chat(args.whose, Some(args.size), door.config.window.value);
+    let done = chat.append(&door.memory()?, &door.ctx()?, append).await?;
     return_json!(door, &done);
     let commit = done.receipt.commit.unwrap_or_default();
     for item in &done.receipt.items {
@@ -222,19 +219,13 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
 }
 
 fn parse(json: &str) -> Result<Utterance, Error> {
-    let json = match json.strip_prefix('@') {
-        Some(path) => input::file(Path::new(path))?,
-        None if json == "-" => input::stdin()?,
-        None => json.to_owned(),
-    };
-    serde_json::from_str(&json)
+    serde_json::from_str(&input::given_or_file(json)?)
         .map_err(|error| Invalid::new("message", format!("is no message: {error}")).into())
 }
 
 async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
     let chat = chat(args.whose, Some(args.size), door.config.window.value);
-    let request = api::chat_show::Request { chat };
-    let shown = api::chat_show::run(&door.memory()?, &door.ctx()?, request).await?;
+    let shown = chat.show(&door.memory()?, &door.ctx()?).await?;
     return_json!(door, &shown);
     draw(&shown, door)
 }
@@ -276,8 +267,7 @@ fn draw(shown: &Shown, door: &mut Door) -> Result<(), Error> {
             format!("{tokens} tokens"),
         ]
     });
-    let rows = rows.collect();
-    door.out.table(&[], rows)?;
+    door.out.table(&[], rows.collect())?;
     for (number, seen) in shown.messages.iter().enumerate() {
         let line = row(number, seen);
         let line = text::cut(&line, door.out.width);
@@ -339,11 +329,9 @@ fn part(block: &Block) -> String {
 }
 
 async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
-    let request = api::chat_compress::Request {
-        chat: chat(args.whose, Some(args.size), door.config.window.value),
-        if_needed: args.if_needed,
-    };
-    let done = api::chat_compress::run(&door.memory()?, &door.ctx()?, request).await?;
+    let chat = chat(args.whose, Some(args.size), door.config.window.value);
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let done = chat.compress(&memory, &ctx, args.if_needed).await?;
     return_json!(door, &done);
     if done.events.is_empty() {
         return door
@@ -364,26 +352,19 @@ async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
 }
 
 async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Error> {
-    let request = api::chat_reload::Request {
-        chat: chat(args.whose, None, door.config.window.value),
-        uuid: args.uuid,
-    };
-    let found = api::chat_reload::run(&door.memory()?, &door.ctx()?, request).await?;
-    return_json!(door, &found);
-    print(&found.messages, door)
+    let chat = chat(args.whose, None, door.config.window.value);
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    print(&chat.reload(&memory, &ctx, &args.uuid).await?, door)
 }
 
 async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
-    let request = api::chat_tail::Request {
-        chat: chat(args.whose, None, door.config.window.value),
-        count: args.count,
-    };
-    let found = api::chat_tail::run(&door.memory()?, &door.ctx()?, request).await?;
-    return_json!(door, &found);
-    print(&found.messages, door)
+    let chat = chat(args.whose, None, door.config.window.value);
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    print(&chat.tail(&memory, &ctx, args.count).await?, door)
 }
 
 fn print(messages: &[Message], door: &mut Door) -> Result<(), Error> {
+    return_json!(door, &json!({ "messages": messages }));
     for message in messages {
         door.out.line(text::clean(&line(message)))?;
     }

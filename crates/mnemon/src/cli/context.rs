@@ -87,10 +87,7 @@ fn share(text: &str) -> Result<(Section, usize), String> {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let query = match args.query.as_deref() {
-        Some("-") => Some(input::stdin()?),
-        _ => args.query,
-    };
+    let query = args.query.as_deref().map(input::given).transpose()?;
     let request = api::context::Request {
         user: args.user,
         session: args.session,

@@ -1,6 +1,6 @@
 //! `mnemon demo`
 
-use mnemon_core::{Ctx, Fate, Id, Namespace, Owner};
+use mnemon_core::{Changes, Ctx, Fate, Id, Namespace, Owner, Receipt};
 use mnemon_engine::{Draft, Memory};
 
 use super::door::Door;
@@ -102,16 +102,17 @@ impl Demo<'_> {
             importance: Some(importance),
             ..Draft::note(content)
         });
-        let request = api::add::Request {
-            drafts: drafts.to_vec(),
-            key: None,
-        };
-        let receipt = api::add::run(&self.memory, &self.ctx()?, request).await?;
+        let receipt = self.add(drafts.to_vec(), None).await?;
         let ids: Vec<Id> = receipt.items.into_iter().map(|item| item.id).collect();
         for id in &ids {
             self.door.out.line(format!("   stored {id}"))?;
         }
         Ok(ids)
+    }
+
+    async fn add(&self, drafts: Vec<Draft>, key: Option<&str>) -> Result<Receipt, Error> {
+        let records = self.memory.records();
+        Ok(records.add(&self.ctx()?, drafts, key).await?)
     }
 
     async fn look(&mut self) -> Result<(), Error> {
@@ -128,11 +129,7 @@ impl Demo<'_> {
             derived_from: vec![source.clone()],
             ..Draft::note("Buy green tea for Ann's visit")
         };
-        let request = api::add::Request {
-            drafts: vec![draft],
-            key: None,
-        };
-        let receipt = api::add::run(&self.memory, &self.ctx()?, request).await?;
+        let receipt = self.add(vec![draft], None).await?;
         let Some(item) = receipt.items.into_iter().next() else {
             return Err(Error::Internal("nothing was stored".to_owned()));
         };
@@ -144,26 +141,23 @@ impl Demo<'_> {
 
     async fn change(&mut self, id: &Id) -> Result<(), Error> {
         self.say("Ann changes her mind; the old version stays in the history.")?;
-        let request = api::get::Request {
-            ids: vec![id.clone()],
-            viewer: mnemon_core::Viewer::Tenant,
-        };
-        let found = api::get::run(&self.memory, &self.ctx()?, request).await?;
-        let Some(mut record) = found.records.into_iter().next() else {
-            return Err(Error::Missing(found.missing));
+        let ids = [id.clone()];
+        let records = self.memory.records();
+        let found = records.get(&self.ctx()?, &ids).await?;
+        let Some(mut record) = found.into_iter().flatten().next() else {
+            return Err(Error::Missing(ids.to_vec()));
         };
         record.content = "Ann prefers oolong tea in the afternoon".to_owned();
-        let request = api::update::Request { record };
-        let receipt = api::update::run(&self.memory, &self.ctx()?, request).await?;
+        let receipt = records.update(&self.ctx()?, record).await?;
         self.changes(receipt.commit).await
     }
 
     async fn changes(&mut self, commit: Option<u64>) -> Result<(), Error> {
-        let request = api::history::Request {
+        let asked = Changes {
             commit,
-            ..api::history::Request::default()
+            ..Changes::all_of_tenant(api::history::LIMIT)
         };
-        let page = api::history::run(&self.memory, &self.ctx()?, request).await?;
+        let page = api::history::run(&self.memory, &self.ctx()?, asked).await?;
         history::commits(&page.changes, self.door)
     }
 
@@ -191,11 +185,8 @@ impl Demo<'_> {
     async fn retry(&mut self) -> Result<(), Error> {
         self.say("The same thing is sent twice under one key; it is stored once.")?;
         for attempt in ["first", "second"] {
-            let request = api::add::Request {
-                drafts: vec![Draft::note("Bob is allergic to nuts")],
-                key: Some("demo-retry".to_owned()),
-            };
-            let receipt = api::add::run(&self.memory, &self.ctx()?, request).await?;
+            let draft = Draft::note("Bob is allergic to nuts");
+            let receipt = self.add(vec![draft], Some("demo-retry")).await?;
             for item in receipt.items {
                 if let Fate::Stored { .. } = item.fate {
                     self.door
@@ -209,17 +200,17 @@ impl Demo<'_> {
 
     async fn look_back(&mut self, id: &Id) -> Result<(), Error> {
         self.say("The whole story of the first record.")?;
-        let request = api::history::Request {
+        let asked = Changes {
             id: Some(id.clone()),
-            ..api::history::Request::default()
+            ..Changes::all_of_tenant(api::history::LIMIT)
         };
-        let page = api::history::run(&self.memory, &self.ctx()?, request).await?;
+        let page = api::history::run(&self.memory, &self.ctx()?, asked).await?;
         history::commits(&page.changes, self.door)
     }
 
     fn examine(&mut self) -> Result<(), Error> {
         self.say("The doctor looks at the file.")?;
-        let found = api::doctor::run(&self.config, api::doctor::Request::default())?;
+        let found = api::doctor::run(&self.config, false)?;
         for finding in &found.examination.findings {
             let state = finding.state();
             let detail = text::one_line(&finding.detail);

@@ -30,8 +30,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let request = api::doctor::Request { repair: false };
-    let mut found = api::doctor::run(&door.config, request)?;
+    let mut found = api::doctor::run(&door.config, false)?;
     let proposals = proposals(&found.examination);
     if args.repair && !args.dry_run && !proposals.is_empty() {
         if !door.out.json {
@@ -45,8 +44,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         }
         let question = format!("This changes {}.", found.examination.place);
         confirm(&question, args.yes)?;
-        let request = api::doctor::Request { repair: true };
-        found = api::doctor::run(&door.config, request).map_err(not_repaired)?;
+        found = api::doctor::run(&door.config, true).map_err(not_repaired)?;
         if !door.out.json {
             for done in &found.repaired {
                 door.out.line(format!("done: {}", text::one_line(done)))?;
@@ -101,6 +99,5 @@ fn show(examination: &Examination, door: &mut Door) -> Result<(), Error> {
         let cells = [finding.check, state].map(str::to_owned).to_vec();
         [cells, vec![text::one_line(&detail)]].concat()
     });
-    let rows = rows.collect();
-    door.out.table(&["CHECK", "STATE", "SEEN"], rows)
+    door.out.table(&["CHECK", "STATE", "SEEN"], rows.collect())
 }

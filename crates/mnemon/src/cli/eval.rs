@@ -109,7 +109,6 @@ fn show(measured: &Response, door: &mut Door) -> Result<(), Error> {
             format!("{:>4}", row.questions),
         ]
     });
-    let rows = rows.collect();
     let header = ["RECIPE", "CATEGORY", "R@5", "R@10", "R@20", "NDCG@10", "N"];
-    door.out.table(&header, rows)
+    door.out.table(&header, rows.collect())
 }

@@ -1,9 +1,8 @@
 //! `mnemon experience`
 
-use std::path::Path;
-
-use mnemon_core::Invalid;
+use mnemon_core::{Invalid, Owner, Viewer};
 use mnemon_engine::{LIMIT_STEPS, LoggedStep, Step};
+use serde_json::json;
 
 use super::door::Door;
 use super::filters::OwnerArgs;
@@ -54,57 +53,57 @@ struct Which {
     limit: usize,
 }
 
-impl From<Which> for api::experience::failures::Request {
-    fn from(which: Which) -> Self {
-        Self {
-            owner: which.owner.into(),
-            task_type: which.task_type,
-            limit: which.limit,
-        }
+impl Which {
+    /// Whose steps, and who reads them: the user and the agent that are named, the tenant if no
+    /// user is.
+    fn owner(&self) -> (Owner, Viewer) {
+        let owner = Owner::from(self.owner.clone());
+        let viewer = Viewer::of_caller(owner.user.clone(), owner.agent.clone());
+        (owner, viewer)
     }
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
         What::Log { step, owner } => log(step, owner, door).await,
-        What::Failures(which) => {
-            let (memory, ctx) = (door.memory()?, door.ctx()?);
-            let found = api::experience::failures::run(&memory, &ctx, which.into()).await?;
-            return_json!(door, &found);
-            found
-                .failures
-                .iter()
-                .try_for_each(|step| door.out.line(line(step)))
-        }
-        What::Traces(which) => {
-            let (memory, ctx) = (door.memory()?, door.ctx()?);
-            let found = api::experience::traces::run(&memory, &ctx, which.into()).await?;
-            return_json!(door, &found);
-            for trace in &found.traces {
-                let name = trace.trace_id.as_deref().unwrap_or("(without a trace id)");
-                door.out.line(text::one_line(name))?;
-                for step in &trace.steps {
-                    door.out.line(format!("  {}", line(step)))?;
-                }
-            }
-            Ok(())
-        }
+        What::Failures(which) => failures(which, door).await,
+        What::Traces(which) => traces(which, door).await,
     }
 }
 
+async fn failures(which: Which, door: &mut Door) -> Result<(), Error> {
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let (owner, viewer) = which.owner();
+    let (task_type, experience) = (which.task_type.as_deref(), memory.experience());
+    let found = experience.get_failures(&ctx, &viewer, &owner, task_type, which.limit);
+    let failures = found.await?;
+    return_json!(door, &json!({ "failures": failures }));
+    let mut failures = failures.iter();
+    failures.try_for_each(|step| door.out.line(line(step)))
+}
+
+async fn traces(which: Which, door: &mut Door) -> Result<(), Error> {
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let (owner, viewer) = which.owner();
+    let (task_type, experience) = (which.task_type.as_deref(), memory.experience());
+    let found = experience.get_successful_traces(&ctx, &viewer, &owner, task_type, which.limit);
+    let traces = found.await?;
+    return_json!(door, &json!({ "traces": traces }));
+    for trace in &traces {
+        let name = trace.trace_id.as_deref().unwrap_or("(without a trace id)");
+        door.out.line(text::one_line(name))?;
+        for step in &trace.steps {
+            door.out.line(format!("  {}", line(step)))?;
+        }
+    }
+    Ok(())
+}
+
 async fn log(step: String, owner: OwnerArgs, door: &mut Door) -> Result<(), Error> {
-    let json = match step.strip_prefix('@') {
-        Some(path) => input::file(Path::new(path))?,
-        None if step == "-" => input::stdin()?,
-        None => step,
-    };
-    let step: Step = serde_json::from_str(&json)
+    let step: Step = serde_json::from_str(&input::given_or_file(&step)?)
         .map_err(|error| Invalid::new("step", format!("is not a step: {error}")))?;
-    let request = api::experience::log::Request {
-        owner: owner.into(),
-        step,
-    };
-    let receipt = api::experience::log::run(&door.memory()?, &door.ctx()?, request).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let receipt = api::experience::log(&memory, &ctx, &owner.into(), step).await?;
     return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = text::one_line(&add::fate(&item.fate));

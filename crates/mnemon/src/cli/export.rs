@@ -75,7 +75,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 
 /// How far the bar goes; with filters it will not get there.
 async fn total(memory: &Memory, door: &Door) -> Result<u64, Error> {
-    let stats = api::stats::run(memory, &door.ctx()?, api::stats::Request {}).await?;
+    let stats = api::stats::run(memory, &door.ctx()?).await?;
     Ok(stats.records)
 }
 

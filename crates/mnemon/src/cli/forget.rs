@@ -104,8 +104,7 @@ struct Chosen {
 
 impl Chosen {
     async fn by_ids(memory: &Memory, ctx: &Ctx, ids: Vec<Id>) -> Result<Self, Error> {
-        let viewer = Viewer::Tenant;
-        let found = api::get::run(memory, ctx, api::get::Request { ids, viewer }).await?;
+        let found = api::get::run(memory, ctx, &Viewer::Tenant, ids).await?;
         Ok(Self {
             records: found.records,
             earlier: 0,
@@ -243,8 +242,8 @@ async fn remove(
         }
         round += 1;
     }
-    if let Some(commit) = commit.filter(|_| !door.out.json) {
-        door.out.line(format!("undo with: mnemon undo {commit}"))?;
+    if !door.out.json {
+        door.out.undo_with(commit)?;
     }
     match (missing.is_empty(), left) {
         (false, _) => Err(Error::Missing(missing)),

@@ -19,11 +19,8 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let request = api::get::Request {
-        ids: args.ids,
-        viewer: Viewer::Tenant,
-    };
-    let found = api::get::run(&door.memory()?, &door.ctx()?, request).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let found = api::get::run(&memory, &ctx, &Viewer::Tenant, args.ids).await?;
     if door.out.json {
         door.out.json(&found)?;
     } else {

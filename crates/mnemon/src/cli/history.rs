@@ -1,6 +1,6 @@
 //! `mnemon history`
 
-use mnemon_core::{Change, Id};
+use mnemon_core::{Change, Changes, Id, Viewer};
 
 use super::door::Door;
 use super::{diff, text};
@@ -29,23 +29,20 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let request = api::history::Request {
-        viewer: mnemon_core::Viewer::Tenant,
+    let asked = Changes {
+        viewer: Viewer::Tenant,
         id: args.id,
         commit: args.commit,
         before: args.before,
         limit: args.limit,
     };
-    let page = api::history::run(&door.memory()?, &door.ctx()?, request).await?;
+    let page = api::history::run(&door.memory()?, &door.ctx()?, asked).await?;
     return_json!(door, &page);
     if page.changes.is_empty() {
         return door.out.line("nothing");
     }
     commits(&page.changes, door)?;
-    match page.next {
-        Some(next) => door.out.line(format!("\nThere is more: --before {next}")),
-        None => Ok(()),
-    }
+    door.out.next_page("--before", page.next)
 }
 
 /// The changes under the commits they belong to.

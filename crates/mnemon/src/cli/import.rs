@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::door::Door;
 use super::lines::{self, Lines};
 use super::{progress, text};
-use crate::{Error, api};
+use crate::Error;
 
 /// Read records that `mnemon export` wrote
 ///
@@ -93,14 +93,12 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             .iter()
             .map(|item| (item.line, Some(item.value.id.clone())))
             .collect();
-        let request = api::import::Request {
-            records: batch.into_iter().map(|item| item.value).collect(),
-            on_conflict: args.on_conflict.into(),
-        };
-        let receipt = api::import::run(&memory, &door.ctx()?, request)
-            .await
-            .map_err(|error| lines::blame(&place, &ids, error))?;
-        summary.add(receipt);
+        let imported = batch.into_iter().map(|item| item.value).collect();
+        let (records, ctx) = (memory.records(), door.ctx()?);
+        let receipt = records
+            .import(&ctx, imported, args.on_conflict.into())
+            .await;
+        summary.add(receipt.map_err(|error| lines::blame(&place, &ids, error.into()))?);
         bar.inc(size);
     }
     bar.finish_and_clear();
@@ -124,8 +122,5 @@ fn show(summary: &Summary, door: &mut Door) -> Result<(), Error> {
     let count = text::count(summary.records, "record");
     door.out
         .line(format!("read {count}: {}", parts.join("; ")))?;
-    match summary.commit {
-        None => Ok(()),
-        Some(commit) => door.out.line(format!("undo with: mnemon undo {commit}")),
-    }
+    door.out.undo_with(summary.commit)
 }

@@ -103,10 +103,9 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
         }
     }
     door.out.line(summary(done))?;
-    match (done.dry_run, done.commit) {
-        (true, _) => door.out.line("Nothing was changed."),
-        (false, None) => Ok(()),
-        (false, Some(commit)) => door.out.line(format!("undo with: mnemon undo {commit}")),
+    match done.dry_run {
+        true => door.out.line("Nothing was changed."),
+        false => door.out.undo_with(done.commit),
     }
 }
 

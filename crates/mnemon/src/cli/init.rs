@@ -22,7 +22,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let folder = door.config.cwd.join(args.folder);
-    let made = api::init::run(&door.config, api::init::Request { folder })?;
+    let made = api::init::run(&door.config, &folder)?;
     return_json!(door, &made);
     let folder = made.folder.display();
     door.out.line(match made.created {

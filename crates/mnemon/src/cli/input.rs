@@ -1,7 +1,7 @@
 //! Content from stdin or a file: strict UTF-8, within the limit, never more than that in memory.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 use mnemon_core::{Invalid, limits};
@@ -18,6 +18,39 @@ pub(super) fn stdin() -> Result<String, Error> {
         }
     }
     Ok(text)
+}
+
+/// The words in a line; what stdin holds, where there are none or only `-`.
+pub(super) fn words(words: &[String]) -> Result<String, Error> {
+    match words {
+        [] => stdin(),
+        words => given(&words.join(" ")),
+    }
+}
+
+/// The same for content: where there are no words, something must be piped in.
+pub(super) fn piped_words(given: &[String]) -> Result<String, Error> {
+    if given.is_empty() && io::stdin().is_terminal() {
+        let what = "is missing; write it after `add`, pipe it in, or name a --file";
+        return Err(Invalid::new("content", what).into());
+    }
+    words(given)
+}
+
+/// A text, or what stdin holds where it is `-`.
+pub(super) fn given(text: &str) -> Result<String, Error> {
+    match text {
+        "-" => stdin(),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// A text; what stdin holds where it is `-`; the file where it is `@PATH`.
+pub(super) fn given_or_file(text: &str) -> Result<String, Error> {
+    match text.strip_prefix('@') {
+        Some(path) => file(Path::new(path)),
+        None => given(text),
+    }
 }
 
 /// What the file holds, as it is.

@@ -1,10 +1,15 @@
 //! `mnemon learn`
 
+use mnemon_core::limits;
 use mnemon_engine::learn::{Improved, LearnReport, NotKept, Transition};
+use serde_json::json;
 
 use super::door::Door;
 use super::text;
 use crate::{Error, api};
+
+/// Steps that a dry run reads when nobody says.
+const DRY_RUN_STEPS: usize = 100_000;
 
 /// Learn skills and rules from what was tried
 ///
@@ -35,13 +40,13 @@ enum What {
     /// Show what would be learnt, as if every trace had ended; nothing is written
     DryRun {
         /// Read at most this many steps
-        #[arg(long, value_name = "N", default_value_t = api::learn::dry_run::LIMIT)]
+        #[arg(long, value_name = "N", default_value_t = DRY_RUN_STEPS)]
         limit: usize,
     },
     /// Have the language model word skills better; tools and order stay as they are
     Improve {
         /// At most this many skills
-        #[arg(long, value_name = "N", default_value_t = api::learn::improve::LIMIT)]
+        #[arg(long, value_name = "N", default_value_t = api::learn::IMPROVED)]
         limit: usize,
     },
 }
@@ -56,9 +61,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::Run { limit } => learn(limit, door).await,
         What::Status => status(door).await,
         What::DryRun { limit } => {
-            let request = api::learn::dry_run::Request { limit };
-            let report = api::learn::dry_run::run(&door.memory()?, &door.ctx()?, request).await?;
-            show(&report, door)
+            let (memory, ctx) = (door.memory()?, door.ctx()?);
+            show(&memory.learning().dry_run(&ctx, limit).await?, door)
         }
         What::Improve { limit } => improve(limit, door).await,
     }
@@ -71,10 +75,8 @@ async fn learn(limit: Option<usize>, door: &mut Door) -> Result<(), Error> {
     let mut contended = 0;
     // In slices, so that other processes get their turn in between.
     loop {
-        let request = api::learn::run::Request {
-            limit: left.min(api::learn::run::Request::default().limit),
-        };
-        let slice = api::learn::run::run(&memory, &door.ctx()?, request).await?;
+        let steps = left.min(limits::LEARN_SLICE);
+        let slice = memory.learning().slice(&door.ctx()?, steps).await?;
         contended += usize::from(slice.contended);
         left = left.saturating_sub(usize::try_from(slice.steps).unwrap_or(usize::MAX));
         all.add(slice);
@@ -140,7 +142,8 @@ fn show_not_kept(not_kept: &[NotKept], door: &mut Door) -> Result<(), Error> {
 }
 
 async fn status(door: &mut Door) -> Result<(), Error> {
-    let status = api::learn::status::run(&door.memory()?, &door.ctx()?).await?;
+    let memory = door.memory()?;
+    let status = memory.learning().status(&door.ctx()?).await?;
     return_json!(door, &status);
     door.out
         .line(format!("{} read", text::count(status.steps, "step")))?;
@@ -156,10 +159,9 @@ async fn status(door: &mut Door) -> Result<(), Error> {
 }
 
 async fn improve(limit: usize, door: &mut Door) -> Result<(), Error> {
-    let request = api::learn::improve::Request { limit };
-    let done = api::learn::improve::run(&door.memory()?, &door.ctx()?, request).await?;
-    return_json!(door, &done);
-    for skill in &done.skills {
+    let skills = api::learn::improve(&door.memory()?, &door.ctx()?, limit).await?;
+    return_json!(door, &json!({ "skills": skills }));
+    for skill in &skills {
         let line = match skill {
             Improved::Reworded { id, use_when } => format!("reworded {id}: {use_when}"),
             Improved::Merged { id, into } => format!("merged {id} into {into}"),
@@ -168,7 +170,7 @@ async fn improve(limit: usize, door: &mut Door) -> Result<(), Error> {
         };
         door.out.line(text::one_line(&line))?;
     }
-    if done.skills.is_empty() {
+    if skills.is_empty() {
         door.out.line("there is nothing to word better")?;
     }
     Ok(())

@@ -69,10 +69,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         return door.out.line("nothing");
     }
     table(&page.records, door)?;
-    match page.next {
-        Some(next) => door.out.line(format!("\nThere is more: --after {next}")),
-        None => Ok(()),
-    }
+    door.out.next_page("--after", page.next)
 }
 
 /// The narrowest that content is cut to.
@@ -101,6 +98,6 @@ pub(super) fn table(records: &[Record], door: &mut Door) -> Result<(), Error> {
             content,
         ]
     });
-    let rows = rows.collect();
-    door.out.table(&["ID", "CREATED", "KIND", "CONTENT"], rows)
+    door.out
+        .table(&["ID", "CREATED", "KIND", "CONTENT"], rows.collect())
 }

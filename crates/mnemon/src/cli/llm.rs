@@ -1,5 +1,7 @@
 //! `mnemon llm`
 
+use serde_json::json;
+
 use super::door::Door;
 use super::text;
 use crate::config::Money;
@@ -28,14 +30,14 @@ enum What {
 #[derive(Debug, clap::Args)]
 struct CheckArgs {
     /// What is asked
-    #[arg(value_name = "QUESTION", default_value = api::llm_check::QUESTION)]
+    #[arg(value_name = "QUESTION", default_value = api::llm::QUESTION)]
     question: String,
 }
 
 #[derive(Debug, clap::Args)]
 struct UsageArgs {
     /// The last days on which it was used
-    #[arg(long, value_name = "N", default_value_t = api::llm_usage::DAYS)]
+    #[arg(long, value_name = "N", default_value_t = api::llm::DAYS)]
     days: usize,
 }
 
@@ -47,10 +49,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 }
 
 async fn check(args: CheckArgs, door: &mut Door) -> Result<(), Error> {
-    let request = api::llm_check::Request {
-        question: args.question,
-    };
-    let done = api::llm_check::run(&door.config, &door.ctx()?, request).await?;
+    let done = api::llm::check(&door.config, &door.ctx()?, args.question).await?;
     return_json!(door, &done);
     let (model, answer) = (text::one_line(&done.model), text::clean(&done.answer));
     door.out.line(format!("{model}: {answer}"))?;
@@ -60,13 +59,12 @@ async fn check(args: CheckArgs, door: &mut Door) -> Result<(), Error> {
 }
 
 fn usage(args: &UsageArgs, door: &mut Door) -> Result<(), Error> {
-    let request = api::llm_usage::Request { days: args.days };
-    let found = api::llm_usage::run(&door.config, request)?;
-    return_json!(door, &found);
-    if found.accounts.is_empty() {
+    let accounts = api::llm::usage(&door.config, args.days)?;
+    return_json!(door, &json!({ "accounts": accounts }));
+    if accounts.is_empty() {
         return door.out.line("the language model was not used");
     }
-    let rows = found.accounts.iter().map(row).collect();
+    let rows = accounts.iter().map(row).collect();
     let head = [
         "DAY", "TENANT", "TASK", "CALLS", "IN", "OUT", "HELD", "COST",
     ];

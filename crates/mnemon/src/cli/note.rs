@@ -2,16 +2,18 @@
 
 mod printing;
 
-use std::io::IsTerminal;
-
 use mnemon_core::rank::Recipe;
 use mnemon_core::{Id, Invalid, Namespace, Owner, Viewer, limits};
-use mnemon_engine::notes::{NewNote, NoteFilter};
+use mnemon_engine::notes::{NewNote, NoteFilter, NoteQuery};
+use serde_json::json;
 
 use super::door::Door;
 use super::filters::{self, OwnerArgs};
 use super::{add, confirm, input, search};
-use crate::{Error, api};
+use crate::Error;
+
+/// Notes of a page when nobody says.
+const PAGE: usize = 20;
 
 /// Keep short-term and long-term notes
 ///
@@ -137,7 +139,7 @@ struct GetArgs {
 #[derive(Debug, clap::Args)]
 struct ListArgs {
     /// At most this many, up to 1000
-    #[arg(long, value_name = "N", default_value_t = api::note_list::LIMIT,
+    #[arg(long, value_name = "N", default_value_t = PAGE,
         value_parser = super::list::limit)]
     limit: usize,
     /// Go on where the page before ended
@@ -192,7 +194,7 @@ async fn add_note(args: AddArgs, door: &mut Door) -> Result<(), Error> {
     let note = NewNote {
         content: match args.file {
             Some(_) => None,
-            None => Some(content(args.content)?),
+            None => Some(input::piped_words(&args.content)?),
         },
         content_path: args.file,
         namespace: args.namespace,
@@ -203,64 +205,54 @@ async fn add_note(args: AddArgs, door: &mut Door) -> Result<(), Error> {
         owner: args.owner.into(),
         origin: None,
     };
-    let request = api::note_add::Request {
-        note,
-        key: args.key,
-    };
-    let added = api::note_add::run(&door.memory()?, &door.ctx()?, request).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let added = memory.notes().add(&ctx, note, args.key.as_deref()).await?;
     return_json!(door, &added);
     printing::added(&added, door)
 }
 
-fn content(words: Vec<String>) -> Result<String, Error> {
-    let asked = words.len() == 1 && words.iter().all(|word| word == "-");
-    if asked || (words.is_empty() && !std::io::stdin().is_terminal()) {
-        return input::stdin();
-    }
-    if words.is_empty() {
-        let what = "is missing; write it after `add`, pipe it in, or name a --file";
-        return Err(Invalid::new("content", what).into());
-    }
-    Ok(words.join(" "))
-}
-
 async fn find(args: SearchArgs, door: &mut Door) -> Result<(), Error> {
-    let query = match args.query.as_slice() {
-        [dash] if dash == "-" => input::stdin()?,
-        words => words.join(" "),
-    };
-    let request = api::note_search::Request {
-        query,
+    let most = limits::NOTE_HITS;
+    if let Some(limit) = args.limit.filter(|limit| !(1..=most).contains(limit)) {
+        let what = format!("is {limit}; from 1 to {most} is allowed");
+        return Err(Invalid::new("limit", what).into());
+    }
+    let query = NoteQuery {
+        text: input::words(&args.query)?,
         filter: args.which.into(),
         limit: args.limit,
         min_score: args.min_score,
         recipe: args.recipe,
         include_content: args.content.then_some(true),
     };
-    let found = api::note_search::run(&door.memory()?, &door.ctx()?, request).await?;
+    let memory = door.memory()?;
+    let found = memory.notes().search(&door.ctx()?, &query).await?;
     return_json!(door, &found);
     printing::found(&found, door)
 }
 
 async fn get(args: GetArgs, door: &mut Door) -> Result<(), Error> {
-    let request = api::note_get::Request {
-        content: args.content,
-        offset: args.offset,
-        length: args.length,
-        ..api::note_get::Request::new(args.id, Viewer::Tenant)
-    };
-    let note = api::note_get::run(&door.memory()?, &door.ctx()?, request).await?;
-    return_json!(door, &note);
-    printing::note(&note, door)
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let (notes, viewer, id) = (memory.notes(), &Viewer::Tenant, &args.id);
+    let missing = || Error::Missing(vec![id.clone()]);
+    if !args.content {
+        let view = notes.get(&ctx, viewer, id, None).await?;
+        let view = view.ok_or_else(missing)?;
+        return_json!(door, &view);
+        return printing::note(&view, None, door);
+    }
+    let most = args.length.unwrap_or(limits::CONTENT_BYTES);
+    let text = notes.text(&ctx, viewer, id, args.offset, most).await?;
+    let text = text.ok_or_else(missing)?;
+    return_json!(door, &text);
+    printing::note(&text.note, Some(&text), door)
 }
 
 async fn list(args: ListArgs, door: &mut Door) -> Result<(), Error> {
-    let request = api::note_list::Request {
-        filter: args.which.into(),
-        after: args.after,
-        limit: args.limit,
-    };
-    let page = api::note_list::run(&door.memory()?, &door.ctx()?, request).await?;
+    let after = args.after.map(|text| text.parse()).transpose()?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let (notes, filter) = (memory.notes(), args.which.into());
+    let page = notes.list(&ctx, &filter, after, args.limit).await?;
     return_json!(door, &page);
     printing::page(&page, door)
 }
@@ -269,16 +261,14 @@ async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     let mut missing = Vec::new();
     for id in args.ids {
-        let viewer = Viewer::Tenant;
-        let request = api::note_delete::Request { id, viewer };
-        let done = api::note_delete::run(&memory, &ctx, request).await?;
+        let deleted = memory.notes().delete(&ctx, &Viewer::Tenant, &id).await?;
         if door.out.json {
-            door.out.json(&done)?;
-        } else if done.deleted {
-            door.out.line(format!("forgotten {}", done.id))?;
+            door.out.json(&json!({ "deleted": deleted, "id": id }))?;
+        } else if deleted {
+            door.out.line(format!("forgotten {id}"))?;
         }
-        if !done.deleted {
-            missing.push(done.id);
+        if !deleted {
+            missing.push(id);
         }
     }
     match missing.is_empty() {
@@ -297,20 +287,16 @@ async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
         return stats(door).await;
     }
     confirm::confirm(&format!("Forget {which}?"), args.yes)?;
-    let request = api::note_clear::Request {
-        namespace,
-        ..api::note_clear::Request::default()
-    };
-    let cleared = api::note_clear::run(&door.memory()?, &door.ctx()?, request).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let everybody = Owner::default();
+    let cleared = memory.notes().clear(&ctx, namespace, &everybody).await?;
     return_json!(door, &cleared);
     printing::cleared(&cleared, door)
 }
 
 async fn stats(door: &mut Door) -> Result<(), Error> {
-    let request = api::note_stats::Request {
-        viewer: Viewer::Tenant,
-    };
-    let counts = api::note_stats::run(&door.memory()?, &door.ctx()?, request).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let counts = memory.notes().stats(&ctx, &Viewer::Tenant).await?;
     return_json!(door, &counts);
     for (name, count) in [
         ("total", counts.total),
@@ -323,8 +309,7 @@ async fn stats(door: &mut Door) -> Result<(), Error> {
 }
 
 async fn cleanup(door: &mut Door) -> Result<(), Error> {
-    let request = api::note_cleanup::Request {};
-    let cleaned = api::note_cleanup::run(&door.memory()?, &door.ctx()?, request).await?;
+    let cleaned = door.memory()?.notes().cleanup(&door.ctx()?).await?;
     return_json!(door, &cleaned);
     door.out.line(&cleaned.message)?;
     match cleaned.more {

@@ -40,6 +40,26 @@ impl Out {
         writeln!(self.stdout, "{line}").map_err(Error::Output)
     }
 
+    /// How the page after this one is asked for, if there is one.
+    pub(super) fn next_page(
+        &mut self,
+        flag: &str,
+        next: Option<impl Display>,
+    ) -> Result<(), Error> {
+        match next {
+            Some(next) => self.line(format!("\nThere is more: {flag} {next}")),
+            None => Ok(()),
+        }
+    }
+
+    /// How a commit is taken back, if there was one.
+    pub(super) fn undo_with(&mut self, commit: Option<u64>) -> Result<(), Error> {
+        match commit {
+            Some(commit) => self.line(format!("undo with: mnemon undo {commit}")),
+            None => Ok(()),
+        }
+    }
+
     /// The answer in JSON, on a line of its own. The notices so far are its field `notices`.
     pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), Error> {
         let mut notices = self.notices.take();

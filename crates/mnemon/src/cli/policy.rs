@@ -44,11 +44,7 @@ struct ShowArgs {
 
 pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let What::Show(args) = args.what;
-    let request = api::policy::Request {
-        flow: args.flow,
-        agent: args.agent,
-    };
-    let policy = api::policy::run(&door.config, request);
+    let policy = api::policy::run(&door.config, args.flow, args.agent);
     return_json!(door, &policy);
     let rows = policy.values.into_iter().map(|row| {
         let value = match row.value {
@@ -61,6 +57,5 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         };
         vec![row.key, value, text::one_line(&from)]
     });
-    let rows = rows.collect();
-    door.out.table(&["KEY", "VALUE", "FROM"], rows)
+    door.out.table(&["KEY", "VALUE", "FROM"], rows.collect())
 }

@@ -1,13 +1,13 @@
 //! `mnemon read`
 
 use mnemon_core::{Invalid, Scope};
-use mnemon_engine::{Answer, DialogContext, LoggedStep, Payload, StatePayload};
-use serde_json::{Map, Value};
+use mnemon_engine::{Answer, DialogContext, LoggedStep, MemoryQuery, Payload, StatePayload};
+use serde_json::{Map, Value, json};
 
 use super::door::Door;
 use super::filters;
 use super::text;
-use crate::{Error, api};
+use crate::Error;
 
 /// Whose call it is.
 #[derive(Debug, Clone, clap::Args)]
@@ -62,7 +62,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             .map_err(|error| Invalid::new("filter", format!("is not JSON: {error}")))?;
         extra.insert("filters".to_owned(), filters);
     }
-    let request = api::read::Request {
+    let query = MemoryQuery {
         user_id: args.caller.user,
         session_id: args.caller.session,
         agent_id: args.caller.agent,
@@ -76,9 +76,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         task_type: args.task_type,
         extra,
     };
-    let response = api::read::run(&door.memory_with_files().await?, &door.ctx()?, request).await?;
-    return_json!(door, &response);
-    for item in &response.items {
+    let memory = door.memory_with_files().await?;
+    let items = memory.read(&door.ctx()?, &query).await?;
+    return_json!(door, &json!({ "items": items }));
+    for item in &items {
         match &item.answer {
             Answer::LeftOut(why) => {
                 let why = text::one_line(why);

@@ -17,16 +17,15 @@ pub(super) struct Args {}
 
 pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
     let memory = door.memory()?;
-    let stats = api::stats::run(&memory, &door.ctx()?, api::stats::Request {}).await?;
+    let stats = api::stats::run(&memory, &door.ctx()?).await?;
     let bar = progress::bar(stats.records, "records");
-    let mut request = api::reembed::Request::default();
-    let mut embedded = 0;
+    let (mut embedded, mut reached) = (0, 0);
     // In slices, so that other processes get their turn in between.
     loop {
-        let slice = api::reembed::run(&memory, &door.ctx()?, request).await?;
+        let slice = api::reembed::run(&memory, &door.ctx()?, reached, api::reembed::LIMIT).await?;
         embedded += slice.embedded;
         bar.inc(slice.embedded);
-        request.after = slice.reached;
+        reached = slice.reached;
         if !slice.more {
             break;
         }

@@ -30,18 +30,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let mut request = api::restore::Request {
-        file: args.file,
-        check: true,
-    };
-    let mut done = api::restore::run(&door.config, &request)?;
+    let mut done = api::restore::run(&door.config, &args.file, true)?;
     let held = contents(&done.backup);
     if !args.check {
         let store = text::one_line(&door.config.store.value);
         let question = format!("This puts {held} in the place of {store}, which is kept aside.");
         confirm(&question, args.yes)?;
-        request.check = false;
-        done = api::restore::run(&door.config, &request)?;
+        done = api::restore::run(&door.config, &args.file, false)?;
     }
     return_json!(door, &done);
     let place = text::one_line(&done.backup.place);

@@ -49,10 +49,7 @@ pub(super) fn recipe() -> impl TypedValueParser<Value = Recipe> {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let query = match args.query.as_slice() {
-        [dash] if dash == "-" => input::stdin()?,
-        words => words.join(" "),
-    };
+    let query = input::given(&args.query.join(" "))?;
     let ctx = door.ctx()?;
     let words = query_words(&query);
     let request = api::search::Request {

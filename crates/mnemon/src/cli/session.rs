@@ -4,6 +4,7 @@ mod state_commands;
 
 use std::path::PathBuf;
 
+use self::state_commands::{Copy, copy};
 use super::confirm::{confirm, is_interactive};
 use super::door::Door;
 use super::text;
@@ -91,9 +92,9 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::Save(args) => state_commands::save(args, door).await,
         What::Load(args) => state_commands::load(args, door).await,
         What::List(place) => state_commands::list(place, door).await,
-        What::Fork(args) => state_commands::fork(args, door).await,
-        What::Snapshot(args) => state_commands::snapshot(args, door).await,
-        What::Restore(args) => state_commands::restore(args, door).await,
+        What::Fork(args) => copy(args.one, Copy::Fork(args.to), door).await,
+        What::Snapshot(args) => copy(args.one, Copy::Snapshot(args.label), door).await,
+        What::Restore(args) => copy(args.one, Copy::Restore(args.label), door).await,
         What::Delete(args) => state_commands::delete(args, door).await,
         What::Forget(args) => forget(args, door).await,
     }
@@ -171,9 +172,7 @@ fn show(gone: &Response, door: &mut Door) -> Result<(), Error> {
         let (path, why) = (text::one_line(&left.path), text::one_line(&left.why));
         door.out.line(format!("not erased: {path} ({why})"))?;
     }
-    if let Some(commit) = forgotten.commit {
-        door.out.line(format!("undo with: mnemon undo {commit}"))?;
-    }
+    door.out.undo_with(forgotten.commit)?;
     if forgotten.more && gone.status == Status::Forgotten {
         door.out
             .note("records were written to the session meanwhile; run it again");

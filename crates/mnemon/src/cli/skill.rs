@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use mnemon_core::learn::{Evidence, Rate, Status};
-use mnemon_core::{Audience, Id, Invalid};
+use mnemon_core::{Audience, Id, Invalid, Viewer};
 use mnemon_engine::Sop;
 use mnemon_engine::learn::{Lesson, LessonBody, Review};
+use serde_json::json;
 
 use super::door::Door;
 use super::{input, text};
 use crate::{Error, api, wiring};
+
+/// Skills and rules that are listed when nobody says.
+const LISTED: usize = 100;
 
 /// Skills and rules: what was learnt, what it rests on, and what you think of it
 #[derive(Debug, clap::Args)]
@@ -40,7 +44,7 @@ enum What {
         #[arg(long, value_name = "NAME")]
         user: Option<String>,
         /// At most this many
-        #[arg(long, value_name = "N", default_value_t = api::skill::list::LIMIT)]
+        #[arg(long, value_name = "N", default_value_t = LISTED)]
         limit: usize,
     },
     /// Show one, with all that it rests on
@@ -124,18 +128,14 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             user,
             limit,
         } => {
-            let request = api::skill::list::Request {
-                user,
-                task_type,
-                status,
-                limit,
-            };
-            list(request, door).await
+            let (memory, ctx) = (door.memory()?, door.ctx()?);
+            let (learning, viewer) = (memory.learning(), Viewer::of_caller(user, None));
+            let lessons = learning.lessons(&ctx, &viewer, task_type.as_deref(), status, limit);
+            list(&lessons.await?, door)
         }
         What::Show { id } => {
-            let request = api::skill::show::Request { id };
-            let lesson = api::skill::show::run(&door.memory()?, &door.ctx()?, request).await?;
-            show(&lesson, door)
+            let (memory, ctx) = (door.memory()?, door.ctx()?);
+            show(&memory.learning().lesson(&ctx, &id).await?, door)
         }
         What::Search {
             query,
@@ -172,18 +172,19 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             task_type,
             user,
         } => {
-            let request = api::skill::export::Request { user, task_type };
-            export(folder.as_deref(), request, door).await
+            let (memory, ctx) = (door.memory()?, door.ctx()?);
+            let viewer = Viewer::of_caller(user, None);
+            let skills = api::skill::export::skills(&memory, &ctx, &viewer, task_type.as_deref());
+            export(folder.as_deref(), &skills.await?, door).await
         }
         What::Import { from, user } => import(&from, user, door).await,
     }
 }
 
-async fn list(request: api::skill::list::Request, door: &mut Door) -> Result<(), Error> {
-    let found = api::skill::list::run(&door.memory()?, &door.ctx()?, request).await?;
-    return_json!(door, &found);
+fn list(lessons: &[Lesson], door: &mut Door) -> Result<(), Error> {
+    return_json!(door, &json!({ "skills": lessons }));
     let width = door.out.width;
-    let rows = found.skills.iter().map(|lesson| {
+    let rows = lessons.iter().map(|lesson| {
         vec![
             lesson.id.to_string(),
             lesson.evidence.status.as_str().to_owned(),
@@ -192,9 +193,8 @@ async fn list(request: api::skill::list::Request, door: &mut Door) -> Result<(),
             text::cut(&lesson.text(), width.saturating_sub(78).max(30)),
         ]
     });
-    let rows = rows.collect();
     door.out
-        .table(&["ID", "STATUS", "RUNS", "WENT", "WHAT"], rows)
+        .table(&["ID", "STATUS", "RUNS", "WENT", "WHAT"], rows.collect())
 }
 
 /// A skill is told with its successes, a rule with its failures.
@@ -320,28 +320,19 @@ async fn search(request: api::skill::search::Request, door: &mut Door) -> Result
 }
 
 async fn review(id: Id, review: Review, door: &mut Door) -> Result<(), Error> {
-    let request = api::skill::review::Request { id, review };
-    let lesson = api::skill::review::run(&door.memory()?, &door.ctx()?, request).await?;
-    show(&lesson, door)
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let learning = memory.learning();
+    learning.review(&ctx, &id, review).await?;
+    show(&learning.lesson(&ctx, &id).await?, door)
 }
 
-async fn export(
-    folder: Option<&Path>,
-    request: api::skill::export::Request,
-    door: &mut Door,
-) -> Result<(), Error> {
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
+async fn export(folder: Option<&Path>, skills: &[Sop], door: &mut Door) -> Result<(), Error> {
     let Some(folder) = folder else {
-        let skills = api::skill::export::skills(&memory, &ctx, &request).await?;
         return door.out.json(&skills);
     };
-    let files = wiring::files(folder);
-    let written = api::skill::export::run(&memory, &ctx, &files, request).await?;
-    return_json!(door, &written);
-    written
-        .files
-        .iter()
-        .try_for_each(|file| door.out.line(file))
+    let written = api::skill::export::write(&wiring::files(folder), skills).await?;
+    return_json!(door, &json!({ "files": written }));
+    written.iter().try_for_each(|file| door.out.line(file))
 }
 
 async fn import(from: &Path, user: Option<String>, door: &mut Door) -> Result<(), Error> {
@@ -350,10 +341,10 @@ async fn import(from: &Path, user: Option<String>, door: &mut Door) -> Result<()
         stdin if stdin == Path::new("-") => parse(&input::stdin()?)?,
         file => parse(&input::file(file)?)?,
     };
-    let request = api::skill::import::Request { user, skills };
-    let taken = api::skill::import::run(&door.memory()?, &door.ctx()?, request).await?;
-    return_json!(door, &taken);
-    let count = text::count(taken.ids.len() as u64, "skill");
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let ids = api::skill::import::run(&memory, &ctx, user, skills).await?;
+    return_json!(door, &json!({ "ids": ids }));
+    let count = text::count(ids.len() as u64, "skill");
     door.out.line(format!("{count} taken in"))
 }
 

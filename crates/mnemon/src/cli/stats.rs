@@ -12,8 +12,7 @@ use crate::{Error, api};
 pub(super) struct Args {}
 
 pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
-    let request = api::stats::Request {};
-    let stats = api::stats::run(&door.memory()?, &door.ctx()?, request).await?;
+    let stats = api::stats::run(&door.memory()?, &door.ctx()?).await?;
     return_json!(door, &stats);
     let mut facts = vec![
         ("store", text::one_line(&door.config.store.value)),
@@ -41,7 +40,6 @@ pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
             group.count.to_string(),
         ]
     });
-    let rows = rows.collect();
     door.out
-        .table(&["SCOPE", "KIND", "NAMESPACE", "COUNT"], rows)
+        .table(&["SCOPE", "KIND", "NAMESPACE", "COUNT"], rows.collect())
 }

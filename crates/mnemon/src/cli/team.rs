@@ -2,9 +2,11 @@
 
 use mnemon_core::Invalid;
 use mnemon_engine::agentfiles::{AgentFiles, Blocker, FileChange, Handoff, HandoffInfo};
+use serde_json::json;
 
-use super::agent::{Root, given, show_activation};
+use super::agent::{Root, show_activation};
 use super::door::Door;
+use super::input::given_or_file as given;
 use super::text;
 use crate::{Error, api};
 
@@ -116,13 +118,8 @@ struct BlockArgs {
     #[arg(long, value_name = "MEMBER")]
     by: Option<String>,
     /// What cannot go on
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
-    blocking: String,
+    #[arg(long, value_name = "TEXT")]
+    blocking: Option<String>,
     /// Who sees to it
     #[arg(long, value_name = "MEMBER")]
     owner: Option<String>,
@@ -144,8 +141,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
         What::List => list(&agents, door).await,
         What::Activate { team, member } => {
-            let request = api::team::activate::Request { team, member };
-            show_activation(&api::team::activate::run(&agents, request).await?, door)
+            show_activation(&agents.activate_member(&team, &member).await?, door)
         }
         What::Handoff(args) => handoff(*args, &agents, door).await,
         What::Accept {
@@ -153,12 +149,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             member,
             which,
         } => {
-            let request = api::team::accept::Request {
-                team,
-                member,
-                which,
-            };
-            show_handoff(&api::team::accept::run(&agents, request).await?, door)
+            let taken = agents.accept(&team, &member, which.as_deref()).await?;
+            show_handoff(&taken, door)
         }
         What::Complete {
             team,
@@ -167,27 +159,23 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             result,
         } => {
             let result = result.as_deref().map(given).transpose()?;
-            let request = api::team::complete::Request {
-                team,
-                member,
-                which,
-                result,
-            };
-            let done = api::team::complete::run(&agents, &door.ctx()?, request).await?;
-            show_handoff(&done, door)
+            let (which, result) = (which.as_deref(), result.as_deref());
+            let ctx = door.ctx()?;
+            let done = agents.complete(&ctx, &team, &member, which, result);
+            show_handoff(&done.await?, door)
         }
         What::Block(args) => block(args, &agents, door).await,
-        What::Status { team } => status(team, &agents, door).await,
+        What::Status { team } => status(&team, &agents, door).await,
     }
 }
 
 async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
-    let listed = api::team::list::run(agents, api::team::list::Request {}).await?;
-    return_json!(door, &listed);
-    if listed.teams.is_empty() {
+    let listed = agents.teams().await?;
+    return_json!(door, &json!({ "teams": listed }));
+    if listed.is_empty() {
         return door.out.line("there are no teams");
     }
-    let rows = listed.teams.iter().map(|team| {
+    let rows = listed.iter().map(|team| {
         let lead = team.lead.clone().unwrap_or_default();
         vec![
             team.name.clone(),
@@ -223,14 +211,8 @@ async fn handoff(args: HandoffArgs, agents: &AgentFiles, door: &mut Door) -> Res
         priority: args.priority,
         planned: args.planned,
     };
-    let request = api::team::handoff::Request {
-        team: args.team,
-        handoff,
-    };
-    show_handoff(
-        &api::team::handoff::run(agents, &door.ctx()?, request).await?,
-        door,
-    )
+    let given = agents.hand_off(&door.ctx()?, &args.team, &handoff).await?;
+    show_handoff(&given, door)
 }
 
 fn show_handoff(handoff: &HandoffInfo, door: &mut Door) -> Result<(), Error> {
@@ -246,27 +228,26 @@ async fn block(args: BlockArgs, agents: &AgentFiles, door: &mut Door) -> Result<
     let blocker = args.title.map(|title| Blocker {
         title,
         by,
-        blocking: args.blocking,
+        blocking: args.blocking.unwrap_or_default(),
         owner: args.owner,
     });
-    let resolved = args.resolve.map(|id| api::team::block::Resolved {
+    let resolved = args.resolve.map(|id| api::team::Resolved {
         id,
         resolution: args.resolution.unwrap_or_default(),
     });
-    let request = api::team::block::Request {
+    let request = api::team::BlockRequest {
         team: args.team,
         blocker,
         resolved,
     };
-    let done = api::team::block::run(agents, &door.ctx()?, request).await?;
+    let done = api::team::block(agents, &door.ctx()?, &request).await?;
     return_json!(door, &done);
     let word = if done.resolved { "resolved" } else { "wrote" };
     door.out.line(format!("{word} {}", done.id))
 }
 
-async fn status(team: String, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
-    let request = api::team::status::Request { team };
-    let status = api::team::status::run(agents, &door.ctx()?, request).await?;
+async fn status(team: &str, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    let status = agents.team_status(&door.ctx()?, team).await?;
     return_json!(door, &status);
     let team = &status.team;
     let lead = team.lead.as_deref().unwrap_or("nobody");

@@ -7,7 +7,7 @@ use mnemon_core::Invalid;
 use mnemon_engine::Memory;
 use mnemon_engine::session::SessionId;
 use mnemon_engine::tiers::{Said, Tiers};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::door::Door;
 use super::{input, text};
@@ -93,7 +93,7 @@ struct QueryArgs {
     #[arg(value_name = "QUERY", required = true)]
     query: Vec<String>,
     /// At most so many excerpts
-    #[arg(long, value_name = "N", default_value_t = api::query_memory::LIMIT)]
+    #[arg(long, value_name = "N", default_value_t = api::tiers::LIMIT)]
     limit: usize,
     #[command(flatten)]
     place: Place,
@@ -115,11 +115,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 }
 
 fn said(args: &AppendArgs) -> Result<Said, Error> {
-    let words = args.text.join(" ");
-    let content = match args.text.is_empty() || words == "-" {
-        true => input::stdin()?,
-        false => words,
-    };
+    let content = input::words(&args.text)?;
     let json = serde_json::from_str::<Value>(&content);
     Ok(match args.sort {
         Sort::User => Said::User { content },
@@ -141,12 +137,9 @@ fn said(args: &AppendArgs) -> Result<Said, Error> {
 }
 
 async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
-    let request = api::tiers_append::Request {
-        said: said(&args)?,
-        session: args.session,
-    };
+    let said = said(&args)?;
     let (tiers, _) = open(&args.place, door).await?;
-    let done = api::tiers_append::run(&tiers, &door.ctx()?, request).await?;
+    let done = api::tiers::append(&tiers, &door.ctx()?, &args.session, said).await?;
     return_json!(door, &done);
     let hot = text::count(done.hot as u64, "line");
     door.out
@@ -155,10 +148,7 @@ async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
 
 async fn boot(args: OneArgs, door: &mut Door) -> Result<(), Error> {
     let (tiers, _) = open(&args.place, door).await?;
-    let request = api::tiers_boot::Request {
-        session: args.session,
-    };
-    let found = api::tiers_boot::run(&tiers, &door.ctx()?, request).await?;
+    let found = api::tiers::boot(&tiers, &door.ctx()?, &args.session).await?;
     return_json!(door, &found);
     for line in &found.skipped_lines {
         let why = format!("the line at {} was skipped: {}", line.at, line.why);
@@ -180,11 +170,8 @@ async fn boot(args: OneArgs, door: &mut Door) -> Result<(), Error> {
 
 async fn compress(args: OneArgs, door: &mut Door) -> Result<(), Error> {
     let (tiers, memory) = open(&args.place, door).await?;
-    let request = api::tiers_compress::Request {
-        session: args.session,
-    };
     let llm = memory.llm().cloned();
-    let done = api::tiers_compress::run(&tiers, llm, &door.ctx()?, request).await?;
+    let done = api::tiers::compress(&tiers, llm, &door.ctx()?, &args.session).await?;
     return_json!(door, &done);
     let Some(history) = &done.history else {
         return door
@@ -200,16 +187,13 @@ async fn compress(args: OneArgs, door: &mut Door) -> Result<(), Error> {
 
 async fn query(args: QueryArgs, door: &mut Door) -> Result<(), Error> {
     let (tiers, _) = open(&args.place, door).await?;
-    let request = api::query_memory::Request {
-        query: args.query.join(" "),
-        limit: args.limit,
-    };
-    let found = api::query_memory::run(&tiers, &door.ctx()?, request).await?;
-    return_json!(door, &found);
-    if found.excerpts.is_empty() {
+    let query = args.query.join(" ");
+    let excerpts = api::tiers::query(&tiers, &door.ctx()?, &query, args.limit).await?;
+    return_json!(door, &json!({ "excerpts": excerpts }));
+    if excerpts.is_empty() {
         return door.out.line("nothing was found");
     }
-    for excerpt in &found.excerpts {
+    for excerpt in &excerpts {
         let source = text::one_line(&excerpt.source);
         let text = text::one_line(&excerpt.text);
         door.out.line(format!("{source}: {text}"))?;

@@ -97,9 +97,8 @@ fn show(inspected: &Inspected, door: &mut Door) -> Result<(), Error> {
             setting.why.reason().to_owned(),
         ]
     });
-    let cells = cells.collect();
     door.out
-        .table(&["SETTING", "VALUE", "LINE", "BECAUSE IT"], cells)?;
+        .table(&["SETTING", "VALUE", "LINE", "BECAUSE IT"], cells.collect())?;
     match inspected.risky.iter().any(|one| one.why == Risk::Sends) {
         true => door.out.line(
             "The keys of these services (MNEMON_EMBEDDER_KEY, llm.key_env, llm.key_file) \
@@ -164,6 +163,5 @@ fn show_list(list: &TrustList, door: &mut Door) -> Result<(), Error> {
         let file = text::one_line(&file.display().to_string());
         vec![file, (*state).to_owned()]
     });
-    let cells = cells.collect();
-    door.out.table(&["FILE", "STATE"], cells)
+    door.out.table(&["FILE", "STATE"], cells.collect())
 }

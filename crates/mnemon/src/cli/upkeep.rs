@@ -37,11 +37,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     // In slices, so that other processes get their turn in between.
     loop {
         let limit = left.min(api::upkeep::LIMIT);
-        let request = api::upkeep::Request {
-            limit,
-            accept_clock: args.accept_clock,
-        };
-        let slice = api::upkeep::run(&memory, &door.ctx()?, request).await?;
+        let slice = api::upkeep::run(&memory, &door.ctx()?, limit, args.accept_clock).await?;
         done = Response {
             expired: done.expired + slice.expired,
             history: done.history + slice.history,

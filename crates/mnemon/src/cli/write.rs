@@ -1,15 +1,14 @@
 //! `mnemon write`
 
-use std::path::Path;
-
 use mnemon_core::{Invalid, Scope};
+use mnemon_engine::MemoryWriteEvent;
 use serde_json::{Map, Value};
 
 use super::door::Door;
 use super::filters;
 use super::read::Caller;
 use super::{add, input, text};
-use crate::{Error, api};
+use crate::Error;
 
 /// Tell what happened after a node ran
 ///
@@ -43,13 +42,9 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let data = match args.data.strip_prefix('@') {
-        Some(path) => input::file(Path::new(path))?,
-        None if args.data == "-" => input::stdin()?,
-        None => args.data,
-    };
+    let data = input::given_or_file(&args.data)?;
     let meta = args.meta.as_deref().map(|meta| object("meta", meta));
-    let request = api::write::Request {
+    let event = MemoryWriteEvent {
         user_id: args.caller.user,
         session_id: args.caller.session,
         agent_id: args.caller.agent,
@@ -59,7 +54,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         data: object("data", &data)?,
         meta: meta.transpose()?.unwrap_or_default(),
     };
-    let receipt = api::write::run(&door.memory()?, &door.ctx()?, request).await?;
+    let receipt = door.memory()?.write(&door.ctx()?, &event).await?;
     return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = text::one_line(&add::fate(&item.fate));

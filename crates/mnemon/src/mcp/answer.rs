@@ -2,7 +2,7 @@
 //! asked for.
 
 use mnemon_core::budget::{Bound, Counter};
-use mnemon_core::secrets;
+use mnemon_core::{Message, secrets};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -224,6 +224,18 @@ pub(super) fn quote(text: &str) -> String {
         out.push('\n');
     }
     out
+}
+
+/// A message with who said it, so set that it cannot pass for what stands around it.
+pub(super) fn quoted_message(message: &Message) -> String {
+    let role = json!(message.role);
+    let role = role.as_str().unwrap_or("message");
+    let text = message.text_content();
+    let text = match text.trim() {
+        "" => json!(message.content).to_string(),
+        _ => text,
+    };
+    format!("[{role}]\n{}", quote(&text))
 }
 
 #[cfg(test)]

@@ -30,6 +30,14 @@ impl Arguments {
         usize::try_from(self.0.get(name)?.as_u64()?).ok()
     }
 
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        self.0.get(name)?.as_f64()
+    }
+
+    pub(super) fn flag(&self, name: &str) -> Option<bool> {
+        self.0.get(name)?.as_bool()
+    }
+
     pub(super) fn texts(&self, name: &str) -> Vec<String> {
         let items = self.0.get(name).and_then(Value::as_array);
         let texts = items.into_iter().flatten().filter_map(Value::as_str);
@@ -38,18 +46,24 @@ impl Arguments {
 
     /// Everything as the request of an operation. What it finds wrong is the caller's to mend.
     pub(super) fn read<T: DeserializeOwned>(self) -> Result<T, Error> {
-        let read = serde_json::from_value(Value::Object(self.0));
-        Ok(read.map_err(|error| Invalid::new("arguments", error.to_string()))?)
+        read(Value::Object(self.0))
+    }
+
+    /// Takes a text out.
+    pub(super) fn take_text(&mut self, name: &str) -> Option<String> {
+        let text = self.text(name);
+        self.take(name);
+        text
+    }
+
+    /// Takes a text out that must be sent.
+    pub(super) fn take_needed(&mut self, name: &str) -> String {
+        self.take_text(name).unwrap_or_default()
     }
 
     /// Takes a field out.
     pub(super) fn take(&mut self, name: &str) -> Option<Value> {
         self.0.remove(name)
-    }
-
-    /// Puts all that is left into one field, beside what is put in later.
-    pub(super) fn nest(self, name: &str) -> Self {
-        Self(Map::from_iter([(name.to_owned(), Value::Object(self.0))]))
     }
 
     pub(super) fn put(mut self, name: &str, value: Option<Value>) -> Self {
@@ -58,6 +72,11 @@ impl Arguments {
         }
         self
     }
+}
+
+pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
+    let read = serde_json::from_value(value);
+    Ok(read.map_err(|error| Invalid::new("arguments", error.to_string()))?)
 }
 
 fn object(

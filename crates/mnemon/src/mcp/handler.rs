@@ -183,14 +183,14 @@ fn failed(error: &Error) -> CallToolResult {
     let text = format!("Error: {message}\n{hint}");
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
     result.structured_content = Some(json!({
-        "success": false, "error": {"kind": code::word(kind), "message": message, "hint": hint},
+        "success": false, "error": {"kind": kind, "message": message, "hint": hint},
     }));
     result
 }
 
 fn refused(error: &Error) -> ErrorData {
     let kind = error.kind();
-    let data = json!({"kind": code::word(kind), "hint": hint(error)});
+    let data = json!({"kind": kind, "hint": hint(error)});
     ErrorData::new(ErrorCode(code::of(kind).mcp), message(error), Some(data))
 }
 

@@ -8,7 +8,9 @@ use rmcp::model::{
     ResourceContents, ResourceTemplate,
 };
 
-use super::answer::{RECALLED, TAIL_TOKENS, TOKENS, count, cut, discreet, excerpt, quote};
+use super::answer::{
+    RECALLED, TAIL_TOKENS, TOKENS, count, cut, discreet, excerpt, quote, quoted_message,
+};
 use super::served::Served;
 use crate::Error;
 use crate::api::{self, chat::Chat};
@@ -150,9 +152,9 @@ pub(super) async fn list(
                 .with_mime_type(MARKDOWN),
         );
     }
-    let agents = api::agent::list::run(&served.agents, api::agent::list::Request {}).await?;
+    let agents = served.agents.list().await?;
     let next = from.saturating_add(LISTED);
-    for agent in &agents.agents {
+    for agent in &agents {
         // No more is looked at than it takes to know that there is more.
         if all.len() > next {
             break;
@@ -169,12 +171,8 @@ pub(super) async fn list(
 /// The files that the agent has by now.
 async fn files_of(served: &Served, agent: &str) -> Vec<Resource> {
     let mut found = Vec::new();
-    for file in api::agent::show::FILES {
-        let request = api::agent::show::Request {
-            agent: agent.to_owned(),
-            file: file.to_owned(),
-        };
-        if api::agent::show::run(&served.agents, request).await.is_ok() {
+    for file in api::agent::FILES {
+        if api::agent::show(&served.agents, agent, file).await.is_ok() {
             let resource = Resource::new(agent_uri(agent, file), format!("{agent}-{file}"));
             found.push(resource.with_mime_type(MARKDOWN));
         }
@@ -273,29 +271,19 @@ async fn window(
     address: &Address,
 ) -> Result<String, Error> {
     served.check_user(Some(user))?;
-    let request = api::chat_show::Request {
-        chat: Chat {
-            user: user.to_owned(),
-            session: session.to_owned(),
-            settings: mnemon_core::window::Settings::default(),
-            model: None,
-        },
+    let chat = Chat {
+        user: user.to_owned(),
+        session: session.to_owned(),
+        ..Chat::default()
     };
-    let shown = api::chat_show::run(&served.memory, &served.ctx()?, request).await?;
+    let shown = chat.show(&served.memory, &served.ctx()?).await?;
     if shown.messages.is_empty() {
         let what = format!("nothing was said in session {session} of {user}");
         return Err(mnemon_engine::Error::NotThere(what).into());
     }
     let mut text = format!("{RECALLED}\n");
     for seen in &shown.messages {
-        let role = serde_json::json!(seen.message.role);
-        let role = role.as_str().unwrap_or("message").to_owned();
-        let said = seen.message.text_content();
-        let said = match said.trim() {
-            "" => serde_json::json!(seen.message.content).to_string(),
-            _ => said,
-        };
-        text.push_str(&format!("\n[{role}]\n{}", quote(&said)));
+        text.push_str(&format!("\n{}", quoted_message(&seen.message)));
     }
     paged(&text, address, &window_uri(user, session))
 }
@@ -306,12 +294,8 @@ async fn agent_file(
     file: &str,
     address: &Address,
 ) -> Result<String, Error> {
-    let request = api::agent::show::Request {
-        agent: agent.to_owned(),
-        file: file.to_owned(),
-    };
-    let shown = api::agent::show::run(&served.agents, request).await?;
-    paged(&shown.text, address, &agent_uri(agent, file))
+    let text = api::agent::show(&served.agents, agent, file).await?;
+    paged(&text, address, &agent_uri(agent, file))
 }
 
 /// The text from the byte that the page names, as far as the tokens go, and the next page.

@@ -10,7 +10,7 @@ use rmcp::transport::stdio_pipes;
 use super::handler::Handler;
 use super::lines::Lines;
 use super::served::Served;
-use crate::{Error, api};
+use crate::Error;
 
 /// One message, in bytes: a content at its limit, and as much again several times for escapes.
 const LINE_BYTES: usize = 64 * 1024 * 1024;
@@ -48,8 +48,7 @@ pub async fn serve(served: Served) -> Result<(), Error> {
 /// go wrong for a caller, too, and be told there.
 async fn warm(served: Arc<Served>) {
     if let Ok(ctx) = served.ctx() {
-        let request = api::warm::Request {};
-        let _ = api::warm::run(&served.memory, &ctx, request).await;
+        let _ = served.memory.records().warm(&ctx).await;
     }
 }
 

@@ -192,8 +192,7 @@ async fn answers_of_records(memory: &Memory, viewer: &Viewer) -> Vec<(&'static s
     let latest = records.latest(&c, filter(), 5).await;
     let documents = DocumentQuery::new(MARK, filter());
     let documents = records.search_documents(&c, &documents).await;
-    let viewer = viewer.clone();
-    let got = api::get::run(memory, &c, api::get::Request { ids, viewer }).await;
+    let got = api::get::run(memory, &c, viewer, ids).await;
     vec![
         ("get", text(&get.unwrap())),
         ("api get", text(&got.unwrap().records)),

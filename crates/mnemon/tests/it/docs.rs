@@ -43,7 +43,7 @@ fn the_command_line_is_documented() {
             text,
             "| {} | {} | {} |",
             row.exit,
-            code::word(kind),
+            serde_json::json!(kind).as_str().unwrap(),
             row.hint
         )
         .unwrap();

@@ -3,7 +3,7 @@
 use mnemon::config::Config;
 use mnemon::{api, wiring};
 use mnemon_core::{Ctx, Filter, Owner, Scope};
-use mnemon_engine::{Draft, Memory};
+use mnemon_engine::{Draft, Memory, MemoryWriteEvent};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox};
@@ -260,7 +260,7 @@ fn a_session_is_forgotten_after_a_yes_and_comes_back() {
 }
 
 async fn tell(memory: &Memory, config: &Config, session: &str, scope: Scope, data: Value) {
-    let request = api::write::Request {
+    let event = MemoryWriteEvent {
         user_id: "ann".to_owned(),
         session_id: session.to_owned(),
         agent_id: "planner".to_owned(),
@@ -271,7 +271,7 @@ async fn tell(memory: &Memory, config: &Config, session: &str, scope: Scope, dat
         meta: serde_json::Map::new(),
     };
     let ctx = wiring::stamp(config).unwrap();
-    api::write::run(memory, &ctx, request).await.unwrap();
+    memory.write(&ctx, &event).await.unwrap();
 }
 
 /// More than a page of messages, what was derived from them, and a session beside it.

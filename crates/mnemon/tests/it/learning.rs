@@ -47,10 +47,10 @@ fn steps() -> Vec<Value> {
 
 async fn fill(memory: &Memory, config: &Config, steps: Vec<Value>) {
     for step in steps {
-        let request =
-            serde_json::from_value(json!({"owner": {"user": "ann"}, "step": step})).unwrap();
+        let owner = serde_json::from_value(json!({"user": "ann"})).unwrap();
+        let step = serde_json::from_value(step).unwrap();
         let ctx = wiring::stamp(config).unwrap();
-        api::experience::log::run(memory, &ctx, request)
+        api::experience::log(memory, &ctx, &owner, step)
             .await
             .unwrap();
     }

@@ -8,12 +8,11 @@ mod stores;
 
 use std::path::Path;
 
-use mnemon::api::{note_add, note_search};
 use mnemon::config::{Config, Sourced};
 use mnemon::wiring;
 use mnemon_core::{Ctx, Tenant, Time};
 use mnemon_engine::Memory;
-use mnemon_engine::notes::{Added, FoundNotes, NewNote};
+use mnemon_engine::notes::{Added, FoundNotes, NewNote, NoteFilter, NoteQuery};
 
 fn wait<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -54,14 +53,10 @@ fn urls(folder: &Path) -> [String; 3] {
 }
 
 fn add(memory: &Memory, ctx: &Ctx, note: NewNote) -> Added {
-    let request = note_add::Request { note, key: None };
-    wait(note_add::run(memory, ctx, request)).unwrap()
+    wait(memory.notes().add(ctx, note, None)).unwrap()
 }
 
 fn search(memory: &Memory, ctx: &Ctx, query: &str) -> FoundNotes {
-    let request = note_search::Request {
-        query: query.to_owned(),
-        ..note_search::Request::default()
-    };
-    wait(note_search::run(memory, ctx, request)).unwrap()
+    let query = NoteQuery::new(query, NoteFilter::all_of_tenant());
+    wait(memory.notes().search(ctx, &query)).unwrap()
 }

@@ -7,33 +7,21 @@ use mnemon_core::learn::Status;
 use mnemon_core::{Ctx, Viewer};
 use mnemon_engine::learn::{LessonBody, skill_file, skill_folder};
 use mnemon_engine::{Memory, Sop};
-use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 /// Skills that one export holds at the most.
 pub const LIMIT: usize = 1000;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Request {
-    /// Only what this user may see: their own, and what is shared.
-    pub user: Option<String>,
-    pub task_type: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Response {
-    /// The files that were written, below the folder.
-    pub files: Vec<String>,
-}
-
-/// The active skills.
-pub async fn skills(memory: &Memory, ctx: &Ctx, request: &Request) -> Result<Vec<Sop>, Error> {
-    let task_type = request.task_type.as_deref();
-    let viewer = Viewer::of_caller(request.user.clone(), None);
+/// The active skills that this viewer may see.
+pub async fn skills(
+    memory: &Memory,
+    ctx: &Ctx,
+    viewer: &Viewer,
+    task_type: Option<&str>,
+) -> Result<Vec<Sop>, Error> {
     let learning = memory.learning();
-    let found = learning.lessons(ctx, &viewer, task_type, Some(Status::Active), LIMIT);
+    let found = learning.lessons(ctx, viewer, task_type, Some(Status::Active), LIMIT);
     let found = found
         .await?
         .into_iter()
@@ -44,24 +32,19 @@ pub async fn skills(memory: &Memory, ctx: &Ctx, request: &Request) -> Result<Vec
     Ok(found.collect())
 }
 
-/// Writes the active skills below the folder, over what an earlier export wrote there.
-pub async fn run(
-    memory: &Memory,
-    ctx: &Ctx,
-    folder: &dyn Files,
-    request: Request,
-) -> Result<Response, Error> {
+/// Writes skills below the folder, over what an earlier export wrote there: the files.
+pub async fn write(folder: &dyn Files, skills: &[Sop]) -> Result<Vec<String>, Error> {
     let mut names: BTreeSet<String> = BTreeSet::new();
     let mut files = Vec::new();
-    for sop in skills(memory, ctx, &request).await? {
-        let plain = skill_folder(&sop);
+    for sop in skills {
+        let plain = skill_folder(sop);
         let mut name = plain.clone();
         let mut number = 2;
         while !names.insert(name.clone()) {
             name = format!("{plain}-{number}");
             number += 1;
         }
-        let file = skill_file(&name, &sop);
+        let file = skill_file(&name, sop);
         let there = folder
             .read(&file.path)
             .await
@@ -71,5 +54,5 @@ pub async fn run(
         written.map_err(mnemon_engine::Error::from)?;
         files.push(file.path);
     }
-    Ok(Response { files })
+    Ok(files)
 }

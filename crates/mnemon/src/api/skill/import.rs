@@ -4,26 +4,11 @@ use mnemon_core::files::Files;
 use mnemon_core::{Ctx, Id, Invalid};
 use mnemon_engine::learn::read_skill_file;
 use mnemon_engine::{Memory, Sop};
-use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 /// The name of a skill's file.
 const FILE: &str = "SKILL.md";
-
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Request {
-    /// Whose they are; shared by all users otherwise.
-    pub user: Option<String>,
-    /// Skills in the JSON form.
-    pub skills: Vec<Sop>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Response {
-    pub ids: Vec<Id>,
-}
 
 /// Every skill below the folder, with its path. One that cannot be read names its file, and
 /// nothing is taken in.
@@ -49,15 +34,21 @@ pub async fn read(folder: &dyn Files) -> Result<Vec<Sop>, Error> {
     Ok(skills)
 }
 
-pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
-    for sop in &request.skills {
+/// Takes skills in for a user; without one, all users share them.
+pub async fn run(
+    memory: &Memory,
+    ctx: &Ctx,
+    user: Option<String>,
+    skills: Vec<Sop>,
+) -> Result<Vec<Id>, Error> {
+    for sop in &skills {
         sop.check()?;
     }
     let mut ids = Vec::new();
-    for sop in request.skills {
+    for sop in skills {
         let learning = memory.learning();
-        let receipt = learning.take_in(ctx, request.user.clone(), sop).await?;
+        let receipt = learning.take_in(ctx, user.clone(), sop).await?;
         ids.extend(receipt.items.into_iter().map(|item| item.id));
     }
-    Ok(Response { ids })
+    Ok(ids)
 }

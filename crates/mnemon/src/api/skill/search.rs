@@ -1,31 +1,18 @@
 //! The skills that fit, and the rules of a type of task: what an agent would be told.
 
 use mnemon_core::{Ctx, Viewer};
-use mnemon_engine::{FoundRule, FoundSkill, Memory, TOP_SKILLS};
-use serde::{Deserialize, Serialize};
+use mnemon_engine::{FoundRule, FoundSkill, Memory};
+use serde::Serialize;
 
 use crate::Error;
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    #[serde(alias = "q", alias = "text")]
     pub query: String,
     pub task_type: Option<String>,
     /// Only what this user may see.
     pub user: Option<String>,
     pub limit: usize,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            query: String::new(),
-            task_type: None,
-            user: None,
-            limit: TOP_SKILLS,
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

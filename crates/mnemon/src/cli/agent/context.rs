@@ -3,8 +3,9 @@
 use mnemon_core::Invalid;
 use mnemon_engine::agentfiles::{AgentFiles, ContextChange, KeyFile, SectionText, StateRow};
 
-use super::{given, text};
 use crate::cli::door::Door;
+use crate::cli::input::given_or_file as given;
+use crate::cli::text;
 use crate::{Error, api};
 
 /// Change single lines of an agent's context; without options, print it
@@ -52,24 +53,19 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
     let rewrite = match (&args.rewrite, &args.base) {
-        (Some(text), Some(base)) => Some(api::agent::context::Rewrite {
+        (Some(text), Some(base)) => Some(api::agent::Rewrite {
             text: given(text)?,
             base: given(base)?,
         }),
         _ => None,
     };
-    let request = api::agent::context::Request {
-        rewrite,
-        agent: args.agent.clone(),
-        change: change(args)?,
-    };
-    let only_show = request.change.is_empty() && request.rewrite.is_none();
-    let answer = api::agent::context::run(agents, &door.ctx()?, request).await?;
-    for clash in &answer.clashes {
-        door.out.note(clash);
-    }
+    let agent = args.agent.clone();
+    let change = change(args)?;
+    let ctx = door.ctx()?;
+    let answer = api::agent::context(agents, &ctx, &agent, &change, rewrite.as_ref()).await?;
+    door.out.notes(&answer.clashes);
     return_json!(door, &answer);
-    match only_show {
+    match change.is_empty() && rewrite.is_none() {
         true => door.out.bytes(answer.context.as_bytes()),
         false => {
             let lines = answer.context.lines().count() as u64;

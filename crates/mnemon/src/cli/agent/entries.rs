@@ -1,10 +1,11 @@
 //! `mnemon agent decide` and `mnemon agent learn`
 
 use mnemon_engine::agentfiles::{AgentFiles, Code, Decision, Learning};
+use serde_json::json;
 
-use super::given;
+use crate::Error;
 use crate::cli::door::Door;
-use crate::{Error, api};
+use crate::cli::input::given_or_file as given;
 
 /// Log a decision that affects later work
 #[derive(Debug, clap::Args)]
@@ -18,13 +19,8 @@ pub(super) struct DecideArgs {
     #[arg(long, value_name = "TEXT")]
     decision: String,
     /// In which situation
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
-    context: String,
+    #[arg(long, value_name = "TEXT")]
+    context: Option<String>,
     /// Why; may be repeated
     #[arg(long, value_name = "TEXT")]
     reason: Vec<String>,
@@ -57,21 +53,11 @@ pub(super) struct LearnArgs {
     #[arg(long, value_name = "TEXT")]
     code: Option<String>,
     /// The language of the example
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "",
-        hide_default_value = true
-    )]
-    language: String,
+    #[arg(long, value_name = "NAME")]
+    language: Option<String>,
     /// Why it is of use
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
-    why: String,
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
     /// When, if not today
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<String>,
@@ -85,20 +71,15 @@ pub(super) async fn decide(
     let decision = Decision {
         title: args.title,
         date: args.date,
-        context: given(&args.context)?,
+        context: args.context.as_deref().map_or(Ok(String::new()), given)?,
         decision: given(&args.decision)?,
         reasons: args.reason,
         alternatives: args.alternative,
         impact: args.impact,
         reversible: args.reversible,
     };
-    let request = api::agent::decide::Request {
-        agent: args.agent,
-        decision,
-    };
-    let done = api::agent::decide::run(agents, &door.ctx()?, request).await?;
-    return_json!(door, &done);
-    door.out.line(format!("wrote {}", done.file))
+    let file = agents.decide(&door.ctx()?, &args.agent, &decision).await?;
+    show_file(&file, door)
 }
 
 pub(super) async fn learn(
@@ -108,7 +89,7 @@ pub(super) async fn learn(
 ) -> Result<(), Error> {
     let code = match &args.code {
         Some(code) => Some(Code {
-            language: args.language,
+            language: args.language.unwrap_or_default(),
             text: given(code)?,
         }),
         None => None,
@@ -118,13 +99,13 @@ pub(super) async fn learn(
         date: args.date,
         pattern: given(&args.pattern)?,
         code,
-        why: args.why,
+        why: args.why.unwrap_or_default(),
     };
-    let request = api::agent::learn::Request {
-        agent: args.agent,
-        learning,
-    };
-    let done = api::agent::learn::run(agents, &door.ctx()?, request).await?;
-    return_json!(door, &done);
-    door.out.line(format!("wrote {}", done.file))
+    let file = agents.learn(&door.ctx()?, &args.agent, &learning).await?;
+    show_file(&file, door)
+}
+
+fn show_file(file: &str, door: &mut Door) -> Result<(), Error> {
+    return_json!(door, &json!({ "file": file }));
+    door.out.line(format!("wrote {file}"))
 }

@@ -1,12 +1,11 @@
 //! Notes as text for people.
 
 use console::style;
-use mnemon_engine::notes::{Added, Cleared, FoundNotes, NotePage, NoteView};
+use mnemon_engine::notes::{Added, Cleared, FoundNotes, NotePage, NoteText, NoteView};
 
 use super::super::door::Door;
 use super::super::text;
 use crate::Error;
-use crate::api::note_get;
 
 const INDENT: &str = "    ";
 
@@ -66,11 +65,12 @@ fn tags(note: &NoteView) -> String {
     text::one_line(&tags.join(" "))
 }
 
-pub(super) fn note(note: &note_get::Response, door: &mut Door) -> Result<(), Error> {
-    let (view, whole) = match note {
-        note_get::Response::View(view) => (view, None),
-        note_get::Response::Text(whole) => (&whole.note, Some(whole)),
-    };
+/// What describes a note, and its content where that was asked for.
+pub(super) fn note(
+    view: &NoteView,
+    whole: Option<&NoteText>,
+    door: &mut Door,
+) -> Result<(), Error> {
     let mut rows = vec![
         ("id", view.id.to_string()),
         ("namespace", view.namespace.to_string()),
@@ -101,10 +101,7 @@ pub(super) fn note(note: &note_get::Response, door: &mut Door) -> Result<(), Err
     };
     let content = whole.content.as_deref().unwrap_or_default();
     door.out.line(text::clean(content))?;
-    match whole.next_offset {
-        Some(next) => door.out.line(format!("\nThere is more: --offset {next}")),
-        None => Ok(()),
-    }
+    door.out.next_page("--offset", whole.next_offset)
 }
 
 /// The narrowest that a summary is cut to.
@@ -126,21 +123,14 @@ pub(super) fn page(page: &NotePage, door: &mut Door) -> Result<(), Error> {
             text::cut(&said, room),
         ]
     });
-    let rows = rows.collect();
     door.out
-        .table(&["ID", "CREATED", "NAMESPACE", "SUMMARY"], rows)?;
-    match &page.next {
-        Some(next) => door.out.line(format!("\nThere is more: --after {next}")),
-        None => Ok(()),
-    }
+        .table(&["ID", "CREATED", "NAMESPACE", "SUMMARY"], rows.collect())?;
+    door.out.next_page("--after", page.next.as_ref())
 }
 
 pub(super) fn cleared(cleared: &Cleared, door: &mut Door) -> Result<(), Error> {
     let forgotten = text::count(cleared.cleared, "note");
     let left = cleared.remaining;
     door.out.line(format!("forgot {forgotten}, {left} left"))?;
-    match cleared.commit {
-        Some(commit) => door.out.line(format!("undo with: mnemon undo {commit}")),
-        None => Ok(()),
-    }
+    door.out.undo_with(cleared.commit)
 }

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use mnemon_core::Invalid;
 use mnemon_engine::Memory;
-use mnemon_engine::session::{SessionId, SessionInfo, Sessions};
+use mnemon_engine::session::{Session, SessionId, SessionInfo, Sessions};
+use serde_json::json;
 
 use super::super::door::Door;
 use super::super::{input, text};
-use crate::api::session_copy::{Copied, Places};
+use crate::api::session::Places;
 use crate::config::Config;
 use crate::{Error, api, wiring};
 
@@ -44,19 +45,19 @@ pub(super) struct SaveArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct ForkArgs {
     #[command(flatten)]
-    one: OneArgs,
+    pub(super) one: OneArgs,
     /// The new id
     #[arg(value_name = "NEW")]
-    to: SessionId,
+    pub(super) to: SessionId,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct LabelArgs {
     #[command(flatten)]
-    one: OneArgs,
+    pub(super) one: OneArgs,
     /// What the snapshot is called
     #[arg(value_name = "LABEL")]
-    label: String,
+    pub(super) label: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -94,18 +95,6 @@ fn sessions<'a>(
 /// Whose conversations are meant when nobody is named, as in `mnemon chat`.
 pub(super) const USER: &str = "default";
 
-fn places<'a>(
-    place: &'a Place,
-    states: &'a dyn Sessions,
-    memory: Option<&'a Memory>,
-) -> Places<'a> {
-    let user = place.user.as_deref().unwrap_or(USER);
-    Places {
-        states,
-        talk: memory.map(|memory| (memory, user)),
-    }
-}
-
 pub(super) async fn save(args: SaveArgs, door: &mut Door) -> Result<(), Error> {
     let json = match &args.file {
         Some(path) => input::file(path)?,
@@ -115,21 +104,15 @@ pub(super) async fn save(args: SaveArgs, door: &mut Door) -> Result<(), Error> {
         .map_err(|error| Invalid::new("state", format!("is not JSON: {error}")))?;
     let memory = memory(&args.one.place, door)?;
     let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
-    let request = api::session_save::Request {
-        session: args.one.session,
-        state,
-    };
-    let info = api::session_save::run(&*place, &door.ctx()?, request).await?;
-    say("saved", &info, door)
+    let info = api::session::save(&*place, &door.ctx()?, &args.one.session, state).await?;
+    return_json!(door, &info);
+    say("saved", &info, 0, door)
 }
 
 pub(super) async fn load(args: OneArgs, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args.place, door)?;
     let place = sessions(&args.place, memory.as_ref(), &door.config)?;
-    let request = api::session_load::Request {
-        session: args.session,
-    };
-    let state = api::session_load::run(&*place, &door.ctx()?, request).await?;
+    let state = api::session::load(&*place, &door.ctx()?, &args.session).await?;
     return_json!(door, &state);
     let json = serde_json::to_string_pretty(&state)
         .map_err(|error| Error::Internal(format!("a session has no JSON form: {error}")))?;
@@ -140,11 +123,9 @@ pub(super) async fn load(args: OneArgs, door: &mut Door) -> Result<(), Error> {
 pub(super) async fn list(args: Place, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&args, door)?;
     let place = sessions(&args, memory.as_ref(), &door.config)?;
-    let found = api::session_list::run(&*place, &door.ctx()?).await?;
+    let found = api::session::list(&*place, &door.ctx()?).await?;
     return_json!(door, &found);
-    for what in &found.unreadable {
-        door.out.note(what);
-    }
+    door.out.notes(&found.unreadable);
     if found.sessions.is_empty() {
         return door.out.line("there are no saved sessions");
     }
@@ -160,40 +141,29 @@ pub(super) async fn list(args: Place, door: &mut Door) -> Result<(), Error> {
     door.out.table(&header, rows.collect())
 }
 
-pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
-    let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
-    let places = places(&args.one.place, &*place, memory.as_ref());
-    let request = api::session_fork::Request {
-        session: args.one.session,
-        to: args.to,
-    };
-    let info = api::session_fork::run(&places, &door.ctx()?, request).await?;
-    say_copied("forked", &info, door)
+/// How a session is copied.
+pub(super) enum Copy {
+    Fork(SessionId),
+    Snapshot(String),
+    Restore(String),
 }
 
-pub(super) async fn snapshot(args: LabelArgs, door: &mut Door) -> Result<(), Error> {
-    let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
-    let places = places(&args.one.place, &*place, memory.as_ref());
-    let request = api::session_snapshot::Request {
-        session: args.one.session,
-        label: args.label,
+pub(super) async fn copy(one: OneArgs, how: Copy, door: &mut Door) -> Result<(), Error> {
+    let memory = memory(&one.place, door)?;
+    let states = sessions(&one.place, memory.as_ref(), &door.config)?;
+    let user = one.place.user.as_deref().unwrap_or(USER);
+    let places = Places {
+        states: &*states,
+        talk: memory.as_ref().map(|memory| (memory, user)),
     };
-    let info = api::session_snapshot::run(&places, &door.ctx()?, request).await?;
-    say_copied("kept", &info, door)
-}
-
-pub(super) async fn restore(args: LabelArgs, door: &mut Door) -> Result<(), Error> {
-    let memory = memory(&args.one.place, door)?;
-    let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
-    let places = places(&args.one.place, &*place, memory.as_ref());
-    let request = api::session_restore::Request {
-        session: args.one.session,
-        label: args.label,
+    let (ctx, id) = (door.ctx()?, &one.session);
+    let (word, copied) = match how {
+        Copy::Fork(to) => ("forked", places.fork(&ctx, id, &to).await?),
+        Copy::Snapshot(label) => ("kept", places.snapshot(&ctx, id, &label).await?),
+        Copy::Restore(label) => ("restored", places.restore(&ctx, id, &label).await?),
     };
-    let info = api::session_restore::run(&places, &door.ctx()?, request).await?;
-    say_copied("restored", &info, door)
+    return_json!(door, &copied);
+    say(word, &copied.info, copied.messages, door)
 }
 
 pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
@@ -205,28 +175,19 @@ pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Erro
     super::agreed(&question, args.yes)?;
     let memory = memory(&args.one.place, door)?;
     let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
-    let request = api::session_delete::Request { session };
-    let gone = api::session_delete::run(&*place, &door.ctx()?, request).await?;
-    return_json!(door, &gone);
-    let name = text::one_line(gone.deleted.as_str());
+    let gone = Session::new(session.clone(), &*place);
+    gone.delete_or_fail(&door.ctx()?).await?;
+    return_json!(door, &json!({ "deleted": session }));
+    let name = text::one_line(session.as_str());
     door.out.line(format!("deleted: {name}"))
 }
 
-fn say(word: &str, info: &SessionInfo, door: &mut Door) -> Result<(), Error> {
-    return_json!(door, info);
+fn say(word: &str, info: &SessionInfo, messages: usize, door: &mut Door) -> Result<(), Error> {
     let name = text::one_line(&info.session_id);
-    let count = text::count(info.component_count as u64, "component");
-    door.out.line(format!("{word}: {name} with {count}"))
-}
-
-fn say_copied(word: &str, copied: &Copied, door: &mut Door) -> Result<(), Error> {
-    return_json!(door, copied);
-    if copied.messages == 0 {
-        return say(word, &copied.info, door);
+    let mut count = text::count(info.component_count as u64, "component");
+    if messages > 0 {
+        let messages = text::count(messages as u64, "message");
+        count = format!("{count} and {messages}");
     }
-    let name = text::one_line(&copied.info.session_id);
-    let count = text::count(copied.info.component_count as u64, "component");
-    let messages = text::count(copied.messages as u64, "message");
-    door.out
-        .line(format!("{word}: {name} with {count} and {messages}"))
+    door.out.line(format!("{word}: {name} with {count}"))
 }

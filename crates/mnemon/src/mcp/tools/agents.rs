@@ -5,6 +5,7 @@ use mnemon_engine::agentfiles::{Activation, Ended};
 use serde_json::{Value, json};
 
 use super::super::answer::{Answer, TAIL_TOKENS, cut, excerpt};
+use super::super::arguments::read;
 use super::super::field::Field;
 use super::super::profile::Profile;
 use super::super::served::Served;
@@ -59,8 +60,7 @@ fn list() -> Tool {
 }
 
 async fn run_list(served: &Served, call: Call) -> Result<Answer, Error> {
-    let listed = api::list::run(&served.agents, api::list::Request {}).await?;
-    let agents = listed.agents;
+    let agents = served.agents.list().await?;
     Answer::fit(call.tokens(), agents.len(), |room| {
         let shown = || agents.iter().take(room.items);
         let about = |text: &Option<String>| {
@@ -98,32 +98,27 @@ fn activate() -> Tool {
 
 async fn run_activate(served: &Served, call: Call) -> Result<Answer, Error> {
     let agent = call.arguments.needed("agent");
-    let request = api::activate::Request {
-        agent: agent.clone(),
-        task: call.arguments.text("task"),
-    };
-    let told = api::activate::run(&served.agents, request).await?;
-    let place = format!("mnemon://agents/{agent}/context.md");
-    Ok(activation(&told, &place, call.tokens()))
+    let task = call.arguments.text("task");
+    let told = served.agents.activate(&agent, task.as_deref()).await?;
+    Ok(activation(&told, &agent, call.tokens()))
 }
 
-/// The prompt as far as there is room, and where the rest is.
-pub(super) fn activation(told: &Activation, place: &str, tokens: usize) -> Answer {
-    let mut text = String::new();
-    for notice in told.notices.iter().take(5) {
-        text.push_str(&format!("[{}]\n", excerpt(notice, 200)));
-    }
-    text.push_str(&told.prompt);
-    let (head, rest) = cut(&text, tokens);
-    if rest == 0 {
+pub(super) fn activation(told: &Activation, agent: &str, tokens: usize) -> Answer {
+    prose(&told.notices, &told.prompt, agent, tokens)
+}
+
+/// The first notices, the text as far as there is room, and where the rest is.
+fn prose(notices: &[String], text: &str, agent: &str, tokens: usize) -> Answer {
+    let notices = notices.iter().take(5);
+    let notices = notices.map(|notice| format!("[{}]\n", excerpt(notice, 200)));
+    let text = notices.chain([text.to_owned()]).collect::<String>();
+    if cut(&text, tokens).1 == 0 {
         return Answer::text(text);
     }
-    let (head, rest) = match head.len() {
-        0 => (head, rest),
-        _ => cut(&text, tokens.saturating_sub(2 * TAIL_TOKENS)),
-    };
+    let (head, rest) = cut(&text, tokens.saturating_sub(2 * TAIL_TOKENS));
     Answer::text(format!(
-        "{head}\n[cut: {rest} more characters; ask for a larger max_tokens, or read {place}]"
+        "{head}\n[cut: {rest} more characters; ask for a larger max_tokens, \
+         or read mnemon://agents/{agent}/context.md]"
     ))
 }
 
@@ -201,29 +196,13 @@ fn context() -> Tool {
 }
 
 async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let agent = call.arguments.take("agent");
+    let agent = call.arguments.take_needed("agent");
     let rewrite = call.arguments.take("rewrite");
-    let request = std::mem::take(&mut call.arguments).nest("change");
-    let request = request.put("agent", agent).put("rewrite", rewrite);
-    let request: api::context::Request = request.read()?;
-    let place = format!("mnemon://agents/{}/context.md", request.agent);
-    let shown = api::context::run(&served.agents, &call.ctx, request).await?;
-    let mut text = String::new();
-    for clash in shown.clashes.iter().take(5) {
-        text.push_str(&format!("[{}]\n", excerpt(clash, 200)));
-    }
-    text.push_str(&shown.context);
-    let tokens = call.tokens();
-    let (_, rest) = cut(&text, tokens);
-    Ok(match rest {
-        0 => Answer::text(text),
-        _ => {
-            let (head, rest) = cut(&text, tokens.saturating_sub(2 * TAIL_TOKENS));
-            Answer::text(format!(
-                "{head}\n[cut: {rest} more characters; ask for a larger max_tokens, or read {place}]"
-            ))
-        }
-    })
+    let rewrite: Option<api::Rewrite> = rewrite.map(read).transpose()?;
+    let change = std::mem::take(&mut call.arguments).read()?;
+    let (agents, ctx) = (&served.agents, &call.ctx);
+    let shown = api::context(agents, ctx, &agent, &change, rewrite.as_ref()).await?;
+    Ok(prose(&shown.clashes, &shown.context, &agent, call.tokens()))
 }
 
 fn decision() -> Vec<Field> {
@@ -255,12 +234,10 @@ fn decide() -> Tool {
 }
 
 async fn run_decide(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let agent = call.arguments.take("agent");
-    let request: api::decide::Request =
-        call.arguments.nest("decision").put("agent", agent).read()?;
-    let done = api::decide::run(&served.agents, &call.ctx, request).await?;
-    let answer = Answer::with(format!("Logged in {}.", done.file), &done)?;
-    Ok(answer)
+    let agent = call.arguments.take_needed("agent");
+    let decision = call.arguments.read()?;
+    let file = served.agents.decide(&call.ctx, &agent, &decision).await?;
+    Answer::with(format!("Logged in {file}."), &json!({ "file": file }))
 }
 
 fn learning() -> Vec<Field> {
@@ -293,12 +270,10 @@ fn learn() -> Tool {
 }
 
 async fn run_learn(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let agent = call.arguments.take("agent");
-    let request: api::learn::Request =
-        call.arguments.nest("learning").put("agent", agent).read()?;
-    let done = api::learn::run(&served.agents, &call.ctx, request).await?;
-    let answer = Answer::with(format!("Added to {}.", done.file), &done)?;
-    Ok(answer)
+    let agent = call.arguments.take_needed("agent");
+    let learning = call.arguments.read()?;
+    let file = served.agents.learn(&call.ctx, &agent, &learning).await?;
+    Answer::with(format!("Added to {file}."), &json!({ "file": file }))
 }
 
 fn end() -> Tool {
@@ -346,9 +321,9 @@ pub(super) fn file_changes() -> Vec<Field> {
 }
 
 async fn run_end(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let agent = call.arguments.take("agent");
-    let request: api::end::Request = call.arguments.nest("session").put("agent", agent).read()?;
-    let ended = api::end::run(&served.agents, &call.ctx, request).await?;
+    let agent = call.arguments.take_needed("agent");
+    let session = call.arguments.read()?;
+    let ended = served.agents.end(&call.ctx, &agent, &session).await?;
     told(&ended)
 }
 
@@ -367,9 +342,7 @@ fn lint() -> Tool {
 
 async fn run_lint(served: &Served, call: Call) -> Result<Answer, Error> {
     let agent = call.arguments.needed("agent");
-    let request = api::lint::Request { agent };
-    let found = api::lint::run(&served.agents, &call.ctx, request).await?;
-    let warnings = found.warnings;
+    let warnings = served.agents.lint(&call.ctx, &agent).await?;
     Answer::fit(call.tokens(), warnings.len(), |room| {
         let shown = || warnings.iter().take(room.items);
         let what = |text: &str| excerpt(text, room.chars.min(300));
@@ -413,8 +386,7 @@ fn archive() -> Tool {
 async fn run_archive(served: &Served, call: Call) -> Result<Answer, Error> {
     let agent = call.arguments.needed("agent");
     call.progress.tell(0, 1, "archiving").await;
-    let request = api::archive::Request { agent };
-    let ended = api::archive::run(&served.agents, &call.ctx, request).await?;
+    let ended = served.agents.archive(&call.ctx, &agent).await?;
     call.progress.tell(1, 1, "done").await;
     told(&ended)
 }

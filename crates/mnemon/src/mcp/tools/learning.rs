@@ -95,8 +95,7 @@ fn log_step() -> Tool {
 }
 
 async fn run_log(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let user = call.arguments.text("user");
-    call.arguments.take("user");
+    let user = call.arguments.take_text("user");
     let told = TOLD.map(|name| (name, call.arguments.take(name)));
     let mut metadata = match call.arguments.take("metadata") {
         Some(Value::Object(metadata)) => metadata,
@@ -114,15 +113,11 @@ async fn run_log(served: &Served, mut call: Call) -> Result<Answer, Error> {
     }
     let arguments = call.arguments.put("metadata", Some(metadata.into()));
     let step: Step = arguments.read()?;
-    let request = api::experience::log::Request {
-        owner: served.owner(user),
-        step,
-    };
-    let receipt = api::experience::log::run(&served.memory, &call.ctx, request).await?;
+    let owner = served.owner(user);
+    let receipt = api::experience::log(&served.memory, &call.ctx, &owner, step).await?;
     let id = receipt.items.first().map(|item| item.id.to_string());
     let id = id.unwrap_or_default();
-    let answer = Answer::with(format!("Logged as {id}."), &json!({ "id": id }))?;
-    Ok(answer)
+    Answer::with(format!("Logged as {id}."), &json!({ "id": id }))
 }
 
 fn find_skills() -> Tool {

@@ -2,7 +2,7 @@
 //! document: an id, a summary and what describes the note, its content only on request.
 
 use mnemon_core::{Id, Invalid, Viewer, limits};
-use mnemon_engine::notes::{NoteFilter, NoteText, NoteView};
+use mnemon_engine::notes::{NewNote, NoteFilter, NoteQuery, NoteText, NoteView};
 use serde_json::{Map, Value, json};
 
 use super::super::answer::{Answer, RECALLED, Room, cut, excerpt, quote};
@@ -12,7 +12,6 @@ use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch, max_tokens};
 use super::recall::user;
 use crate::Error;
-use crate::api;
 
 const NAMESPACES: &[&str] = &["short-term", "long-term"];
 const SMALL: &[Profile] = &[Profile::Small, Profile::Notes];
@@ -98,12 +97,12 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         }
         _ => {}
     }
-    let key = call.arguments.take("key");
-    let named = call.arguments.text("user");
-    call.arguments.take("user");
-    let mut request: api::note_add::Request = call.arguments.nest("note").put("key", key).read()?;
-    request.note.owner = served.owner(named);
-    let added = api::note_add::run(&served.memory, &call.ctx, request).await?;
+    let key = call.arguments.take_text("key");
+    let named = call.arguments.take_text("user");
+    let mut note: NewNote = call.arguments.read()?;
+    note.owner = served.owner(named);
+    let notes = served.memory.notes();
+    let added = notes.add(&call.ctx, note, key.as_deref()).await?;
     if added.not_stored {
         return Err(Invalid::new("importance", format!("is too low. {}", added.message)).into());
     }
@@ -158,24 +157,21 @@ fn search() -> Tool {
     }
 }
 
-async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let viewer = served.viewer(call.arguments.text("user"));
-    call.arguments.take("user");
+async fn run_search(served: &Served, call: Call) -> Result<Answer, Error> {
+    let arguments = &call.arguments;
+    let namespace = arguments.text("namespace").map(|word| word.parse());
     let filter = NoteFilter {
-        namespace: call
-            .arguments
-            .text("namespace")
-            .map(|word| word.parse())
-            .transpose()?,
-        tags: call.arguments.texts("tags"),
-        ..NoteFilter::seen_by(viewer)
+        namespace: namespace.transpose()?,
+        tags: arguments.texts("tags"),
+        ..NoteFilter::seen_by(served.viewer(arguments.text("user")))
     };
-    call.arguments.take("namespace");
-    call.arguments.take("tags");
-    let arguments = std::mem::take(&mut call.arguments);
-    let mut request: api::note_search::Request = arguments.read()?;
-    request.filter = filter;
-    let found = api::note_search::run(&served.memory, &call.ctx, request).await?;
+    let query = NoteQuery {
+        limit: arguments.whole("limit"),
+        min_score: arguments.number("min_score"),
+        include_content: arguments.flag("include_content"),
+        ..NoteQuery::new(arguments.needed("query"), filter)
+    };
+    let found = served.memory.notes().search(&call.ctx, &query).await?;
     let query = excerpt(&found.query, 100);
     if found.results.is_empty() {
         let message = "No matching entries found.";
@@ -289,20 +285,12 @@ fn get() -> Tool {
 async fn run_get(served: &Served, call: Call) -> Result<Answer, Error> {
     let tokens = call.tokens();
     let id: Id = call.arguments.needed("id").trim().parse()?;
-    let request = api::note_get::Request {
-        content: true,
-        offset: call.arguments.whole("offset").unwrap_or(0),
-        // A token has rarely more than eight letters; what is too much is cut below.
-        length: Some(tokens.saturating_mul(8)),
-        ..api::note_get::Request::new(id, served.viewer(None))
-    };
-    let offset = request.offset;
-    let found = api::note_get::run(&served.memory, &call.ctx, request).await?;
-    let api::note_get::Response::Text(note) = found else {
-        return Err(Error::Internal(
-            "a note came without its content".to_owned(),
-        ));
-    };
+    let offset = call.arguments.whole("offset").unwrap_or(0);
+    // A token has rarely more than eight letters; what is too much is cut below.
+    let most = tokens.saturating_mul(8);
+    let (notes, viewer) = (served.memory.notes(), served.viewer(None));
+    let note = notes.text(&call.ctx, &viewer, &id, offset, most).await?;
+    let note = note.ok_or_else(|| Error::Missing(vec![id]))?;
     let content = note.content.clone().unwrap_or_default();
     let mut room = tokens;
     while room >= 320 {
@@ -371,13 +359,17 @@ fn delete() -> Tool {
 async fn run_delete(served: &Served, call: Call) -> Result<Answer, Error> {
     let id: Id = call.arguments.needed("id").trim().parse()?;
     let viewer = served.viewer(None);
-    let request = api::note_delete::Request { id, viewer };
-    let done = api::note_delete::run(&served.memory, &call.ctx, request).await?;
-    let text = match done.deleted {
-        true => format!("Forgot {}.", done.id),
-        false => format!("There is no note {}; nothing was changed.", done.id),
+    let deleted = served
+        .memory
+        .notes()
+        .delete(&call.ctx, &viewer, &id)
+        .await?;
+    let text = match deleted {
+        true => format!("Forgot {id}."),
+        false => format!("There is no note {id}; nothing was changed."),
     };
-    Answer::with(text, &json!({"success": true, "data": done}))
+    let data = json!({"deleted": deleted, "id": id});
+    Answer::with(text, &json!({"success": true, "data": data}))
 }
 
 fn stats() -> Tool {
@@ -399,8 +391,7 @@ async fn run_stats(served: &Served, call: Call) -> Result<Answer, Error> {
         Viewer::Tenant => " of all users",
         Viewer::Person { .. } => "",
     };
-    let request = api::note_stats::Request { viewer };
-    let counts = api::note_stats::run(&served.memory, &call.ctx, request).await?;
+    let counts = served.memory.notes().stats(&call.ctx, &viewer).await?;
     let text = format!(
         "{} notes{whose}: {} short-term, {} long-term.",
         counts.total, counts.short_term, counts.long_term
@@ -436,13 +427,12 @@ fn clear_all() -> Tool {
 
 async fn run_clear(served: &Served, call: Call, short_only: bool) -> Result<Answer, Error> {
     call.progress.tell(0, 1, "forgetting").await;
-    let request = api::note_clear::Request {
-        namespace: short_only.then_some(mnemon_core::Namespace::ShortTerm),
-        owner: served.owner(None),
-    };
-    let whose = request.owner.user.clone();
-    let whose = whose.map_or(String::new(), |user| format!(" of {user}"));
-    let done = api::note_clear::run(&served.memory, &call.ctx, request).await?;
+    let namespace = short_only.then_some(mnemon_core::Namespace::ShortTerm);
+    let owner = served.owner(None);
+    let notes = served.memory.notes();
+    let done = notes.clear(&call.ctx, namespace, &owner).await?;
+    let whose = owner.user.map(|user| format!(" of {user}"));
+    let whose = whose.unwrap_or_default();
     call.progress.tell(1, 1, "done").await;
     let way_back = done
         .commit
@@ -481,8 +471,7 @@ async fn run_cleanup(served: &Served, call: Call) -> Result<Answer, Error> {
     while more && round < ROUNDS {
         let said = format!("{cleaned} erased");
         call.progress.tell(round, ROUNDS, &said).await;
-        let request = api::note_cleanup::Request {};
-        let done = api::note_cleanup::run(&served.memory, &call.ctx, request).await?;
+        let done = served.memory.notes().cleanup(&call.ctx).await?;
         cleaned += done.cleaned;
         more = done.more;
         held_back = done.held_back;

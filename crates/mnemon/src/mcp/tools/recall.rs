@@ -1,11 +1,15 @@
 //! Tools for what an agent remembers of its sessions and its user.
 
+use std::sync::Arc;
+
 use mnemon_core::{Invalid, limits};
-use mnemon_engine::longterm::NAME as MARK;
+use mnemon_engine::longterm::{Mode, NAME as MARK, OwnLongTerm, Remembering};
 use mnemon_engine::tiers::Excerpt;
 use serde_json::{Value, json};
 
-use super::super::answer::{Answer, RECALLED, Room, TAIL_TOKENS, cut, discreet, excerpt, quote};
+use super::super::answer::{
+    Answer, RECALLED, Room, TAIL_TOKENS, cut, discreet, excerpt, quote, quoted_message,
+};
 use super::super::field::Field;
 use super::super::profile::Profile;
 use super::super::served::Served;
@@ -131,16 +135,12 @@ fn query_memory() -> Tool {
 async fn run_query(served: &Served, call: Call) -> Result<Answer, Error> {
     let query = call.arguments.needed("query");
     let limit = call.arguments.whole("limit");
-    let request = api::query_memory::Request {
-        query,
-        limit: limit.unwrap_or(api::query_memory::LIMIT),
-    };
     served.index_files(&call.ctx).await;
     let root = served.root();
     let memory = served.memory.clone();
     let tiers = wiring::tiers(&served.config, memory, Some(&root)).await?;
-    let found = api::query_memory::run(&tiers, &call.ctx, request).await?;
-    let excerpts = found.excerpts;
+    let limit = limit.unwrap_or(api::tiers::LIMIT);
+    let excerpts = api::tiers::query(&tiers, &call.ctx, &query, limit).await?;
     if excerpts.is_empty() {
         return Answer::with("Nothing was found.", &json!({"found": 0, "excerpts": []}));
     }
@@ -213,16 +213,20 @@ fn check(said: String) -> Result<String, Error> {
     }
 }
 
+/// The long-term memory of the user that a call names.
+fn remembering(served: &Served, call: &Call) -> Remembering {
+    let own = Arc::new(OwnLongTerm::new(served.memory.clone()));
+    let owner = served.owner(call.arguments.text("user"));
+    Remembering::new(own, owner, Mode::Agent)
+}
+
 async fn run_record(served: &Served, call: Call) -> Result<Answer, Error> {
-    let request = api::record_to_memory::Request {
-        owner: served.owner(call.arguments.text("user")),
-        thinking: call.arguments.text("thinking"),
-        content: call.arguments.texts("content"),
-    };
-    let items = request.content.len();
-    let response = api::record_to_memory::run(&served.memory, &call.ctx, request).await;
-    let said = check(response.said)?;
-    Answer::with(said, &json!({"recorded": items}))
+    let thinking = call.arguments.text("thinking");
+    let content = call.arguments.texts("content");
+    let remembering = remembering(served, &call);
+    let said = remembering.record_to_memory(&call.ctx, thinking.as_deref(), &content);
+    let said = check(said.await)?;
+    Answer::with(said, &json!({"recorded": content.len()}))
 }
 
 fn retrieve_from_memory() -> Tool {
@@ -245,12 +249,10 @@ fn retrieve_from_memory() -> Tool {
 }
 
 async fn run_retrieve(served: &Served, call: Call) -> Result<Answer, Error> {
-    let request = api::retrieve_from_memory::Request {
-        owner: served.owner(call.arguments.text("user")),
-        keywords: call.arguments.texts("keywords"),
-    };
-    let response = api::retrieve_from_memory::run(&served.memory, &call.ctx, request).await;
-    let said = check(response.said)?;
+    let keywords = call.arguments.texts("keywords");
+    let remembering = remembering(served, &call);
+    let said = remembering.retrieve_from_memory(&call.ctx, &keywords).await;
+    let said = check(said)?;
     // The text in the mark holds no `<`: the first and the last mark are the ones around it.
     let (open, close) = (format!("<{MARK}>\n"), format!("\n</{MARK}>"));
     let inside = said.split_once(&open).and_then(|(head, rest)| {
@@ -303,18 +305,14 @@ fn context_reload() -> Tool {
 
 async fn run_reload(served: &Served, call: Call) -> Result<Answer, Error> {
     let uuid = call.arguments.needed("working_context_offload_uuid");
-    let request = api::chat_reload::Request {
-        chat: Chat {
-            user: served.user(call.arguments.text("user")),
-            session: call.arguments.needed("session"),
-            settings: mnemon_core::window::Settings::default(),
-            model: None,
-        },
-        uuid: uuid.clone(),
+    let chat = Chat {
+        user: served.user(call.arguments.text("user")),
+        session: call.arguments.needed("session"),
+        ..Chat::default()
     };
     let from = call.arguments.whole("from").unwrap_or(0);
-    let reloaded = api::chat_reload::run(&served.memory, &call.ctx, request).await;
-    let response = reloaded.map_err(|error| match error {
+    let reloaded = chat.reload(&served.memory, &call.ctx, &uuid).await;
+    let messages = reloaded.map_err(|error| match error {
         Error::Missing(_) => mnemon_engine::Error::NotThere(format!(
             "No messages found for UUID: {}, The context may have been cleared or the UUID is \
              invalid.",
@@ -323,20 +321,7 @@ async fn run_reload(served: &Served, call: Call) -> Result<Answer, Error> {
         .into(),
         other => other,
     })?;
-    let messages: Vec<String> = response
-        .messages
-        .iter()
-        .map(|message| {
-            let role = json!(message.role);
-            let role = role.as_str().unwrap_or("message").to_owned();
-            let text = message.text_content();
-            let text = match text.trim() {
-                "" => json!(message.content).to_string(),
-                _ => text,
-            };
-            format!("[{role}]\n{}", quote(&text))
-        })
-        .collect();
+    let messages: Vec<String> = messages.iter().map(quoted_message).collect();
     Ok(page(&messages, from, call.tokens()))
 }
 

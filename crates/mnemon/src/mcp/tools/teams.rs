@@ -1,5 +1,6 @@
 //! Tools for teams of agents: handoffs, blockers, how it stands.
 
+use mnemon_engine::agentfiles::HandoffInfo;
 use serde_json::json;
 
 use super::super::answer::{Answer, excerpt};
@@ -20,6 +21,14 @@ fn member() -> Field {
     Field::text("member", NAME, "The member, which is an agent")
         .required()
         .or(&["agent", "who"])
+}
+
+/// The team and the member that a call names.
+fn whose(call: &Call) -> (String, String) {
+    (
+        call.arguments.needed("team"),
+        call.arguments.needed("member"),
+    )
 }
 
 fn which() -> Field {
@@ -56,11 +65,9 @@ fn activate() -> Tool {
 }
 
 async fn run_activate(served: &Served, call: Call) -> Result<Answer, Error> {
-    let tokens = call.tokens();
-    let request: api::activate::Request = call.arguments.read()?;
-    let place = format!("mnemon://agents/{}/context.md", request.member);
-    let told = api::activate::run(&served.agents, request).await?;
-    Ok(activation(&told, &place, tokens))
+    let (team, member) = whose(&call);
+    let told = served.agents.activate_member(&team, &member).await?;
+    Ok(activation(&told, &member, call.tokens()))
 }
 
 fn handoff() -> Tool {
@@ -87,10 +94,9 @@ fn handoff() -> Tool {
 }
 
 async fn run_handoff(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let team = call.arguments.take("team");
-    let request: api::handoff::Request = call.arguments.nest("handoff").put("team", team).read()?;
-    let given = api::handoff::run(&served.agents, &call.ctx, request).await?;
-    shown(&given)
+    let team = call.arguments.take_needed("team");
+    let handoff = call.arguments.read()?;
+    shown(&served.agents.hand_off(&call.ctx, &team, &handoff).await?)
 }
 
 fn accept() -> Tool {
@@ -106,8 +112,10 @@ fn accept() -> Tool {
 }
 
 async fn run_accept(served: &Served, call: Call) -> Result<Answer, Error> {
-    let request: api::accept::Request = call.arguments.read()?;
-    shown(&api::accept::run(&served.agents, request).await?)
+    let (team, member) = whose(&call);
+    let which = call.arguments.text("which");
+    let taken = served.agents.accept(&team, &member, which.as_deref());
+    shown(&taken.await?)
 }
 
 fn complete() -> Tool {
@@ -129,11 +137,16 @@ fn complete() -> Tool {
 }
 
 async fn run_complete(served: &Served, call: Call) -> Result<Answer, Error> {
-    let request: api::complete::Request = call.arguments.read()?;
-    shown(&api::complete::run(&served.agents, &call.ctx, request).await?)
+    let (team, member) = whose(&call);
+    let [which, result] = ["which", "result"].map(|name| call.arguments.text(name));
+    let (which, result) = (which.as_deref(), result.as_deref());
+    let done = served
+        .agents
+        .complete(&call.ctx, &team, &member, which, result);
+    shown(&done.await?)
 }
 
-fn shown(handoff: &api::handoff::Response) -> Result<Answer, Error> {
+fn shown(handoff: &HandoffInfo) -> Result<Answer, Error> {
     let text = format!("{}: {} ({})", handoff.heading, handoff.task, handoff.status);
     let answer = Answer::with(text, handoff)?;
     Ok(answer.within(super::super::answer::TOKENS))
@@ -167,8 +180,8 @@ fn block() -> Tool {
 }
 
 async fn run_block(served: &Served, call: Call) -> Result<Answer, Error> {
-    let request: api::block::Request = call.arguments.read()?;
-    let done = api::block::run(&served.agents, &call.ctx, request).await?;
+    let request = call.arguments.read()?;
+    let done = api::block(&served.agents, &call.ctx, &request).await?;
     let verb = if done.resolved { "resolved" } else { "logged" };
     let answer = Answer::with(format!("{} is {verb}.", done.id), &done)?;
     Ok(answer)
@@ -188,10 +201,8 @@ fn status() -> Tool {
 }
 
 async fn run_status(served: &Served, call: Call) -> Result<Answer, Error> {
-    let request = api::status::Request {
-        team: call.arguments.needed("team"),
-    };
-    let status = api::status::run(&served.agents, &call.ctx, request).await?;
+    let team = call.arguments.needed("team");
+    let status = served.agents.team_status(&call.ctx, &team).await?;
     let items = status.handoffs.len().max(status.blockers.len());
     Answer::fit(call.tokens(), items, |room| {
         let chars = room.chars.min(300);

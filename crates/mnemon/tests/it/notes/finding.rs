@@ -26,12 +26,11 @@ fn memory() -> Memory {
 }
 
 fn first(memory: &Memory, recipe: Recipe, query: &str) -> Option<String> {
-    let request = note_search::Request {
-        query: query.to_owned(),
+    let query = NoteQuery {
         recipe: Some(recipe),
-        ..note_search::Request::default()
+        ..NoteQuery::new(query, NoteFilter::all_of_tenant())
     };
-    let found = wait(note_search::run(memory, &now(), request)).unwrap();
+    let found = wait(memory.notes().search(&now(), &query)).unwrap();
     found.results.into_iter().next().map(|note| note.summary)
 }
 

@@ -30,8 +30,7 @@ impl Place {
             content_path: Some(path.to_owned()),
             ..NewNote::default()
         };
-        let request = note_add::Request { note, key: None };
-        wait(note_add::run(&self.memory, &now(), request))
+        Ok(wait(self.memory.notes().add(&now(), note, None))?)
     }
 
     #[track_caller]

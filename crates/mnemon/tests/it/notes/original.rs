@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use mnemon::api::{note_delete, note_stats};
-use mnemon_core::Namespace;
+use mnemon_core::{Namespace, Viewer};
 use serde_json::Value;
 
 use super::*;
@@ -78,14 +77,7 @@ fn a_file_of_ten_thousand_lines_some_of_them_broken() {
     assert_eq!(wired.notices[20], rest);
 
     let memory = wired.memory;
-    let counts = wait(note_stats::run(
-        &memory,
-        &now(),
-        note_stats::Request {
-            viewer: mnemon_core::Viewer::Tenant,
-        },
-    ))
-    .unwrap();
+    let counts = wait(memory.notes().stats(&now(), &Viewer::Tenant)).unwrap();
     assert_eq!(counts.total, live.len() as u64);
     for (id, content) in live.iter().take(50) {
         let found = search(&memory, &now(), id);
@@ -145,11 +137,7 @@ fn what_we_write_its_reader_reads() {
     let full = add(&memory, &now(), full);
     let plain = add(&memory, &now(), NewNote::new("API response data"));
     let gone = add(&memory, &now(), NewNote::new("to be deleted"));
-    let request = note_delete::Request {
-        id: gone.id,
-        viewer: mnemon_core::Viewer::Tenant,
-    };
-    wait(note_delete::run(&memory, &now(), request)).unwrap();
+    wait(memory.notes().delete(&now(), &Viewer::Tenant, &gone.id)).unwrap();
 
     let entries = read_like_the_original(folder.path());
     assert_eq!(entries.len(), 2);

@@ -1,10 +1,8 @@
 //! The same life of notes on each store.
 
-use mnemon::api::{note_cleanup, note_clear, note_delete, note_get, note_list, note_stats};
-use mnemon_core::Viewer;
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Namespace, Order, Scan};
-use mnemon_engine::notes::NoteFilter;
+use mnemon_core::{Namespace, Order, Owner, Scan, Viewer};
+use mnemon_engine::notes::{NoteFilter, NoteQuery};
 
 use super::*;
 
@@ -27,16 +25,6 @@ fn answered(n: u8) -> NewNote {
     }
 }
 
-fn count_request() -> note_stats::Request {
-    let viewer = Viewer::Tenant;
-    note_stats::Request { viewer }
-}
-
-fn forget_request(id: mnemon_core::Id) -> note_delete::Request {
-    let viewer = Viewer::Tenant;
-    note_delete::Request { id, viewer }
-}
-
 /// What a life of notes comes to, in words that must be the same for every store.
 fn live(url: &str, keeps: bool) -> Vec<String> {
     let config = config_with_cap(url, 6);
@@ -57,11 +45,8 @@ fn live(url: &str, keeps: bool) -> Vec<String> {
     let long = add(&memory, &now(), long);
     told.push(format!("{} {}", long.id, long.summary.len()));
     reopen(&mut memory);
-    let text = note_get::Request {
-        content: true,
-        ..note_get::Request::new(long.id, Viewer::Tenant)
-    };
-    let text = wait(note_get::run(&memory, &now(), text)).unwrap();
+    let notes = memory.notes();
+    let text = wait(notes.text(&now(), &Viewer::Tenant, &long.id, 0, 1_000_000)).unwrap();
     told.push(serde_json::to_string(&text).unwrap());
 
     // Two more than there is room for: the two least important go.
@@ -74,33 +59,31 @@ fn live(url: &str, keeps: bool) -> Vec<String> {
     }
     reopen(&mut memory);
     for recipe in [Recipe::Formula, Recipe::Hybrid] {
-        let request = note_search::Request {
-            query: "API times".into(),
+        let query = NoteQuery {
             recipe: Some(recipe),
             limit: Some(10),
-            ..note_search::Request::default()
+            ..NoteQuery::new("API times", NoteFilter::all_of_tenant())
         };
-        let found = wait(note_search::run(&memory, &now(), request)).unwrap();
+        let found = wait(memory.notes().search(&now(), &query)).unwrap();
         told.push(serde_json::to_string(&found).unwrap());
     }
     let known = add(&memory, &now(), NewNote::new("the API answered 4 times"));
     told.push(known.message);
-    let gone = forget_request(known.id);
-    let gone = wait(note_delete::run(&memory, &now(), gone)).unwrap();
-    told.push(serde_json::to_string(&gone).unwrap());
+    let gone = wait(memory.notes().delete(&now(), &Viewer::Tenant, &known.id)).unwrap();
+    told.push(format!("{} deleted: {gone}", known.id));
 
     let later = after_days(15);
     reopen(&mut memory);
-    let stats = || wait(note_stats::run(&memory, &later, count_request())).unwrap();
+    let stats = || wait(memory.notes().stats(&later, &Viewer::Tenant)).unwrap();
     told.push(serde_json::to_string(&stats()).unwrap());
-    let cleaned = wait(note_cleanup::run(&memory, &later, note_cleanup::Request {})).unwrap();
+    let cleaned = wait(memory.notes().cleanup(&later)).unwrap();
     told.push(cleaned.message);
     told.push(serde_json::to_string(&stats()).unwrap());
-    let page = note_list::Request::default();
-    let page = wait(note_list::run(&memory, &later, page)).unwrap();
+    let all = NoteFilter::all_of_tenant();
+    let page = wait(memory.notes().list(&later, &all, None, 20)).unwrap();
     told.push(format!("{} listed", page.notes.len()));
-    let cleared = note_clear::Request::default();
-    let cleared = wait(note_clear::run(&memory, &later, cleared)).unwrap();
+    let everybody = Owner::default();
+    let cleared = wait(memory.notes().clear(&later, None, &everybody)).unwrap();
     told.push(format!(
         "{} cleared, {} left",
         cleared.cleared, cleared.remaining
@@ -160,8 +143,7 @@ fn the_log_is_compacted_by_itself() {
         }
         for id in short_notes(&memory) {
             if id != keep.id {
-                let request = forget_request(id);
-                wait(note_delete::run(&memory, &now(), request)).unwrap();
+                wait(memory.notes().delete(&now(), &Viewer::Tenant, &id)).unwrap();
             }
         }
         most = most.max(lines());
@@ -195,11 +177,8 @@ fn processes_share_a_store() {
         assert_eq!(search(&two, &now(), "said").results[0].id, id, "{url}");
         let again = add(&two, &now(), NewNote::new("said by one of them"));
         assert!(again.known && again.id == id, "{url}");
-        let page = note_list::Request {
-            filter: NoteFilter::all_of_tenant(),
-            ..note_list::Request::default()
-        };
-        let page = wait(note_list::run(&one, &now(), page)).unwrap();
+        let all = NoteFilter::all_of_tenant();
+        let page = wait(one.notes().list(&now(), &all, None, 20)).unwrap();
         assert_eq!(page.notes.len(), 1, "{url}");
     }
 }

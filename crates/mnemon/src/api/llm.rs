@@ -1,61 +1,63 @@
-//! Asks the language model something small, to see whether it answers.
+//! The language model that is configured: whether it answers, and what it was used for.
 
 use mnemon_core::llm::{Account, Prompt};
 use mnemon_core::{Ctx, Invalid, Message, Role};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::Error;
 use crate::config::Config;
-use crate::{Error, wiring};
+use crate::wiring::{self, LlmAccount};
 
 /// What is asked when nobody says.
 pub const QUESTION: &str = "Answer with one word: what is the capital of France?";
+/// Days of use that are shown when nobody says.
+pub const DAYS: usize = 7;
 /// Tokens of the answer.
 const TOKENS: u32 = 64;
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Request {
-    pub question: String,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            question: QUESTION.to_owned(),
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Response {
+pub struct Checked {
     pub model: String,
     pub answer: String,
     pub input_tokens: u64,
     pub output_tokens: u64,
 }
 
-pub async fn run(config: &Config, ctx: &Ctx, request: Request) -> Result<Response, Error> {
+/// Asks the model something small, to see whether it answers.
+pub async fn check(config: &Config, ctx: &Ctx, question: String) -> Result<Checked, Error> {
     let invalid = |what: String| Error::from(Invalid::new("llm", what));
     let llm = wiring::llm(config).map_err(invalid)?;
     let Some(llm) = llm else {
         let what = "no language model is configured; write provider and model under [llm]";
         return Err(invalid(what.to_owned()));
     };
-    if request.question.trim().is_empty() {
+    if question.trim().is_empty() {
         return Err(Invalid::new("question", "is empty").into());
     }
     let prompt = Prompt {
         account: Account::of(ctx, "check"),
         system: None,
-        messages: vec![Message::text("question", Role::User, request.question)],
+        messages: vec![Message::text("question", Role::User, question)],
         max_tokens: TOKENS,
         schema: None,
     };
     let done = llm.complete(&prompt).await?;
-    Ok(Response {
+    Ok(Checked {
         model: llm.model().to_owned(),
         answer: done.text,
         input_tokens: done.input_tokens,
         output_tokens: done.output_tokens,
     })
+}
+
+/// What the model was used for on the last days of use, by day, tenant and task; the newest first.
+pub fn usage(config: &Config, days: usize) -> Result<Vec<LlmAccount>, Error> {
+    let mut accounts = wiring::llm_accounts(config)?;
+    let mut used: Vec<&str> = accounts.iter().map(|one| one.day.as_str()).collect();
+    used.dedup();
+    let last = used.get(days).map(|day| (*day).to_owned());
+    if let Some(last) = last {
+        accounts.retain(|one| one.day > last);
+    }
+    Ok(accounts)
 }
