@@ -234,7 +234,7 @@ fn people_have_the_last_word() {
     assert_eq!(code, 2);
     let (code, error) = sandbox.run(&["skill", "list", "--status", "good"]).failed();
     assert_eq!(code, 2);
-    assert!(error.contains("candidate, active or retired"), "{error}");
+    assert!(error.contains("candidate, active, retired"), "{error}");
 }
 
 #[test]
