@@ -50,14 +50,6 @@ enum Table {
     History,
 }
 
-/// A tenant without a time would believe any clock, and then expire by it.
-const RECLOCK: &str = "
-UPDATE tenants SET clock_trusted = (
-    SELECT at FROM (
-        SELECT key, at FROM records WHERE tenant = tenants.num
-        UNION ALL SELECT key, at FROM history WHERE tenant = tenants.num)
-    ORDER BY key DESC LIMIT 1);";
-
 /// Writes what can be read into a new file, puts it in the place of the damaged one, and says what
 /// was kept and what was lost.
 pub(super) fn salvage(path: &Path) -> Result<Vec<String>, StoreError> {
@@ -209,7 +201,7 @@ fn copy(source: &Source, new: &Path) -> Result<Haul, StoreError> {
     copy_derived(source, &transaction).at(&place)?;
     transaction.execute_batch(RELINK).at(&place)?;
     transaction.execute_batch(RECOUNT).at(&place)?;
-    transaction.execute_batch(RECLOCK).at(&place)?;
+    transaction.execute_batch(schema::RECLOCK).at(&place)?;
     speakers::fill(&transaction).at(&place)?;
     transaction.commit().at(&place)?;
     target

@@ -26,7 +26,7 @@ pub(super) const MIGRATIONS: &[&[&str]] = &[
     &[V2],
     &[V3],
     &[V4],
-    &[V5],
+    &[V5, RECLOCK],
     &[V6_FEED, V6_SPEAKERS, V6_AUDIENCE],
 ];
 
@@ -155,9 +155,14 @@ ALTER TABLE history ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE history ADD COLUMN replaced_sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE search ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE receipts ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
--- What the tenant knows of the clock; one that was there before goes by its newest change.
+-- What the tenant knows of the clock.
 ALTER TABLE tenants ADD COLUMN clock_trusted INTEGER;
 ALTER TABLE tenants ADD COLUMN clock_suspect INTEGER;
+";
+
+/// A tenant without a time would believe any clock, and then expire by it: it goes by its newest
+/// change.
+pub(super) const RECLOCK: &str = "
 UPDATE tenants SET clock_trusted = (
     SELECT at FROM (
         SELECT key, at FROM records WHERE tenant = tenants.num
