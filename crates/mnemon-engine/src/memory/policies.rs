@@ -364,22 +364,6 @@ impl Policies {
         Ok(())
     }
 
-    /// Says everything in which this policy differs from the built-in default.
-    pub fn set_all(&mut self, whom: &Whom, policy: &MemoryPolicy) -> Result<(), Invalid> {
-        let plain = MemoryPolicy::default();
-        for key in MemoryPolicy::keys() {
-            let value = policy.get(&key);
-            if value != plain.get(&key) {
-                let text = match value {
-                    Some(Value::Null) | None => NONE.to_owned(),
-                    Some(value) => value.to_string(),
-                };
-                self.set(whom.clone(), &key, &text)?;
-            }
-        }
-        Ok(())
-    }
-
     /// The policy for a call from this flow and agent. One that was never spoken of gets the
     /// default.
     #[must_use]
