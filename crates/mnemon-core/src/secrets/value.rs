@@ -158,17 +158,8 @@ const ALGORITHMS: &[&str] = &[
 
 /// `user_password`, `newToken`: the name of a secret, not the secret.
 fn ends_with_credential(lower: &str) -> bool {
-    let words = [
-        "password",
-        "passwd",
-        "pwd",
-        "pass",
-        "secret",
-        "token",
-        "key",
-        "passphrase",
-    ];
-    let Some(word) = words.iter().find(|word| lower.ends_with(**word)) else {
+    let mut words = "password passwd pwd pass secret token key passphrase".split(' ');
+    let Some(word) = words.find(|word| lower.ends_with(word)) else {
         return false;
     };
     let before = lower.strip_suffix(word).unwrap_or_default();
@@ -285,7 +276,9 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     }
     is_variable(value)
         || is_wrapped(value)
-        || PLACEHOLDER_WORDS.iter().any(|word| lower.contains(word))
+        || PLACEHOLDER_WORDS
+            .split(", ")
+            .any(|word| lower.contains(word))
         || lower.starts_with("process.env")
         || lower.starts_with("os.environ")
         || lower.starts_with("env.")
@@ -298,31 +291,10 @@ const WHOLE_PLACEHOLDERS: &str = "\
     mypassword my-password my_password password1 password123 default empty required optional \
     hidden removed masked";
 
-const PLACEHOLDER_WORDS: &[&str] = &[
-    "example",
-    "placeholder",
-    "your",
-    "changeme",
-    "change_me",
-    "change-me",
-    "redacted",
-    "xxxx",
-    "secret removed",
-    "secret-removed",
-    "replace_me",
-    "replaceme",
-    "replace-me",
-    "insert_",
-    "_here",
-    "-here",
-    "****",
-    "todo",
-    "dummy",
-    "<password>",
-    "not-a-real",
-    "notreal",
-    "0123456789",
-];
+const PLACEHOLDER_WORDS: &str = "\
+    example, placeholder, your, changeme, change_me, change-me, redacted, xxxx, secret removed, \
+    secret-removed, replace_me, replaceme, replace-me, insert_, _here, -here, ****, todo, dummy, \
+    <password>, not-a-real, notreal, 0123456789";
 
 /// `<token>`, `[token]`, `{token}`, `%TOKEN%`, `__TOKEN__`, `@TOKEN@`.
 fn is_wrapped(value: &str) -> bool {

@@ -281,8 +281,8 @@ const STATED: &[Kind] = &[
     ("PuTTY key", "PuTTY-User-Key-File-3: ssh-rsa\nEncryption: none\nPrivate-Lines: 12\n{lines}Private-MAC: 9f86d081884c7d65"),
 ];
 
-/// A way to write a statement down, and how the secret looks there.
-type Surroundings = (&'static str, fn(&str) -> String, fn(&str) -> String);
+/// A way to write a statement down at the place of `{}`, and how its characters are written there.
+type Surroundings = (&'static str, &'static str, fn(&str) -> String);
 
 fn json(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
@@ -307,74 +307,28 @@ fn nested(text: &str) -> String {
     json(&json(text))
 }
 
+#[rustfmt::skip]
 const SURROUNDINGS: &[Surroundings] = &[
-    ("alone", same, same),
-    (
-        "on a line of its own",
-        |text| format!("before\n{text}\nafter"),
-        same,
-    ),
-    (
-        "in a sentence",
-        |text| format!("For the deployment: {text} (do not share)"),
-        same,
-    ),
-    (
-        "after an escaped line break",
-        |text| format!("first\\n{}\\nlast", json(text)),
-        json,
-    ),
-    (
-        "after an escaped tab",
-        |text| format!("column\\t{}\\tmore", json(text)),
-        json,
-    ),
-    (
-        "in JSON",
-        |text| format!("{{\"log\": \"{}\"}}", json(text)),
-        json,
-    ),
-    (
-        "in JSON in JSON",
-        |text| format!("{{\"a\": \"{{\\\"log\\\": \\\"{}\\\"}}\"}}", nested(text)),
-        nested,
-    ),
-    (
-        "in colour",
-        |text| format!("\x1b[32m{text}\x1b[0m done"),
-        same,
-    ),
-    (
-        "in a list of Markdown",
-        |text| format!("- `{text}`\n- next"),
-        same,
-    ),
-    (
-        "in a comment",
-        |text| format!("# old\n# {text}\nx = 1"),
-        same,
-    ),
+    ("alone", "{}", same),
+    ("on a line of its own", "before\n{}\nafter", same),
+    ("in a sentence", "For the deployment: {} (do not share)", same),
+    ("after an escaped line break", "first\\n{}\\nlast", json),
+    ("after an escaped tab", "column\\t{}\\tmore", json),
+    ("in JSON", "{\"log\": \"{}\"}", json),
+    ("in JSON in JSON", "{\"a\": \"{\\\"log\\\": \\\"{}\\\"}\"}", nested),
+    ("in colour", "\x1b[32m{}\x1b[0m done", same),
+    ("in a list of Markdown", "- `{}`\n- next", same),
+    ("in a comment", "# old\n# {}\nx = 1", same),
 ];
 
 /// Surroundings for tokens only: a statement would lose its form there.
+#[rustfmt::skip]
 const TOKEN_SURROUNDINGS: &[Surroundings] = &[
-    (
-        "in a variable",
-        |text| format!("DEPLOY_WITH={text}\nPORT=80"),
-        same,
-    ),
-    (
-        "in YAML",
-        |text| format!("deploy:\n  with: {text}\n  port: 80"),
-        same,
-    ),
-    ("after a word", |text| format!("TOKEN_{text}"), same),
-    (
-        "in the query of an address",
-        |text| format!("https://a.example/?q={}&page=2", percent(text)),
-        percent,
-    ),
-    ("in Japanese", |text| format!("鍵は{text}です。"), same),
+    ("in a variable", "DEPLOY_WITH={}\nPORT=80", same),
+    ("in YAML", "deploy:\n  with: {}\n  port: 80", same),
+    ("after a word", "TOKEN_{}", same),
+    ("in the query of an address", "https://a.example/?q={}&page=2", percent),
+    ("in Japanese", "鍵は{}です。", same),
 ];
 
 /// Whether a piece of twelve characters is left, or the whole if it is shorter.
@@ -400,12 +354,12 @@ fn drawn_secrets_are_removed_whole() {
         let surroundings: Vec<&Surroundings> = SURROUNDINGS.iter().chain(more).collect();
         for round in 0..DRAWN {
             let (statement, secret) = stated(template, &mut random);
-            let (place, write, form) = surroundings[round % surroundings.len()];
+            let (place, around, form) = surroundings[round % surroundings.len()];
             // A word before digits or a country's letters makes another word of them.
             if *place == "after a word" && secret.starts_with(|c: char| c.is_ascii_digit()) {
                 continue;
             }
-            let text = write(&statement);
+            let text = around.replacen("{}", &form(&statement), 1);
             count += 1;
             if leaks(&masked(&text), &form(&secret)) {
                 missed.push(format!("{kind}, {place}: {text} -> {}", masked(&text)));
