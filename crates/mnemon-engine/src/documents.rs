@@ -13,19 +13,16 @@ use std::collections::{HashMap, HashSet};
 
 use mnemon_core::chunk::Syntax;
 use mnemon_core::{
-    Audience, Batch, Ctx, Filter, Grant, Id, Invalid, Kind, Limits, Op, Origin, Owner, Record,
-    Right, StoreError, Time, limits,
+    Audience, Batch, Ctx, Grant, Id, Invalid, Limits, Op, Origin, Owner, Record, Right, StoreError,
+    Time, limits,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::records::safety::TakenOut;
 use crate::records::{Draft, Error, Records};
-use crate::search::{Hit, Query};
-use plan::{Contents, Planned};
+use plan::Planned;
 
-/// How many chunks a search for documents finds when nobody says.
-pub const TOP_K: usize = 5;
 /// Bytes after which a commit takes no further document.
 const COMMIT_BYTES: usize = 4 * 1024 * 1024;
 /// How often a commit is planned anew because somebody else changed the same document.
@@ -139,48 +136,6 @@ pub struct Known {
     pub title: String,
     /// Whether it would be cut and labelled the same way now, so that only its text can differ.
     pub same_frame: bool,
-}
-
-/// A search for chunks of documents.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DocumentQuery {
-    #[serde(alias = "query")]
-    pub text: String,
-    /// Which chunks; its kinds are not looked at.
-    pub filter: Filter,
-    /// At most this many, and never more than [`Limits::hits`](mnemon_core::Limits::hits).
-    #[serde(alias = "top_k", default = "top_k")]
-    pub limit: usize,
-}
-
-fn top_k() -> usize {
-    TOP_K
-}
-
-impl DocumentQuery {
-    /// A search for the usual number of chunks.
-    pub fn new(text: impl Into<String>, filter: Filter) -> Self {
-        Self {
-            text: text.into(),
-            filter,
-            limit: TOP_K,
-        }
-    }
-}
-
-/// A chunk that was found, and where it stands.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DocumentHit {
-    pub document: Id,
-    pub title: String,
-    pub uri: String,
-    pub headings: Vec<String>,
-    /// First and last, counted from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lines: Option<(usize, usize)>,
-    #[serde(flatten)]
-    pub hit: Hit,
 }
 
 impl Records {
@@ -362,38 +317,6 @@ impl Records {
             .map(|(document, record)| plan::known(document, &record?))
             .collect())
     }
-
-    /// The chunks that answer the query best, with the documents they stand in.
-    pub async fn search_documents(
-        &self,
-        ctx: &Ctx,
-        query: &DocumentQuery,
-    ) -> Result<Vec<DocumentHit>, Error> {
-        let filter = Filter {
-            kinds: vec![Kind::Chunk],
-            ..query.filter.clone()
-        };
-        let query = Query {
-            limit: query.limit,
-            ..Query::new(&query.text, filter)
-        };
-        let hits = self.search(ctx, &query).await?;
-        let sources = hits
-            .iter()
-            .filter_map(|hit| hit.record.derived_from.first());
-        let sources: HashSet<Id> = sources.cloned().collect();
-        let sources: Vec<Id> = sources.into_iter().collect();
-        let viewer = &query.filter.viewer;
-        let records = self.get_seen_by(ctx, viewer, &sources).await?;
-        let records = records.into_iter().flatten();
-        let documents: HashMap<Id, Record> = records.map(|r| (r.id.clone(), r)).collect();
-        // A chunk whose document went in the meantime goes with it.
-        let located = hits.into_iter().filter_map(|hit| {
-            let document = documents.get(hit.record.derived_from.first()?)?;
-            Some(locate(document, hit))
-        });
-        Ok(located.collect())
-    }
 }
 
 impl Document {
@@ -486,19 +409,4 @@ fn next_commit(
         commit.push(next);
     }
     commit
-}
-
-fn locate(document: &Record, hit: Hit) -> DocumentHit {
-    let contents = Contents::of(document);
-    let title = contents.as_ref().map(|contents| contents.title.clone());
-    let lines = contents.and_then(|contents| contents.lines(&hit.record.id));
-    let uri = document.source.clone().unwrap_or_default();
-    DocumentHit {
-        document: document.id.clone(),
-        title: title.unwrap_or_else(|| uri.clone()),
-        uri,
-        headings: plan::headings(&hit.record),
-        lines,
-        hit,
-    }
 }

@@ -37,10 +37,7 @@ pub use conversation::{
     InMemory, Seen, SeenAs, Shown, Window, WindowState, longterm, session, tiers,
 };
 pub use deletion::{Forgotten, NotErased, ProjectFiles, Purged, SavedFolder, SessionForget};
-pub use documents::{
-    ChunkCounts, Document, DocumentFate, DocumentHit, DocumentQuery, DocumentReceipt, FileStamp,
-    Known, TOP_K,
-};
+pub use documents::{ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Known};
 pub use memory::{
     Answer, Applied, Builder, Content, Dialog, DialogContext, Ended, Experience, Failure,
     FlowState, FoundDocument, FoundRule, FoundSkill, Knowledge, LIMIT_STEPS, LIMIT_TURNS,

@@ -78,10 +78,10 @@ impl Limits {
     pub const DEFAULT: Self = Self {
         batch_ops: BATCH_OPS,
         batch_bytes: BATCH_BYTES,
-        cascade: CASCADE,
+        cascade: 100_000,
         page: PAGE,
         changes: CHANGES,
-        expired_per_write: EXPIRED_PER_WRITE,
+        expired_per_write: 8,
         hits: HITS,
         search_depth: 100,
         search_depth_most: 10_000,
@@ -198,14 +198,10 @@ pub const CLOCK_PROOF_DAYS: i64 = 1;
 pub const BATCH_OPS: usize = 10_000;
 /// Content, body and metadata of one batch together, in bytes.
 pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
-/// Records that one deletion may take with it.
-pub const CASCADE: usize = 100_000;
 /// Records in one page of a scan, and ids in one get.
 pub const PAGE: usize = 1000;
 /// Changes in one page of history.
 pub const CHANGES: usize = 1000;
-/// Expired records that a write clears away on the side.
-pub const EXPIRED_PER_WRITE: usize = 8;
 /// Nesting of JSON in body and metadata.
 pub const JSON_DEPTH: usize = 100;
 /// Notices of one call; see [`crate::model::Notices`].

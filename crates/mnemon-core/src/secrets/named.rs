@@ -23,71 +23,11 @@ pub(super) struct Name {
 pub(super) type Span = (usize, usize, &'static str);
 
 /// Keys and tokens that are not secret: the word before `key` or `token`.
-const OPEN: &[&str] = &[
-    "primary",
-    "foreign",
-    "cache",
-    "sort",
-    "partition",
-    "routing",
-    "page",
-    "cursor",
-    "next",
-    "continuation",
-    "sync",
-    "object",
-    "map",
-    "hash",
-    "dict",
-    "index",
-    "row",
-    "column",
-    "group",
-    "unique",
-    "composite",
-    "lookup",
-    "shard",
-    "max",
-    "min",
-    "num",
-    "total",
-    "per",
-    "stop",
-    "pad",
-    "eos",
-    "bos",
-    "unk",
-    "sep",
-    "cls",
-    "special",
-    "end",
-    "start",
-    "first",
-    "last",
-    "hot",
-    "mon",
-    "tur",
-    "don",
-    "whis",
-    "hoc",
-    "joc",
-    "translation",
-    "i18n",
-    "message",
-    "event",
-    "host",
-    "query",
-    "search",
-    "data",
-    "meta",
-    "config",
-    "setting",
-    "storage",
-    "state",
-    "trace",
-    "span",
-    "metric",
-];
+const OPEN: &str = "\
+    primary foreign cache sort partition routing page cursor next continuation sync object map \
+    hash dict index row column group unique composite lookup shard max min num total per stop pad \
+    eos bos unk sep cls special end start first last hot mon tur don whis hoc joc translation \
+    i18n message event host query search data meta config setting storage state trace span metric";
 
 /// Words that make a key public wherever they stand in its name.
 const PUBLIC: &[&str] = &[
@@ -105,23 +45,8 @@ const STRONG: &[&str] = &[
 ];
 
 /// Words that end other words, too, and so must begin a part of the name.
-const SHORT: &[&str] = &[
-    "pass",
-    "pw",
-    "pwd",
-    "auth",
-    "sig",
-    "signature",
-    "jwt",
-    "basic",
-    "bearer",
-    "clave",
-    "parola",
-    "senha",
-    "heslo",
-    "secrets",
-    "cookie",
-];
+const SHORT: &str = "\
+    pass pw pwd auth sig signature jwt basic bearer clave parola senha heslo secrets cookie";
 
 /// Marks the end of a chain.
 const END: u16 = u16::MAX;
@@ -245,7 +170,9 @@ fn named(text: &str, end: usize, word: &str, sort: Sort, kind: &'static str) -> 
     work::add(length);
     let start = at - length;
     let qualifier = text.get(start..at)?;
-    if SHORT.contains(&word) && !begins_word(qualifier, before.get(at).copied()) {
+    if SHORT.split(' ').any(|short| short == word)
+        && !begins_word(qualifier, before.get(at).copied())
+    {
         return None;
     }
     let mut strength = strength(qualifier, word, sort)?;
@@ -275,7 +202,7 @@ fn strength(qualifier: &str, word: &str, sort: Sort) -> Option<KeyName> {
     let lower = qualifier.to_ascii_lowercase();
     let lower = lower.trim_matches(['_', '-']);
     if matches!(sort, Sort::Key | Sort::WeakKey) {
-        let is_open = OPEN.iter().any(|open| lower.ends_with(open));
+        let is_open = OPEN.split(' ').any(|open| lower.ends_with(open));
         let is_public = lower.split(['_', '-']).any(|part| PUBLIC.contains(&part));
         if is_open || is_public || PUBLIC.iter().any(|open| lower.ends_with(open)) {
             return None;

@@ -17,23 +17,8 @@ const PREPOSITIONS: &[&str] = &[
 ];
 
 /// Words between the copula and the value.
-const ADVERBS: &[&str] = &[
-    "now",
-    "currently",
-    "still",
-    "set",
-    "to",
-    "just",
-    "simply",
-    "again",
-    "jetzt",
-    "nun",
-    "ahora",
-    "agora",
-    "maintenant",
-    "ora",
-    "теперь",
-];
+const ADVERBS: &str = "\
+    now currently still set to just simply again jetzt nun ahora agora maintenant ora теперь";
 
 /// Words of the name's owner that are passed over.
 const OWNER_WORDS: usize = 6;
@@ -49,7 +34,7 @@ pub(super) fn value(text: &str, from: usize, may_have_owner: bool) -> Option<usi
     words.from = end;
     for _ in 0..2 {
         match words.next() {
-            Some((word, after)) if ADVERBS.contains(&word) => end = after,
+            Some((word, after)) if ADVERBS.split(' ').any(|adverb| adverb == word) => end = after,
             _ => break,
         }
     }

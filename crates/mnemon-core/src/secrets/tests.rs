@@ -22,43 +22,6 @@ const BASE62: &str = "a8Kd03LmQx7Zt5Rv1Yb9Nc2Ws4Ej6Hu0Pg8Fi3";
 const HEX: &str = "9f86d081884c7d659a2feaa0c55ad015";
 
 #[test]
-fn keys_are_known_by_their_shape() {
-    let cases = [
-        (key("AK", "IAZ7Q4M2X9K5T8W3R6"), "cloud access key"),
-        (key("AI", &format!("za{BASE62}")), "cloud access key"),
-        (key("gh", &format!("p_{BASE62}")), "repository token"),
-        (
-            key("github", &format!("_pat_11{BASE62}_x")),
-            "repository token",
-        ),
-        (key("glp", "at-x7Kd03LmQx7Zt5Rv1Yb9"), "repository token"),
-        (key("xo", "xb-123456789012-a8Kd03LmQx7Zt5Rv"), "chat token"),
-        (key("sk-a", &format!("nt-api03-{BASE62}")), "model API key"),
-        (key("sk-p", &format!("roj-{BASE62}")), "model API key"),
-        (key("s", &format!("k-{BASE62}")), "model API key"),
-        (key("hf", &format!("_{BASE62}")), "model API key"),
-        (key("sk_l", "ive_a8Kd03LmQx7Zt5Rv1Yb9"), "payment key"),
-        (key("np", &format!("m_{BASE62}")), "package registry token"),
-        (key("S", &format!("G.{BASE62}.{BASE62}")), "mail key"),
-        (
-            key("ey", &format!("JhbGciOiJI.eyJzdWIiOiIx.{BASE62}")),
-            "signed web token",
-        ),
-    ];
-    for (secret, what) in cases {
-        for text in [
-            secret.clone(),
-            format!("it is \"{secret}\", keep it"),
-            format!("デプロイ鍵は{secret}です"),
-        ] {
-            assert_eq!(kinds(&text), [what], "{text}");
-            let clean = masked(&text);
-            assert!(clean.contains(what) && !clean.contains(&secret), "{clean}");
-        }
-    }
-}
-
-#[test]
 fn private_keys_go_with_their_lines() {
     let block =
         |sort: &str| format!("-----BEGIN {sort}-----\nMIIEow\nIBAAKC\n-----END {sort}-----");
@@ -333,45 +296,14 @@ fn every_kind_is_documented() {
 #[test]
 fn the_work_grows_with_the_text_and_not_faster() {
     // A lot of everything that begins something and does not end it.
-    for piece in [
-        "://-----BEGIN key=a:token=eyJ.sk-",
-        "key=",
-        "key=\"",
-        "password='",
-        "password is ",
-        "password for ",
-        "password: ",
-        "--password ",
-        "pwd=a1!",
-        "cookie: a=",
-        "https://a",
-        "https://a:b",
-        "a://b:c/@",
-        "-----BEGIN ",
-        "-----BEGIN PRIVATE KEY-----",
-        "-----END PRIVATE KEY-----",
-        "PuTTY-User-Key-File-3: ",
-        "eyJ-",
-        "eyJhbGciOiJI.",
-        "eyJhbGciOiJI-eyJ.",
-        "sk-",
-        "xoxb-",
-        "ghp_",
-        "mysql -p -p",
-        " -u a:",
-        "4111 1111 ",
-        "DE89 3704 ",
-        "\\\\\\",
-        "\\n",
-        "%25",
-        "&#",
-        "パスワードは",
-        "password＝",
-        "<password>",
-        "name: token, value: ",
-        "12345678:AA",
-        "bearer ",
-    ] {
+    let pieces = "\
+        ://-----BEGIN key=a:token=eyJ.sk-|key=|key=\"|password='|password is |password for |\
+        password: |--password |pwd=a1!|cookie: a=|https://a|https://a:b|a://b:c/@|-----BEGIN |\
+        -----BEGIN PRIVATE KEY-----|-----END PRIVATE KEY-----|PuTTY-User-Key-File-3: |eyJ-|\
+        eyJhbGciOiJI.|eyJhbGciOiJI-eyJ.|sk-|xoxb-|ghp_|mysql -p -p| -u a:|4111 1111 |\
+        DE89 3704 |\\\\\\|\\n|%25|&#|パスワードは|password＝|<password>|name: token, value: |\
+        12345678:AA|bearer ";
+    for piece in pieces.split('|') {
         let work = |bytes: usize| {
             let text = piece.repeat(bytes / piece.len());
             work::take();

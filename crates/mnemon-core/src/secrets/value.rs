@@ -158,17 +158,8 @@ const ALGORITHMS: &[&str] = &[
 
 /// `user_password`, `newToken`: the name of a secret, not the secret.
 fn ends_with_credential(lower: &str) -> bool {
-    let words = [
-        "password",
-        "passwd",
-        "pwd",
-        "pass",
-        "secret",
-        "token",
-        "key",
-        "passphrase",
-    ];
-    let Some(word) = words.iter().find(|word| lower.ends_with(**word)) else {
+    let mut words = "password passwd pwd pass secret token key passphrase".split(' ');
+    let Some(word) = words.find(|word| lower.ends_with(word)) else {
         return false;
     };
     let before = lower.strip_suffix(word).unwrap_or_default();
@@ -187,41 +178,14 @@ fn is_digest(value: &str) -> bool {
         && has(u8::is_ascii_alphabetic)
 }
 
-/// Digests that name their method, public keys and addresses of data.
+/// How digests that name their method, public keys and addresses of data begin.
+const PUBLIC: &str = "\
+    sha1- sha256- sha384- sha512- sha1: sha256: sha384: sha512: md5: md5- blake3: blake2b \
+    AAAAB3NzaC1 AAAAC3NzaC1 AAAAE2VjZHNh ssh- ecdsa- MIIBIjAN MIICIjAN MIGfMA0 MFkwEwYH \
+    MCowBQYDK2V data: http: https: urn: age1 pk_live_ pk_test_ h1:";
+
 fn is_public(value: &str) -> bool {
-    let starts = [
-        "sha1-",
-        "sha256-",
-        "sha384-",
-        "sha512-",
-        "sha1:",
-        "sha256:",
-        "sha384:",
-        "sha512:",
-        "md5:",
-        "md5-",
-        "blake3:",
-        "blake2b",
-        "AAAAB3NzaC1",
-        "AAAAC3NzaC1",
-        "AAAAE2VjZHNh",
-        "ssh-",
-        "ecdsa-",
-        "MIIBIjAN",
-        "MIICIjAN",
-        "MIGfMA0",
-        "MFkwEwYH",
-        "MCowBQYDK2V",
-        "data:",
-        "http:",
-        "https:",
-        "urn:",
-        "age1",
-        "pk_live_",
-        "pk_test_",
-        "h1:",
-    ];
-    starts.iter().any(|start| value.starts_with(start))
+    PUBLIC.split(' ').any(|start| value.starts_with(start))
 }
 
 /// `Linux-cargo-9f86…`: a cache's key, which says what it is for.
@@ -307,12 +271,14 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         return true;
     }
     let bare = lower.trim_matches(['"', '\'', '`']);
-    if WHOLE_PLACEHOLDERS.contains(&bare) {
+    if WHOLE_PLACEHOLDERS.split(' ').any(|whole| whole == bare) {
         return true;
     }
     is_variable(value)
         || is_wrapped(value)
-        || PLACEHOLDER_WORDS.iter().any(|word| lower.contains(word))
+        || PLACEHOLDER_WORDS
+            .split(", ")
+            .any(|word| lower.contains(word))
         || lower.starts_with("process.env")
         || lower.starts_with("os.environ")
         || lower.starts_with("env.")
@@ -320,60 +286,15 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || lower.starts_with("vault:")
 }
 
-const WHOLE_PLACEHOLDERS: &[&str] = &[
-    "password",
-    "pass",
-    "pwd",
-    "passwd",
-    "secret",
-    "token",
-    "key",
-    "none",
-    "null",
-    "true",
-    "false",
-    "undefined",
-    "nil",
-    "string",
-    "mypassword",
-    "my-password",
-    "my_password",
-    "password1",
-    "password123",
-    "default",
-    "empty",
-    "required",
-    "optional",
-    "hidden",
-    "removed",
-    "masked",
-];
+const WHOLE_PLACEHOLDERS: &str = "\
+    password pass pwd passwd secret token key none null true false undefined nil string \
+    mypassword my-password my_password password1 password123 default empty required optional \
+    hidden removed masked";
 
-const PLACEHOLDER_WORDS: &[&str] = &[
-    "example",
-    "placeholder",
-    "your",
-    "changeme",
-    "change_me",
-    "change-me",
-    "redacted",
-    "xxxx",
-    "secret removed",
-    "secret-removed",
-    "replace_me",
-    "replaceme",
-    "replace-me",
-    "insert_",
-    "_here",
-    "-here",
-    "****",
-    "todo",
-    "dummy",
-    "<password>",
-    "not-a-real",
-    "notreal",
-    "0123456789",
-];
+const PLACEHOLDER_WORDS: &str = "\
+    example, placeholder, your, changeme, change_me, change-me, redacted, xxxx, secret removed, \
+    secret-removed, replace_me, replaceme, replace-me, insert_, _here, -here, ****, todo, dummy, \
+    <password>, not-a-real, notreal, 0123456789";
 
 /// `<token>`, `[token]`, `{token}`, `%TOKEN%`, `__TOKEN__`, `@TOKEN@`.
 fn is_wrapped(value: &str) -> bool {

@@ -39,12 +39,6 @@ impl Contents {
             .filter(|_| record.kind == Kind::Document)?;
         Self::deserialize(body).ok()
     }
-
-    pub(super) fn lines(&self, chunk: &Id) -> Option<(usize, usize)> {
-        let found = self.chunks.iter().find(|(id, _, _)| id == chunk);
-        let lines = found.map(|(_, first, last)| (*first, *last));
-        lines.filter(|(first, _)| *first > 0)
-    }
 }
 
 /// What has to be written for one document.
@@ -295,13 +289,6 @@ fn chunk_records(
         }
     });
     chunks.collect()
-}
-
-/// The headings that a chunk stands under.
-pub(super) fn headings(chunk: &Record) -> Vec<String> {
-    let headings = chunk.body.as_ref().and_then(|body| body.get("headings"));
-    let headings = headings.and_then(|headings| Vec::deserialize(headings).ok());
-    headings.unwrap_or_default()
 }
 
 /// Title and headings in a line; a title that is also the first heading is said once.

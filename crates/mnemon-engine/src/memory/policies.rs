@@ -128,37 +128,14 @@ impl MemoryPolicy {
     /// Every key, as it is written in a file.
     #[must_use]
     pub fn keys() -> Vec<String> {
-        let plain = [
-            "use_dialog",
-            "use_state",
-            "use_semantic",
-            "use_procedural",
-            "use_profile",
-            "use_experience",
-            "write_experience",
-            "max_dialog_turns",
-            "max_docs",
-            "max_skills",
-            "max_steps",
-            "learn",
-            "learn_approval",
-            "learn_candidate_runs",
-            "learn_active_runs",
-            "learn_support",
-            "learn_confidence",
-            "learn_complexity",
-            "learn_settle_minutes",
-        ];
         let per_scope = ["max_items", "max_tokens", "writes_per_minute"];
         let per_scope = per_scope.iter().flat_map(|name| {
             let scopes = Scope::ALL.iter();
             scopes.map(move |scope| format!("{name}.{scope}"))
         });
-        plain
-            .iter()
-            .map(ToString::to_string)
-            .chain(per_scope)
-            .collect()
+        let mut policy = Self::default();
+        let plain = policy.slots().map(|(name, _)| name.to_owned());
+        plain.into_iter().chain(per_scope).collect()
     }
 
     /// Whether what a scope holds is read.
@@ -185,30 +162,47 @@ impl MemoryPolicy {
             };
             return Some(Slot::Limit(limits.of_mut(scope)));
         }
-        Some(match key {
-            "use_dialog" => Slot::Switch(&mut self.use_dialog),
-            "use_state" => Slot::Switch(&mut self.use_state),
-            "use_semantic" => Slot::Switch(&mut self.use_semantic),
-            "use_procedural" => Slot::Switch(&mut self.use_procedural),
-            "use_profile" => Slot::Switch(&mut self.use_profile),
-            "use_experience" => Slot::Switch(&mut self.use_experience),
-            "write_experience" => Slot::Switch(&mut self.write_experience),
-            "max_dialog_turns" => Slot::Count(&mut self.max_dialog_turns, Limits::DEFAULT.turns),
-            "max_docs" => Slot::Count(&mut self.max_docs, Limits::DEFAULT.hits),
-            "max_skills" => Slot::Count(&mut self.max_skills, Limits::DEFAULT.hits),
-            "max_steps" => Slot::Count(&mut self.max_steps, Limits::DEFAULT.steps),
-            "learn" => Slot::Switch(&mut self.learn),
-            "learn_approval" => Slot::Switch(&mut self.learn_approval),
-            "learn_candidate_runs" => {
-                Slot::Count(&mut self.learn_candidate_runs, limits::LEARN_RUNS)
-            }
-            "learn_active_runs" => Slot::Count(&mut self.learn_active_runs, limits::LEARN_RUNS),
-            "learn_support" => Slot::Count(&mut self.learn_support, 100),
-            "learn_confidence" => Slot::Count(&mut self.learn_confidence, 100),
-            "learn_complexity" => Slot::Count(&mut self.learn_complexity, 6),
-            "learn_settle_minutes" => Slot::Count(&mut self.learn_settle_minutes, 7 * 24 * 60),
-            _ => return None,
-        })
+        let mut slots = self.slots().into_iter();
+        slots.find(|(name, _)| *name == key).map(|(_, slot)| slot)
+    }
+
+    /// Every key that is not for a scope.
+    fn slots(&mut self) -> [(&'static str, Slot<'_>); 19] {
+        use Slot::{Count, Switch};
+        let most = &Limits::DEFAULT;
+        [
+            ("use_dialog", Switch(&mut self.use_dialog)),
+            ("use_state", Switch(&mut self.use_state)),
+            ("use_semantic", Switch(&mut self.use_semantic)),
+            ("use_procedural", Switch(&mut self.use_procedural)),
+            ("use_profile", Switch(&mut self.use_profile)),
+            ("use_experience", Switch(&mut self.use_experience)),
+            ("write_experience", Switch(&mut self.write_experience)),
+            (
+                "max_dialog_turns",
+                Count(&mut self.max_dialog_turns, most.turns),
+            ),
+            ("max_docs", Count(&mut self.max_docs, most.hits)),
+            ("max_skills", Count(&mut self.max_skills, most.hits)),
+            ("max_steps", Count(&mut self.max_steps, most.steps)),
+            ("learn", Switch(&mut self.learn)),
+            ("learn_approval", Switch(&mut self.learn_approval)),
+            (
+                "learn_candidate_runs",
+                Count(&mut self.learn_candidate_runs, limits::LEARN_RUNS),
+            ),
+            (
+                "learn_active_runs",
+                Count(&mut self.learn_active_runs, limits::LEARN_RUNS),
+            ),
+            ("learn_support", Count(&mut self.learn_support, 100)),
+            ("learn_confidence", Count(&mut self.learn_confidence, 100)),
+            ("learn_complexity", Count(&mut self.learn_complexity, 6)),
+            (
+                "learn_settle_minutes",
+                Count(&mut self.learn_settle_minutes, 7 * 24 * 60),
+            ),
+        ]
     }
 
     /// The value of a key, for people and programs; `None` for a key that there is not.
@@ -361,22 +355,6 @@ impl Policies {
             .partition_point(|(known, ..)| known.weight() <= whom.weight());
         self.said
             .insert(at, (whom, key.to_owned(), value.to_owned()));
-        Ok(())
-    }
-
-    /// Says everything in which this policy differs from the built-in default.
-    pub fn set_all(&mut self, whom: &Whom, policy: &MemoryPolicy) -> Result<(), Invalid> {
-        let plain = MemoryPolicy::default();
-        for key in MemoryPolicy::keys() {
-            let value = policy.get(&key);
-            if value != plain.get(&key) {
-                let text = match value {
-                    Some(Value::Null) | None => NONE.to_owned(),
-                    Some(value) => value.to_string(),
-                };
-                self.set(whom.clone(), &key, &text)?;
-            }
-        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use mnemon_core::embed::{EmbedError, Embedder, ModelId};
 use mnemon_core::ram::Ram;
 use mnemon_core::{Ctx, ErrorKind, Filter, Ids, Kind, Limits, Owner, Record, Scan};
 use mnemon_engine::{
-    ChunkCounts, Document, DocumentFate, DocumentQuery, DocumentReceipt, FileStamp, Memory, TOP_K,
+    ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Hit, Memory, Query,
 };
 use mnemon_testkit::fakes::HashEmbedder;
 use proptest::prelude::*;
@@ -32,6 +32,13 @@ impl Embedder for Counting {
         self.texts.fetch_add(texts.len(), Ordering::Relaxed);
         self.inner.embed(texts).await
     }
+}
+
+/// The chunks that a search finds.
+fn found(memory: &Memory, text: &str, filter: Filter) -> Vec<Hit> {
+    let kinds = vec![Kind::Chunk];
+    let query = Query::new(text, Filter { kinds, ..filter });
+    wait(memory.records().search(&ctx(), &query)).unwrap()
 }
 
 fn counting() -> (Memory, Arc<Counting>) {
@@ -167,18 +174,15 @@ fn lines_are_right_after_something_was_put_in_before_them() {
     let longer = guide(5).replacen("## Part 0", "## Preface\n\nShort.\n\n## Part 0", 1);
     let replaced = add(&memory, document("guide.md", longer.clone()));
     assert_eq!(replaced.chunks, counts(1, 4, 1));
-    let query = DocumentQuery {
-        text: "subject3".to_owned(),
-        ..DocumentQuery::new("", mnemon_core::Filter::all_of_tenant())
-    };
-    let hits = wait(memory.records().search_documents(&ctx(), &query)).unwrap();
-    let (first, _) = hits[0].lines.unwrap();
-    assert_eq!(longer.lines().nth(first - 1), Some("## Part 3"));
-    assert_eq!(hits[0].headings, ["The guide", "Part 3"]);
-    assert_eq!(
-        (hits[0].title.as_str(), hits[0].uri.as_str()),
-        ("The guide", "guide.md")
-    );
+    let chunk = &found(&memory, "subject3", Filter::all_of_tenant())[0].record;
+    assert_eq!(chunk.summary.as_deref(), Some("The guide › Part 3"));
+    assert_eq!(chunk.source.as_deref(), Some("guide.md"));
+    let document = wait(memory.records().get(&ctx(), &chunk.derived_from)).unwrap();
+    let contents = document[0].as_ref().unwrap().body.as_ref().unwrap();
+    let chunks = contents["chunks"].as_array().unwrap();
+    let place = chunks.iter().find(|one| one[0] == chunk.id.as_str());
+    let first = place.unwrap()[1].as_u64().unwrap();
+    assert_eq!(longer.lines().nth(first as usize - 1), Some("## Part 3"));
 }
 
 #[test]
@@ -186,19 +190,11 @@ fn headings_and_titles_are_words_to_find_a_chunk_by() {
     let memory = memory();
     let text = "# Kettles\n\n## Descaling\n\nUse a spoon of vinegar and wait an hour.\n";
     add(&memory, document("house/kettle.md", text));
-    let query = DocumentQuery {
-        text: "descaling kettles".to_owned(),
-        ..DocumentQuery::new("", mnemon_core::Filter::all_of_tenant())
-    };
-    let hits = wait(memory.records().search_documents(&ctx(), &query)).unwrap();
+    let hits = found(&memory, "descaling kettles", Filter::all_of_tenant());
     assert_eq!(hits.len(), 1);
     assert_eq!(
-        hits[0].hit.record.summary.as_deref(),
+        hits[0].record.summary.as_deref(),
         Some("Kettles › Descaling")
-    );
-    assert_eq!(
-        DocumentQuery::new("", mnemon_core::Filter::all_of_tenant()).limit,
-        TOP_K
     );
 }
 
@@ -216,14 +212,7 @@ fn chunks_are_found_by_tags_metadata_owner_and_language() {
     );
     let found = |mut filter: serde_json::Value| {
         filter["viewer"] = "tenant".into();
-        let query = DocumentQuery {
-            text: "boil".to_owned(),
-            filter: serde_json::from_value(filter).unwrap(),
-            ..DocumentQuery::new("", mnemon_core::Filter::all_of_tenant())
-        };
-        wait(memory.records().search_documents(&ctx(), &query))
-            .unwrap()
-            .len()
+        found(&memory, "boil", serde_json::from_value(filter).unwrap()).len()
     };
     assert_eq!(found(serde_json::json!({})), 2);
     assert_eq!(found(serde_json::json!({"tags": ["house"]})), 1);

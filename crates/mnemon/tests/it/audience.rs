@@ -11,8 +11,7 @@ use mnemon_core::{
 };
 use mnemon_engine::notes::{NewNote, NoteFilter, NoteQuery};
 use mnemon_engine::{
-    ContextQuery, Document, DocumentQuery, Draft, Memory, MemoryQuery, Place, Query, Sop, Step,
-    ToolSop,
+    ContextQuery, Document, Draft, Memory, MemoryQuery, Place, Query, Sop, Step, ToolSop,
 };
 use serde_json::{Map, json};
 
@@ -190,8 +189,9 @@ async fn answers_of_records(memory: &Memory, viewer: &Viewer) -> Vec<(&'static s
     let list = records.list(&c, &Scan::new(filter(), 100)).await;
     let search = records.search(&c, &Query::new(MARK, filter())).await;
     let latest = records.latest(&c, filter(), 5).await;
-    let documents = DocumentQuery::new(MARK, filter());
-    let documents = records.search_documents(&c, &documents).await;
+    let kinds = vec![Kind::Chunk];
+    let chunks = Query::new(MARK, Filter { kinds, ..filter() });
+    let documents = records.search(&c, &chunks).await;
     let got = api::get::run(memory, &c, viewer, ids).await;
     vec![
         ("get", text(&get.unwrap())),

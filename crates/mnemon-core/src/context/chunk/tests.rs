@@ -11,6 +11,11 @@ fn texts<'a>(source: &'a str, chunks: &[Chunk]) -> Vec<&'a str> {
     chunks.iter().map(|chunk| chunk.text(source)).collect()
 }
 
+fn paths(chunks: &[Chunk]) -> Vec<String> {
+    let paths = chunks.iter().map(|chunk| chunk.headings.join("/"));
+    paths.collect()
+}
+
 fn markdown(source: &str) -> Vec<Chunk> {
     divide(source, Syntax::Markdown, Size::DEFAULT).chunks
 }
@@ -35,19 +40,8 @@ fn each_section_is_a_chunk_under_its_headings() {
         words(60, 4)
     );
     let chunks = markdown(&source);
-    let paths: Vec<String> = chunks
-        .iter()
-        .map(|chunk| chunk.headings.join(" > "))
-        .collect();
-    assert_eq!(
-        paths,
-        [
-            "Guide",
-            "Guide > Install",
-            "Guide > Install > Linux",
-            "Guide > Use"
-        ]
-    );
+    let expected = ["Guide", "Guide/Install", "Guide/Install/Linux", "Guide/Use"];
+    assert_eq!(paths(&chunks), expected);
     assert!(chunks[2].text(&source).starts_with("### Linux"));
     assert_eq!(chunks[0].lines(), (1, 3));
     assert_eq!(chunks[3].lines(), (13, 15));
@@ -61,11 +55,7 @@ fn a_heading_alone_goes_with_what_follows_unless_that_ranks_higher() {
         words(80, 2)
     );
     let chunks = markdown(&source);
-    let paths: Vec<String> = chunks
-        .iter()
-        .map(|chunk| chunk.headings.join("/"))
-        .collect();
-    assert_eq!(paths, ["A/B", "A/B/C", "D"]);
+    assert_eq!(paths(&chunks), ["A/B", "A/B/C", "D"]);
 }
 
 #[test]

@@ -67,6 +67,12 @@ fn eager() -> Settings {
     }
 }
 
+fn changed(settings: Settings, change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = settings;
+    change(&mut settings);
+    settings
+}
+
 #[test]
 fn estimates_are_those_of_the_spec() {
     let mut hello = say(0, Role::User, "Hello World");
@@ -124,15 +130,9 @@ fn tool_runs_of_earlier_rounds_become_one_message() {
     let settings = eager();
     // Eight tool messages are more than six; the two of the last round are not.
     assert_eq!(plans(Strategy::ToolInvocations, &talk, &settings), [(1, 9)]);
-    let more = Settings {
-        min_consecutive_tool_messages: 8,
-        ..settings
-    };
+    let more = changed(settings, |s| s.min_consecutive_tool_messages = 8);
     assert!(plans(Strategy::ToolInvocations, &talk, &more).is_empty());
-    let dear = Settings {
-        min_compression_token_threshold: 5000,
-        ..settings
-    };
+    let dear = changed(settings, |s| s.min_compression_token_threshold = 5000);
     assert!(plans(Strategy::ToolInvocations, &talk, &dear).is_empty());
     // The last ones are protected, and a run that reaches into them is cut after a whole call.
     let keep = Settings {
@@ -171,10 +171,7 @@ fn parallel_calls_are_not_parted_from_their_results() {
         talk.push(answer(3, &a, "read", "y"));
     }
     talk.push(say(9, Role::Assistant, "done"));
-    let settings = Settings {
-        last_keep: 3,
-        ..eager()
-    };
+    let settings = changed(eager(), |s| s.last_keep = 3);
     // Twelve tool messages, of which the last result is protected: its call stays with it.
     assert_eq!(
         plans(Strategy::ToolInvocations, &talk, &settings),
@@ -222,21 +219,12 @@ fn large_messages_become_a_beginning() {
     let all = [(4, 5), (3, 4), (0, 1)];
     assert_eq!(plans(Strategy::LargeProtected, &talk, &settings), all);
     assert_eq!(plans(Strategy::Large, &talk, &settings), all);
-    let keep = Settings {
-        last_keep: 4,
-        ..settings
-    };
+    let keep = changed(settings, |s| s.last_keep = 4);
     assert_eq!(plans(Strategy::LargeProtected, &talk, &keep), [(0, 1)]);
     assert_eq!(plans(Strategy::Large, &talk, &keep), all);
-    let too_few = Settings {
-        last_keep: 8,
-        ..settings
-    };
+    let too_few = changed(settings, |s| s.last_keep = 8);
     assert!(plans(Strategy::Large, &talk, &too_few).is_empty());
-    let short = Settings {
-        offload_single_preview: 3,
-        ..settings
-    };
+    let short = changed(settings, |s| s.offload_single_preview = 3);
     let changes = plan(Strategy::Large, &talk, &short, &estimate);
     let made = changes[0].replacement(&talk, "", &uuid(), &short);
     let expected = "xxx...\n<!-- CONTEXT_OFFLOAD: uuid=u1 -->";
@@ -277,10 +265,7 @@ fn earlier_rounds_keep_their_question() {
         (changes[0].replaced.clone(), changes[0].offloaded.clone()),
         (1..6, 0..6)
     );
-    let dear = Settings {
-        min_compression_token_threshold: 5000,
-        ..settings
-    };
+    let dear = changed(settings, |s| s.min_compression_token_threshold = 5000);
     assert!(plans(Strategy::PreviousRounds, &talk, &dear).is_empty());
 }
 

@@ -12,31 +12,11 @@ use crate::error::Invalid;
 use crate::model::limits;
 
 /// Words that are checked.
-const RULES: [&str; 14] = [
-    "type",
-    "enum",
-    "const",
-    "properties",
-    "required",
-    "additionalProperties",
-    "maxProperties",
-    "items",
-    "minItems",
-    "maxItems",
-    "minLength",
-    "maxLength",
-    "minimum",
-    "maximum",
-];
+const RULES: &str = "\
+    type, enum, const, properties, required, additionalProperties, maxProperties, items, \
+    minItems, maxItems, minLength, maxLength, minimum, maximum";
 /// Words that only tell.
-const REMARKS: [&str; 6] = [
-    "$schema",
-    "$id",
-    "title",
-    "description",
-    "default",
-    "examples",
-];
+const REMARKS: &str = "$schema, $id, title, description, default, examples";
 const TYPES: [&str; 7] = [
     "null", "boolean", "object", "array", "number", "integer", "string",
 ];
@@ -79,13 +59,12 @@ fn check_schema(path: &str, schema: &Value, depth: usize) -> Result<(), Invalid>
     };
     for (word, rule) in rules {
         let at = format!("{path}.{word}");
-        if REMARKS.contains(&word.as_str()) {
+        if REMARKS.split(", ").any(|known| known == word) {
             continue;
         }
-        if !RULES.contains(&word.as_str()) {
-            let known = RULES.join(", ");
+        if !RULES.split(", ").any(|known| known == word) {
             return wrong(format!(
-                "`{}` is not understood; the rules are: {known}",
+                "`{}` is not understood; the rules are: {RULES}",
                 word.escape_debug()
             ));
         }
@@ -283,48 +262,22 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_named_with_its_place() {
         let cases = [
-            (json!([]), "profile: must be of type object"),
-            (json!({}), "profile.name: is missing"),
-            (json!({"name": ""}), "profile.name: has a length of 0"),
-            (
-                json!({"name": "Annabell"}),
-                "profile.name: has a length of 8",
-            ),
-            (
-                json!({"name": "A", "age": 1.5}),
-                "profile.age: must be of type integer or null",
-            ),
-            (
-                json!({"name": "A", "age": -1}),
-                "profile.age: is -1, at least 0",
-            ),
-            (
-                json!({"name": "A", "age": 151}),
-                "profile.age: is 151, at most 150",
-            ),
-            (
-                json!({"name": "A", "style": "x"}),
-                "must be one of: \"brief\", \"long\"",
-            ),
-            (
-                json!({"name": "A", "tags": ["a", 1]}),
-                "profile.tags[1]: must be of type string",
-            ),
-            (
-                json!({"name": "A", "tags": []}),
-                "profile.tags: has a length of 0",
-            ),
-            (json!({"name": "A", "v": 2}), "profile.v: must be 1"),
-            (
-                json!({"name": "A", "free": {"x": "y"}}),
-                "profile.free.x: must be of type number",
-            ),
-            (
-                json!({"name": "A", "other": 1}),
-                "profile.other: is not allowed",
-            ),
+            r#"[] => profile: must be of type object"#,
+            r#"{} => profile.name: is missing"#,
+            r#"{"name": ""} => profile.name: has a length of 0"#,
+            r#"{"name": "Annabell"} => profile.name: has a length of 8"#,
+            r#"{"name": "A", "age": 1.5} => profile.age: must be of type integer or null"#,
+            r#"{"name": "A", "age": -1} => profile.age: is -1, at least 0"#,
+            r#"{"name": "A", "age": 151} => profile.age: is 151, at most 150"#,
+            r#"{"name": "A", "style": "x"} => must be one of: "brief", "long""#,
+            r#"{"name": "A", "tags": ["a", 1]} => profile.tags[1]: must be of type string"#,
+            r#"{"name": "A", "tags": []} => profile.tags: has a length of 0"#,
+            r#"{"name": "A", "v": 2} => profile.v: must be 1"#,
+            r#"{"name": "A", "free": {"x": "y"}} => profile.free.x: must be of type number"#,
+            r#"{"name": "A", "other": 1} => profile.other: is not allowed"#,
         ];
-        for (bad, expected) in cases {
+        for (bad, expected) in cases.map(|case| case.split_once(" => ").unwrap()) {
+            let bad: Value = serde_json::from_str(bad).unwrap();
             let error = profile().check("profile", &bad).unwrap_err().to_string();
             assert!(error.contains(expected), "{bad}: {error}");
         }

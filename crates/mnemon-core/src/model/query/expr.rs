@@ -386,39 +386,29 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_place() {
+        let table = [
+            r#"{"a": 1 => filter: is not JSON"#,
+            r#"[1] => filter: is a list"#,
+            r#"{"n": {"$gtt": 1}} => filter.n.$gtt: is no operator"#,
+            r#"{"$gt": 1} => filter.$gt: is no operator"#,
+            r#"{"n": {}} => filter.n: has no operator"#,
+            r#"{"n": [1]} => filter.n: is a list"#,
+            r#"{"n": {"$in": 1}} => filter.n.$in: takes a list, not a number"#,
+            r#"{"n": {"$gt": null}} => filter.n.$gt: takes a number"#,
+            r#"{"AND": {"a": 1}} => filter.AND: is an object"#,
+            r#"{"OR": [{"a": 1}, 2]} => filter.OR[1]: is a number"#,
+        ];
+        for (text, expected) in table.map(|row| row.split_once(" => ").unwrap()) {
+            let error = text.parse::<Expr>().unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
         let deep = (0..20).fold(json!({"a": 1}), |inner, _| json!({ "NOT": [inner] }));
         let wide = json!({ "OR": vec![json!({"a": 1}); 1000] });
-        let table = [
-            ("{\"a\": 1".to_owned(), "filter: is not JSON"),
-            ("[1]".to_owned(), "filter: is a list"),
-            (
-                json!({"n": {"$gtt": 1}}).to_string(),
-                "filter.n.$gtt: is no operator",
-            ),
-            (json!({"$gt": 1}).to_string(), "filter.$gt: is no operator"),
-            (json!({"n": {}}).to_string(), "filter.n: has no operator"),
-            (json!({"n": [1]}).to_string(), "filter.n: is a list"),
-            (
-                json!({"n": {"$in": 1}}).to_string(),
-                "filter.n.$in: takes a list, not a number",
-            ),
-            (
-                json!({"n": {"$gt": null}}).to_string(),
-                "filter.n.$gt: takes a number",
-            ),
-            (
-                json!({"AND": {"a": 1}}).to_string(),
-                "filter.AND: is an object",
-            ),
-            (
-                json!({"OR": [{"a": 1}, 2]}).to_string(),
-                "filter.OR[1]: is a number",
-            ),
+        for (text, expected) in [
             (deep.to_string(), "filter: is nested deeper"),
             (wide.to_string(), "filter: has more than"),
             ("[".repeat(100_000), "filter: has 100000 bytes"),
-        ];
-        for (text, expected) in table {
+        ] {
             let error = text.parse::<Expr>().unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         }

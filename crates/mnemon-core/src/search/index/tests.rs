@@ -27,18 +27,46 @@ fn said(seq: u64, session: &str, content: &str) -> Record {
 fn index(records: &[Record]) -> Index {
     let mut index = Index::new();
     for record in records {
-        index
-            .add(&Doc::of(record), &Terms::of(record), None)
-            .unwrap();
+        add(&mut index, record, None);
     }
     index
+}
+
+fn add(index: &mut Index, record: &Record, vector: Option<&[f32]>) {
+    let vector = vector.map(|vector| stored("m", vector));
+    let (doc, terms) = (Doc::of(record), Terms::of(record));
+    index.add(&doc, &terms, vector.as_ref()).unwrap();
+}
+
+fn model(name: &str, dimension: usize) -> ModelId {
+    ModelId {
+        name: name.to_owned(),
+        dimension,
+    }
+}
+
+fn stored(name: &str, vector: &[f32]) -> StoredVector {
+    StoredVector {
+        model: model(name, vector.len()),
+        vector: quantise(vector).unwrap(),
+    }
+}
+
+fn nearest(vector: &[f32]) -> Probe {
+    let embedding = Embedding {
+        model: model("m", vector.len()),
+        vector: vector.to_vec(),
+    };
+    Probe {
+        vectors: vec![embedding],
+        ..Probe::new(Filter::all_of_tenant(), 100)
+    }
 }
 
 fn words(query: &str) -> Probe {
     Probe {
         terms: QueryTerm::words_of(query),
-        depth: 100,
-        ..Probe::new(Filter::all_of_tenant(), 0)
+        ..Probe::new(Filter::all_of_tenant(), 100)
     }
 }
 
@@ -100,11 +128,11 @@ fn messages_that_come_late_take_their_place() {
     assert_eq!(index.chain.around(0), [NOBODY, NOBODY, 1, NOBODY]);
     let mut late = said(4, "s", "zero");
     late.created = now().plus_millis(-5);
-    index.add(&Doc::of(&late), &Terms::of(&late), None).unwrap();
+    add(&mut index, &late, None);
     assert_eq!(index.chain.around(3), [NOBODY, NOBODY, 0, 1]);
     let mut last = said(5, "s", "four");
     last.created = now().plus_millis(30);
-    index.add(&Doc::of(&last), &Terms::of(&last), None).unwrap();
+    add(&mut index, &last, None);
     assert_eq!(index.chain.around(4), [0, 1, NOBODY, NOBODY]);
 }
 
@@ -141,9 +169,7 @@ fn edits_of_old_messages_cost_no_walk_per_edit() {
     for edit in 1..=edits {
         index.remove(edit);
         let edited = said_at(count + edit, "s", edit as i64);
-        index
-            .add(&Doc::of(&edited), &Terms::of(&edited), None)
-            .unwrap();
+        add(&mut index, &edited, None);
     }
     assert!(index.chain.steps < 2 * count as usize);
     let first = count as u32;
@@ -170,7 +196,7 @@ proptest! {
             } else {
                 let doc = index.docs.len() as u32;
                 let record = said_at(at as u64 + 1, ["s", "t"][session], millis);
-                index.add(&Doc::of(&record), &Terms::of(&record), None).unwrap();
+                add(&mut index, &record, None);
                 list.push((millis, doc));
                 list.sort_unstable();
             }
@@ -195,14 +221,6 @@ proptest! {
 
 #[test]
 fn expired_documents_do_not_crowd_out_live_ones() {
-    let model = ModelId {
-        name: "m".to_owned(),
-        dimension: 4,
-    };
-    let vector = |values: [f32; 4]| StoredVector {
-        model: model.clone(),
-        vector: quantise(&values).unwrap(),
-    };
     let mut index = Index::new();
     for seq in 1..=401 {
         let mut record = record(seq, "x");
@@ -212,18 +230,9 @@ fn expired_documents_do_not_crowd_out_live_ones() {
         } else {
             record.expires = Some(now());
         }
-        index
-            .add(&Doc::of(&record), &Terms::of(&record), Some(&vector(near)))
-            .unwrap();
+        add(&mut index, &record, Some(&near));
     }
-    let probe = Probe {
-        vectors: vec![Embedding {
-            model: model.clone(),
-            vector: vec![1.0, 0.0, 0.0, 0.0],
-        }],
-        depth: 100,
-        ..Probe::new(Filter::all_of_tenant(), 0)
-    };
+    let probe = nearest(&[1.0, 0.0, 0.0, 0.0]);
     let found = |at: Time| best(index.find(&probe, at, None).unwrap());
     assert_eq!(found(now()).len(), 100);
     assert_eq!(found(now().plus_millis(1)), [200]);
@@ -236,10 +245,7 @@ fn a_query_that_says_nothing_finds_the_newest() {
         .collect();
     records[292].expires = Some(now());
     let index = index(&records);
-    let probe = Probe {
-        depth: 3,
-        ..Probe::new(Filter::all_of_tenant(), 0)
-    };
+    let probe = Probe::new(Filter::all_of_tenant(), 3);
     let found = index.find(&probe, now().plus_millis(1), None).unwrap();
     let features = found.matches.iter().flat_map(|found| &found.features);
     let seqs: Vec<u64> = features.map(|features| features.seq).collect();
@@ -251,10 +257,7 @@ fn filters_come_before_ranking() {
     let mut records: Vec<Record> = (1..=50).map(|seq| record(seq, "tea tea tea")).collect();
     let mine = &mut records[30];
     mine.content = "one cup of tea after a long day at the office".to_owned();
-    mine.owner = Owner {
-        user: Some("ann".to_owned()),
-        ..Owner::default()
-    };
+    mine.owner.user = Some("ann".to_owned());
     mine.tags = vec!["Drinks".to_owned()];
     let index = index(&records);
     let with = |filter: Filter| {
@@ -324,14 +327,6 @@ fn what_has_expired_lends_nothing() {
 
 #[test]
 fn near_vectors_are_found_and_neighbours_lend() {
-    let model = ModelId {
-        name: "m".to_owned(),
-        dimension: 4,
-    };
-    let vector = |values: [f32; 4]| StoredVector {
-        model: model.clone(),
-        vector: quantise(&values).unwrap(),
-    };
     let mut index = Index::new();
     let places = [
         [1.0, 0.0, 0.0, 0.0],
@@ -340,18 +335,9 @@ fn near_vectors_are_found_and_neighbours_lend() {
     ];
     for (seq, place) in (1..).zip(places) {
         let record = said(seq, if seq == 3 { "t" } else { "s" }, "x");
-        index
-            .add(&Doc::of(&record), &Terms::of(&record), Some(&vector(place)))
-            .unwrap();
+        add(&mut index, &record, Some(&place));
     }
-    let probe = Probe {
-        vectors: vec![Embedding {
-            model: model.clone(),
-            vector: vec![1.0, 0.0, 0.0, 0.0],
-        }],
-        depth: 10,
-        ..Probe::new(Filter::all_of_tenant(), 0)
-    };
+    let probe = nearest(&[1.0, 0.0, 0.0, 0.0]);
     let found = index.find(&probe, now(), None).unwrap().matches;
     let features: Vec<&Features> = found.iter().flat_map(|one| &one.features).collect();
     let of = |seq: u64| features.iter().position(|one| one.seq == seq);
@@ -363,17 +349,10 @@ fn near_vectors_are_found_and_neighbours_lend() {
         found[of(1).unwrap()].meaning.unwrap() < 1.0,
         "its neighbour is far"
     );
+    let (model, other) = (model("m", 4), model("n", 2));
     assert!(index.lacking(&model, 0, 10).is_empty());
-    let other = ModelId {
-        name: "n".to_owned(),
-        dimension: 2,
-    };
     assert_eq!(index.lacking(&other, 0, 10), [1, 2, 3]);
-    let new = StoredVector {
-        model: other.clone(),
-        vector: quantise(&[1.0, 0.0]).unwrap(),
-    };
-    index.embed(2, &new).unwrap();
+    index.embed(2, &stored("n", &[1.0, 0.0])).unwrap();
     assert_eq!(index.lacking(&other, 0, 10), [1, 3]);
     assert_eq!(
         index.lacking(&model, 0, 10),

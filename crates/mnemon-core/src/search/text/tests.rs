@@ -22,23 +22,21 @@ fn terms(text: &str) -> Vec<String> {
     analyse(text).terms().map(|t| t.text.to_owned()).collect()
 }
 
-/// Every query finds its page; the other page is not found by it.
-fn table(rows: &[(&str, &[&str], &[&str])]) {
-    for (page, found, not_found) in rows {
-        for query in *found {
-            assert!(
-                score(page, query) > 0.0,
-                "{query:?} should find {page:?}: {:?}",
-                terms(page)
-            );
-        }
-        for query in *not_found {
-            assert_eq!(
-                score(page, query),
-                0.0,
-                "{query:?} should not find {page:?}: {:?}",
-                terms(page)
-            );
+/// Rows of a page, the queries that find it and those that do not: `page | query, query | query`.
+fn table(rows: &[&str]) {
+    for row in rows {
+        let [page, found, not_found] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("not a row: {row:?}");
+        };
+        for (queries, is_found) in [(found, true), (not_found, false)] {
+            for query in queries.split(", ") {
+                assert_eq!(
+                    score(page, query) > 0.0,
+                    is_found,
+                    "{query:?} in {:?}",
+                    terms(page)
+                );
+            }
         }
     }
 }
@@ -54,49 +52,17 @@ fn order(rows: &[(&str, &str, &str)]) {
 #[test]
 fn english() {
     table(&[
-        (
-            "She was running late.",
-            &["run", "runs", "Running", "RUNNING"],
-            &["rung", "lateral"],
-        ),
-        (
-            "Caroline's favourite groups",
-            &["caroline", "Caroline", "group", "favourites"],
-            &["carol"],
-        ),
-        (
-            "I don't like it",
-            &["don't", "dont", "don’t"],
-            &["doughnut"],
-        ),
-        (
-            "They'll (perhaps) visit!",
-            &["they", "visiting", "perhaps"],
-            &["ll"],
-        ),
-        (
-            "the naïve café résumé",
-            &["naive", "cafe", "resume", "Café", "CAFÉ"],
-            &["caf", "na"],
-        ),
-        (
-            "state-of-the-art e-mail",
-            &["email", "e-mail", "state", "art"],
-            &["stat"],
-        ),
-        ("ﬁnancial ＡＢＣ", &["financial", "abc"], &["nancial"]),
-        (
-            "well…known—fact",
-            &["well", "known", "fact"],
-            &["wellknown"],
-        ),
-        ("party 🎉 time", &["🎉", "parties"], &["😀"]),
-        ("O'Brien said", &["obrien", "O’Brien", "brien"], &["bri"]),
-        (
-            "Straße ΣΊΣΥΦΟΣ",
-            &["strasse", "σίσυφος", "σισυφος"],
-            &["stra"],
-        ),
+        "She was running late. | run, runs, Running, RUNNING | rung, lateral",
+        "Caroline's favourite groups | caroline, Caroline, group, favourites | carol",
+        "I don't like it | don't, dont, don’t | doughnut",
+        "They'll (perhaps) visit! | they, visiting, perhaps | ll",
+        "the naïve café résumé | naive, cafe, resume, Café, CAFÉ | caf, na",
+        "state-of-the-art e-mail | email, e-mail, state, art | stat",
+        "ﬁnancial ＡＢＣ | financial, abc | nancial",
+        "well…known—fact | well, known, fact | wellknown",
+        "party 🎉 time | 🎉, parties | 😀",
+        "O'Brien said | obrien, O’Brien, brien | bri",
+        "Straße ΣΊΣΥΦΟΣ | strasse, σίσυφος, σισυφος | stra",
     ]);
     order(&[
         ("running", "a running man", "a man on the run"),
@@ -130,29 +96,11 @@ fn a_query_of_stop_words_still_finds() {
 #[test]
 fn vietnamese() {
     table(&[
-        (
-            "Quyết định kiến trúc",
-            &[
-                "quyết định",
-                "quyet dinh",
-                "QUYẾT ĐỊNH",
-                "kien truc",
-                "kiến",
-            ],
-            &["quy", "nh", "ki"],
-        ),
-        (
-            "Đường đi Đà Nẵng",
-            &["đường", "duong", "da nang", "Đà Nẵng"],
-            &["uong"],
-        ),
+        "Quyết định kiến trúc | quyết định, quyet dinh, QUYẾT ĐỊNH, kien truc, kiến | quy, nh, ki",
+        "Đường đi Đà Nẵng | đường, duong, da nang, Đà Nẵng | uong",
         // Decomposed input, and the two ways to place a tone.
-        ("ho\u{302}\u{300}ng hòa", &["hồng", "hong", "hoà"], &["ho"]),
-        (
-            "họp ngày 7 tháng 5 năm 2023",
-            &["2023-05-07", "May 2023", "tháng 5"],
-            &["June"],
-        ),
+        "ho\u{302}\u{300}ng hòa | hồng, hong, hoà | ho",
+        "họp ngày 7 tháng 5 năm 2023 | 2023-05-07, May 2023, tháng 5 | June",
     ]);
     order(&[
         ("quyết định", "quyết định cuối cùng", "quyet dinh cuoi cung"),
@@ -165,29 +113,13 @@ fn vietnamese() {
 #[test]
 fn japanese() {
     table(&[
-        (
-            "認証トークンの設定",
-            &["認証", "トークン", "設定", "認証トークン", "ﾄｰｸﾝ"],
-            &["会議", "猫"],
-        ),
-        (
-            "私は東京に住んでいます",
-            &["東京", "住む", "住んだ", "私"],
-            &["大阪"],
-        ),
-        ("黒猫が好きです", &["猫", "黒猫", "好き"], &["犬"]),
-        (
-            "設定ファイルを変更した",
-            &["ファイル", "変更", "設定ファイル"],
-            &["削除"],
-        ),
-        ("計算する", &["計算"], &["予定表"]),
-        (
-            "会議は2023年5月7日です",
-            &["2023-05-07", "May 2023", "2023年5月", "5月7日"],
-            &["June"],
-        ),
-        ("Ｒｕｓｔで書く", &["Rust", "rust"], &["ruby"]),
+        "認証トークンの設定 | 認証, トークン, 設定, 認証トークン, ﾄｰｸﾝ | 会議, 猫",
+        "私は東京に住んでいます | 東京, 住む, 住んだ, 私 | 大阪",
+        "黒猫が好きです | 猫, 黒猫, 好き | 犬",
+        "設定ファイルを変更した | ファイル, 変更, 設定ファイル | 削除",
+        "計算する | 計算 | 予定表",
+        "会議は2023年5月7日です | 2023-05-07, May 2023, 2023年5月, 5月7日 | June",
+        "Ｒｕｓｔで書く | Rust, rust | ruby",
     ]);
     order(&[
         ("東京都", "東京都の人口", "京都の人口"),
@@ -198,21 +130,9 @@ fn japanese() {
 #[test]
 fn chinese() {
     table(&[
-        (
-            "我们优化了搜索索引",
-            &["优化", "搜索", "索引", "搜索索引"],
-            &["咖啡"],
-        ),
-        (
-            "北京的咖啡很好喝",
-            &["北京", "咖啡", "北京咖啡", "喝"],
-            &["上海"],
-        ),
-        (
-            "数据库连接失败",
-            &["数据库", "连接", "失败", "数据"],
-            &["成功"],
-        ),
+        "我们优化了搜索索引 | 优化, 搜索, 索引, 搜索索引 | 咖啡",
+        "北京的咖啡很好喝 | 北京, 咖啡, 北京咖啡, 喝 | 上海",
+        "数据库连接失败 | 数据库, 连接, 失败, 数据 | 成功",
     ]);
     order(&[
         ("数据库", "数据库连接", "数学和仓库"),
@@ -223,72 +143,29 @@ fn chinese() {
 #[test]
 fn korean_thai_russian() {
     table(&[
-        ("서울에서 만나요", &["서울", "서울에서"], &["부산"]),
-        ("ฉันชอบดื่มกาแฟ", &["กาแฟ", "ดื่ม"], &["ชาเขียว"]),
-        ("เขาทำงานที่บ้าน", &["ทำงาน"], &["กาแฟ"]),
-        ("Новые книги", &["книга", "новый", "книг"], &["стол"]),
-        ("ещё мёд", &["еще", "мед"], &["мода"]),
-        ("हिन्दी भाषा", &["हिन्दी"], &["मराठी"]),
+        "서울에서 만나요 | 서울, 서울에서 | 부산",
+        "ฉันชอบดื่มกาแฟ | กาแฟ, ดื่ม | ชาเขียว",
+        "เขาทำงานที่บ้าน | ทำงาน | กาแฟ",
+        "Новые книги | книга, новый, книг | стол",
+        "ещё мёд | еще, мед | мода",
+        "हिन्दी भाषा | हिन्दी | मराठी",
     ]);
 }
 
 #[test]
 fn code() {
     table(&[
-        (
-            "call parseJSON()",
-            &[
-                "parseJSON",
-                "parse",
-                "json",
-                "parse_json",
-                "parse-json",
-                "PARSEJSON",
-            ],
-            &["son"],
-        ),
-        (
-            "let snake_case_name = 1;",
-            &["snake_case_name", "snake", "name", "snakeCaseName"],
-            &["nake"],
-        ),
-        (
-            "edit src/main.rs, then",
-            &["src/main.rs", "main.rs", "main", "rs"],
-            &["rust man"],
-        ),
-        (
-            "std::collections::HashMap",
-            &["HashMap", "hash map", "collections", "hash_map"],
-            &["tree"],
-        ),
-        (
-            "HTTPServer and IDs",
-            &["http server", "HTTPServer", "id"],
-            &["tps"],
-        ),
-        (
-            "upgrade to v1.2.3",
-            &["v1.2.3", "1.2.3", "v1.2"],
-            &["1.3", "v2.3"],
-        ),
-        (
-            "mail foo.bar@example.com now",
-            &["foo.bar@example.com", "example.com", "foo"],
-            &["exam"],
-        ),
-        (
-            "see https://docs.rs/tokio/latest?x=1",
-            &["docs.rs", "tokio", "https://docs.rs/tokio"],
-            &["oki"],
-        ),
-        ("C++ and C# and F#.", &["c++", "C#", "f#"], &["c", "cp"]),
-        ("UTF-8 utf8 base64", &["utf8", "UTF-8", "base"], &["ascii"]),
-        (
-            "--dry-run AT&T R&D",
-            &["dry-run", "dry run", "AT&T"],
-            &["dryness"],
-        ),
+        "call parseJSON() | parseJSON, parse, json, parse_json, parse-json, PARSEJSON | son",
+        "let snake_case_name = 1; | snake_case_name, snake, name, snakeCaseName | nake",
+        "edit src/main.rs, then | src/main.rs, main.rs, main, rs | rust man",
+        "std::collections::HashMap | HashMap, hash map, collections, hash_map | tree",
+        "HTTPServer and IDs | http server, HTTPServer, id | tps",
+        "upgrade to v1.2.3 | v1.2.3, 1.2.3, v1.2 | 1.3, v2.3",
+        "mail foo.bar@example.com now | foo.bar@example.com, example.com, foo | exam",
+        "see https://docs.rs/tokio/latest?x=1 | docs.rs, tokio, https://docs.rs/tokio | oki",
+        "C++ and C# and F#. | c++, C#, f# | c, cp",
+        "UTF-8 utf8 base64 | utf8, UTF-8, base | ascii",
+        "--dry-run AT&T R&D | dry-run, dry run, AT&T | dryness",
     ]);
     order(&[
         ("parseJSON", "fn parseJSON", "parse the json"),
@@ -299,43 +176,16 @@ fn code() {
 #[test]
 fn numbers_and_dates() {
     table(&[
-        (
-            "on 2023-05-07 we met",
-            &[
-                "2023-05-07",
-                "May 2023",
-                "May 7",
-                "7 May 2023",
-                "2023/5/7",
-                "2023",
-            ],
-            &["June", "2022"],
-        ),
-        (
-            "8 May, 2023",
-            &["2023-05-08", "2023-05", "may"],
-            &["June", "2022"],
-        ),
-        ("May 8th, 2023", &["2023-05-08", "8 May"], &["2022"]),
-        ("Jan 5", &["January", "january 5"], &["June"]),
-        (
-            "at 2025-12-31T10:30:00Z",
-            &["December 2025", "10:30", "2025-12-31"],
-            &["November"],
-        ),
-        (
-            "costs 1,234,567.89 dollars",
-            &["1234567.89", "1,234,567.89"],
-            &["234567"],
-        ),
-        (
-            "pi is 3.14159 of 15min",
-            &["3.14159", "15 min", "15min"],
-            &["14"],
-        ),
-        ("items 1,2,3", &["1", "2", "3"], &["123"]),
-        ("room 101", &["101", "room 101"], &["10"]),
-        ("range 2023-24", &["2023-24", "2023"], &["December"]),
+        "on 2023-05-07 we met | 2023-05-07, May 2023, May 7, 7 May 2023, 2023/5/7, 2023 | June, 2022",
+        "8 May, 2023 | 2023-05-08, 2023-05, may | June, 2022",
+        "May 8th, 2023 | 2023-05-08, 8 May | 2022",
+        "Jan 5 | January, january 5 | June",
+        "at 2025-12-31T10:30:00Z | December 2025, 10:30, 2025-12-31 | November",
+        "costs 1,234,567.89 dollars | 1234567.89, 1,234,567.89 | 234567",
+        "pi is 3.14159 of 15min | 3.14159, 15 min, 15min | 14",
+        "items 1,2,3 | 1, 2, 3 | 123",
+        "room 101 | 101, room 101 | 10",
+        "range 2023-24 | 2023-24, 2023 | December",
     ]);
     order(&[
         ("2023-05-07", "2023-05-07", "2023-05-09"),

@@ -142,12 +142,6 @@ impl VectorSet {
         self.scales.is_empty()
     }
 
-    /// Bytes that one vector takes here.
-    #[must_use]
-    pub fn bytes_per_vector(&self) -> usize {
-        self.dimension + self.fine_row() + 2 * size_of::<f32>() + self.sketches.row()
-    }
-
     /// Bytes that the whole set takes.
     pub(crate) fn bytes(&self) -> usize {
         let numbers = self.scales.capacity() + self.centre.capacity();

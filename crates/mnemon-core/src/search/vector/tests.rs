@@ -53,6 +53,18 @@ fn nibbles(fine: &[u8]) -> impl Iterator<Item = u8> {
     low.chain(fine.iter().map(|byte| byte >> 4))
 }
 
+/// The nearest of all, by a scan that compares codes up to so many vectors.
+fn nearest(set: &VectorSet, query: &[f32], k: usize, config: &ScanConfig) -> Vec<Scored> {
+    set.search(query, k, Candidates::All, config).unwrap()
+}
+
+fn exact_up_to(exact_up_to: usize) -> ScanConfig {
+    ScanConfig {
+        exact_up_to,
+        ..ScanConfig::default()
+    }
+}
+
 fn slots(hits: &[Scored]) -> Vec<u32> {
     hits.iter().map(|h| h.slot).collect()
 }
@@ -94,27 +106,10 @@ fn a_set_refuses_foreign_vectors() {
         Err(VectorError::NotFinite { index: 1 })
     );
     assert!(set.is_empty() && set.get(0).is_none());
-    assert!(
-        set.search(&[1.0; 4], 3, Candidates::All, &ScanConfig::default())
-            .unwrap()
-            .is_empty()
-    );
-    assert!(
-        set.search(&[1.0; 5], 3, Candidates::All, &ScanConfig::default())
-            .is_err()
-    );
-    assert!(
-        set.search(&[f32::NAN; 4], 3, Candidates::All, &ScanConfig::default())
-            .is_err()
-    );
-}
-
-#[test]
-fn memory_stays_small() {
-    assert_eq!(
-        VectorSet::new(256).unwrap().bytes_per_vector(),
-        256 + 128 + 8 + 32
-    );
+    let search = |query: &[f32]| set.search(query, 3, Candidates::All, &ScanConfig::default());
+    assert!(search(&[1.0; 4]).unwrap().is_empty());
+    assert!(search(&[1.0; 5]).is_err());
+    assert!(search(&[f32::NAN; 4]).is_err());
 }
 
 #[test]
@@ -122,9 +117,7 @@ fn the_exact_scan_is_exact() {
     let set = filled(3000, 100);
     for seed in 0..20 {
         let query = unit(10_000 + seed, 100);
-        let hits = set
-            .search(&query, 10, Candidates::All, &ScanConfig::default())
-            .unwrap();
+        let hits = nearest(&set, &query, 10, &ScanConfig::default());
         assert_eq!(slots(&hits), oracle(&set, &query, 10, 0..3000));
     }
 }
@@ -144,7 +137,7 @@ fn the_prefilter_finds_what_is_near() {
             .iter_mut()
             .zip(numbers(7, 256))
             .for_each(|(x, noise)| *x += 0.03 * noise);
-        let hits = set.search(&query, 3, Candidates::All, &config).unwrap();
+        let hits = nearest(&set, &query, 3, &config);
         assert_eq!(hits[0].slot, slot);
         assert!(hits[0].score > 0.8);
     }
@@ -177,7 +170,7 @@ fn recentring_makes_the_bits_tell_more() {
     let found = |set: &VectorSet| -> usize {
         let queries = (0..20).map(|i| unit(90_000 + i, 256));
         let right = |q: Vec<f32>| {
-            let hits = slots(&set.search(&q, 10, Candidates::All, &config).unwrap());
+            let hits = slots(&nearest(set, &q, 10, &config));
             oracle(set, &q, 10, 0..6000)
                 .iter()
                 .filter(|s| hits.contains(s))
@@ -191,12 +184,7 @@ fn recentring_makes_the_bits_tell_more() {
     assert!(after > before + 20, "{before} of 200 before, {after} after");
     // Later vectors get their bits from the same centre.
     let late = set.push(&unit(5, 256)).unwrap();
-    assert_eq!(
-        set.search(&unit(5, 256), 1, Candidates::All, &config)
-            .unwrap()[0]
-            .slot,
-        late
-    );
+    assert_eq!(nearest(&set, &unit(5, 256), 1, &config)[0].slot, late);
     VectorSet::new(3).unwrap().recentre();
 }
 
@@ -207,30 +195,19 @@ fn filters_come_before_ranking() {
     let even: Vec<u32> = (0..2000).step_by(2).collect();
     let mask = vec![0x5555_5555_5555_5555u64; 2000 / 64 + 1];
     let expected = oracle(&set, &query, 10, even.iter().copied());
-    for exact_up_to in [0, 5000] {
+    for config in [0, 5000].map(exact_up_to) {
         // Oversampling everything makes the bits choose nothing away.
         let config = ScanConfig {
-            exact_up_to,
             oversample: 1.0,
-            ..ScanConfig::default()
+            ..config
         };
-        let by_slots = set
-            .search(&query, 10, Candidates::Slots(&even), &config)
-            .unwrap();
-        let by_mask = set
-            .search(&query, 10, Candidates::Mask(&mask), &config)
-            .unwrap();
-        assert_eq!(slots(&by_slots), expected);
-        assert_eq!(by_mask, by_slots);
+        for candidates in [Candidates::Slots(&even), Candidates::Mask(&mask)] {
+            let hits = set.search(&query, 10, candidates, &config).unwrap();
+            assert_eq!(slots(&hits), expected);
+        }
     }
-    let few = set
-        .search(
-            &query,
-            10,
-            Candidates::Slots(&[5, 1999, 2000, 77_777]),
-            &ScanConfig::default(),
-        )
-        .unwrap();
+    let few = Candidates::Slots(&[5, 1999, 2000, 77_777]);
+    let few = set.search(&query, 10, few, &ScanConfig::default()).unwrap();
     assert_eq!(few.len(), 2, "slots that do not exist are not found");
 }
 
@@ -240,14 +217,8 @@ fn ties_go_to_the_smaller_slot() {
     for _ in 0..600 {
         set.push(&unit(1, 64)).unwrap();
     }
-    for exact_up_to in [0, 1000] {
-        let config = ScanConfig {
-            exact_up_to,
-            ..ScanConfig::default()
-        };
-        let hits = set
-            .search(&unit(1, 64), 5, Candidates::All, &config)
-            .unwrap();
+    for config in [0, 1000].map(exact_up_to) {
+        let hits = nearest(&set, &unit(1, 64), 5, &config);
         assert_eq!(slots(&hits), [0, 1, 2, 3, 4]);
     }
 }
@@ -259,17 +230,13 @@ fn replacing_keeps_the_rest() {
     assert!(set.replace(3, &new).unwrap());
     assert!(!set.replace(50, &new).unwrap());
     assert_eq!(set.get(3), Some(new));
-    for exact_up_to in [0, 1000] {
+    for config in [0, 1000].map(exact_up_to) {
         let config = ScanConfig {
-            exact_up_to,
             oversample: 0.1,
-            ..ScanConfig::default()
+            ..config
         };
         for (seed, slot) in [(1234, 3), (50, 49), (1, 0)] {
-            let hits = set
-                .search(&unit(seed, 70), 1, Candidates::All, &config)
-                .unwrap();
-            assert_eq!(hits[0].slot, slot);
+            assert_eq!(nearest(&set, &unit(seed, 70), 1, &config)[0].slot, slot);
         }
     }
 }
@@ -380,18 +347,12 @@ fn subject_of(session: u64) -> u64 {
 #[test]
 fn what_lies_together_does_not_mislead_the_sample() {
     let set = about_subjects(400, 64);
-    let exact = ScanConfig {
-        exact_up_to: usize::MAX,
-        ..ScanConfig::default()
-    };
+    let exact = exact_up_to(usize::MAX);
     for seed in 0..20 {
         let noise = unit(9_000_000 + seed, 64).into_iter();
         let subject = unit(subject_of(seed), 64);
         let query: Vec<f32> = noise.zip(subject).map(|(x, s)| x + 1.5 * s).collect();
-        let find = |config: &ScanConfig| {
-            let hits = set.search(&query, 100, Candidates::All, config).unwrap();
-            slots(&hits)
-        };
+        let find = |config: &ScanConfig| slots(&nearest(&set, &query, 100, config));
         let (found, all) = (find(&ScanConfig::default()), find(&exact));
         let right = all.iter().filter(|slot| found.contains(slot)).count();
         assert!(right >= 99, "{right} of the nearest 100 of subject {seed}");
@@ -401,13 +362,8 @@ fn what_lies_together_does_not_mislead_the_sample() {
 #[test]
 fn whoever_asks_for_everything_gets_everything() {
     let set = filled(300, 8);
-    for exact_up_to in [0, 1000] {
-        let config = ScanConfig {
-            exact_up_to,
-            ..ScanConfig::default()
-        };
-        let hits = set.search(&unit(9, 8), usize::MAX, Candidates::All, &config);
-        assert_eq!(hits.unwrap().len(), 300);
+    for config in [0, 1000].map(exact_up_to) {
+        assert_eq!(nearest(&set, &unit(9, 8), usize::MAX, &config).len(), 300);
     }
 }
 
@@ -438,7 +394,7 @@ fn sketches_are_read_as_they_were_written() {
     for seed in 0..50 {
         let find = |set: &VectorSet| {
             let query = unit(80_000 + seed, 100);
-            set.search(&query, 3, Candidates::All, &config).unwrap()
+            nearest(set, &query, 3, &config)
         };
         assert_eq!(find(&loaded), find(&made));
     }

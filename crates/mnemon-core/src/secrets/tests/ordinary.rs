@@ -6,148 +6,18 @@ use super::*;
 /// Lines that look like secrets and are none, written by hand.
 const TRICKY: &str = include_str!("ordinary.txt");
 
-const WORDS: &[&str] = &[
-    "account",
-    "address",
-    "admin",
-    "agent",
-    "answer",
-    "backup",
-    "branch",
-    "bucket",
-    "budget",
-    "build",
-    "button",
-    "cache",
-    "change",
-    "channel",
-    "client",
-    "cluster",
-    "column",
-    "commit",
-    "config",
-    "cursor",
-    "customer",
-    "database",
-    "deploy",
-    "device",
-    "document",
-    "domain",
-    "error",
-    "event",
-    "export",
-    "feature",
-    "field",
-    "filter",
-    "folder",
-    "format",
-    "gateway",
-    "group",
-    "handler",
-    "header",
-    "history",
-    "image",
-    "import",
-    "index",
-    "invoice",
-    "issue",
-    "item",
-    "journal",
-    "kernel",
-    "label",
-    "language",
-    "layer",
-    "ledger",
-    "letter",
-    "library",
-    "limit",
-    "listener",
-    "logger",
-    "machine",
-    "manager",
-    "margin",
-    "member",
-    "memory",
-    "message",
-    "method",
-    "metric",
-    "migration",
-    "module",
-    "network",
-    "node",
-    "note",
-    "number",
-    "object",
-    "order",
-    "package",
-    "packet",
-    "page",
-    "panel",
-    "parser",
-    "partner",
-    "payment",
-    "planner",
-    "policy",
-    "process",
-    "product",
-    "profile",
-    "project",
-    "prompt",
-    "proxy",
-    "queue",
-    "quota",
-    "reader",
-    "record",
-    "region",
-    "release",
-    "report",
-    "request",
-    "resource",
-    "response",
-    "result",
-    "router",
-    "sample",
-    "schema",
-    "scope",
-    "search",
-    "section",
-    "server",
-    "service",
-    "session",
-    "setting",
-    "shard",
-    "signal",
-    "socket",
-    "source",
-    "status",
-    "storage",
-    "stream",
-    "summary",
-    "switch",
-    "table",
-    "target",
-    "task",
-    "tenant",
-    "ticket",
-    "timer",
-    "topic",
-    "trace",
-    "traffic",
-    "update",
-    "upload",
-    "user",
-    "value",
-    "vector",
-    "version",
-    "viewer",
-    "volume",
-    "warning",
-    "widget",
-    "window",
-    "worker",
-    "writer",
-    "zone",
-];
+const WORDS: &str = "\
+    account address admin agent answer backup branch bucket budget build button cache change \
+    channel client cluster column commit config cursor customer database deploy device document \
+    domain error event export feature field filter folder format gateway group handler header \
+    history image import index invoice issue item journal kernel label language layer ledger \
+    letter library limit listener logger machine manager margin member memory message method \
+    metric migration module network node note number object order package packet page panel \
+    parser partner payment planner policy process product profile project prompt proxy queue \
+    quota reader record region release report request resource response result router sample \
+    schema scope search section server service session setting shard signal socket source status \
+    storage stream summary switch table target task tenant ticket timer topic trace traffic \
+    update upload user value vector version viewer volume warning widget window worker writer zone";
 
 /// Templates: `{w}` is a word, `{W}` one with a capital, `{n}` a number, `{h}` a digest, `{g}` a
 /// commit, `{u}` a UUID, `{d}` a date, `{v}` a version, `{i}` an identifier, `{b}` Base64.
@@ -230,6 +100,11 @@ const TEMPLATES: &[&str] = &[
 const BASE64: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/";
 const HEX: &str = "0123456789abcdef";
 
+fn word(draw: &mut Draw) -> &'static str {
+    let words: Vec<&str> = WORDS.split(' ').collect();
+    draw.pick(&words)
+}
+
 fn capital(word: &str) -> String {
     word[..1].to_uppercase() + &word[1..]
 }
@@ -241,8 +116,8 @@ fn filled(template: &str, draw: &mut Draw) -> String {
         let (before, after) = rest.split_at(at);
         out.push_str(before);
         let value = match after.get(..3) {
-            Some("{w}") => draw.pick(WORDS).to_owned(),
-            Some("{W}") => capital(draw.pick(WORDS)),
+            Some("{w}") => word(draw).to_owned(),
+            Some("{W}") => capital(word(draw)),
             Some("{n}") => draw.below(90_000).to_string(),
             Some("{h}") => draw.text(HEX, 64),
             Some("{g}") => draw.text(HEX, 40),
@@ -253,14 +128,9 @@ fn filled(template: &str, draw: &mut Draw) -> String {
             Some("{v}") => format!("{}.{}.{}", draw.below(9), draw.below(40), draw.below(20)),
             Some("{b}") => draw.text(BASE64, 64),
             Some("{i}") => match draw.below(3) {
-                0 => format!(
-                    "{}_{}_{}",
-                    draw.pick(WORDS),
-                    draw.pick(WORDS),
-                    draw.below(9)
-                ),
-                1 => format!("{}{}", draw.pick(WORDS), capital(draw.pick(WORDS))),
-                _ => format!("{}_key", draw.pick(WORDS)),
+                0 => format!("{}_{}_{}", word(draw), word(draw), draw.below(9)),
+                1 => format!("{}{}", word(draw), capital(word(draw))),
+                _ => format!("{}_key", word(draw)),
             },
             _ => {
                 out.push('{');

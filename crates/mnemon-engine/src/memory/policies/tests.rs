@@ -101,21 +101,3 @@ fn what_is_no_key_or_no_value_is_refused() {
         refused(key, value);
     }
 }
-
-#[test]
-fn a_whole_policy_can_be_said_at_once() {
-    let wanted = MemoryPolicy {
-        use_profile: false,
-        max_docs: 8,
-        max_items: PerScope {
-            state: Some(0),
-            ..PerScope::default()
-        },
-        ..MemoryPolicy::default()
-    };
-    let mut policies = Policies::default();
-    policies.set_all(&Whom::flow("f"), &wanted).unwrap();
-    assert_eq!(policies.of(Some("f"), Some("a")), wanted);
-    assert_eq!(policies.said().count(), 3);
-    assert_eq!(policies.of(None, None), MemoryPolicy::default());
-}

@@ -257,14 +257,9 @@ impl Experience<'_> {
         limit: usize,
     ) -> Result<Vec<LoggedStep>, Error> {
         self.check_limit(limit)?;
-        self.newest(
-            ctx,
-            steps_of(viewer, owner),
-            task_type,
-            Ended::Failed,
-            limit,
-        )
-        .await
+        let steps = steps_of(viewer, owner);
+        let found = self.newest(ctx, steps, task_type, Ended::Failed, limit);
+        found.await
     }
 
     /// The newest steps that were begun and of which nobody has said how they ended.
@@ -277,14 +272,9 @@ impl Experience<'_> {
         limit: usize,
     ) -> Result<Vec<LoggedStep>, Error> {
         self.check_limit(limit)?;
-        self.newest(
-            ctx,
-            steps_of(viewer, owner),
-            task_type,
-            Ended::Cancelled,
-            limit,
-        )
-        .await
+        let steps = steps_of(viewer, owner);
+        let found = self.newest(ctx, steps, task_type, Ended::Cancelled, limit);
+        found.await
     }
 
     /// The newest traces that have a step of this type of task and that ended well: somebody said
