@@ -11,6 +11,7 @@
 //! that neither keeps a read or another tenant's search waiting.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -153,19 +154,16 @@ impl Slot {
     }
 
     /// Swaps in an index without the remains of removed records, which is made aside.
-    fn compact(&self) {
-        let share = |open: &OpenIndex| (open.generation, Arc::clone(&open.tracked));
-        let shared = self.read().as_ref().map(share);
-        let Some((generation, tracked)) = shared else {
+    fn compact(&self, make: impl FnOnce(&TrackedIndex) -> io::Result<TrackedIndex>) {
+        let shared = self.read().as_ref().map(|open| Arc::clone(&open.tracked));
+        let Some(tracked) = shared else { return };
+        let Ok(compacted) = make(&tracked) else {
             return;
         };
-        let Ok(compacted) = tracked.compacted() else {
-            return;
-        };
-        drop(tracked);
-        // What came in the meantime is followed by the next search.
+        // A change in the meantime has copied the shared index, and may have been a purge: what
+        // is from before it must not come back, least of all under the mark from after it.
         if let Some(open) = self.write().as_mut()
-            && open.generation == generation
+            && Arc::ptr_eq(&open.tracked, &tracked)
         {
             open.tracked = Arc::new(compacted);
         }
@@ -306,7 +304,7 @@ impl Indexes {
         let (main, theirs) = (reader.main, Arc::clone(slot));
         let work = move || {
             if stale {
-                theirs.compact();
+                theirs.compact(TrackedIndex::compacted);
             }
             if unsaved {
                 snapshot_file::save(&database, main, tenant, &theirs);

@@ -166,3 +166,25 @@ async fn a_stale_index_is_compacted_aside() {
     assert!(!slot.read().as_ref().unwrap().tracked.index().is_stale());
     assert_eq!(found(&store, &a).await, 7);
 }
+
+#[tokio::test]
+async fn a_compaction_that_a_change_overtakes_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("m.db"));
+    let a = grant("a");
+    put(&store, "a", 3).await;
+    assert_eq!(found(&store, &a).await, 3);
+    let slot = store.indexes.slots().get(a.tenant()).unwrap();
+    let open = || Arc::clone(&slot.read().as_ref().unwrap().tracked);
+    let mut followed = None;
+    slot.compact(|early| {
+        // A search follows a purge.
+        slot.write().as_mut().unwrap().tracked = Arc::new(early.clone());
+        followed = Some(open());
+        early.compacted()
+    });
+    let followed = followed.unwrap();
+    assert!(Arc::ptr_eq(&followed, &open()));
+    slot.compact(TrackedIndex::compacted);
+    assert!(!Arc::ptr_eq(&followed, &open()));
+}
