@@ -354,7 +354,8 @@ impl Indexes {
             grant: grant.clone(),
             following,
         };
-        let is_open = || slot.read().is_some();
+        // One that is locked is being changed, so that it is open; nobody waits for it here.
+        let is_open = || slot.open.try_read().map_or(true, |open| open.is_some());
         if is_open() {
             let answer = self.run(&self.searches, search(None), &work).await?;
             if let Some(answer) = answer {
