@@ -120,6 +120,12 @@ impl Index {
         removed > 1000 && removed > self.docs.alive()
     }
 
+    /// How many models its vectors are of.
+    #[must_use]
+    pub fn models(&self) -> usize {
+        self.vectors.len()
+    }
+
     /// About how many bytes it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {

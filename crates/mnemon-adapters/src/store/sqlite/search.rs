@@ -41,7 +41,8 @@ const VALUES_ALONE: usize = 150_000 * WIDTH;
 const WORDS_ALONE: usize = 32;
 /// Values of a vector of the built-in model; a record without one is no less work.
 const WIDTH: usize = 256;
-/// The size of a larger index is measured again only when it has changed by a sixteenth.
+/// The size of a larger index is measured again only after as many changes as a sixteenth of its
+/// records, or when a model is new.
 const MEASURED_ALWAYS: usize = 4096;
 
 /// The indexes of the tenants that were searched last.
@@ -84,8 +85,9 @@ pub(super) struct OpenIndex {
     /// Changes since it was saved.
     pub(super) unsaved: usize,
     pub(super) saved_at: Option<Instant>,
-    /// How many records it had when its size was measured.
-    measured: usize,
+    /// Changes since its size was measured, and how many models its vectors were of then.
+    unmeasured: usize,
+    models: usize,
 }
 
 impl OpenIndex {
@@ -96,7 +98,8 @@ impl OpenIndex {
             mark,
             unsaved,
             saved_at: None,
-            measured: 0,
+            unmeasured: usize::MAX,
+            models: 0,
         }
     }
 
@@ -107,7 +110,9 @@ impl OpenIndex {
     }
 
     fn follow(&mut self, snapshot: &TenantSnapshot<'_>) -> Result<(), StoreError> {
-        self.unsaved += Arc::make_mut(&mut self.tracked).follow(snapshot)?;
+        let changes = Arc::make_mut(&mut self.tracked).follow(snapshot)?;
+        self.unsaved += changes;
+        self.unmeasured = self.unmeasured.saturating_add(changes);
         // Only now it knows of every purge under this mark, and may be saved.
         self.mark = snapshot.mark;
         Ok(())
@@ -115,11 +120,11 @@ impl OpenIndex {
 
     /// Its size, if that may have changed much.
     fn measure(&mut self) -> Option<usize> {
-        let records = self.tracked.index().len();
-        let changed = records.abs_diff(self.measured) > self.measured / 16;
-        (records <= MEASURED_ALWAYS || changed).then(|| {
-            self.measured = records;
-            self.tracked.index().bytes()
+        let index = self.tracked.index();
+        let changed = self.unmeasured >= index.len() / 16 || index.models() != self.models;
+        (index.len() <= MEASURED_ALWAYS || changed).then(|| {
+            (self.unmeasured, self.models) = (0, index.models());
+            index.bytes()
         })
     }
 }
@@ -166,6 +171,7 @@ impl Slot {
             && Arc::ptr_eq(&open.tracked, &tracked)
         {
             open.tracked = Arc::new(compacted);
+            open.unmeasured = usize::MAX;
         }
     }
 }

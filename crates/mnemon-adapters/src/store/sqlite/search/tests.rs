@@ -5,6 +5,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use mnemon_core::embed::ModelId;
+use mnemon_core::index::{Cursor, Doc, Terms, stored};
 use mnemon_core::limits::Limits;
 use mnemon_core::{Batch, Ctx, Embedding, Id, Op, Policy, Record, Right, SearchIndex, Store, Time};
 
@@ -187,4 +188,26 @@ async fn a_compaction_that_a_change_overtakes_is_given_up() {
     assert!(Arc::ptr_eq(&followed, &open()));
     slot.compact(TrackedIndex::compacted);
     assert!(!Arc::ptr_eq(&followed, &open()));
+}
+
+#[test]
+fn a_large_index_is_measured_after_many_changes_and_for_a_new_model() {
+    let mut index = Index::new();
+    for seq in 1..=MEASURED_ALWAYS as u64 + 1 {
+        let mut record = Record::note(id(0), &ctx("a"), "tea");
+        record.seq = seq;
+        index
+            .add(&Doc::of(&record), &Terms::of(&record), None)
+            .unwrap();
+    }
+    let tracked = |index: &Index| TrackedIndex::at(Cursor::default(), index.clone());
+    let mut open = OpenIndex::new(0, 0, tracked(&index), 0);
+    let before = open.measure().unwrap();
+    assert_eq!(open.measure(), None);
+    open.unmeasured = index.len() / 16;
+    assert!(open.measure().is_some());
+    index.embed(1, &stored(&embedding()).unwrap()).unwrap();
+    open.tracked = Arc::new(tracked(&index));
+    assert!(open.measure().unwrap() > before);
+    assert_eq!(open.measure(), None);
 }
