@@ -120,6 +120,12 @@ impl Index {
         removed > 1000 && removed > self.docs.alive()
     }
 
+    /// How many models its vectors are of.
+    #[must_use]
+    pub fn models(&self) -> usize {
+        self.vectors.len()
+    }
+
     /// About how many bytes it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -153,18 +159,16 @@ impl Index {
         if new.seq <= self.docs.last_seq() && self.docs.len() > 0 {
             return Ok(());
         }
+        // Before anything is added: a set that lacks a document would give every later vector to
+        // the wrong one.
+        vector.map_or(Ok(()), |stored| self.admit(stored))?;
         let doc = self.docs.push(new, terms);
         self.chain.push(&self.docs, doc);
         self.postings.push(doc, terms);
-        self.push_vector(doc, vector)
+        self.push_vector(vector)
     }
 
-    fn push_vector(&mut self, doc: u32, vector: Option<&StoredVector>) -> Result<(), VectorError> {
-        if let Some(stored) = vector
-            && !self.vectors.contains_key(&stored.model)
-        {
-            self.add_model(&stored.model, doc as usize)?;
-        }
+    fn push_vector(&mut self, vector: Option<&StoredVector>) -> Result<(), VectorError> {
         for (model, set) in &mut self.vectors {
             match vector {
                 Some(stored) if stored.model == *model => {
@@ -186,9 +190,7 @@ impl Index {
         let Some(doc) = self.docs.of_seq(seq) else {
             return Ok(());
         };
-        if !self.vectors.contains_key(&stored.model) {
-            self.add_model(&stored.model, self.docs.len())?;
-        }
+        self.admit(stored)?;
         for (model, set) in &mut self.vectors {
             if *model == stored.model {
                 set.replace(doc, &stored.vector)?;
@@ -211,14 +213,18 @@ impl Index {
             .retain(|_, set| (0..docs).rev().any(|doc| set.has(doc)));
     }
 
-    /// A set for a model of which this many documents have no vector.
-    fn add_model(&mut self, model: &ModelId, docs: usize) -> Result<(), VectorError> {
-        let mut set = VectorSet::new(model.dimension)?;
-        let nothing = Quantised::nothing(model.dimension);
-        for _ in 0..docs {
+    /// Checks a vector, and makes the set of its model if there is none yet.
+    fn admit(&mut self, stored: &StoredVector) -> Result<(), VectorError> {
+        if let Some(set) = self.vectors.get(&stored.model) {
+            return set.check_quantised(&stored.vector);
+        }
+        let mut set = VectorSet::new(stored.model.dimension)?;
+        set.check_quantised(&stored.vector)?;
+        let nothing = Quantised::nothing(stored.model.dimension);
+        for _ in 0..self.docs.len() {
             set.push_quantised(&nothing)?;
         }
-        self.vectors.insert(model.clone(), set);
+        self.vectors.insert(stored.model.clone(), set);
         Ok(())
     }
 

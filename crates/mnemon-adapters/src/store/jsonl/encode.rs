@@ -9,7 +9,7 @@ use mnemon_core::{Grant, Id, Record, StoreError, Time};
 
 use super::checksum;
 use super::foreign;
-use super::line::{ERASED, Extra, FORMAT, Header, LINE_BYTES, Millis, Raw, RawEntry, Stamp};
+use super::line::{ERASED, Extra, Header, LINE_BYTES, Millis, Raw, RawEntry, Stamp, format_of};
 
 impl<'a> RawEntry<'a> {
     fn of(record: &'a Record) -> Self {
@@ -30,7 +30,7 @@ impl<'a> RawEntry<'a> {
             importance: (record.importance != 0.0).then_some(record.importance),
             metadata: (!record.metadata.is_empty()).then_some(Cow::Borrowed(&record.metadata)),
             record: Some(Extra {
-                v: FORMAT,
+                v: format_of(record.audience.is_some()),
                 owner: Cow::Borrowed(&record.owner),
                 audience: record.audience.as_ref().map(Cow::Borrowed),
                 scope: record.scope,
@@ -65,7 +65,8 @@ impl<'a> Raw<'a> {
         }
     }
 
-    fn write(record: &'a Record, at: Time, stamp: Stamp) -> Self {
+    fn write(record: &'a Record, at: Time, mut stamp: Stamp) -> Self {
+        stamp.v = stamp.v.max(format_of(record.audience.is_some()));
         Self {
             entry: Some(RawEntry::of(record)),
             ..Self::new("add", Some(at), stamp)
@@ -120,7 +121,7 @@ impl<'a> Raw<'a> {
 impl Stamp {
     fn bare() -> Self {
         Self {
-            v: FORMAT,
+            v: format_of(false),
             commit: 0,
             batch: None,
             seq: None,
@@ -156,12 +157,12 @@ pub(super) fn batch(
         Effect::Write { entry, .. } | Effect::Bury { entry, .. } => Some(entry),
         _ => None,
     });
+    let continued = first.filter(|first| first.seq != first.commit);
     for (at, effect) in (1..).zip(effects) {
         let stamp = Stamp {
+            v: format_of(continued.is_some()),
             commit: first.map_or(0, |first| first.commit),
-            batch: first
-                .filter(|first| first.seq != first.commit)
-                .map(|first| first.seq),
+            batch: continued.map(|first| first.seq),
             part: [at, of],
             accepts_clock: grant.accepts_clock(),
             ..Stamp::bare()

@@ -14,8 +14,15 @@ use mnemon_core::{
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// The version of our part of the format.
-pub(super) const FORMAT: i64 = 1;
+/// The newest version of our part of the format that is read.
+pub(super) const FORMAT: i64 = 2;
+
+/// The version of a line. One without an audience or a batch of its own says nothing that the
+/// first version cannot say; an older program must not read the others, because it would show
+/// them to everybody, or take the batch for a part of another.
+pub(super) fn format_of(is_newer: bool) -> i64 {
+    if is_newer { FORMAT } else { 1 }
+}
 
 /// The longest line that is read or written. The largest record there can be, every character of
 /// it escaped, fits.

@@ -423,7 +423,7 @@ fn looks_ours(bytes: &[u8]) -> bool {
     };
     begins(r#"{"op":"add","entry":{"id":""#)
         || begins(r#"{"op":"update","entry":{"id":""#)
-        || has(r#""mnemon":{"v":1,"#)
+        || has(r#""mnemon":{"v":"#)
 }
 
 /// The line without the byte order mark that some editors put first.

@@ -11,6 +11,7 @@
 //! that neither keeps a read or another tenant's search waiting.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -40,7 +41,8 @@ const VALUES_ALONE: usize = 150_000 * WIDTH;
 const WORDS_ALONE: usize = 32;
 /// Values of a vector of the built-in model; a record without one is no less work.
 const WIDTH: usize = 256;
-/// The size of a larger index is measured again only when it has changed by a sixteenth.
+/// The size of a larger index is measured again only after as many changes as a sixteenth of its
+/// records, or when a model is new.
 const MEASURED_ALWAYS: usize = 4096;
 
 /// The indexes of the tenants that were searched last.
@@ -83,8 +85,9 @@ pub(super) struct OpenIndex {
     /// Changes since it was saved.
     pub(super) unsaved: usize,
     pub(super) saved_at: Option<Instant>,
-    /// How many records it had when its size was measured.
-    measured: usize,
+    /// Changes since its size was measured, and how many models its vectors were of then.
+    unmeasured: usize,
+    models: usize,
 }
 
 impl OpenIndex {
@@ -95,7 +98,8 @@ impl OpenIndex {
             mark,
             unsaved,
             saved_at: None,
-            measured: 0,
+            unmeasured: usize::MAX,
+            models: 0,
         }
     }
 
@@ -106,7 +110,9 @@ impl OpenIndex {
     }
 
     fn follow(&mut self, snapshot: &TenantSnapshot<'_>) -> Result<(), StoreError> {
-        self.unsaved += Arc::make_mut(&mut self.tracked).follow(snapshot)?;
+        let changes = Arc::make_mut(&mut self.tracked).follow(snapshot)?;
+        self.unsaved += changes;
+        self.unmeasured = self.unmeasured.saturating_add(changes);
         // Only now it knows of every purge under this mark, and may be saved.
         self.mark = snapshot.mark;
         Ok(())
@@ -114,11 +120,11 @@ impl OpenIndex {
 
     /// Its size, if that may have changed much.
     fn measure(&mut self) -> Option<usize> {
-        let records = self.tracked.index().len();
-        let changed = records.abs_diff(self.measured) > self.measured / 16;
-        (records <= MEASURED_ALWAYS || changed).then(|| {
-            self.measured = records;
-            self.tracked.index().bytes()
+        let index = self.tracked.index();
+        let changed = self.unmeasured >= index.len() / 16 || index.models() != self.models;
+        (index.len() <= MEASURED_ALWAYS || changed).then(|| {
+            (self.unmeasured, self.models) = (0, index.models());
+            index.bytes()
         })
     }
 }
@@ -153,21 +159,19 @@ impl Slot {
     }
 
     /// Swaps in an index without the remains of removed records, which is made aside.
-    fn compact(&self) {
-        let share = |open: &OpenIndex| (open.generation, Arc::clone(&open.tracked));
-        let shared = self.read().as_ref().map(share);
-        let Some((generation, tracked)) = shared else {
+    fn compact(&self, make: impl FnOnce(&TrackedIndex) -> io::Result<TrackedIndex>) {
+        let shared = self.read().as_ref().map(|open| Arc::clone(&open.tracked));
+        let Some(tracked) = shared else { return };
+        let Ok(compacted) = make(&tracked) else {
             return;
         };
-        let Ok(compacted) = tracked.compacted() else {
-            return;
-        };
-        drop(tracked);
-        // What came in the meantime is followed by the next search.
+        // A change in the meantime has copied the shared index, and may have been a purge: what
+        // is from before it must not come back, least of all under the mark from after it.
         if let Some(open) = self.write().as_mut()
-            && open.generation == generation
+            && Arc::ptr_eq(&open.tracked, &tracked)
         {
             open.tracked = Arc::new(compacted);
+            open.unmeasured = usize::MAX;
         }
     }
 }
@@ -306,7 +310,7 @@ impl Indexes {
         let (main, theirs) = (reader.main, Arc::clone(slot));
         let work = move || {
             if stale {
-                theirs.compact();
+                theirs.compact(TrackedIndex::compacted);
             }
             if unsaved {
                 snapshot_file::save(&database, main, tenant, &theirs);
@@ -356,7 +360,8 @@ impl Indexes {
             grant: grant.clone(),
             following,
         };
-        let is_open = || slot.read().is_some();
+        // One that is locked is being changed, so that it is open; nobody waits for it here.
+        let is_open = || slot.open.try_read().map_or(true, |open| open.is_some());
         if is_open() {
             let answer = self.run(&self.searches, search(None), &work).await?;
             if let Some(answer) = answer {

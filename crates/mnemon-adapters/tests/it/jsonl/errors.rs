@@ -38,8 +38,8 @@ fn a_file_that_is_no_log_is_refused_and_left_alone() {
 #[test]
 fn a_newer_format_is_refused() {
     let newer = [
-        r#"{"op":"add","entry":{"changed":true},"mnemon":{"v":2}}"#,
-        r#"{"op":"embrace","mnemon":{"v":2,"part":"all"}}"#,
+        r#"{"op":"add","entry":{"changed":true},"mnemon":{"v":3}}"#,
+        r#"{"op":"embrace","mnemon":{"v":3,"part":"all"}}"#,
     ];
     for line in newer {
         let dir = tempfile::tempdir().unwrap();
@@ -54,8 +54,8 @@ fn a_newer_format_is_refused() {
             matches!(
                 error,
                 StoreError::TooNew {
-                    found: 2,
-                    known: 1,
+                    found: 3,
+                    known: 2,
                     ..
                 }
             ),
@@ -68,6 +68,36 @@ fn a_newer_format_is_refused() {
         );
         assert_eq!(fs::read(log(dir.path())).unwrap(), bytes);
     }
+}
+
+#[test]
+fn what_an_older_program_would_misread_has_the_newer_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let first = put(&store, "plain", "x");
+    let continued = Batch {
+        continues: first.commit,
+        ..Batch::from(vec![Op::put(note("continued", "x"))])
+    };
+    wait(store.apply(&grant(), continued)).unwrap();
+    let audience = Some("user:ann".parse().unwrap());
+    let shared = Record {
+        audience,
+        ..note("shared", "x")
+    };
+    apply(&store, vec![Op::put(shared)]);
+    let formats = || {
+        let text = fs::read_to_string(log(dir.path())).unwrap();
+        let version = |line: &str| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            line["mnemon"]["v"].as_i64().unwrap()
+        };
+        text.lines().map(version).collect::<Vec<_>>()
+    };
+    assert_eq!(formats(), [1, 2, 2]);
+    // A rewrite needs no numbers of batches, but audiences.
+    apply(&store, vec![Op::Purge { id: id("plain") }]);
+    assert_eq!(formats(), [1, 1, 2], "header, continued, shared");
 }
 
 #[test]

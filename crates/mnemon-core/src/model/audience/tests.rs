@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::model::Time;
+use crate::ports::{Cause, Change, Changes};
 
 fn audiences() -> impl Strategy<Value = Audience> {
     let name = prop::sample::select(vec!["ann", "bob", "ops"]).prop_map(str::to_owned);
@@ -111,4 +113,22 @@ proptest! {
             prop_assert!(sources.iter().all(|source| source.user() == Some(user)));
         }
     }
+}
+
+#[test]
+fn nobody_is_shown_a_deletion_of_which_no_version_is_known() {
+    let change = Change {
+        commit: 2,
+        seq: 2,
+        at: Time::EPOCH,
+        actor: "test".to_owned(),
+        cause: Cause::Forgotten,
+        id: "a".parse().unwrap(),
+        version: 2,
+        before: None,
+        before_known: false,
+        after: None,
+    };
+    assert!(Changes::all_of_tenant(1).shows(&change));
+    assert!(!Changes::seen_by(Viewer::user("ann"), 1).shows(&change));
 }

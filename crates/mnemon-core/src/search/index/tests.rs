@@ -434,3 +434,37 @@ fn audiences_survive_saving() {
         );
     }
 }
+
+#[test]
+fn a_vector_that_is_refused_leaves_the_others_with_their_records() {
+    let vector = |values: &[f32]| StoredVector {
+        model: ModelId {
+            name: "m".to_owned(),
+            dimension: 2,
+        },
+        vector: quantise(values).unwrap(),
+    };
+    let mut index = Index::new();
+    let mut add = |seq, values: &[f32]| {
+        let record = record(seq, "x");
+        index.add(
+            &Doc::of(&record),
+            &Terms::of(&record),
+            Some(&vector(values)),
+        )
+    };
+    assert!(add(1, &[1.0, 0.0, 0.0]).is_err(), "no set is there yet");
+    add(2, &[1.0, 0.0]).unwrap();
+    assert!(add(3, &[1.0, 0.0, 0.0]).is_err());
+    add(4, &[0.0, 1.0]).unwrap();
+    let probe = Probe {
+        vectors: vec![Embedding {
+            model: vector(&[0.0, 1.0]).model,
+            vector: vec![0.0, 1.0],
+        }],
+        depth: 1,
+        ..Probe::new(Filter::all_of_tenant(), 0)
+    };
+    assert_eq!(best(index.find(&probe, now(), None).unwrap()), [4]);
+    assert_eq!(index.seqs(), [2, 4]);
+}

@@ -202,7 +202,7 @@ impl VectorSet {
         Ok(true)
     }
 
-    fn check_quantised(&self, vector: &Quantised) -> Result<(), VectorError> {
+    pub(crate) fn check_quantised(&self, vector: &Quantised) -> Result<(), VectorError> {
         self.check(vector.codes.len())?;
         if vector.fine.len() != self.fine_row() {
             return Err(VectorError::WrongDimension {

@@ -5,6 +5,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use mnemon_core::embed::ModelId;
+use mnemon_core::index::{Cursor, Doc, Terms, stored};
 use mnemon_core::limits::Limits;
 use mnemon_core::{Batch, Ctx, Embedding, Id, Op, Policy, Record, Right, SearchIndex, Store, Time};
 
@@ -165,4 +166,48 @@ async fn a_stale_index_is_compacted_aside() {
     let slot = store.indexes.slots().get(a.tenant()).unwrap();
     assert!(!slot.read().as_ref().unwrap().tracked.index().is_stale());
     assert_eq!(found(&store, &a).await, 7);
+}
+
+#[tokio::test]
+async fn a_compaction_that_a_change_overtakes_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("m.db"));
+    let a = grant("a");
+    put(&store, "a", 3).await;
+    assert_eq!(found(&store, &a).await, 3);
+    let slot = store.indexes.slots().get(a.tenant()).unwrap();
+    let open = || Arc::clone(&slot.read().as_ref().unwrap().tracked);
+    let mut followed = None;
+    slot.compact(|early| {
+        // A search follows a purge.
+        slot.write().as_mut().unwrap().tracked = Arc::new(early.clone());
+        followed = Some(open());
+        early.compacted()
+    });
+    let followed = followed.unwrap();
+    assert!(Arc::ptr_eq(&followed, &open()));
+    slot.compact(TrackedIndex::compacted);
+    assert!(!Arc::ptr_eq(&followed, &open()));
+}
+
+#[test]
+fn a_large_index_is_measured_after_many_changes_and_for_a_new_model() {
+    let mut index = Index::new();
+    for seq in 1..=MEASURED_ALWAYS as u64 + 1 {
+        let mut record = Record::note(id(0), &ctx("a"), "tea");
+        record.seq = seq;
+        index
+            .add(&Doc::of(&record), &Terms::of(&record), None)
+            .unwrap();
+    }
+    let tracked = |index: &Index| TrackedIndex::at(Cursor::default(), index.clone());
+    let mut open = OpenIndex::new(0, 0, tracked(&index), 0);
+    let before = open.measure().unwrap();
+    assert_eq!(open.measure(), None);
+    open.unmeasured = index.len() / 16;
+    assert!(open.measure().is_some());
+    index.embed(1, &stored(&embedding()).unwrap()).unwrap();
+    open.tracked = Arc::new(tracked(&index));
+    assert!(open.measure().unwrap() > before);
+    assert_eq!(open.measure(), None);
 }
