@@ -8,9 +8,11 @@
 //! - Summaries, chunks and documents repeat what they were made from: they go with any of their
 //!   sources, and can be made again from the others.
 //! - Profiles stay, and lose the source.
-//! - A purge leaves no copy: a record of several sources goes, too, if it quotes one that is purged
+//! - A purge leaves no copy: what would stay goes, too, if any version of it quotes any version of
+//!   something purged that it was derived from
 //!   ([`core::closure::quotes`](mnemon_core::closure::quotes)), and so do the books of learning,
-//!   which copy steps. Records that were deleted earlier or have expired go with any of their
+//!   which copy steps. That also holds for records that lost the source when it was forgotten;
+//!   the commit that forgot it names them. Records that were deleted earlier or have expired go with any of their
 //!   sources, as nobody sees them. Forgetting leaves them as they are, but follows their links.
 //!
 //! **How.** Records that stay lose their sources first, then derived records on other stores go,
@@ -195,7 +197,7 @@ impl<'a> Deletion<'a> {
     fn steps(&self, family: &Family, roots: &[Vec<Id>]) -> Vec<(usize, Vec<Op>)> {
         let partings = |store| family.partings(store, self.ctx.now);
         let elsewhere = |store| {
-            let ids = family.goes_from_elsewhere(store, self.mode);
+            let ids = family.goes_by_itself(store, self.mode);
             ids.map(|id| self.mode.op(id)).collect()
         };
         let named = |ids: &Vec<Id>| ids.iter().map(|id| self.mode.op(id)).collect();

@@ -182,7 +182,8 @@ impl Records {
         Ok(reversals)
     }
 
-    async fn each_change(
+    /// Tells every change of a commit, newest first.
+    pub(crate) async fn each_change(
         &self,
         grant: &Grant,
         commit: u64,

@@ -63,6 +63,16 @@ fn world() -> Memory {
     memory
 }
 
+/// All that the history holds.
+fn held(memory: &Memory) -> String {
+    let changes = Changes {
+        limit: 1000,
+        ..Changes::all_of_tenant(0)
+    };
+    let held = wait(memory.records().history(&ctx(), &changes)).unwrap();
+    serde_json::to_string(&held).unwrap()
+}
+
 #[test]
 fn a_forgotten_source_leaves_what_has_another_one() {
     let memory = world();
@@ -94,12 +104,7 @@ fn a_purge_also_takes_what_quotes_the_text() {
         (Fate::Purged, None)
     );
     assert_eq!(names(&memory), ["book", "both", "of-both", "profile"]);
-    let changes = Changes {
-        limit: 1000,
-        ..Changes::all_of_tenant(0)
-    };
-    let held = wait(memory.records().history(&ctx(), &changes)).unwrap();
-    let held = serde_json::to_string(&held).unwrap();
+    let held = held(&memory);
     assert!(!held.contains("every single morning"), "{held}");
 }
 
@@ -114,7 +119,6 @@ fn a_purge_takes_what_quotes_an_older_version() {
     wait(memory.records().update(&ctx(), said)).unwrap();
     wait(memory.records().forget(&ctx(), &[id("said")], None)).unwrap();
     assert!(names(&memory).contains(&"quoting".to_owned()));
-    // It has lost the link, so that only its text tells; a new one that names the source goes.
     let again = made_from(
         "again",
         "Ann drinks green tea every single morning",
@@ -122,7 +126,52 @@ fn a_purge_takes_what_quotes_an_older_version() {
     );
     wait(memory.records().add(&ctx(), vec![again], None)).unwrap();
     wait(memory.records().purge(&ctx(), &[id("said")], None)).unwrap();
-    assert!(!names(&memory).contains(&"again".to_owned()));
+    assert_eq!(names(&memory), ["book", "both", "of-both", "profile"]);
+}
+
+/// A copy has lost its link by then, and may have been forgotten as well.
+#[test]
+fn a_purge_of_what_was_forgotten_leaves_no_copy() {
+    for is_forgotten in [false, true] {
+        let memory = world();
+        let records = memory.records();
+        wait(records.forget(&ctx(), &[id("said")], None)).unwrap();
+        if is_forgotten {
+            wait(records.forget(&ctx(), &[id("quoting")], None)).unwrap();
+        }
+        wait(records.purge(&ctx(), &[id("said")], None)).unwrap();
+        assert_eq!(names(&memory), ["book", "both", "of-both", "profile"]);
+        let held = held(&memory);
+        assert!(!held.contains("every single morning"), "{held}");
+    }
+}
+
+/// A body, an earlier version and what lies further back count as well.
+#[test]
+fn a_quotation_is_found_wherever_it_stands() {
+    let memory = memory();
+    let records = memory.records();
+    let secret = "the key of the safe lies below the mat";
+    let drafts = vec![
+        Draft {
+            body: Some(serde_json::json!({ "steps": [secret] })),
+            ..named("a", "a task")
+        },
+        named("b", "other"),
+        made_from("direct", secret, &["a", "b"]),
+        made_from("between", "nothing of it", &["a", "b"]),
+        made_from("further", secret, &["between"]),
+        made_from("edited", secret, &["a", "b"]),
+    ];
+    wait(records.add(&ctx(), drafts, None)).unwrap();
+    let found = wait(records.get(&ctx(), &[id("edited")])).unwrap();
+    let mut edited = found.into_iter().flatten().next().unwrap();
+    edited.content = "without it".to_owned();
+    wait(records.update(&ctx(), edited)).unwrap();
+    wait(records.purge(&ctx(), &[id("a")], None)).unwrap();
+    assert_eq!(names(&memory), ["b", "between"]);
+    let held = held(&memory);
+    assert!(!held.contains("below the mat"), "{held}");
 }
 
 #[test]
