@@ -44,7 +44,7 @@ pub use session_files::{ProjectFiles, SavedFolder};
 pub use single::Purged;
 
 use crate::records::draft::intent;
-use crate::records::{Error, Records};
+use crate::records::{Error, Records, in_batches};
 use family::Family;
 
 /// Whether deleted records can come back.
@@ -226,7 +226,17 @@ impl<'a> Deletion<'a> {
                 continue;
             };
             let grant = records.policy.check(self.ctx, self.mode.right())?;
-            for ops in crate::records::in_batches(ops, grant.limits()) {
+            let is_named = |op: &Op| removed.named.contains(op.id());
+            let mut batches = in_batches(ops, grant.limits());
+            if batches.len() > 1 {
+                // What else goes or stays is another matter at a retry, so that batches with a key
+                // hold the named records only: the same ones each time.
+                let ops = batches.into_iter().flatten();
+                let (named, others) = ops.partition(is_named);
+                batches = in_batches(others, grant.limits());
+                batches.extend(in_batches(named, grant.limits()));
+            }
+            for ops in batches {
                 let is_named = ops.iter().any(|op| removed.named.contains(op.id()));
                 let key = self.key.clone().filter(|_| is_named);
                 let key = key.map(|key| {

@@ -5,8 +5,9 @@ mod closure;
 use std::sync::Arc;
 
 use mnemon_core::ram::Ram;
-use mnemon_core::{Changes, Fate, Id, Ids, Kind, Scope};
+use mnemon_core::{Changes, Fate, Id, Ids, Kind, Limits, Policy, Scope};
 use mnemon_engine::{Draft, Memory, Records};
+use mnemon_testkit::faults::{Fault, Flaky};
 
 use crate::{all, ctx, id, memory, named, wait};
 
@@ -233,6 +234,42 @@ fn a_retry_with_a_key_answers_the_same() {
     let first = wait(memory.records().forget(&ctx(), &ids, Some("k"))).unwrap();
     let again = wait(memory.records().forget(&ctx(), &ids, Some("k"))).unwrap();
     assert_eq!(first, again);
+}
+
+/// The first try writes records that lose a source, the second finds none of them.
+#[test]
+fn a_retry_with_a_key_takes_all_after_an_interruption() {
+    for calls in 0.. {
+        let store = Arc::new(Flaky::new(Ram::new(), 1, 0));
+        let policy = Policy {
+            limits: &Limits::TINY,
+            ..Policy::default()
+        };
+        let memory = Memory::builder(store.clone(), Ids::new(7)).policy(policy);
+        let memory = memory.build();
+        let records = memory.records();
+        let ids: Vec<Id> = (0..20).map(|n| id(&format!("s{n:02}"))).collect();
+        let draft = |id: &Id| named(id.as_str(), "said");
+        for ids in ids.chunks(10) {
+            wait(records.add(&ctx(), ids.iter().map(draft).collect(), None)).unwrap();
+        }
+        let both = |n: usize| made_from(&format!("both{n}"), "of two", &["s00", "book"]);
+        let derived = std::iter::once(named("book", "stays")).chain((0..9).map(both));
+        wait(records.add(&ctx(), derived.collect(), None)).unwrap();
+        store.arm(calls, Fault::Before);
+        let first = wait(records.forget(&ctx(), &ids, Some("k")));
+        let is_over = store.disarm();
+        if first.is_err() {
+            wait(records.forget(&ctx(), &ids, Some("k"))).unwrap();
+        }
+        for ids in ids.chunks(3) {
+            let left = wait(records.get(&ctx(), ids)).unwrap();
+            assert!(left.iter().all(Option::is_none), "{calls}: {left:?}");
+        }
+        if is_over {
+            break;
+        }
+    }
 }
 
 #[test]
