@@ -8,9 +8,11 @@
 //! - Summaries, chunks and documents repeat what they were made from: they go with any of their
 //!   sources, and can be made again from the others.
 //! - Profiles stay, and lose the source.
-//! - A purge leaves no copy: a record of several sources goes, too, if it quotes one that is purged
+//! - A purge leaves no copy: what would stay goes, too, if any version of it quotes any version of
+//!   something purged that it was derived from
 //!   ([`core::closure::quotes`](mnemon_core::closure::quotes)), and so do the books of learning,
-//!   which copy steps. Records that were deleted earlier or have expired go with any of their
+//!   which copy steps. That also holds for records that lost the source when it was forgotten;
+//!   the commit that forgot it names them. Records that were deleted earlier or have expired go with any of their
 //!   sources, as nobody sees them. Forgetting leaves them as they are, but follows their links.
 //!
 //! **How.** Records that stay lose their sources first, then derived records on other stores go,
@@ -42,7 +44,7 @@ pub use session_files::{ProjectFiles, SavedFolder};
 pub use single::Purged;
 
 use crate::records::draft::intent;
-use crate::records::{Error, Records};
+use crate::records::{Error, Records, in_batches};
 use family::Family;
 
 /// Whether deleted records can come back.
@@ -195,7 +197,7 @@ impl<'a> Deletion<'a> {
     fn steps(&self, family: &Family, roots: &[Vec<Id>]) -> Vec<(usize, Vec<Op>)> {
         let partings = |store| family.partings(store, self.ctx.now);
         let elsewhere = |store| {
-            let ids = family.goes_from_elsewhere(store, self.mode);
+            let ids = family.goes_by_itself(store, self.mode);
             ids.map(|id| self.mode.op(id)).collect()
         };
         let named = |ids: &Vec<Id>| ids.iter().map(|id| self.mode.op(id)).collect();
@@ -224,7 +226,17 @@ impl<'a> Deletion<'a> {
                 continue;
             };
             let grant = records.policy.check(self.ctx, self.mode.right())?;
-            for ops in crate::records::in_batches(ops, grant.limits()) {
+            let is_named = |op: &Op| removed.named.contains(op.id());
+            let mut batches = in_batches(ops, grant.limits());
+            if batches.len() > 1 {
+                // What else goes or stays is another matter at a retry, so that batches with a key
+                // hold the named records only: the same ones each time.
+                let ops = batches.into_iter().flatten();
+                let (named, others) = ops.partition(is_named);
+                batches = in_batches(others, grant.limits());
+                batches.extend(in_batches(named, grant.limits()));
+            }
+            for ops in batches {
                 let is_named = ops.iter().any(|op| removed.named.contains(op.id()));
                 let key = self.key.clone().filter(|_| is_named);
                 let key = key.map(|key| {

@@ -24,7 +24,8 @@ pub struct Derived {
 pub enum Bond {
     /// It stays whatever it was derived from.
     None,
-    /// It stays as long as one of its sources does, and all that it quotes.
+    /// It stays as long as one of its sources does, and all that it quotes: sources, or records
+    /// that these were derived from.
     AnySource { quoted: Vec<Id> },
     /// It repeats its sources, and goes with any of them.
     EverySource,
@@ -96,7 +97,8 @@ fn staying(roots: &HashSet<Id>, derived: &[Derived]) -> Vec<bool> {
             open.push(number);
         }
         waiting.push(state);
-        for source in one.sources.iter().filter(|id| within.contains(id)) {
+        let awaited = one.sources.iter().chain(must);
+        for source in awaited.filter(|id| within.contains(id)) {
             children.entry(source).or_default().push(number);
         }
     }
@@ -108,10 +110,11 @@ fn staying(roots: &HashSet<Id>, derived: &[Derived]) -> Vec<bool> {
             continue;
         }
         for child in children.get(&one.id).into_iter().flatten() {
-            if let Some(state) = waiting.get_mut(*child) {
-                state.has_source = true;
+            if let (Some(state), Some(other)) = (waiting.get_mut(*child), derived.get(*child)) {
+                state.has_source |= other.sources.contains(&one.id);
                 state.needed.remove(&one.id);
-                open.extend(state.needed.is_empty().then_some(*child));
+                let stays = state.has_source && state.needed.is_empty();
+                open.extend(stays.then_some(*child));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Everything that was derived from records that go, on whichever store it lies, and what becomes
 //! of it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use mnemon_core::closure::{Bond, Closure, Derived, closure, quotes};
-use mnemon_core::{Changes, Ctx, Expect, Filter, Id, Kind, Op, Record, Scope, Time};
+use mnemon_core::{Change, Changes, Ctx, Expect, Filter, Id, Kind, Op, Record, Right, Scope, Time};
 use serde_json::Value;
 
 use super::Mode;
@@ -18,6 +18,8 @@ struct Member {
     record: Option<Record>,
     /// It was deleted earlier or has expired.
     is_hidden: bool,
+    /// It lost a root when that was forgotten, so that no cascade reaches it.
+    is_parted: bool,
 }
 
 /// The family of records that go.
@@ -59,6 +61,16 @@ impl Family {
         let mut seen: HashSet<(usize, Id)> = HashSet::new();
         let mut frontier: Vec<Id> = roots.iter().flatten().cloned().collect();
         let count = frontier.len();
+        if mode == Mode::Purge {
+            for (store, (records, roots)) in stores.iter().zip(roots).enumerate() {
+                for (record, lost, is_hidden) in parted(records, ctx, roots).await? {
+                    seen.insert((store, record.id.clone()));
+                    frontier.push(record.id.clone());
+                    family.take(store, record, is_hidden, mode);
+                    family.lost(lost);
+                }
+            }
+        }
         while !frontier.is_empty() {
             let mut next = Vec::new();
             for (store, records) in stores.iter().enumerate() {
@@ -79,11 +91,12 @@ impl Family {
             }
             frontier = next;
         }
-        if mode == Mode::Purge {
-            family.find_quotes(stores, ctx).await?;
-        }
         let roots = family.roots.keys().cloned().collect();
         family.closure = closure(&roots, &family.derived);
+        if mode == Mode::Purge {
+            family.find_quotes(stores, ctx).await?;
+            family.closure = closure(&roots, &family.derived);
+        }
         Ok(family)
     }
 
@@ -107,32 +120,54 @@ impl Family {
             store,
             record: may_stay.then_some(record),
             is_hidden,
+            is_parted: false,
         });
     }
 
-    /// Looks which records that may stay quote a source that may go.
+    /// The record that was taken last was once derived from these, too.
+    fn lost(&mut self, sources: Vec<Id>) {
+        if let (Some(one), Some(member)) = (self.derived.last_mut(), self.members.last_mut()) {
+            one.sources.extend(sources);
+            member.is_parted = true;
+        }
+    }
+
+    /// Looks which records that stay otherwise quote one that goes, directly or through others.
     async fn find_quotes(&mut self, stores: &[Records], ctx: &Ctx) -> Result<(), Error> {
-        let within: HashSet<Id> = self.derived.iter().map(|one| one.id.clone()).collect();
-        let mut texts: HashMap<Id, Vec<String>> = HashMap::new();
-        for (one, member) in self.derived.iter_mut().zip(&self.members) {
-            let (Bond::AnySource { quoted }, Some(record)) = (&mut one.bond, &member.record) else {
+        let goes: HashSet<usize> = self.closure.goes.iter().copied().collect();
+        let within: HashMap<&Id, &Derived> =
+            self.derived.iter().map(|one| (&one.id, one)).collect();
+        let mut texts: HashMap<&Id, Vec<String>> = HashMap::new();
+        let mut found: Vec<(usize, Id)> = Vec::new();
+        for (number, one) in self.derived.iter().enumerate() {
+            if goes.contains(&number) || one.bond == Bond::None {
                 continue;
-            };
-            let said = text_of(record);
-            for source in &one.sources {
-                if !self.roots.contains_key(source) && !within.contains(source) {
+            }
+            let said = versions(stores, ctx, &one.id).await?;
+            let mut seen = HashSet::from([&one.id]);
+            let mut open: Vec<&Id> = one.sources.iter().collect();
+            while let Some(source) = open.pop() {
+                let derived = within.get(source);
+                let may_go = derived.is_some() || self.roots.contains_key(source);
+                if !may_go || !seen.insert(source) {
                     continue;
                 }
+                open.extend(derived.iter().flat_map(|one| &one.sources));
                 if !texts.contains_key(source) {
-                    let found = versions(stores, ctx, source).await?;
-                    texts.insert(source.clone(), found);
+                    texts.insert(source, versions(stores, ctx, source).await?);
                 }
-                if texts
-                    .get(source)
-                    .is_some_and(|texts| texts.iter().any(|text| quotes(&said, text)))
-                {
-                    quoted.push(source.clone());
+                let texts = texts.get(source).into_iter().flatten();
+                let mut pairs = texts.flat_map(|text| said.iter().map(move |said| (said, text)));
+                if pairs.any(|(said, text)| quotes(said, text)) {
+                    found.push((number, source.clone()));
                 }
+            }
+        }
+        for (number, source) in found {
+            if let Some(Bond::AnySource { quoted }) =
+                self.derived.get_mut(number).map(|one| &mut one.bond)
+            {
+                quoted.push(source);
             }
         }
         Ok(())
@@ -143,7 +178,11 @@ impl Family {
         let loses = self.closure.loses.iter();
         let ops = loses.filter_map(|(number, left)| {
             let member = self.members.get(*number).filter(|one| one.store == store)?;
-            let record = member.record.clone()?;
+            let record = member
+                .record
+                .as_ref()
+                .filter(|one| one.derived_from != *left);
+            let record = record.cloned()?;
             let expect = Expect::Version(record.version);
             let parted = Record {
                 derived_from: left.clone(),
@@ -164,13 +203,9 @@ impl Family {
         })
     }
 
-    /// Records of this store that go because of one on another store, where no cascade reaches
-    /// them.
-    pub(super) fn goes_from_elsewhere(
-        &self,
-        store: usize,
-        mode: Mode,
-    ) -> impl Iterator<Item = &Id> {
+    /// Records of this store that go where no cascade reaches them: because of one on another
+    /// store, or because they quote one that they are not linked to.
+    pub(super) fn goes_by_itself(&self, store: usize, mode: Mode) -> impl Iterator<Item = &Id> {
         let goes: HashSet<usize> = self.closure.goes.iter().copied().collect();
         let mut gone_on: HashMap<&Id, usize> =
             self.roots.iter().map(|(id, store)| (id, *store)).collect();
@@ -182,9 +217,14 @@ impl Family {
         self.closure.goes.iter().filter_map(move |number| {
             let (one, member) = (self.derived.get(*number)?, self.members.get(*number)?);
             let is_seen = mode == Mode::Purge || !member.is_hidden;
-            let is_elsewhere = |id: &Id| gone_on.get(id).is_some_and(|other| *other != store);
-            let goes = member.store == store && is_seen && one.sources.iter().any(is_elsewhere);
-            goes.then_some(&one.id)
+            let mut gone = one
+                .sources
+                .iter()
+                .filter_map(|id| gone_on.get(id))
+                .peekable();
+            let is_unlinked = member.is_parted || gone.peek().is_none();
+            let is_reached = !is_unlinked && gone.all(|other| *other == store);
+            (member.store == store && is_seen && !is_reached).then_some(&one.id)
         })
     }
 }
@@ -197,18 +237,74 @@ pub(super) fn derived_from(sources: &[Id]) -> Filter {
     }
 }
 
-/// The texts of all versions of a record, on whichever store it is.
+/// Records that lost one of these roots when it was forgotten, which was the same commit; with what
+/// they lost, and whether they are hidden now.
+async fn parted(
+    records: &Records,
+    ctx: &Ctx,
+    roots: &[Id],
+) -> Result<Vec<(Record, Vec<Id>, bool)>, Error> {
+    let grant = records.policy.check(ctx, Right::Read)?;
+    let mut commits = BTreeSet::new();
+    let found = records.get_all(ctx, roots).await?;
+    let absent = roots.iter().zip(found).filter(|(_, found)| found.is_none());
+    for (root, _) in absent {
+        let deleted = |one: &Change| one.after.is_none().then_some(one.commit);
+        let changes = Changes {
+            id: Some(root.clone()),
+            limit: grant.limits().changes,
+            ..Changes::all_of_tenant(0)
+        };
+        let changes = records.history(ctx, &changes).await?;
+        commits.extend(changes.iter().filter_map(deleted));
+    }
+    let roots: HashSet<&Id> = roots.iter().collect();
+    let mut parted: BTreeMap<Id, (Record, Vec<Id>)> = BTreeMap::new();
+    for commit in commits {
+        let see = |change: Change| {
+            let (Some(before), Some(after)) = (change.before, change.after) else {
+                return Ok(());
+            };
+            let is_lost = |id: &Id| roots.contains(id) && !after.derived_from.contains(id);
+            let lost: Vec<Id> = before.derived_from.into_iter().filter(is_lost).collect();
+            if !lost.is_empty() && !roots.contains(&change.id) {
+                let entry = parted.entry(change.id).or_insert((after, Vec::new()));
+                entry.1.extend(lost);
+            }
+            Ok(())
+        };
+        records.each_change(&grant, commit, see).await?;
+    }
+    let ids: Vec<Id> = parted.keys().cloned().collect();
+    let now = records.get_all(ctx, &ids).await?;
+    let now = now.into_iter().zip(parted.into_values());
+    let now = now.map(|(now, (then, lost))| {
+        let is_hidden = now.is_none();
+        (now.unwrap_or(then), lost, is_hidden)
+    });
+    Ok(now.collect())
+}
+
+/// What all versions of a record say, on whichever store it is.
 async fn versions(stores: &[Records], ctx: &Ctx, id: &Id) -> Result<Vec<String>, Error> {
     let mut texts = Vec::new();
     for records in stores {
-        let changes = Changes {
+        let mut page = Changes {
             id: Some(id.clone()),
             limit: records.policy.limits.changes,
             ..Changes::all_of_tenant(0)
         };
-        for change in records.history(ctx, &changes).await? {
-            let record = change.after.or(change.before);
-            texts.extend(record.map(|record| record.content));
+        loop {
+            let changes = records.history(ctx, &page).await?;
+            let is_last = changes.len() < page.limit;
+            page.before = changes.last().map(|change| change.seq);
+            let said = changes
+                .into_iter()
+                .filter_map(|one| one.after.or(one.before));
+            texts.extend(said.map(|record| text_of(&record)));
+            if is_last {
+                break;
+            }
         }
     }
     texts.dedup();

@@ -106,7 +106,7 @@ impl Notes {
             taken,
         };
         if draft.content.trim().is_empty() {
-            return self.only_recalled(ctx, told).await;
+            return self.only_recalled(ctx, &draft, told).await;
         }
         let namespace = draft.namespace.unwrap_or(Namespace::ShortTerm);
         let (summary, truncated) = self.shape(namespace, &mut draft);
@@ -135,8 +135,13 @@ impl Notes {
     }
 
     /// Nothing in it is new: the answer names what it came from.
-    async fn only_recalled(&self, ctx: &Ctx, told: AddedDetails) -> Result<Added, Error> {
-        match self.first_of(ctx, &told.taken.ids).await? {
+    async fn only_recalled(
+        &self,
+        ctx: &Ctx,
+        draft: &Draft,
+        told: AddedDetails,
+    ) -> Result<Added, Error> {
+        match self.first_of(ctx, draft, &told.taken.ids).await? {
             Some(known) => {
                 let (namespace, summary) = (known.namespace, summary_of(&known));
                 let written = Written::Known {

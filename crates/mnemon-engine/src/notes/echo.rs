@@ -61,10 +61,18 @@ impl Notes {
         Ok(there.into_iter().find(same))
     }
 
-    /// The first of these records that is there.
-    pub(super) async fn first_of(&self, ctx: &Ctx, ids: &[Id]) -> Result<Option<Record>, Error> {
-        let found = self.records.get(ctx, ids).await?;
-        Ok(found.into_iter().flatten().next())
+    /// The first of these pieces of knowledge that readers of the draft may see. The ids come from
+    /// the caller's text, which may name anything.
+    pub(super) async fn first_of(
+        &self,
+        ctx: &Ctx,
+        draft: &Draft,
+        ids: &[Id],
+    ) -> Result<Option<Record>, Error> {
+        let viewer = draft.audience().viewer();
+        let found = self.records.get_seen_by(ctx, &viewer, ids).await?;
+        let mut found = found.into_iter().flatten();
+        Ok(found.find(|record| record.scope == Scope::Semantic))
     }
 }
 

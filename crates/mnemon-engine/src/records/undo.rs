@@ -99,7 +99,8 @@ impl Records {
 
     /// The newest commit that touched this record. Without one the newest commit of a caller:
     /// commits that only bring the index of files up to date are skipped, since nobody asked for
-    /// them and the next search makes them again.
+    /// them and the next search makes them again. For an undo that was interrupted it is the commit
+    /// that is being undone, so that undoing the answer finishes it.
     pub async fn last_commit(&self, ctx: &Ctx, id: Option<&Id>) -> Result<Option<u64>, Error> {
         let mut page = Changes {
             id: id.cloned(),
@@ -110,13 +111,33 @@ impl Records {
             let changes = self.history(ctx, &page).await?;
             let meant = |change: &&Change| id.is_some() || change.actor != INDEX_ACTOR;
             if let Some(change) = changes.iter().find(meant) {
-                return Ok(Some(change.commit));
+                return self.unfinished(ctx, change).await.map(Some);
             }
             if changes.len() < page.limit {
                 return Ok(None);
             }
             page.before = changes.last().map(|change| change.seq);
             page.limit = self.policy.limits.changes;
+        }
+    }
+
+    /// The commit of a change; if it is an undo that has not reverted everything, what it undoes.
+    async fn unfinished(&self, ctx: &Ctx, change: &Change) -> Result<u64, Error> {
+        let Cause::Undone(undone) = change.cause else {
+            return Ok(change.commit);
+        };
+        let grant = self.policy.check(ctx, Right::Read)?;
+        let left = async {
+            let reversals = self.reversals(&grant, undone).await?;
+            self.unreverted(&grant, undone, reversals).await
+        };
+        match left.await {
+            Ok((left, begun)) if !left.is_empty() && begun == Some(change.commit) => Ok(undone),
+            Err(Error::Store(error)) if !matches!(error, StoreError::Conflict { .. }) => {
+                Err(error.into())
+            }
+            // It is done, or cannot be finished any more.
+            _ => Ok(change.commit),
         }
     }
 
@@ -161,7 +182,8 @@ impl Records {
         Ok(reversals)
     }
 
-    async fn each_change(
+    /// Tells every change of a commit, newest first.
+    pub(crate) async fn each_change(
         &self,
         grant: &Grant,
         commit: u64,

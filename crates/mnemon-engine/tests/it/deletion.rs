@@ -5,8 +5,9 @@ mod closure;
 use std::sync::Arc;
 
 use mnemon_core::ram::Ram;
-use mnemon_core::{Changes, Fate, Id, Ids, Kind, Scope};
+use mnemon_core::{Changes, Fate, Id, Ids, Kind, Limits, Policy, Scope};
 use mnemon_engine::{Draft, Memory, Records};
+use mnemon_testkit::faults::{Fault, Flaky};
 
 use crate::{all, ctx, id, memory, named, wait};
 
@@ -63,6 +64,16 @@ fn world() -> Memory {
     memory
 }
 
+/// All that the history holds.
+fn held(memory: &Memory) -> String {
+    let changes = Changes {
+        limit: 1000,
+        ..Changes::all_of_tenant(0)
+    };
+    let held = wait(memory.records().history(&ctx(), &changes)).unwrap();
+    serde_json::to_string(&held).unwrap()
+}
+
 #[test]
 fn a_forgotten_source_leaves_what_has_another_one() {
     let memory = world();
@@ -94,12 +105,7 @@ fn a_purge_also_takes_what_quotes_the_text() {
         (Fate::Purged, None)
     );
     assert_eq!(names(&memory), ["book", "both", "of-both", "profile"]);
-    let changes = Changes {
-        limit: 1000,
-        ..Changes::all_of_tenant(0)
-    };
-    let held = wait(memory.records().history(&ctx(), &changes)).unwrap();
-    let held = serde_json::to_string(&held).unwrap();
+    let held = held(&memory);
     assert!(!held.contains("every single morning"), "{held}");
 }
 
@@ -114,7 +120,6 @@ fn a_purge_takes_what_quotes_an_older_version() {
     wait(memory.records().update(&ctx(), said)).unwrap();
     wait(memory.records().forget(&ctx(), &[id("said")], None)).unwrap();
     assert!(names(&memory).contains(&"quoting".to_owned()));
-    // It has lost the link, so that only its text tells; a new one that names the source goes.
     let again = made_from(
         "again",
         "Ann drinks green tea every single morning",
@@ -122,7 +127,52 @@ fn a_purge_takes_what_quotes_an_older_version() {
     );
     wait(memory.records().add(&ctx(), vec![again], None)).unwrap();
     wait(memory.records().purge(&ctx(), &[id("said")], None)).unwrap();
-    assert!(!names(&memory).contains(&"again".to_owned()));
+    assert_eq!(names(&memory), ["book", "both", "of-both", "profile"]);
+}
+
+/// A copy has lost its link by then, and may have been forgotten as well.
+#[test]
+fn a_purge_of_what_was_forgotten_leaves_no_copy() {
+    for is_forgotten in [false, true] {
+        let memory = world();
+        let records = memory.records();
+        wait(records.forget(&ctx(), &[id("said")], None)).unwrap();
+        if is_forgotten {
+            wait(records.forget(&ctx(), &[id("quoting")], None)).unwrap();
+        }
+        wait(records.purge(&ctx(), &[id("said")], None)).unwrap();
+        assert_eq!(names(&memory), ["book", "both", "of-both", "profile"]);
+        let held = held(&memory);
+        assert!(!held.contains("every single morning"), "{held}");
+    }
+}
+
+/// A body, an earlier version and what lies further back count as well.
+#[test]
+fn a_quotation_is_found_wherever_it_stands() {
+    let memory = memory();
+    let records = memory.records();
+    let secret = "the key of the safe lies below the mat";
+    let drafts = vec![
+        Draft {
+            body: Some(serde_json::json!({ "steps": [secret] })),
+            ..named("a", "a task")
+        },
+        named("b", "other"),
+        made_from("direct", secret, &["a", "b"]),
+        made_from("between", "nothing of it", &["a", "b"]),
+        made_from("further", secret, &["between"]),
+        made_from("edited", secret, &["a", "b"]),
+    ];
+    wait(records.add(&ctx(), drafts, None)).unwrap();
+    let found = wait(records.get(&ctx(), &[id("edited")])).unwrap();
+    let mut edited = found.into_iter().flatten().next().unwrap();
+    edited.content = "without it".to_owned();
+    wait(records.update(&ctx(), edited)).unwrap();
+    wait(records.purge(&ctx(), &[id("a")], None)).unwrap();
+    assert_eq!(names(&memory), ["b", "between"]);
+    let held = held(&memory);
+    assert!(!held.contains("below the mat"), "{held}");
 }
 
 #[test]
@@ -184,6 +234,42 @@ fn a_retry_with_a_key_answers_the_same() {
     let first = wait(memory.records().forget(&ctx(), &ids, Some("k"))).unwrap();
     let again = wait(memory.records().forget(&ctx(), &ids, Some("k"))).unwrap();
     assert_eq!(first, again);
+}
+
+/// The first try writes records that lose a source, the second finds none of them.
+#[test]
+fn a_retry_with_a_key_takes_all_after_an_interruption() {
+    for calls in 0.. {
+        let store = Arc::new(Flaky::new(Ram::new(), 1, 0));
+        let policy = Policy {
+            limits: &Limits::TINY,
+            ..Policy::default()
+        };
+        let memory = Memory::builder(store.clone(), Ids::new(7)).policy(policy);
+        let memory = memory.build();
+        let records = memory.records();
+        let ids: Vec<Id> = (0..20).map(|n| id(&format!("s{n:02}"))).collect();
+        let draft = |id: &Id| named(id.as_str(), "said");
+        for ids in ids.chunks(10) {
+            wait(records.add(&ctx(), ids.iter().map(draft).collect(), None)).unwrap();
+        }
+        let both = |n: usize| made_from(&format!("both{n}"), "of two", &["s00", "book"]);
+        let derived = std::iter::once(named("book", "stays")).chain((0..9).map(both));
+        wait(records.add(&ctx(), derived.collect(), None)).unwrap();
+        store.arm(calls, Fault::Before);
+        let first = wait(records.forget(&ctx(), &ids, Some("k")));
+        let is_over = store.disarm();
+        if first.is_err() {
+            wait(records.forget(&ctx(), &ids, Some("k"))).unwrap();
+        }
+        for ids in ids.chunks(3) {
+            let left = wait(records.get(&ctx(), ids)).unwrap();
+            assert!(left.iter().all(Option::is_none), "{calls}: {left:?}");
+        }
+        if is_over {
+            break;
+        }
+    }
 }
 
 #[test]

@@ -225,6 +225,38 @@ fn a_refused_undo_changes_nothing() {
 }
 
 #[test]
+fn the_last_commit_of_an_interrupted_undo_is_what_it_undoes() {
+    let mut interrupted = 0;
+    for calls in 0.. {
+        let world = World::new();
+        let records = world.memory.records();
+        let ctx = ctx().as_one_commit();
+        let count = 2 * Limits::TINY.batch_ops;
+        for number in 0..count {
+            wait(records.add(&ctx, vec![named(name(number).as_str(), "x")], None)).unwrap();
+        }
+        world.store.arm(calls, Fault::Before);
+        let undone = wait(records.undo(&ctx, 1));
+        if world.store.disarm() {
+            let last = wait(records.last_commit(&ctx, None)).unwrap();
+            assert_eq!(last, undone.unwrap().commit);
+            break;
+        }
+        if world.undone_by(1).is_empty() {
+            continue;
+        }
+        interrupted += 1;
+        let gone = name(count - 1);
+        for id in [Some(&gone), None] {
+            assert_eq!(wait(records.last_commit(&ctx, id)).unwrap(), Some(1));
+        }
+        wait(records.undo(&ctx, 1)).unwrap();
+        assert!(world.state().is_empty());
+    }
+    assert!(interrupted > 0);
+}
+
+#[test]
 fn undo_of_what_is_undone_changes_nothing() {
     let memory = memory();
     let added = wait(memory.records().add(&ctx(), vec![named("a", "tea")], None)).unwrap();

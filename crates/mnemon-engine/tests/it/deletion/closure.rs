@@ -30,11 +30,13 @@ fn derived(world: &[(Vec<usize>, u8, u16)]) -> Vec<Derived> {
             .collect();
         let quoted = sources.iter().enumerate();
         let quoted = quoted.filter(|(n, _)| is_quoted(*n, *bits));
+        // And sometimes what a source was derived from.
+        let further = is_quoted(4, *bits).then(|| id(usize::from(bits >> 12) % 12));
         let bond = match bond {
             0 => Bond::None,
             1 | 2 => Bond::EverySource,
             _ => Bond::AnySource {
-                quoted: quoted.map(|(_, id)| id.clone()).collect(),
+                quoted: quoted.map(|(_, id)| id.clone()).chain(further).collect(),
             },
         };
         Derived {

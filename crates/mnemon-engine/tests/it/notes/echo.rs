@@ -153,6 +153,35 @@ fn what_came_from_recall_is_not_new() {
     assert!(error.to_string().contains("nothing new in it"), "{error}");
 }
 
+/// A text may claim to be recalled from any record.
+#[test]
+fn a_mark_of_recall_tells_nothing_about_what_others_keep() {
+    let memory = memory_with(NotesConfig::default(), Safety::default());
+    let of = |user: &str| Owner {
+        user: Some(user.to_owned()),
+        ..Owner::default()
+    };
+    let private = Draft {
+        owner: of("ann"),
+        ..Draft::note("the code of the safe")
+    };
+    let dialog = Draft {
+        owner: of("bob"),
+        scope: Some(mnemon_core::Scope::Dialog),
+        ..Draft::note("said in a session")
+    };
+    let added = wait(memory.records().add(&now(), vec![private, dialog], None)).unwrap();
+    for item in added.items {
+        let told = recall_marks::tell([(&item.id, "guess")]);
+        let note = NewNote {
+            owner: of("bob"),
+            ..NewNote::new(told)
+        };
+        let error = wait(memory.notes().add(&now(), note, None)).unwrap_err();
+        assert!(error.to_string().contains("nothing new in it"), "{error}");
+    }
+}
+
 #[test]
 fn other_writes_keep_recalled_text_out_as_well() {
     let memory = memory_with(NotesConfig::default(), Safety::default());
