@@ -1,8 +1,17 @@
-//! Conversations: window, tiers, saved sessions, long-term memory.
+//! Conversations: an append-only log of messages, and views of it. The window is what a model sees,
+//! pages are summaries in a project's files, and messages and pages are found by search as they are.
 
+pub mod library;
+mod log;
 pub mod longterm;
+mod pages;
+mod project;
 pub mod session;
-pub mod tiers;
 pub(crate) mod window;
 
+pub use log::{CaughtUp, Said as LogLine};
+pub(crate) use log::{is_log_line, log_folder, log_path};
+pub(crate) use pages::{is_page_of, library_folder};
+pub use project::{Project, ProjectConfig};
+pub(crate) use project::session_in;
 pub use window::{InMemory, Seen, SeenAs, Shown, Window, WindowState};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::predicates::{COMPRESS_META, CURRENT_ROUND, is_tool_result, output_text};
+use super::predicates::{COMPRESS_META, CURRENT_ROUND, chars, is_tool_result, output_text};
 use super::{Settings, Strategy};
 use crate::model::{Block, Id, Message, Role};
 
@@ -41,6 +41,21 @@ impl Change {
         messages.get(self.replaced.clone()).unwrap_or_default()
     }
 
+    /// The same change for a part of the messages.
+    #[must_use]
+    pub fn part(&self, range: Range<usize>, messages: &[Message]) -> Self {
+        let chars: usize = messages
+            .get(range.clone())
+            .map_or(0, |messages| messages.iter().map(chars).sum());
+        Self {
+            strategy: self.strategy,
+            replaced: range.clone(),
+            offloaded: range,
+            original_chars: chars,
+            summary_chars: chars / 3,
+        }
+    }
+
     /// The message that takes the place of the replaced ones. A strategy that only offloads needs
     /// no summary.
     #[must_use]
@@ -57,6 +72,7 @@ impl Change {
                 shortened(one, uuid, settings)
             }
             (Strategy::CurrentLarge, Some(one)) => summarised(one, summary, uuid),
+            (Strategy::HistoryPage, _) => whole(summary, uuid, false),
             (Strategy::CurrentRound, _) => whole(&format!("{summary}{}", tag(uuid)), uuid, true),
             _ => whole(&format!("{summary}\n{}", tag(uuid)), uuid, false),
         }

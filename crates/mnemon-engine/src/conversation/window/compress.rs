@@ -5,43 +5,57 @@ use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Message, Origin, Scope, StoreE
 use serde_json::{Map, json};
 
 use super::stored::{Entry, Offload, TAG};
-use super::summarise::Summary;
+use super::summarise::{Summary, extracted};
 use super::{Read, Window};
-use crate::conversation::tiers::extracted;
+use crate::conversation::pages::Page;
 use crate::records::{Draft, Error};
 
 /// A change that makes the window smaller, ready to be written.
-struct Made {
-    change: Change,
-    uuid: Id,
-    message: Message,
-    event: CompressionEvent,
+pub(super) struct Made {
+    pub(super) change: Change,
+    pub(super) uuid: Id,
+    pub(super) message: Message,
+    pub(super) event: CompressionEvent,
+    /// The page to be written, if the message is a link to one.
+    pub(super) page: Option<Page>,
 }
 
 impl Window<'_> {
     /// Compresses the window if it is due: by the first strategy that makes it smaller, and by
     /// further ones while it has more than the model can read. Whether anything changed.
     pub async fn compress_if_needed(&self, ctx: &Ctx) -> Result<bool, Error> {
-        let mut changed = false;
+        Ok(!self.compress_due(ctx).await?.is_empty())
+    }
+
+    async fn compress_due(&self, ctx: &Ctx) -> Result<Vec<CompressionEvent>, Error> {
+        let mut events = Vec::new();
         let mut silent = None;
         for _ in 0..limits::WINDOW_ROUNDS {
             let read = self.read(ctx).await?;
             let tokens = tokens(&read.messages, self.measure);
-            let due = match changed {
-                false => self.settings.is_triggered(read.messages.len(), tokens),
-                true => tokens >= self.settings.max_token || read.more,
+            let due = match events.is_empty() || self.project.is_some() {
+                true => self.settings.is_triggered(read.messages.len(), tokens),
+                false => tokens >= self.settings.max_token || read.more,
             };
-            if !due || self.step(ctx, read, &mut silent).await?.is_empty() {
+            let done = match due {
+                true => self.step(ctx, read, &mut silent).await?,
+                false => Vec::new(),
+            };
+            if done.is_empty() {
                 break;
             }
-            changed = true;
+            events.extend(done);
         }
-        Ok(changed)
+        Ok(events)
     }
 
     /// Compresses the window, due or not, by the first strategy that makes it smaller. What it
-    /// did; nothing if there is nothing to be gained.
+    /// did; nothing if there is nothing to be gained. In a project pages are written until the
+    /// window is within its limit.
     pub async fn compress(&self, ctx: &Ctx) -> Result<Vec<CompressionEvent>, Error> {
+        if self.project.is_some() {
+            return self.compress_due(ctx).await;
+        }
         let read = self.read(ctx).await?;
         self.step(ctx, read, &mut None).await
     }
@@ -73,7 +87,9 @@ impl Window<'_> {
         messages: &[Message],
         silent: &mut Option<String>,
     ) -> Vec<Made> {
-        for strategy in Strategy::ALL {
+        let usable = |strategy: &&Strategy| **strategy != Strategy::HistoryPage;
+        let pages = self.project.iter().map(|_| &Strategy::HistoryPage);
+        for strategy in pages.chain(Strategy::ALL.iter().filter(usable)) {
             let mut made = Vec::new();
             for change in plan(*strategy, messages, &self.settings, self.measure) {
                 made.extend(self.make(ctx, change, messages, silent).await);
@@ -93,6 +109,9 @@ impl Window<'_> {
         messages: &[Message],
         silent: &mut Option<String>,
     ) -> Option<Made> {
+        if change.strategy == Strategy::HistoryPage {
+            return self.make_page(ctx, change, messages, silent).await;
+        }
         let before = tokens(change.replaced(messages), self.measure);
         let uuid = self.records.ids.next(ctx.now);
         let build = |text: &str| {
@@ -108,6 +127,7 @@ impl Window<'_> {
                 uuid,
                 message,
                 event,
+                page: None,
             });
         }
         let mut refused = None;
@@ -138,10 +158,11 @@ impl Window<'_> {
             uuid,
             message,
             event,
+            page: None,
         })
     }
 
-    fn event(
+    pub(super) fn event(
         &self,
         ctx: &Ctx,
         change: &Change,
@@ -185,8 +206,12 @@ impl Window<'_> {
     ) -> Result<Vec<CompressionEvent>, Error> {
         let mut drafts = Vec::with_capacity(made.len() + 1);
         let mut events = Vec::with_capacity(made.len());
+        let mut pages = Vec::new();
         // The last change comes first, so the places of the others stay right.
-        for made in made {
+        for mut made in made {
+            if let Some(page) = made.page.take() {
+                pages.push(self.write_page(ctx, page, &mut made, &read.entries).await?);
+            }
             let offloaded = read.entries.get(made.change.offloaded.clone());
             let offloaded = offloaded.unwrap_or_default().to_vec();
             let replaced = read.entries.get(made.change.replaced.clone());
@@ -195,7 +220,9 @@ impl Window<'_> {
             read.entries.splice(made.change.replaced.clone(), entry);
             events.push(made.event);
         }
-        self.write(ctx, read, drafts).await?;
+        let written = self.write(ctx, read, drafts).await;
+        self.settle_pages(ctx, pages, written.is_ok()).await;
+        written?;
         events.reverse();
         Ok(events)
     }

@@ -2,7 +2,7 @@
 
 use mnemon_core::llm::{Account, LlmError};
 use mnemon_core::window::{Ask, Change, extract};
-use mnemon_core::{Ctx, Message, limits};
+use mnemon_core::{Ctx, Message, Notices, limits};
 
 use super::Window;
 
@@ -17,6 +17,13 @@ pub(super) struct Summary {
     pub(super) output_tokens: u64,
     /// How long the model took; without one it is as good as nothing.
     pub(super) took_ms: u64,
+}
+
+/// Reports that sentences were extracted, since the model's summary could not be used.
+pub(super) fn extracted(notices: &Notices, why: &str) {
+    notices.add(format!(
+        "The summary was extracted from the text, not written by the language model: {why}."
+    ));
 }
 
 impl Window<'_> {

@@ -1,0 +1,149 @@
+//! The strategy of a project: the older half becomes a page, and a link to it stays.
+
+use mnemon_core::files::Stamp;
+use mnemon_core::window::{Change, message_tokens, tokens};
+use mnemon_core::{Ctx, Message, Record, Time};
+use serde_json::json;
+
+use super::Window;
+use super::compress::Made;
+use super::stored::Entry;
+use super::summarise::{Summary, extracted};
+use crate::conversation::pages::{Page, library_folder, link, next_name};
+use crate::records::Error;
+
+/// A page that was written, and what it is removed by.
+pub(super) type WrittenPage = (String, Stamp);
+
+impl Window<'_> {
+    /// The change with a page and a link to it; none if the link is no shorter than what it
+    /// replaces. The page is written when the change is carried out.
+    pub(super) async fn make_page(
+        &self,
+        ctx: &Ctx,
+        change: Change,
+        messages: &[Message],
+        silent: &mut Option<String>,
+    ) -> Option<Made> {
+        let (project, session) = self.project.as_ref()?;
+        let name = next_name(&*project.files).await.unwrap_or_default();
+        let uuid = self.records.ids.next(ctx.now);
+        let message = change.replacement(messages, &link(&name), &uuid, &self.settings);
+        let before = tokens(change.replaced(messages), self.measure);
+        let after = message_tokens(&message, self.measure);
+        if after >= before {
+            return None;
+        }
+        let summary = self.page_summary(ctx, &change, messages, silent).await;
+        let mut parts = Vec::new();
+        let size = project.config().chunk_size.max(2);
+        for start in change.replaced.clone().step_by(size) {
+            let range = start..(start + size).min(change.replaced.end);
+            let part = change.part(range, messages);
+            let (from, to) = period(part.replaced(messages), ctx.now);
+            parts.push((from, to, self.by_extract(&part, messages, None).text));
+        }
+        let replaced = change.replaced(messages);
+        let page = Page {
+            session: session.clone(),
+            created_at: ctx.now,
+            uuid: uuid.clone(),
+            messages: replaced.len(),
+            period: period(replaced, ctx.now),
+            bytes: None,
+            summary: summary.text.clone(),
+            parts,
+        };
+        let sizes = (before, after);
+        let event = self.event(ctx, &change, messages, &message, sizes, Some(&summary));
+        Some(Made {
+            change,
+            uuid,
+            message,
+            event,
+            page: Some(page),
+        })
+    }
+
+    /// What a model says of all messages of the page, or else the sentences that matter most.
+    async fn page_summary(
+        &self,
+        ctx: &Ctx,
+        change: &Change,
+        messages: &[Message],
+        silent: &mut Option<String>,
+    ) -> Summary {
+        match self.by_model(ctx, change, messages, silent).await {
+            Some(Ok(summary)) => summary,
+            Some(Err(why)) => {
+                extracted(&ctx.notices, &why);
+                self.by_extract(change, messages, Some(why))
+            }
+            None => self.by_extract(change, messages, None),
+        }
+    }
+
+    /// Writes the page, and names it in the change.
+    pub(super) async fn write_page(
+        &self,
+        ctx: &Ctx,
+        mut page: Page,
+        made: &mut Made,
+        entries: &[Entry],
+    ) -> Result<Option<WrittenPage>, Error> {
+        let Some((project, _)) = &self.project else {
+            return Ok(None);
+        };
+        let replaced = entries.get(made.change.replaced.clone());
+        page.bytes = self.log_range(ctx, replaced.unwrap_or_default()).await?;
+        let (name, stamp) = page.write(&*project.files).await?;
+        made.message = made.change.replacement(&[], &link(&name), &made.uuid, &self.settings);
+        made.event.metadata.insert("page".to_owned(), json!(name));
+        Ok(Some((name, stamp)))
+    }
+
+    /// From where to where the messages of these entries stand in the log.
+    async fn log_range(&self, ctx: &Ctx, entries: &[Entry]) -> Result<Option<(u64, u64)>, Error> {
+        let ends = entries.first().into_iter().chain(entries.last());
+        let ids: Vec<_> = ends.map(|entry| entry.of.clone()).collect();
+        let found = self.records.get(ctx, &ids).await?;
+        let place = |record: Option<&Record>, end: usize| {
+            record?.metadata.get("log")?.get(end)?.as_u64()
+        };
+        let start = place(found.first().and_then(Option::as_ref), 0);
+        let end = place(found.last().and_then(Option::as_ref), 1);
+        Ok(start.zip(end))
+    }
+
+    /// Indexes the pages; or removes them, if the window that links to them was not written.
+    pub(super) async fn settle_pages(
+        &self,
+        ctx: &Ctx,
+        pages: Vec<Option<WrittenPage>>,
+        is_written: bool,
+    ) {
+        let Some((project, _)) = &self.project else {
+            return;
+        };
+        if pages.is_empty() {
+            return;
+        }
+        for (name, stamp) in pages.iter().flatten().filter(|_| !is_written) {
+            let path = format!("{}/{name}", library_folder());
+            if let Err(error) = project.files.remove(&path, stamp).await {
+                let what = format!("{path} is linked by no conversation: {error}.");
+                ctx.notices.add(what);
+            }
+        }
+        project.index_library(self.library, self.records, ctx).await;
+    }
+}
+
+/// When the first and the last of the messages were said.
+fn period(messages: &[Message], now: Time) -> (Time, Time) {
+    let time = |message: Option<&Message>| -> Option<Time> {
+        message?.timestamp.as_deref()?.parse().ok()
+    };
+    let from = time(messages.first()).unwrap_or(now);
+    (from, time(messages.last()).unwrap_or(from))
+}
