@@ -1,0 +1,96 @@
+//! `mnemon chat show`
+
+use mnemon_engine::{Seen, SeenAs, Shown};
+
+use super::super::door::Door;
+use super::super::text;
+use super::messages::line;
+use super::{ConversationArgs, WindowArgs, chat};
+use crate::Error;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    #[command(flatten)]
+    conversation: ConversationArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+}
+
+pub(super) async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
+    let chat = chat(
+        args.conversation,
+        Some(args.window),
+        door.config.window.value,
+    );
+    let shown = chat.show(&door.memory()?, &door.ctx()?).await?;
+    return_json!(door, &shown);
+    draw(&shown, door)
+}
+
+/// Columns of the bar.
+const BAR: usize = 50;
+
+fn draw(shown: &Shown, door: &mut Door) -> Result<(), Error> {
+    let (tokens, limit) = (shown.tokens, shown.token_limit);
+    let messages = text::count(shown.messages.len() as u64, "message");
+    let due = if shown.due {
+        "; it is due to be compressed"
+    } else {
+        ""
+    };
+    door.out
+        .line(format!("{messages}, {tokens} of {limit} tokens{due}"))?;
+    let kinds = [
+        (SeenAs::Summarised, '='),
+        (SeenAs::Offloaded, '-'),
+        (SeenAs::Hot, '#'),
+    ];
+    let mut bar = String::new();
+    for (as_, sign) in kinds {
+        let columns = (shown.part(as_).2 * BAR).div_ceil(limit.max(tokens).max(1));
+        bar.extend(std::iter::repeat_n(sign, columns));
+    }
+    door.out.line(format!("[{bar:<BAR$.BAR$}]"))?;
+    let rows = kinds.iter().map(|(as_, sign)| {
+        let (count, covers, tokens) = shown.part(*as_);
+        let stands_for = match *as_ {
+            SeenAs::Hot => String::new(),
+            _ => format!("for {covers}"),
+        };
+        vec![
+            format!("{sign} {}", name(*as_)),
+            count.to_string(),
+            stands_for,
+            format!("{tokens} tokens"),
+        ]
+    });
+    door.out.table(&[], rows.collect())?;
+    for (number, seen) in shown.messages.iter().enumerate() {
+        let line = row(number, seen);
+        let line = text::cut(&line, door.out.width);
+        door.out.line(line)?;
+    }
+    Ok(())
+}
+
+fn name(as_: SeenAs) -> &'static str {
+    match as_ {
+        SeenAs::Hot => "hot",
+        SeenAs::Summarised => "summarised",
+        SeenAs::Offloaded => "offloaded",
+    }
+}
+
+fn row(number: usize, seen: &Seen) -> String {
+    let sign = match seen.as_ {
+        SeenAs::Hot => '#',
+        SeenAs::Summarised => '=',
+        SeenAs::Offloaded => '-',
+    };
+    let stands_for = match &seen.uuid {
+        Some(uuid) => format!("[{} {uuid}] ", text::count(seen.covers, "message")),
+        None => String::new(),
+    };
+    let (tokens, said) = (seen.tokens, line(&seen.message));
+    format!("{sign} {number} {tokens}t {stands_for}{said}")
+}
