@@ -50,7 +50,8 @@ pub use model::{
 pub use ports::{
     Answer, Backend, Batch, Capabilities, Cause, Change, Changes, Embedding, Expect, Fate,
     Features, Group, Hidden, HiddenScan, IdempotencyKey, IndexCapabilities, IndexFilters, Match,
-    Op, Outcome, Probe, QueryTerm, Receipt, ScoreScale, SearchIndex, SessionWindow, Statistics,
-    Store, StoreError, Tally, TermRole, Upkept, embed, files, llm, log, longterm, rerank,
+    Op, Outcome, Probe, QueryTerm, Receipt, ScoreScale, SearchIndex, SessionCount, SessionWindow,
+    Statistics, Store, StoreError, Tally, TermRole, Upkept, embed, files, llm, log, longterm,
+    rerank, sessions_by_scan,
 };
 pub use search::{Candidate, index, rank, speakers, text, vector};

@@ -15,5 +15,6 @@ pub use search_index::{
 };
 pub use store::{
     Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, Hidden, HiddenScan,
-    IdempotencyKey, Op, Outcome, Receipt, SessionWindow, Store, StoreError, Tally, Upkept,
+    IdempotencyKey, Op, Outcome, Receipt, SessionCount, SessionWindow, Store, StoreError, Tally,
+    Upkept, sessions_by_scan,
 };

@@ -12,6 +12,6 @@ pub(crate) mod window;
 pub use log::{CaughtUp, Said as LogLine};
 pub(crate) use log::{is_log_line, log_folder, log_path};
 pub(crate) use pages::{is_page_of, library_folder};
-pub use project::{Project, ProjectConfig};
 pub(crate) use project::session_in;
+pub use project::{Project, ProjectConfig};
 pub use window::{InMemory, Seen, SeenAs, Shown, Window, WindowState};

@@ -47,6 +47,7 @@ macro_rules! conformance {
                     vectors_are_found_by_the_model_that_made_them
                     speakers_are_known_while_they_have_records
                     neighbours_stand_beside_each_other_in_their_session
+                    sessions_are_counted_the_last_used_first
                 }
                 paging {
                     orders_are_as_named

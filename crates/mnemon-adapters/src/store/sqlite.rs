@@ -35,9 +35,9 @@ use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::stored;
 use mnemon_core::{
-    Answer, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
-    IndexCapabilities, Page, Probe, Receipt, Record, Scan, SearchIndex, Store, StoreError, Tally,
-    Upkept,
+    Answer, Batch, Capabilities, Change, Changes, Embedding, Filter, Grant, Hidden, HiddenScan, Id,
+    IndexCapabilities, Page, Probe, Receipt, Record, Scan, SearchIndex, SessionCount, Store,
+    StoreError, Tally, Upkept, sessions_by_scan,
 };
 
 pub(crate) use backup::{backup, check_backup, restore};
@@ -188,6 +188,19 @@ impl Store for Sqlite {
     async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
         let grant = grant.clone();
         self.read(move |reader| reads::tally(reader, &grant)).await
+    }
+
+    async fn sessions(
+        &self,
+        grant: &Grant,
+        filter: &Filter,
+    ) -> Result<Vec<SessionCount>, StoreError> {
+        let (own, wanted) = (grant.clone(), filter.clone());
+        let counted = self.read(move |reader| reads::sessions(reader, &own, &wanted));
+        match counted.await? {
+            Some(sessions) => Ok(sessions),
+            None => sessions_by_scan(self, grant, filter).await,
+        }
     }
 
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {

@@ -1,5 +1,7 @@
 //! The port to whatever keeps records.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -111,6 +113,67 @@ pub trait Store: Send + Sync {
         }
         Ok(windows)
     }
+
+    /// The sessions of live records that the filter means, each with the number of its records and
+    /// the time of its newest one: the session that was used last comes first, equals by user and
+    /// name. At most [`Limits::sessions`](crate::model::Limits::sessions). Records without a
+    /// session do not count. A store that can group should override this: it reads every record.
+    async fn sessions(
+        &self,
+        grant: &Grant,
+        filter: &Filter,
+    ) -> Result<Vec<SessionCount>, StoreError> {
+        sessions_by_scan(self, grant, filter).await
+    }
+}
+
+/// [`Store::sessions`] for a store or a filter that cannot be grouped: reads every record.
+pub async fn sessions_by_scan<S: Store + ?Sized>(
+    store: &S,
+    grant: &Grant,
+    filter: &Filter,
+) -> Result<Vec<SessionCount>, StoreError> {
+    let mut found: BTreeMap<(Option<String>, String), SessionCount> = BTreeMap::new();
+    let mut scan = Scan::new(filter.clone(), grant.limits().page);
+    loop {
+        let page = store.scan(grant, &scan).await?;
+        for record in page.records {
+            let Some(session) = record.owner.session else {
+                continue;
+            };
+            let user = record.owner.user;
+            let count = found.entry((user, session)).or_insert_with_key(|key| {
+                let (user, session) = key.clone();
+                SessionCount {
+                    user,
+                    session,
+                    records: 0,
+                    last: record.created,
+                }
+            });
+            count.records += 1;
+            count.last = count.last.max(record.created);
+        }
+        match page.next {
+            Some(next) => scan.after = Some(next),
+            None => break,
+        }
+    }
+    let mut sessions: Vec<SessionCount> = found.into_values().collect();
+    // Stable: equals stay in the order of user and name.
+    sessions.sort_by_key(|session| Reverse(session.last));
+    sessions.truncate(grant.limits().sessions);
+    Ok(sessions)
+}
+
+/// A session and how much there is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionCount {
+    pub user: Option<String>,
+    pub session: String,
+    pub records: u64,
+    /// When the newest record was created.
+    pub last: Time,
 }
 
 /// The records that come next in the record's session in this order.

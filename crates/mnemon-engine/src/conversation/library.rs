@@ -171,15 +171,16 @@ pub struct Excerpt {
 }
 
 /// The tool `query_memory`: excerpts from the library and from all that is known, the best first.
+/// `apart` holds the pages if the memory does not.
 pub async fn query_memory(
     memory: &Memory,
-    project: &Project,
+    apart: Option<&Memory>,
     ctx: &Ctx,
     query: &str,
     limit: usize,
 ) -> Result<Vec<Excerpt>, Error> {
     let mut found = search(memory, ctx, query, limit).await?;
-    if let Some(library) = project.library(memory, ctx).await? {
+    if let Some(library) = apart {
         found.extend(search(library, ctx, query, limit).await?);
         found.sort_by(|one, other| other.score.total_cmp(&one.score));
         found.truncate(limit);

@@ -34,8 +34,21 @@ pub struct Project {
     pub(crate) log: Arc<dyn Log>,
     root: String,
     config: ProjectConfig,
-    /// Where the pages of the library are indexed, if not in the memory of the conversations.
-    library: Option<Arc<Memory>>,
+    /// Whether the pages of the library are indexed in the memory of the conversations.
+    indexes_library: bool,
+}
+
+impl std::fmt::Debug for Project {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Project").field(&self.root).finish()
+    }
+}
+
+/// Two are the same if they lie in the same folder.
+impl PartialEq for Project {
+    fn eq(&self, other: &Self) -> bool {
+        self.root == other.root
+    }
 }
 
 impl Project {
@@ -52,16 +65,22 @@ impl Project {
             log,
             root: root.into(),
             config,
-            library: None,
+            indexes_library: true,
         })
     }
 
-    /// Indexes the pages of the library in this memory: that of the conversations then holds
-    /// nothing of them, and they are searched in this one.
+    /// Leaves the pages of the library out of the memory of the conversations:
+    /// [`Project::index_library_in`] puts them into another one that they can be searched in.
     #[must_use]
-    pub fn library_apart(mut self, library: Arc<Memory>) -> Self {
-        self.library = Some(library);
+    pub fn library_apart(mut self) -> Self {
+        self.indexes_library = false;
         self
+    }
+
+    /// Whether the pages are kept out of the memory of the conversations.
+    #[must_use]
+    pub fn has_library_apart(&self) -> bool {
+        !self.indexes_library
     }
 
     /// What `airsspec.toml` says, and `plain` where it says nothing.
@@ -99,7 +118,7 @@ impl Project {
 
     /// Brings the index up to date with the pages of the library, unless they are kept apart.
     pub(crate) async fn index_library(&self, index: &Records, marks: &Records, ctx: &Ctx) {
-        if self.library.is_some() {
+        if !self.indexes_library {
             return;
         }
         if let Err(error) = library::index(index, marks, &as_index(ctx), self).await {
@@ -108,16 +127,17 @@ impl Project {
         }
     }
 
-    /// The memory in which the pages are searched if they are indexed nowhere else, brought up to
-    /// date. The other memory holds which sessions were purged.
-    pub async fn library(&self, memory: &Memory, ctx: &Ctx) -> Result<Option<&Memory>, Error> {
-        let Some(library) = &self.library else {
-            return Ok(None);
-        };
+    /// Indexes the pages in `library`. The memory of the conversations holds which sessions were
+    /// purged.
+    pub async fn index_library_in(
+        &self,
+        library: &Memory,
+        memory: &Memory,
+        ctx: &Ctx,
+    ) -> Result<(), Error> {
         let records = library.records_of(Scope::Semantic);
         let marks = memory.records_of(Scope::Dialog);
-        library::index(records, marks, &as_index(ctx), self).await?;
-        Ok(Some(library))
+        library::index(records, marks, &as_index(ctx), self).await
     }
 
     /// What marks the index entries of its pages.
@@ -129,7 +149,10 @@ impl Project {
 /// How a project's session is called in the store: no session that a user names holds a `/`, and
 /// no other project has this digest.
 pub(crate) fn session_in(root: &str, session: &str) -> Result<String, Invalid> {
-    let folder = root.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
+    let folder = root
+        .trim_end_matches(['/', '\\'])
+        .rsplit(['/', '\\'])
+        .next();
     let folder = folder.unwrap_or_default().chars().take(FOLDER_CHARS);
     let folder: String = folder
         .map(|c| if c.is_control() { '_' } else { c })

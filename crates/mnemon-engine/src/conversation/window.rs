@@ -426,7 +426,8 @@ pub(super) fn message_draft(
         .map_err(|error| Invalid::new("message", error.to_string()))?;
     Ok(Draft {
         id: Some(id),
-        content: message.text_content(),
+        // A NUL may be in what a tool gave back, but not in a text.
+        content: message.searchable_text().replace('\0', "\u{fffd}"),
         owner: owner.clone(),
         kind: Some(Kind::Message),
         body: Some(body),

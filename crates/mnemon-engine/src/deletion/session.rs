@@ -144,7 +144,8 @@ impl Memory {
             project: None,
             root: None,
         };
-        self.forget_conversation(ctx, asked, &plain, &mut done).await?;
+        self.forget_conversation(ctx, asked, &plain, &mut done)
+            .await?;
         let given = asked.projects.iter();
         let given = given.map(|project| (project.root.as_str(), Some(project)));
         let is_given = |root: &str| asked.projects.iter().any(|project| project.root == root);
@@ -160,7 +161,8 @@ impl Memory {
                 project,
                 root: Some(root),
             };
-            self.forget_conversation(ctx, asked, &one, &mut done).await?;
+            self.forget_conversation(ctx, asked, &one, &mut done)
+                .await?;
         }
         done.forks.sort();
         done.forks.dedup();

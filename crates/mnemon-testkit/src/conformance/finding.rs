@@ -1,7 +1,9 @@
 //! Vectors, speakers and neighbours, which a store keeps for searches.
 
 use mnemon_core::embed::ModelId;
-use mnemon_core::{Batch, Embedding, Grant, Id, Op, Probe};
+use mnemon_core::{
+    Batch, Embedding, Filter, Grant, Id, Kind, Op, Probe, SessionCount, sessions_by_scan,
+};
 
 use super::Subject;
 use crate::make::{Remade, at, grant, grant_on, id, ids, note};
@@ -149,4 +151,56 @@ pub async fn neighbours_stand_beside_each_other_in_their_session(s: Subject) {
             window(&["a", "b", "c"], 0),
         ]
     );
+}
+
+pub async fn sessions_are_counted_the_last_used_first(s: Subject) {
+    let g = grant(at(10));
+    let said = |name: &str, user: &str, session: &str, created: i64| {
+        let mut record = note(name).created(at(created));
+        record.kind = Kind::Message;
+        record.owner.user = Some(user.to_owned());
+        record.owner.session = Some(session.to_owned());
+        record
+    };
+    let mut expired = said("old", "ann", "gone", 1);
+    expired.expires = Some(at(5));
+    let mut fact = said("fact", "ann", "s", 9);
+    fact.kind = Kind::Fact;
+    let records = [
+        said("a", "ann", "s", 1),
+        said("b", "ann", "t", 4),
+        said("c", "ann", "s", 3),
+        said("d", "bob", "s", 4),
+        note("alone"),
+        fact,
+    ];
+    s.put(&grant(at(0)), [expired]).await;
+    s.put(&g, records).await;
+    s.put(&g, [said("y", "ann", "deleted", 7)]).await;
+    s.delete(&g, "y").await;
+    let mut filter = Filter {
+        kinds: vec![Kind::Message],
+        ..Filter::all_of_tenant()
+    };
+    let counted = async |filter: &Filter| {
+        let sessions = s.store().sessions(&g, filter).await.unwrap();
+        assert_eq!(
+            sessions,
+            sessions_by_scan(&**s.store(), &g, filter).await.unwrap()
+        );
+        let row = |one: SessionCount| format!("{:?} {} {}", one.user, one.session, one.records);
+        sessions.into_iter().map(row).collect::<Vec<_>>()
+    };
+    let (ann_t, bob_s, ann_s) = (
+        r#"Some("ann") t 1"#,
+        r#"Some("bob") s 1"#,
+        r#"Some("ann") s 2"#,
+    );
+    assert_eq!(counted(&filter).await, [ann_t, bob_s, ann_s]);
+    filter.owner.user = Some("ann".to_owned());
+    assert_eq!(counted(&filter).await, [ann_t, ann_s]);
+    filter.tags = vec!["none".to_owned()];
+    assert!(counted(&filter).await.is_empty());
+    let theirs = s.store().sessions(&grant_on("other"), &filter).await;
+    assert!(theirs.unwrap().is_empty());
 }

@@ -1,11 +1,11 @@
 //! A conversation, and the window of it that a model is shown.
 
-use std::path::Path;
+use std::sync::Arc;
 
 use mnemon_core::budget::Family;
 use mnemon_core::window::{CompressionEvent, Measure, Settings};
 use mnemon_core::{Ctx, Invalid, Message, Receipt, limits};
-use mnemon_engine::{Memory, Shown, Utterance, Window};
+use mnemon_engine::{LogLine, Memory, Project, Shown, Utterance, Window};
 use serde::Serialize;
 
 use crate::{Error, wiring};
@@ -21,6 +21,8 @@ pub struct Chat {
     pub settings: Settings,
     /// The model whose tokens are counted; without one they are estimated.
     pub model: Option<String>,
+    /// The project in whose files the conversation lies.
+    pub project: Option<Arc<Project>>,
 }
 
 /// What is added to a conversation.
@@ -31,8 +33,6 @@ pub struct Append<'a> {
     pub key: Option<&'a str>,
     /// Whether the window is left as it is, even if it is due.
     pub leave_window: bool,
-    /// The project whose frozen log gets the message, too.
-    pub files: Option<&'a Path>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -59,11 +59,14 @@ impl Chat {
     }
 
     fn window<'a>(
-        &self,
+        &'a self,
         memory: &'a Memory,
         measure: Option<&'a Measure>,
     ) -> Result<Window<'a>, Error> {
-        let window = memory.window(&self.user, &self.session)?;
+        let mut window = memory.window(&self.user, &self.session)?;
+        if let Some(project) = &self.project {
+            window = window.in_project(project)?;
+        }
         let window = window.settings(self.settings)?;
         Ok(match measure {
             Some(measure) => window.measure(measure),
@@ -79,15 +82,47 @@ impl Chat {
         append: Append<'_>,
     ) -> Result<Appended, Error> {
         let measure = self.measure();
-        let mut window = self.window(memory, measure.as_deref())?;
-        if let Some(root) = append.files {
-            window = window
-                .frozen(wiring::frozen(&ctx.tenant, root))
-                .frozen_at(wiring::root_name(&ctx.tenant, root));
-        }
+        let window = self.window(memory, measure.as_deref())?;
         let messages = vec![append.message.into_message()];
         let receipt = window.add_messages(ctx, messages, append.key).await?;
-        let compressed = !append.leave_window && window.compress_if_needed(ctx).await?;
+        self.appended(&window, ctx, receipt, append.leave_window)
+            .await
+    }
+
+    /// Adds a line of the format of a project's log.
+    pub async fn append_line(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        line: &LogLine,
+        key: Option<&str>,
+        leave_window: bool,
+    ) -> Result<Appended, Error> {
+        let measure = self.measure();
+        let window = self.window(memory, measure.as_deref())?;
+        let receipt = window.append_line(ctx, line, key).await?;
+        self.appended(&window, ctx, receipt, leave_window).await
+    }
+
+    /// What was appended is acknowledged whatever becomes of the window.
+    async fn appended(
+        &self,
+        window: &Window<'_>,
+        ctx: &Ctx,
+        receipt: Receipt,
+        leave_window: bool,
+    ) -> Result<Appended, Error> {
+        let compressed = match leave_window {
+            true => false,
+            false => window
+                .compress_if_needed(ctx)
+                .await
+                .unwrap_or_else(|error| {
+                    let what = format!("The window was not compressed: {error}.");
+                    ctx.notices.add(what);
+                    false
+                }),
+        };
         Ok(Appended {
             receipt,
             compressed,
@@ -98,7 +133,22 @@ impl Chat {
     pub async fn show(&self, memory: &Memory, ctx: &Ctx) -> Result<Shown, Error> {
         let measure = self.measure();
         let window = self.window(memory, measure.as_deref())?;
+        window.catch_up(ctx).await?;
         Ok(window.show(ctx).await?)
+    }
+
+    /// Reads the older lines of a project's log that were left when it was shown, and tells after
+    /// each piece how many bytes are left.
+    pub async fn import_backlog(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<(), Error> {
+        Ok(self
+            .window(memory, None)?
+            .import_backlog(ctx, progress)
+            .await?)
     }
 
     /// Compresses the window, or only if it is due.
@@ -110,6 +160,7 @@ impl Chat {
     ) -> Result<Compressed, Error> {
         let measure = self.measure();
         let window = self.window(memory, measure.as_deref())?;
+        window.catch_up(ctx).await?;
         let before = window.show(ctx).await?;
         let events = match before.due || !if_needed {
             true => window.compress(ctx).await?,

@@ -5,11 +5,12 @@ mod compress;
 mod messages;
 mod show;
 
-use mnemon_core::window::Settings;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::door::Door;
-use crate::Error;
 use crate::api::chat::Chat;
+use crate::{Error, wiring};
 
 /// Keep a conversation, and a window of it that fits the model
 #[derive(Debug, clap::Args)]
@@ -50,6 +51,9 @@ struct ConversationArgs {
     /// Whose conversation it is
     #[arg(long, value_name = "NAME", default_value = "default")]
     user: String,
+    /// The project whose files hold it: ROOT/.airsspec/contexts/agent/SESSION.jsonl
+    #[arg(long, value_name = "ROOT")]
+    files: Option<PathBuf>,
 }
 
 /// How large the window may be.
@@ -70,11 +74,18 @@ struct WindowArgs {
     model: Option<String>,
 }
 
-fn chat(
+async fn chat(
     conversation: ConversationArgs,
     window: Option<WindowArgs>,
-    mut settings: Settings,
-) -> Chat {
+    door: &Door,
+) -> Result<Chat, Error> {
+    let mut settings = door.config.window.value;
+    let mut project = None;
+    if let Some(root) = &conversation.files {
+        let opened = wiring::open_project(&door.config, root).await?;
+        settings = opened.settings(settings);
+        project = Some(Arc::new(opened));
+    }
     let mut model = None;
     if let Some(window) = window {
         settings.max_token = window.max_token.unwrap_or(settings.max_token);
@@ -82,12 +93,13 @@ fn chat(
         settings.last_keep = window.last_keep.unwrap_or(settings.last_keep);
         model = window.model;
     }
-    Chat {
+    Ok(Chat {
         user: conversation.user,
         session: conversation.session,
         settings,
         model,
-    }
+        project,
+    })
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {

@@ -35,6 +35,7 @@ mod moving;
 mod notes;
 mod notices;
 mod planner;
+mod projects;
 mod purging;
 mod sandbox;
 mod search;
@@ -43,6 +44,6 @@ mod sessions;
 mod stores;
 mod streams;
 mod tenants;
-mod tiers;
+
 mod trust;
 mod undo_groups;

@@ -1,8 +1,8 @@
 //! Reading: a pooled connection, one short read transaction each.
 
 use mnemon_core::{
-    Audience, Cause, Change, Changes, Grant, Group, Id, Order, Page, Record, Right, Scan,
-    StoreError, Tally, Viewer,
+    Audience, Cause, Change, Changes, Filter, Grant, Group, Id, Order, Page, Record, Right, Scan,
+    SessionCount, StoreError, Tally, Viewer,
 };
 use rusqlite::types::Value;
 use rusqlite::{Row, params, params_from_iter};
@@ -258,6 +258,39 @@ pub(super) fn walk(reader: &Reader<'_>, grant: &Grant, scan: &Scan) -> Result<Pa
         }
     }
     Ok(Page::cut(found, limit, scan.order))
+}
+
+/// Counts the records of each session by columns and indexes alone, without reading any of them.
+/// `None` if the filter asks for something that only whole records tell.
+pub(super) fn sessions(
+    reader: &Reader<'_>,
+    grant: &Grant,
+    filter: &Filter,
+) -> Result<Option<Vec<SessionCount>>, StoreError> {
+    if filter.needs_records() || !filter.tags.is_empty() {
+        return Ok(None);
+    }
+    let Some(tenant) = tenant(reader, grant)? else {
+        return Ok(Some(Vec::new()));
+    };
+    let where_ = conditions(tenant, grant, &Scan::new(filter.clone(), 1));
+    let sql = format!(
+        "SELECT user, session, count(*), max(created) FROM records
+         WHERE {} AND session IS NOT NULL GROUP BY user, session
+         ORDER BY 4 DESC, user, session LIMIT {}",
+        where_.sql,
+        grant.limits().sessions
+    );
+    let values = params_from_iter(where_.values);
+    let sessions = reader.connection.all(&sql, values, |row| {
+        Ok(SessionCount {
+            user: row.get(0)?,
+            session: row.get(1)?,
+            records: row.get::<_, i64>(2)?.cast_unsigned(),
+            last: time(row, 3)?,
+        })
+    });
+    sessions.at(reader.place).map(Some)
 }
 
 const COLUMNS: &str = "key, id, version, commit_seq, at, actor, cause, doc, sum";

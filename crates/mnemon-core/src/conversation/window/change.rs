@@ -22,6 +22,9 @@ pub struct Change {
     pub summary_chars: usize,
 }
 
+/// Characters that name a speaker in a summary.
+const SPEAKER: usize = 16;
+
 /// What tells the model where the rest is.
 #[must_use]
 pub fn tag(uuid: &Id) -> String {
@@ -41,18 +44,18 @@ impl Change {
         messages.get(self.replaced.clone()).unwrap_or_default()
     }
 
-    /// The same change for a part of the messages.
+    /// The same change for a part of the messages, with room for everything of it that matters.
     #[must_use]
     pub fn part(&self, range: Range<usize>, messages: &[Message]) -> Self {
-        let chars: usize = messages
-            .get(range.clone())
-            .map_or(0, |messages| messages.iter().map(chars).sum());
+        let part = messages.get(range.clone()).unwrap_or_default();
+        let chars: usize = part.iter().map(chars).sum();
         Self {
             strategy: self.strategy,
             replaced: range.clone(),
             offloaded: range,
             original_chars: chars,
-            summary_chars: chars / 3,
+            // Who speaks is named in a summary.
+            summary_chars: chars + part.len() * SPEAKER,
         }
     }
 

@@ -147,7 +147,8 @@ impl Talk<'_> {
             size <= limits::WINDOW_REPLACED && self.calls.closed(&(start..*end))
         };
         let end = ends.find(closed).into_iter();
-        end.map(|end| self.summary(start..end, start..end)).collect()
+        end.map(|end| self.summary(start..end, start..end))
+            .collect()
     }
 
     fn tool_invocations(&self) -> Vec<Change> {

@@ -135,7 +135,8 @@ impl LogCopy<'_> {
                     last,
                     ..Watermark::default()
                 };
-                ctx.notices.add(format!("Another log lies at {path}: it is read anew."));
+                ctx.notices
+                    .add(format!("Another log lies at {path}: it is read anew."));
             }
             done.backlog_bytes = mark.backlog.iter().map(|part| part.end - part.start).sum();
             if mark.next == end {
@@ -149,8 +150,9 @@ impl LogCopy<'_> {
             part.last = part.last.map(|last| last + i64::from(left.is_some()));
             let read = self.convert(ctx, &part, purged).await?;
             if read.consumed == mark.next {
-                ctx.notices
-                    .add(format!("The last line of {path} has no end yet; it is read when it has."));
+                ctx.notices.add(format!(
+                    "The last line of {path} has no end yet; it is read when it has."
+                ));
                 return Ok(done);
             }
             (mark.last, mark.calls) = (read.last, read.calls);
@@ -161,7 +163,10 @@ impl LogCopy<'_> {
             }
             mark.next = read.consumed;
             mark.fingerprint = read::fingerprint(log, &path, mark.next).await?;
-            match self.import(ctx, version, &mark, read.drafts, &mut done).await {
+            match self
+                .import(ctx, version, &mark, read.drafts, &mut done)
+                .await
+            {
                 Err(Error::Store(StoreError::Conflict { .. })) if tries < TRIES => tries += 1,
                 imported => {
                     imported?;
@@ -232,7 +237,10 @@ impl LogCopy<'_> {
             }
             let left = mark.backlog.iter().map(|part| part.end - part.start).sum();
             let mut done = CaughtUp::default();
-            match self.import(ctx, version, &mark, read.drafts, &mut done).await {
+            match self
+                .import(ctx, version, &mark, read.drafts, &mut done)
+                .await
+            {
                 Err(Error::Store(StoreError::Conflict { .. })) => {}
                 imported => return imported.map(|()| left),
             }
@@ -260,10 +268,7 @@ impl LogCopy<'_> {
         let most = self.records.limits().commit_ops.saturating_sub(1).max(1);
         let lines = read::forward(log, &path, part.from, part.to, most).await?;
         let end = lines.last().map_or(part.from, |line| line.end);
-        let mut reader = Reader {
-            calls: part.calls.clone(),
-            ..Reader::default()
-        };
+        let mut reader = Reader::after(part.calls.clone());
         for line in lines {
             reader.take(line, purged);
         }
@@ -298,12 +303,14 @@ impl LogCopy<'_> {
         let path = self.path();
         for line in reader.skipped.iter().take(NAMED) {
             let (offset, why) = (line.offset, &line.why);
-            ctx.notices
-                .add(format!("The line at byte {offset} of {path} was skipped: {why}."));
+            ctx.notices.add(format!(
+                "The line at byte {offset} of {path} was skipped: {why}."
+            ));
         }
         let more = reader.skipped.len().saturating_sub(NAMED);
         if more > 0 {
-            ctx.notices.add(format!("{more} more lines of {path} were skipped."));
+            ctx.notices
+                .add(format!("{more} more lines of {path} were skipped."));
         }
         if reader.orphans > 0 {
             let count = reader.orphans;
@@ -315,8 +322,7 @@ impl LogCopy<'_> {
 
     fn draft(&self, ctx: &Ctx, logged: Logged, created: Time) -> Result<Draft, Invalid> {
         let Logged { at, id, .. } = logged;
-        // An id of ours is unique; of others nobody knows, so that the place counts.
-        let id = match id.filter(|id| is_uuid(id)) {
+        let id = match id {
             Some(id) => self.message_id(&id),
             None => self.message_id(&format!("{}:{}", at.start, logged.digest)),
         };
@@ -326,7 +332,9 @@ impl LogCopy<'_> {
         }
         let mut draft = message_draft(ctx, &self.owner, id, message, created)?;
         draft.source = Some(self.path());
-        draft.metadata.insert("log".to_owned(), json!([at.start, at.end]));
+        draft
+            .metadata
+            .insert("log".to_owned(), json!([at.start, at.end]));
         Ok(draft)
     }
 
@@ -351,7 +359,9 @@ impl LogCopy<'_> {
         let count = new.len();
         let body = serde_json::to_value(mark)
             .map_err(|error| Invalid::new("watermark", error.to_string()))?;
-        let put = self.records.put_with_log_mark(ctx, new, &self.owner, body, version);
+        let put = self
+            .records
+            .put_with_log_mark(ctx, new, &self.owner, body, version);
         let receipt = put.await?;
         done.messages += count;
         done.commit = done.commit.or(receipt.commit);
@@ -372,15 +382,6 @@ impl LogCopy<'_> {
             .map_err(|error| Invalid::new("watermark", error.to_string()))?;
         Ok((Some(record.version), mark))
     }
-}
-
-fn is_uuid(text: &str) -> bool {
-    let mut bytes = text.bytes().enumerate();
-    text.len() == 36
-        && bytes.all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
 }
 
 /// When the first of the messages was said.

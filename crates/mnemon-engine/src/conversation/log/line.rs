@@ -195,7 +195,7 @@ fn differing(message: &Message, read: &Option<Message>) -> Result<Map<String, Va
 #[derive(Debug)]
 pub(super) struct Logged {
     pub(super) at: Range<u64>,
-    /// The id that its lines carry.
+    /// The id that its lines carry, if it is one of ours: others need not be unique.
     pub(super) id: Option<String>,
     pub(super) time: Option<Time>,
     pub(super) message: Message,
@@ -248,11 +248,22 @@ struct Open {
 }
 
 impl Reader {
+    /// Goes on where these calls wait for results.
+    pub(super) fn after(calls: Calls) -> Self {
+        Self {
+            calls,
+            ..Self::default()
+        }
+    }
+
     /// Takes the next line.
     pub(super) fn take(&mut self, raw: RawLine, purged: Option<Time>) {
         let bytes = match raw.start {
             // Some editors begin a file with a mark.
-            0 => raw.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&raw.bytes),
+            0 => raw
+                .bytes
+                .strip_prefix(b"\xef\xbb\xbf")
+                .unwrap_or(&raw.bytes),
             _ => &raw.bytes,
         };
         let bytes = bytes.trim_ascii();
@@ -299,10 +310,14 @@ impl Reader {
         time: Option<Time>,
     ) {
         let text = |name: &str| members.get(name).and_then(Value::as_str);
-        let id = text("id").map(str::to_owned);
+        let named = text("id");
+        let id = named.filter(|id| is_uuid(id)).map(str::to_owned);
         let calls = self.calls.clone();
         let (role, block) = self.block(&members, at.start, id.as_deref());
-        let same = self.open.as_mut().filter(|open| id.is_some() && open.logged.id == id);
+        let same = self
+            .open
+            .as_mut()
+            .filter(|open| id.is_some() && open.logged.id == id);
         let goes_on = same.filter(|open| match open.missing {
             Some(missing) => missing > 0,
             // The same line twice is one message that two processes wrote under one key.
@@ -325,7 +340,7 @@ impl Reader {
             logged: Logged {
                 at,
                 message: Message {
-                    id: id.clone().unwrap_or_default(),
+                    id: named.unwrap_or_default().to_owned(),
                     name: None,
                     role,
                     content: vec![block],
@@ -408,7 +423,10 @@ impl Reader {
     /// or elsewhere more lines of it may follow.
     pub(super) fn finish(&mut self, is_log_end: bool) {
         let waits = match is_log_end {
-            true => self.open.as_ref().is_some_and(|open| open.missing > Some(0)),
+            true => self
+                .open
+                .as_ref()
+                .is_some_and(|open| open.missing > Some(0)),
             false => self.consumed > 0,
         };
         match self.open.take_if(|_| waits) {
@@ -416,6 +434,15 @@ impl Reader {
             None => self.close(),
         }
     }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let mut bytes = text.bytes().enumerate();
+    text.len() == 36
+        && bytes.all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
 }
 
 fn tool_use(id: String, name: String, params: Value) -> Block {
@@ -434,7 +461,9 @@ fn tool_use(id: String, name: String, params: Value) -> Block {
 }
 
 fn tool_result(id: String, name: String, result: Value) -> Block {
-    let blocks = result.is_array().then(|| Vec::<Block>::deserialize(&result));
+    let blocks = result
+        .is_array()
+        .then(|| Vec::<Block>::deserialize(&result));
     let output = match blocks {
         Some(Ok(blocks)) => blocks,
         _ => vec![Block::Text {

@@ -85,7 +85,9 @@ impl<'a> Window<'a> {
         let said = self.records.safety.clean_value("line", said, &mut taken)?;
         let id = self.line_id(ctx, key, 0);
         let make = |writer: &Writer| Ok(vec![writer.line(&said, &id)?]);
-        let receipt = self.append_lines(ctx, vec![id.clone()], None, key, &make).await?;
+        let receipt = self
+            .append_lines(ctx, vec![id.clone()], None, key, &make)
+            .await?;
         ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
@@ -126,7 +128,12 @@ impl<'a> Window<'a> {
         };
         let number = number.to_string();
         let (user, session) = (&self.owner.user, &self.owner.session);
-        let names = [user.as_deref(), session.as_deref(), Some(key), Some(&number)];
+        let names = [
+            user.as_deref(),
+            session.as_deref(),
+            Some(key),
+            Some(&number),
+        ];
         fixed_id("keyed-line", &names).to_string()
     }
 

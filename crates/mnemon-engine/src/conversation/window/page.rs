@@ -97,7 +97,9 @@ impl Window<'_> {
         let replaced = entries.get(made.change.replaced.clone());
         page.bytes = self.log_range(ctx, replaced.unwrap_or_default()).await?;
         let (name, stamp) = page.write(&*project.files).await?;
-        made.message = made.change.replacement(&[], &link(&name), &made.uuid, &self.settings);
+        made.message = made
+            .change
+            .replacement(&[], &link(&name), &made.uuid, &self.settings);
         made.event.metadata.insert("page".to_owned(), json!(name));
         Ok(Some((name, stamp)))
     }
@@ -107,9 +109,8 @@ impl Window<'_> {
         let ends = entries.first().into_iter().chain(entries.last());
         let ids: Vec<_> = ends.map(|entry| entry.of.clone()).collect();
         let found = self.records.get(ctx, &ids).await?;
-        let place = |record: Option<&Record>, end: usize| {
-            record?.metadata.get("log")?.get(end)?.as_u64()
-        };
+        let place =
+            |record: Option<&Record>, end: usize| record?.metadata.get("log")?.get(end)?.as_u64();
         let start = place(found.first().and_then(Option::as_ref), 0);
         let end = place(found.last().and_then(Option::as_ref), 1);
         Ok(start.zip(end))
@@ -141,9 +142,8 @@ impl Window<'_> {
 
 /// When the first and the last of the messages were said.
 fn period(messages: &[Message], now: Time) -> (Time, Time) {
-    let time = |message: Option<&Message>| -> Option<Time> {
-        message?.timestamp.as_deref()?.parse().ok()
-    };
+    let time =
+        |message: Option<&Message>| -> Option<Time> { message?.timestamp.as_deref()?.parse().ok() };
     let from = time(messages.first()).unwrap_or(now);
     (from, time(messages.last()).unwrap_or(from))
 }

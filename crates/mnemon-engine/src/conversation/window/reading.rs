@@ -25,7 +25,9 @@ impl Window<'_> {
     /// The window as it is now: its entries, and whatever was said after them.
     pub(super) async fn read(&self, ctx: &Ctx) -> Result<Read, Error> {
         if let Some((project, _)) = &self.project {
-            return self.read_newest(ctx, project.config().hot_window_size).await;
+            return self
+                .read_newest(ctx, project.config().hot_window_size)
+                .await;
         }
         let limits = self.records.limits();
         let (version, working) = self.working(ctx).await?;
@@ -75,7 +77,11 @@ impl Window<'_> {
     async fn read_newest(&self, ctx: &Ctx, most: usize) -> Result<Read, Error> {
         let (version, working) = self.working(ctx).await?;
         let covered = working.covered;
-        let known: HashSet<Id> = working.entries.iter().map(|entry| entry.of.clone()).collect();
+        let known: HashSet<Id> = working
+            .entries
+            .iter()
+            .map(|entry| entry.of.clone())
+            .collect();
         let mut newest: Vec<Record> = Vec::new();
         let mut after = None;
         loop {

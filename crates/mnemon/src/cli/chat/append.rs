@@ -1,16 +1,14 @@
 //! `mnemon chat append`
 
-use std::path::PathBuf;
-
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mnemon_core::{Invalid, Role};
-use mnemon_engine::Utterance;
+use mnemon_engine::{LogLine, Utterance};
 
 use super::super::door::Door;
 use super::super::input;
 use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
-use crate::api::chat::Append;
+use crate::api::chat::{Append, Appended};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AppendArgs {
@@ -34,9 +32,9 @@ pub(super) struct AppendArgs {
     /// Leave the window as it is
     #[arg(long)]
     leave_window: bool,
-    /// Write it to the frozen log of this project, too: ROOT/.airsspec/contexts/agent/SESSION.jsonl
-    #[arg(long, value_name = "ROOT")]
-    files: Option<PathBuf>,
+    /// A line of the format of a project's log: user, thought, action or observation
+    #[arg(long, value_name = "JSON|-|@PATH", requires = "files", conflicts_with_all = ["message", "text"])]
+    line: Option<String>,
     #[command(flatten)]
     window: WindowArgs,
 }
@@ -53,6 +51,10 @@ fn role() -> impl TypedValueParser<Value = Role> {
 }
 
 pub(super) async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
+    if let Some(line) = &args.line {
+        let line = input::given_or_file(line)?;
+        return append_line(args, &line, door).await;
+    }
     let message = match args.message.as_deref() {
         Some(json) => parse(json)?,
         None => {
@@ -70,19 +72,28 @@ pub(super) async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Erro
         message,
         key: args.key.as_deref(),
         leave_window: args.leave_window,
-        files: args.files.as_deref(),
     };
-    let chat = chat(
-        args.conversation,
-        Some(args.window),
-        door.config.window.value,
-    );
+    let chat = chat(args.conversation, Some(args.window), door).await?;
     let done = chat.append(&door.memory()?, &door.ctx()?, append).await?;
-    return_json!(door, &done);
-    let commit = done.receipt.commit.unwrap_or_default();
+    report(&done, door)
+}
+
+async fn append_line(args: AppendArgs, line: &str, door: &mut Door) -> Result<(), Error> {
+    let line: LogLine = serde_json::from_str(line)
+        .map_err(|error| Invalid::new("line", format!("is not a line of a log: {error}")))?;
+    let chat = chat(args.conversation, Some(args.window), door).await?;
+    let (memory, ctx, key) = (door.memory()?, door.ctx()?, args.key.as_deref());
+    let done = chat.append_line(&memory, &ctx, &line, key, args.leave_window);
+    let done = done.await?;
+    report(&done, door)
+}
+
+fn report(done: &Appended, door: &mut Door) -> Result<(), Error> {
+    return_json!(door, done);
+    let commit = done.receipt.commit;
+    let commit = commit.map_or(String::new(), |commit| format!(" (commit {commit})"));
     for item in &done.receipt.items {
-        door.out
-            .line(format!("appended {} (commit {commit})", item.id))?;
+        door.out.line(format!("appended {}{commit}", item.id))?;
     }
     match done.compressed {
         true => door.out.line("the window was compressed"),

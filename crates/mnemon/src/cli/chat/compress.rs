@@ -17,11 +17,7 @@ pub(super) struct CompressArgs {
 }
 
 pub(super) async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(
-        args.conversation,
-        Some(args.window),
-        door.config.window.value,
-    );
+    let chat = chat(args.conversation, Some(args.window), door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     let done = chat.compress(&memory, &ctx, args.if_needed).await?;
     return_json!(door, &done);

@@ -27,13 +27,13 @@ pub(super) struct TailArgs {
 }
 
 pub(super) async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let chat = chat(args.conversation, None, door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     print(&chat.reload(&memory, &ctx, &args.uuid).await?, door)
 }
 
 pub(super) async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let chat = chat(args.conversation, None, door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     print(&chat.tail(&memory, &ctx, args.count).await?, door)
 }

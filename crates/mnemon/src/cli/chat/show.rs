@@ -1,9 +1,10 @@
 //! `mnemon chat show`
 
+use indicatif::ProgressBar;
 use mnemon_engine::{Seen, SeenAs, Shown};
 
 use super::super::door::Door;
-use super::super::text;
+use super::super::{progress, text};
 use super::messages::line;
 use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
@@ -17,14 +18,23 @@ pub(super) struct ShowArgs {
 }
 
 pub(super) async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(
-        args.conversation,
-        Some(args.window),
-        door.config.window.value,
-    );
-    let shown = chat.show(&door.memory()?, &door.ctx()?).await?;
-    return_json!(door, &shown);
-    draw(&shown, door)
+    let chat = chat(args.conversation, Some(args.window), door).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let shown = chat.show(&memory, &ctx).await?;
+    match door.out.json {
+        true => door.out.json(&shown)?,
+        false => draw(&shown, door)?,
+    }
+    door.out.flush()?;
+    // The window is there at once; what is older of a long log is only needed for searches.
+    let mut bar: Option<ProgressBar> = None;
+    let mut most = 0;
+    let mut tell = |left: u64| {
+        most = most.max(left);
+        let bar = bar.get_or_insert_with(|| progress::bar(most, "bytes of the log"));
+        bar.set_position(most - left);
+    };
+    chat.import_backlog(&memory, &ctx, &mut tell).await
 }
 
 /// Columns of the bar.

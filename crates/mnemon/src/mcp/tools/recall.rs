@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mnemon_core::{Invalid, limits};
+use mnemon_engine::library::{self, Excerpt};
 use mnemon_engine::longterm::{Mode, NAME as MARK, OwnLongTerm, Remembering};
-use mnemon_engine::tiers::Excerpt;
 use serde_json::{Value, json};
 
 use super::super::answer::{
@@ -21,6 +21,8 @@ use crate::{Error, wiring};
 const NAME: usize = limits::NAME_CHARS;
 /// A query, in characters.
 pub(super) const QUERY: usize = 10_000;
+/// Excerpts that a query shows when nobody says.
+const LIMIT: usize = 5;
 /// One thing to record, in characters.
 const THING: usize = 100_000;
 
@@ -137,10 +139,11 @@ async fn run_query(served: &Served, call: Call) -> Result<Answer, Error> {
     let limit = call.arguments.whole("limit");
     served.index_files(&call.ctx).await;
     let root = served.root();
-    let memory = served.memory.clone();
-    let tiers = wiring::tiers(&served.config, memory, Some(&root)).await?;
-    let limit = limit.unwrap_or(api::tiers::LIMIT);
-    let excerpts = api::tiers::query(&tiers, &call.ctx, &query, limit).await?;
+    let memory = &served.memory;
+    let pages = wiring::pages(&served.config, &call.ctx, memory, &root).await?;
+    let limit = limit.unwrap_or(LIMIT);
+    let asked = library::query_memory(memory, pages.as_deref(), &call.ctx, &query, limit);
+    let excerpts = asked.await?;
     if excerpts.is_empty() {
         return Answer::with("Nothing was found.", &json!({"found": 0, "excerpts": []}));
     }
