@@ -4,7 +4,7 @@
 //! [`index_conformance`] the one that every index passes, [`oracle`] runs
 //! random operations on a store and on [`mnemon_core::ram::Ram`] and compares, [`faults`] breaks a
 //! store on purpose, [`fakes`] stand in for the other ports, [`ports`] says what files and logs
-//! must do, [`talks`] makes conversations up, [`worlds`] makes up what is learnt from, and [`make`] keeps tests short.
+//! must do, [`talks`] makes conversations up, [`meetings`] plants facts in them, [`worlds`] makes up what is learnt from, and [`make`] keeps tests short.
 //!
 //! A new backend gets both with a [`Fixture`], which says how to open it at one place:
 //!
@@ -41,6 +41,7 @@ pub mod fakes;
 pub mod faults;
 pub mod index_conformance;
 pub mod make;
+pub mod meetings;
 pub mod oracle;
 pub mod plain_index;
 pub mod ports;

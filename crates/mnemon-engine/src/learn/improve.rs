@@ -136,7 +136,8 @@ impl Learning<'_> {
                 now: ctx.now,
                 older: &BTreeMap::new(),
             };
-            let (counted, runs) = judge.counted(&tool_orders(own, &into.evidence), &[]);
+            let orders = tool_orders(own, &into.evidence);
+            let (counted, runs) = judge.counted(&into.audience, &orders, &[]);
             into.evidence.support = counted.support;
             into.evidence.with = counted.with;
             into.evidence.without = counted.without;

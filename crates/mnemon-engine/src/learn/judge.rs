@@ -143,7 +143,8 @@ impl Judge<'_> {
         let tool_orders = tool_orders(tools, &before);
         let mut runs = procedure.runs;
         if tool_orders.len() > 1 {
-            let (counted, of_all) = self.counted(&tool_orders, &[]);
+            let audience = &known.value.audience;
+            let (counted, of_all) = self.counted(audience, &tool_orders, &[]);
             (evidence, runs) = (
                 Evidence {
                     chance: evidence.chance,
@@ -256,7 +257,8 @@ impl Judge<'_> {
         let successes = self.successes();
         let lacks = missing(&tools, &successes);
         let beside = usual_beside(&tools, &successes);
-        let (mut evidence, runs) = self.counted(&tool_orders, &beside);
+        let audience = &known.value.audience;
+        let (mut evidence, runs) = self.counted(audience, &tool_orders, &beside);
         if known.value.audience == Audience::Everyone && self.owner_of(&runs).is_some() {
             // One user's runs are not counted for what everybody is told.
             evidence = before.clone();
@@ -344,18 +346,22 @@ impl Judge<'_> {
         }
     }
 
-    /// What the runs say about these tools now, done in any of these ways. A run that died at a tool
-    /// that is usual beside them was on its way, too.
+    /// What the runs that this audience may see say about these tools now, done in any of these ways;
+    /// for everyone, the runs of all users. A run that died at a tool that is usual beside them was on
+    /// its way, too.
     pub(super) fn counted(
         &self,
+        audience: &Audience,
         tool_orders: &[Vec<String>],
         beside: &[String],
     ) -> (Evidence, Vec<Id>) {
         let (mut with, mut without) = (Rate::default(), Rate::default());
         let mut runs = Vec::new();
         let mut last: Option<Time> = None;
+        let (viewer, is_shared) = (audience.viewer(), *audience == Audience::Everyone);
         for (run, outcome) in self.ended_runs {
-            if *outcome == Outcome::Abandoned {
+            let is_counted = is_shared || viewer.sees(&run.audience);
+            if *outcome == Outcome::Abandoned || !is_counted {
                 continue;
             }
             let good = *outcome == Outcome::Success;
@@ -526,3 +532,6 @@ pub(super) fn evidence_of(record: &Record) -> Option<Evidence> {
     let kept = record.metadata.get("evidence")?;
     serde_json::from_value(kept.clone()).ok()
 }
+
+#[cfg(test)]
+mod tests;

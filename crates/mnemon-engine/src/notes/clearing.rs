@@ -19,7 +19,7 @@ pub struct NoteCounts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cleared {
     pub cleared: u64,
-    /// How many notes are left in both namespaces.
+    /// How many notes are left in both namespaces, as far as the user may see them.
     pub remaining: u64,
     /// What undo knows the removals by.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ impl Notes {
         Ok(receipt.items.iter().any(|item| gone(&item.fate)))
     }
 
-    /// Forgets every note, in one namespace or both. Undo brings them back.
+    /// Forgets every note of the owner, in one namespace or both. Undo brings them back.
     pub async fn clear(
         &self,
         ctx: &Ctx,
@@ -125,9 +125,11 @@ impl Notes {
                 None => break,
             }
         }
+        let user = owner.user.as_deref();
+        let viewer = user.map_or(Viewer::Tenant, Viewer::user);
         Ok(Cleared {
             cleared,
-            remaining: self.count(ctx, None).await?,
+            remaining: self.stats(ctx, &viewer).await?.total,
             commit,
         })
     }

@@ -30,8 +30,9 @@ pub(crate) fn as_index(ctx: &Ctx) -> Ctx {
 /// How one record goes back to what it was before a commit.
 struct Reversal {
     id: Id,
-    /// The first change of the record in the commit.
+    /// The first change of the record in the commit, and the version that it made.
     seq: u64,
+    first_version: u64,
     before: Option<Record>,
     before_known: bool,
     /// The version that is there now; `None` when there is none.
@@ -151,17 +152,25 @@ impl Records {
                 return Err(Error::PurgeMark(commit));
             }
             let version = change.after.as_ref().map(|_| change.version);
-            // Changes come newest first.
+            // Changes come newest first. A gap between two versions was written by another commit,
+            // between two batches of this one.
+            if let Some(newer) = reversals.get(&change.id)
+                && newer.first_version != change.version + 1
+            {
+                return Err(newer.conflict(Some(newer.first_version - 1)));
+            }
             let reversal = reversals
                 .entry(change.id.clone())
                 .or_insert_with(|| Reversal {
                     id: change.id,
                     seq: 0,
+                    first_version: 0,
                     before: None,
                     before_known: false,
                     version,
                 });
             reversal.seq = change.seq;
+            reversal.first_version = change.version;
             reversal.before = change.before;
             reversal.before_known = change.before_known;
             Ok(())

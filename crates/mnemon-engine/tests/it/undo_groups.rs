@@ -225,6 +225,24 @@ fn a_refused_undo_changes_nothing() {
 }
 
 #[test]
+fn an_undo_never_takes_back_a_change_between_two_batches_of_the_commit() {
+    let world = World::new();
+    let records = world.memory.records();
+    let grouped = ctx().as_one_commit();
+    wait(records.add(&grouped, vec![named("shared", "first batch")], None)).unwrap();
+    for (by, content) in [(&ctx(), "by another"), (&grouped, "second batch")] {
+        let found = wait(records.get(by, &["shared".parse().unwrap()])).unwrap();
+        let mut record = found.into_iter().flatten().next().unwrap();
+        record.content = content.to_owned();
+        wait(records.update(by, record)).unwrap();
+    }
+    let before = world.state();
+    let refused = wait(records.undo(&ctx(), 1)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
+    assert_eq!(world.state(), before);
+}
+
+#[test]
 fn the_last_commit_of_an_interrupted_undo_is_what_it_undoes() {
     let mut interrupted = 0;
     for calls in 0.. {

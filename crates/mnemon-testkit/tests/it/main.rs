@@ -7,6 +7,7 @@
 )]
 
 mod learning;
+mod meetings;
 mod planner;
 mod ports;
 mod retries;

@@ -1,72 +1,103 @@
-//! A summary without a model: the sentences that a reader would miss most, in their own order.
+//! A summary without a model: the statements that a reader would miss, in their own order.
+//!
+//! Sentences become [`Statement`]s; `relations` joins decisions with their owners and questions
+//! with their answers, and drops what was answered, taken back or fixed. What is left is chosen by
+//! its score as long as there is room. The same messages always give the same summary.
 
+mod cues;
+mod relations;
+mod sentences;
+mod statement;
+
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use super::cues::{is_failure, worth};
-use super::predicates::output_text;
-use super::tokens::flat_json;
-use crate::model::{Block, Message, Role};
+use cues::{details, is_failure};
+use relations::relate;
+use sentences::{cut, is_fragment};
+use serde_json::Value;
+use statement::{Kind, Statement, Vocabulary, statements};
 
-/// A sentence is cut after so many characters.
-const LINE: usize = 280;
-/// Sentences that are looked at in one message; of more, the first and the last ones.
-const SENTENCES: usize = 400;
+use super::predicates::output_text;
+use crate::model::{Block, Message};
+
+/// An outcome of a tool is cut after so many characters.
+const OUTCOME: usize = 200;
 /// Shown of what a tool was given.
 const INPUT: usize = 60;
+/// Below this score a statement is left out, however much room there is.
+const WORTH: f64 = 1.0;
+/// Words that name what a range of messages is about.
+const TOPICS: usize = 6;
 
-/// Something that can be said in a line.
-struct Unit {
-    /// Who says it, with the colon; empty if the line says it itself.
-    who: String,
-    text: String,
-    score: f64,
-}
-
-impl Unit {
-    fn line(&self) -> String {
-        format!("- {}{}", self.who, self.text)
-    }
-}
-
-/// What these messages say, in about `chars` characters and never in more, but for one short line.
-/// The same messages always give the same summary.
+/// What these messages say, in at most `chars` characters but for one short line.
 #[must_use]
 pub fn extract(messages: &[Message], chars: usize) -> String {
-    let mut units = Vec::new();
-    let mut calls: HashMap<&str, String> = HashMap::new();
-    let last_user = messages.iter().rposition(|m| m.role == Role::User);
-    for (at, message) in messages.iter().enumerate() {
-        let from = units.len();
-        said(message, &mut units);
-        for block in &message.content {
-            tools(block, &mut calls, &mut units);
-        }
-        if Some(at) == last_user {
-            for unit in units.iter_mut().skip(from) {
-                unit.score += 1.0;
-            }
-        }
-    }
-    let lines = chosen(units, chars);
+    extract_before(messages, &[], chars)
+}
+
+/// The same for messages that others follow, which may answer or take back what is said here.
+#[must_use]
+pub fn extract_before(messages: &[Message], following: &[Message], chars: usize) -> String {
+    let said = related(messages, following);
+    let lines = chosen(&said, chars);
     if lines.is_empty() {
         return "(nothing was said in words)".to_owned();
     }
     lines.join("\n")
 }
 
-/// The best lines that fit together, in the order in which they were said.
-fn chosen(units: Vec<Unit>, chars: usize) -> Vec<String> {
-    let mut seen = HashSet::new();
-    let mut ranked: Vec<(usize, f64, String)> = Vec::new();
-    for (at, unit) in units.into_iter().enumerate() {
-        if seen.insert(unit.text.to_lowercase()) {
-            ranked.push((at, unit.score, unit.line()));
+/// A few words for what these messages are about.
+#[must_use]
+pub fn topics(messages: &[Message]) -> Vec<String> {
+    let said = related(messages, &[]);
+    let matters = said.iter().filter(|s| s.score >= 7.0 && !s.dropped);
+    let mut texts: Vec<&str> = matters.map(|s| s.text.as_str()).collect();
+    if texts.is_empty() {
+        texts = said.iter().map(|s| s.text.as_str()).collect();
+    }
+    relations::topics(&texts, TOPICS)
+}
+
+/// The statements of the messages, with what was answered, taken back or fixed marked as dropped.
+fn related(messages: &[Message], following: &[Message]) -> Vec<Statement> {
+    let vocabulary = RefCell::new(Vocabulary::default());
+    let mut said: Vec<Statement> = Vec::new();
+    let mut calls: HashMap<&str, String> = HashMap::new();
+    for (at, message) in messages.iter().chain(following).enumerate() {
+        said.extend(statements(at, message, &mut vocabulary.borrow_mut()));
+        for block in &message.content {
+            said.extend(outcome(at, block, &mut calls));
         }
     }
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let first_user = said
+        .iter_mut()
+        .find(|s| s.who == "user" && s.kind != Kind::SmallTalk);
+    if let Some(request) = first_user {
+        request.score += 3.0;
+    }
+    relate(&mut said, &|text: &str| vocabulary.borrow_mut().of(text));
+    said.retain(|statement| statement.at < messages.len());
+    said
+}
+
+/// The best lines that fit together, in the order in which they were said.
+fn chosen(said: &[Statement], chars: usize) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let mut ranked: Vec<(usize, f64, String)> = Vec::new();
+    for (at, statement) in said.iter().enumerate().filter(|(_, s)| !s.dropped) {
+        if seen.insert(statement.text.to_lowercase()) {
+            ranked.push((at, statement.score, statement.line()));
+        }
+    }
+    // Of equal ones the newest is kept.
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
     let mut left = chars;
     let mut taken: Vec<(usize, String)> = Vec::new();
-    for (at, _, line) in ranked {
+    for (at, score, line) in ranked {
+        if score < WORTH && !taken.is_empty() {
+            break;
+        }
         let size = line.chars().count() + 1;
         if size <= left {
             left -= size;
@@ -81,147 +112,64 @@ fn chosen(units: Vec<Unit>, chars: usize) -> Vec<String> {
     taken.into_iter().map(|(_, line)| line).collect()
 }
 
-/// The sentences of a message's text.
-fn said(message: &Message, units: &mut Vec<Unit>) {
-    let text = message.text_content();
-    let all = sentences(&text);
-    let (count, half) = (all.len(), SENTENCES / 2);
-    let who = match (&message.name, message.role) {
-        (Some(name), Role::User) => format!("{}: ", cut(name, 40)),
-        (_, Role::User) => "user: ".to_owned(),
-        (_, Role::Assistant) => "assistant: ".to_owned(),
-        (_, Role::System) => "system: ".to_owned(),
-        (_, Role::Tool) => "tool: ".to_owned(),
-    };
-    let speaker = match message.role {
-        Role::User => 1.0,
-        Role::Assistant | Role::System => 0.4,
-        Role::Tool => 0.0,
-    };
-    for (at, sentence) in all.into_iter().enumerate() {
-        if at >= half && at + half < count {
-            continue;
-        }
-        // A line of an earlier summary says itself who said it, and was found worth keeping.
-        let (who, text, kept) = match sentence.strip_prefix("- ") {
-            Some(line) => (String::new(), line, 1.0),
-            None => (who.clone(), sentence, 0.0),
-        };
-        let edge = if at == 0 || at + 1 == count { 0.5 } else { 0.0 };
-        let words = text.split_whitespace().count();
-        let thin = if words < 3 && text.chars().count() < 12 {
-            -1.5
-        } else {
-            0.0
-        };
-        units.push(Unit {
-            score: worth(text) + speaker + edge + kept + thin,
-            text: cut(text, LINE),
-            who,
-        });
-    }
-}
-
-/// What tools were asked, and what came of it.
-fn tools<'a>(block: &'a Block, calls: &mut HashMap<&'a str, String>, units: &mut Vec<Unit>) {
+/// What a tool was asked, remembered until its result says what came of it.
+fn outcome<'a>(
+    at: usize,
+    block: &'a Block,
+    calls: &mut HashMap<&'a str, String>,
+) -> Option<Statement> {
     match block {
         Block::ToolUse {
             id, name, input, ..
         } => {
-            let input = match input.is_empty() {
-                true => String::new(),
-                false => cut(&flat_json(input), INPUT),
-            };
-            calls.insert(id, format!("{name}({input})"));
+            let given = input
+                .values()
+                .filter_map(Value::as_str)
+                .find(|text| !text.is_empty());
+            let given = given.map(|text| format!(" {}", cut(text, INPUT)));
+            calls.insert(id, format!("{name}{}", given.unwrap_or_default()));
+            None
         }
         Block::ToolResult {
             id, name, output, ..
         } => {
-            let call = calls.get(id.as_str()).cloned();
-            let said = output_text(output);
-            let outcome = outcome(&said);
-            let failed = is_failure(&outcome);
-            units.push(Unit {
-                who: format!("{} → ", call.unwrap_or_else(|| format!("{name}()"))),
-                score: worth(&outcome).min(3.0) + if failed { 2.0 } else { 1.0 },
-                text: outcome,
-            });
+            let text = telling_line(&output_text(output))?;
+            let failed = is_failure(&text);
+            Some(Statement {
+                at,
+                who: calls.get(id.as_str()).unwrap_or(name).clone(),
+                kind: Kind::Outcome,
+                corrects: false,
+                commits: false,
+                words: Vec::new(),
+                subject: Vec::new(),
+                joined: Vec::new(),
+                score: details(&text).min(1.5) + if failed { 4.0 } else { 0.5 },
+                dropped: false,
+                text,
+            })
         }
-        _ => {}
+        _ => None,
     }
 }
 
-/// The line of an output that says most: the first failure, else its first line and its last.
-fn outcome(output: &str) -> String {
-    let mut lines = output
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty());
-    let Some(first) = lines.next() else {
-        return "no output".to_owned();
-    };
-    if is_failure(first) {
-        return cut(first, LINE);
+/// The line of an output that says most: the first failure, else its first line of prose and its
+/// last one. `None` for code and data.
+fn telling_line(output: &str) -> Option<String> {
+    let lines = output.lines().map(str::trim);
+    let lines: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !is_fragment(line))
+        .collect();
+    if let Some(failure) = lines.iter().find(|line| is_failure(line)) {
+        return Some(cut(failure, OUTCOME));
     }
-    let mut last = first;
-    for line in lines {
-        if is_failure(line) {
-            return cut(line, LINE);
-        }
-        last = line;
+    match lines.as_slice() {
+        [] => None,
+        [only] => Some(cut(only, OUTCOME)),
+        [first, .., last] => Some(format!(
+            "{} … {}",
+            cut(first, OUTCOME / 2),
+            cut(last, OUTCOME / 2)
+        )),
     }
-    match last == first {
-        true => cut(first, LINE),
-        false => format!("{} … {}", cut(first, LINE / 2), cut(last, LINE / 2)),
-    }
-}
-
-/// Lines and sentences. Tags of earlier replacements and empty lines are left out.
-fn sentences(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    for line in text.lines() {
-        let line = without_tag(line).trim();
-        if line.is_empty() {
-            continue;
-        }
-        if line.starts_with("- ") {
-            found.push(line);
-            continue;
-        }
-        let mut start = 0;
-        let mut chars = line.char_indices().peekable();
-        while let Some((at, c)) = chars.next() {
-            let end = at + c.len_utf8();
-            let next = chars.peek().map(|(_, next)| *next);
-            let stops = match c {
-                '。' | '！' | '？' => !matches!(next, Some('」' | '』' | '）')),
-                '.' | '!' | '?' => next.is_none_or(char::is_whitespace),
-                _ => false,
-            };
-            if stops {
-                found.extend(line.get(start..end).map(str::trim));
-                start = end;
-            }
-        }
-        found.extend(line.get(start..).map(str::trim));
-    }
-    found.retain(|sentence| !sentence.is_empty());
-    found
-}
-
-fn without_tag(line: &str) -> &str {
-    match line.find("<!-- CONTEXT_OFFLOAD") {
-        Some(at) => line.get(..at).unwrap_or_default(),
-        None => line,
-    }
-}
-
-/// The beginning of the text, on one line.
-fn cut(text: &str, chars: usize) -> String {
-    let one_line = text.replace(['\n', '\r', '\t'], " ");
-    if one_line.chars().count() <= chars {
-        return one_line;
-    }
-    let head: String = one_line.chars().take(chars.saturating_sub(1)).collect();
-    format!("{}…", head.trim_end())
 }

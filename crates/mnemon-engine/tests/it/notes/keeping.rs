@@ -317,6 +317,22 @@ fn deleting_and_clearing() {
 }
 
 #[test]
+fn clearing_does_not_count_the_notes_of_others() {
+    let memory = memory_with(NotesConfig::default(), Safety::default());
+    for user in ["ann", "ann", "bob"] {
+        let mut note = mnemon_engine::Draft::note(format!("a note of {user}"));
+        note.owner.user = Some(user.to_owned());
+        wait(memory.records().add(&now(), vec![note], None)).unwrap();
+    }
+    let ann = Owner {
+        user: Some("ann".to_owned()),
+        ..Owner::default()
+    };
+    let cleared = wait(memory.notes().clear(&now(), None, &ann)).unwrap();
+    assert_eq!((cleared.cleared, cleared.remaining), (2, 0));
+}
+
+#[test]
 fn clearing_takes_notes_only_and_more_than_a_page() {
     let mut config = NotesConfig::default();
     config.long_term.max_entries = MaxEntries::Chosen(None);

@@ -595,8 +595,9 @@ fn a_server_that_has_a_user_shows_no_other_users_notes() {
     let cleared = ann.call("memory_clear_all", json!({}));
     assert_eq!(
         (&cleared["cleared"], &cleared["remaining"]),
-        (&json!(1), &json!(2))
+        (&json!(1), &json!(1))
     );
+    // The shared note remains; Bob's is not counted.
     assert_eq!(found(&mut all, json!({"query": "salary"})), ["Bob", "sha"]);
 }
 

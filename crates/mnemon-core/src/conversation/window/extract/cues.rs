@@ -1,0 +1,266 @@
+//! Words that tell what a sentence does, in English, Vietnamese and Japanese.
+//!
+//! A cue in Latin letters matches at the beginning of a word (`decid` finds "decided"); a space at
+//! its end demands the end of the word. Other cues match anywhere.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+/// Something was settled.
+const DECIDED: &str = "\
+    decid|decision|agreed|we agree |settled on|go with|going with|went with|let's |let us |\
+    we'll |we will |i'll go |chose |choose|chosen|picked |we pick|it is for |final call|\
+    final choice|final decision|approved|confirmed|we take |we use |we are using|we're using|\
+    should be |must be |has to be |have to be |will be |is set to|deadline is|it's going to be |\
+    quyết định|chốt|thống nhất|đồng ý|chúng ta sẽ|sẽ dùng|\
+    決定|決め|ことにし|合意|承認|採用";
+/// Something that was settled before is taken back.
+const CORRECTED: &str = "\
+    actually|correction|corrected|scratch that|instead of|instead |changed our mind|\
+    changed my mind|change of mind|we changed|switched|switch to|was wrong|were wrong|i meant|\
+    my mistake|rather than|revert|update on|replaces|\
+    đính chính|sửa lại|thực ra|thay vì|đổi sang|nhầm|\
+    訂正|やはり|やっぱり|ではなく|変更";
+/// Names the value that is no longer right, right after it.
+pub(super) const NOT: [&str; 8] = [
+    "not ",
+    "instead of ",
+    "rather than ",
+    "from ",
+    "replaces ",
+    "không phải ",
+    "thay vì ",
+    "no ",
+];
+/// Somebody takes something on, or is given it.
+const COMMITTED: &str = "\
+    will |'ll |takes |take |took |owns |own |owner|responsible|in charge|volunteer|assigned|\
+    assignee|goes to |please do|going to|can do |handle|leads |mine |that's mine|leave it to me|\
+    on it |asked |to do it|is doing|picks |by monday|by tuesday|by wednesday|by thursday|\
+    by friday|i promise|\
+    sẽ|phụ trách|lo việc|đảm nhận|giao cho|\
+    担当|引き受け|やります|任せ|対応し";
+/// Instead of an answer: nobody knows, or it is put off.
+const DEFERRED: &str = "\
+    no idea|don't know|do not know|not sure|not yet|let me check|check later|have to ask|\
+    need to ask|find out|still open|not decided|undecided|unclear|to be decided|tbd|\
+    to be determined|open question|later |nobody knows|ask finance|\
+    chưa|không biết|không rõ|để sau|\
+    まだ|わかりません|未定|不明|確認します|検討";
+/// Something is still to be done or to be known.
+const OPEN: &str = "\
+    todo|to do |still need|not yet|open question|unclear|remaining|next step|follow up|pending|\
+    blocked|waiting for|cần |còn lại|việc tiếp|bước tiếp|未解決|次に|残り|必要";
+/// Something is wanted so, or is so for a reason.
+const WANTED: &str = "\
+    must |should |never |always |prefer|because|need |needs |want |wants |please |important|\
+    deadline|before |until |phải|vì |luôn|thích|hạn |べき|必ず|なぜなら|ので|締め切り|好き|ください";
+/// Something went wrong.
+const FAILED: &str = "\
+    error|fail|exception|panic|denied|timeout|time out|timed out|not found|cannot |can't |crash|\
+    broken|breaks |bug |refuse|\
+    lỗi|thất bại|hỏng|không tìm thấy|không thể|エラー|失敗|例外|できな|見つかりません";
+/// Something was put right.
+const FIXED: &str = "\
+    fixed|solved|resolved|passed|passes|works |work now|working again|again |all green|succeed|\
+    success|\
+    đã sửa|đã xong|修正|解決|直り";
+/// Something came out of it.
+const RESULT: &str = "\
+    result|found|done|created|passed|works|total|answer|conclusion|in short|\
+    kết quả|tìm thấy|xong|đã tạo|tổng|kết luận|結果|完了|見つか|作成|合計|結論";
+/// Greetings, thanks, and what is said between them.
+const SMALL_TALK: &str = "\
+    thanks|thank you|hello|hi |hey |good morning|good evening|good night|haha|lol |nice |great |\
+    how are you|got it|i see |sounds good|ok |okay |sure |welcome|bye|see you|cool |weather|\
+    cảm ơn|xin chào|chào |vâng|ありがとう|おはよう|こんにち|天気|お疲れ|了解";
+/// Words that say nothing about the subject of a sentence.
+const STOP: &str = "\
+    a|an|the|and|or|but|of|for|as|to|in|on|at|by|with|from|about|into|than|then|so|if|is|are|was|\
+    were|be|been|being|it|its|this|that|these|those|there|here|i|you|he|she|we|they|me|us|him|\
+    her|them|my|your|his|our|their|mine|ours|do|does|did|done|have|has|had|will|would|can|could|\
+    should|shall|may|might|must|not|no|yes|what|which|who|whom|whose|when|where|why|how|any|some|\
+    all|just|also|too|very|more|most|now|again|still|yet|only|one|ok|okay|let|lets|let's|i'm|\
+    i'll|i'd|i've|it's|that's|we'll|we're|we've|don't|didn't|doesn't|isn't|aren't|won't|there's|\
+    because|since|please|actually|correction|instead|scratch|sorry|meant|decide|decided|decision|\
+    agreed|agree|final|call|go|going|went|use|used|using|take|taken|takes|took|choose|chose|\
+    chosen|pick|picked|settled|settle|team|update|switched|switch|changed|change|mind|minds|\
+    wrong|think|say|said|suggest|preference|way|get|got|make|made|today|out|up|after|before|\
+    need|needs|know|\
+    là|và|của|cho|làm|này|đó|thì|mà|có|không|sẽ|đã|rồi|được|với|chúng|ta|tôi|chốt|quyết|định|việc";
+
+fn has(cues: &str, padded: &str) -> bool {
+    cues.split('|').any(|cue| {
+        let is_latin =
+            cue.starts_with(|c: char| c.is_ascii() || ('\u{c0}'..'\u{2000}').contains(&c));
+        match is_latin && !cue.starts_with('\'') {
+            true => padded
+                .match_indices(cue)
+                .any(|(at, _)| padded.get(..at).is_some_and(|before| before.ends_with(' '))),
+            false => padded.contains(cue),
+        }
+    })
+}
+
+fn is_stop(word: &str) -> bool {
+    static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP.split('|').collect());
+    WORDS.contains(word)
+}
+
+/// A sentence in small letters, with one space around every word and no punctuation but
+/// apostrophes.
+pub(super) fn padded(sentence: &str) -> String {
+    let mut padded = String::with_capacity(sentence.len() + 2);
+    padded.push(' ');
+    for c in sentence.chars().flat_map(char::to_lowercase) {
+        match c {
+            '’' => padded.push('\''),
+            c if c.is_alphanumeric() || c == '\'' => padded.push(c),
+            _ if !padded.ends_with(' ') => padded.push(' '),
+            _ => {}
+        }
+    }
+    if !padded.ends_with(' ') {
+        padded.push(' ');
+    }
+    padded
+}
+
+/// What the cues of a sentence say about it. Takes what [`padded`] made.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cues {
+    pub(super) decided: bool,
+    pub(super) corrected: bool,
+    pub(super) committed: bool,
+    pub(super) deferred: bool,
+    pub(super) open: bool,
+    pub(super) wanted: bool,
+    pub(super) failed: bool,
+    pub(super) fixed: bool,
+    pub(super) result: bool,
+    pub(super) small_talk: bool,
+}
+
+impl Cues {
+    pub(super) fn of(padded: &str) -> Self {
+        Self {
+            decided: has(DECIDED, padded),
+            corrected: has(CORRECTED, padded)
+                || padded.contains(" not ") && padded.contains(" but "),
+            committed: has(COMMITTED, padded),
+            deferred: has(DEFERRED, padded),
+            open: has(OPEN, padded),
+            wanted: has(WANTED, padded),
+            failed: has(FAILED, padded),
+            fixed: has(FIXED, padded),
+            result: has(RESULT, padded),
+            small_talk: has(SMALL_TALK, padded),
+        }
+    }
+}
+
+/// Whether the text tells of a failure.
+pub(super) fn is_failure(text: &str) -> bool {
+    has(FAILED, &padded(text))
+}
+
+/// The words that a sentence is about: no articles, no verbs of deciding, plurals as singulars.
+/// Japanese has no spaces: runs of one script stand for words.
+pub(super) fn content_words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in padded(text).split(' ') {
+        let word = word.trim_matches('\'');
+        let word = word.strip_suffix("'s").unwrap_or(word);
+        if !word.is_empty() && !is_stop(word) {
+            words.extend(scripts(word).into_iter().map(singular));
+        }
+    }
+    words.sort();
+    words.dedup();
+    words
+}
+
+fn singular(word: String) -> String {
+    let long = word.chars().count() > 3;
+    for (end, instead) in [
+        ("ies", "y"),
+        ("shes", "sh"),
+        ("ches", "ch"),
+        ("xes", "x"),
+        ("sses", "ss"),
+    ] {
+        if long && let Some(stem) = word.strip_suffix(end) {
+            return format!("{stem}{instead}");
+        }
+    }
+    match word.strip_suffix('s') {
+        Some(stem) if long && !stem.ends_with(['s', 'u', 'i']) => stem.to_owned(),
+        _ => word,
+    }
+}
+
+/// A word in Latin letters as it is; of Japanese text the runs of kanji, katakana and Latin
+/// letters, without the hiragana between them.
+fn scripts(word: &str) -> Vec<String> {
+    let script = |c: char| match c {
+        '\u{3041}'..='\u{309f}' => 1,
+        '\u{30a0}'..='\u{30ff}' => 2,
+        '\u{3400}'..='\u{9fff}' => 3,
+        _ => 0,
+    };
+    let mut runs: Vec<(u8, String)> = Vec::new();
+    for c in word.chars() {
+        match runs.last_mut() {
+            Some((last, run)) if *last == script(c) => run.push(c),
+            _ => runs.push((script(c), c.to_string())),
+        }
+    }
+    let kept = runs.into_iter().filter(|(script, _)| *script != 1);
+    kept.map(|(_, run)| run).collect()
+}
+
+/// Runs of words with a capital that do not begin the sentence, and the one that begins it if
+/// other names follow the same pattern: a name, a product, a place.
+pub(super) fn names(sentence: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut in_name = false;
+    for word in sentence.split_whitespace() {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let bare = bare.strip_suffix("'s").unwrap_or(bare);
+        let capital =
+            bare.chars().next().is_some_and(char::is_uppercase) && !is_stop(&bare.to_lowercase());
+        match (capital, in_name, names.last_mut()) {
+            (true, true, Some(name)) => {
+                name.push(' ');
+                name.push_str(bare);
+            }
+            (true, _, _) => names.push(bare.to_owned()),
+            _ => {}
+        }
+        in_name = capital && word.ends_with(bare);
+    }
+    names
+}
+
+/// How much a sentence says that a reader would look for: numbers, names, paths, quotations.
+pub(super) fn details(sentence: &str) -> f64 {
+    let words = || sentence.split_whitespace();
+    let numbers = words()
+        .filter(|word| word.chars().any(char::is_numeric))
+        .count();
+    let named = words().enumerate().filter(|(at, word)| {
+        let capital = *at > 0
+            && word.chars().next().is_some_and(char::is_uppercase)
+            && word.chars().count() > 1
+            && !word.starts_with("I'");
+        let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
+        capital
+            || inner.contains(['/', '_', ':', '@'])
+            || inner.contains('.') && !inner.ends_with('.')
+    });
+    let katakana = |c: char| ('\u{30a1}'..='\u{30fa}').contains(&c);
+    let foreign = sentence.chars().filter(|c| katakana(*c)).count() >= 3;
+    let quoted = sentence.contains(['「', '『', '`', '"']);
+    let marks = f64::from(u8::from(foreign)) + f64::from(u8::from(quoted));
+    (numbers as f64).min(2.0) + (named.count() as f64 * 0.5).min(1.5) + marks * 0.5
+}

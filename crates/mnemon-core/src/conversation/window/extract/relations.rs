@@ -1,0 +1,465 @@
+//! What statements are to each other: answers, owners, corrections, fixes.
+
+use std::collections::{HashMap, HashSet};
+
+use super::cues::{NOT, content_words, names, padded};
+use super::statement::{Kind, Statement};
+
+/// An answer stands within so many messages after its question.
+const ANSWER_WITHIN: usize = 8;
+/// An owner is named within so many messages after the decision.
+const OWNER_WITHIN: usize = 4;
+/// A sentence about more than this is about something else than the decision before it.
+const OWNER_WORDS: usize = 4;
+/// A statement that holds this part of a question's words answers it.
+const COVERED: f64 = 0.85;
+/// A sentence of more words than this stands for itself.
+const SHORT: usize = 12;
+
+/// Drops what was answered, taken back or fixed, and joins what belongs together.
+pub(super) fn relate(said: &mut [Statement], vocabulary: &impl Fn(&str) -> Vec<u32>) {
+    let index = Index::of(said);
+    answers(said, &index);
+    owners(said);
+    corrections(said, &index, vocabulary);
+    fixes(said, &index);
+}
+
+/// Which statements hold a word.
+struct Index(HashMap<u32, Vec<usize>>);
+
+impl Index {
+    fn of(said: &[Statement]) -> Self {
+        let mut places: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (at, statement) in said.iter().enumerate() {
+            for word in &statement.words {
+                places.entry(*word).or_default().push(at);
+            }
+        }
+        Self(places)
+    }
+
+    fn frequency(&self, word: u32) -> usize {
+        self.0.get(&word).map_or(0, Vec::len)
+    }
+
+    /// Statements that hold one of the rarest of these words, in order.
+    fn near(&self, words: &[u32]) -> Vec<usize> {
+        let mut rare = words.to_vec();
+        rare.sort_by_key(|word| self.frequency(*word));
+        let places = rare.iter().take(5).filter_map(|word| self.0.get(word));
+        let mut places: Vec<usize> = places.flatten().copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// How much of these words the others hold; rare ones count more.
+    fn coverage(&self, words: &[u32], others: &[u32]) -> f64 {
+        let weight = |word: &u32| 1.0 / (1.0 + self.frequency(*word) as f64).ln_1p();
+        let all: f64 = words.iter().map(weight).sum();
+        let shared = words
+            .iter()
+            .filter(|word| others.binary_search(word).is_ok());
+        let shared: f64 = shared.map(weight).sum();
+        if all > 0.0 { shared / all } else { 0.0 }
+    }
+}
+
+/// Finds the answer of each question: answered ones are dropped, or joined with an answer that
+/// says nothing without them.
+fn answers(said: &mut [Statement], index: &Index) {
+    for at in 0..said.len() {
+        let Some(question) = said.get(at).filter(|s| s.kind == Kind::Question).cloned() else {
+            continue;
+        };
+        let fate = fate(said, at, &question, index);
+        let (reply, text) = match fate {
+            Fate::Open(deferral) => (deferral, None),
+            Fate::Answered => (None, None),
+            Fate::By(reply) => (Some(reply), Some("→ ")),
+        };
+        let is_open = matches!(fate, Fate::Open(_));
+        let joined = reply.and_then(|reply| said.get_mut(reply)).map(|reply| {
+            reply.dropped = true;
+            let line = format!("{}{}: {}", text.unwrap_or("("), reply.who, reply.text);
+            let decides = reply.kind == Kind::Decision;
+            (
+                if is_open { format!("{line})") } else { line },
+                decides,
+                reply.words.clone(),
+            )
+        });
+        let Some(question) = said.get_mut(at) else {
+            continue;
+        };
+        match joined {
+            Some((line, decides, words)) => {
+                question.joined.push(line);
+                if !is_open {
+                    let chooses = decides || asks_for_choice(&question.text);
+                    question.kind = if chooses { Kind::Decision } else { Kind::Other };
+                    question.score = if chooses { 9.5 } else { 2.5 };
+                    question.subject = question.words.clone();
+                    question.words.extend(words);
+                    question.words.sort_unstable();
+                    question.words.dedup();
+                }
+            }
+            None => question.dropped = !is_open,
+        }
+    }
+}
+
+enum Fate {
+    /// Nobody answered; the statement that put it off, if there is one.
+    Open(Option<usize>),
+    /// What answers it says so itself.
+    Answered,
+    /// This one answers it, and needs the question to be understood.
+    By(usize),
+}
+
+fn fate(said: &[Statement], at: usize, question: &Statement, index: &Index) -> Fate {
+    // Without a subject, or with a tag at its end, it asks for nothing.
+    let low = padded(&question.text);
+    let tagged = [" isn't it ", " right ", " aren't you ", " don't you "];
+    if question.words.is_empty() || tagged.iter().any(|tag| low.ends_with(tag)) {
+        return Fate::Answered;
+    }
+    if covered(said, at, question, index, ANSWER_WITHIN) {
+        return Fate::Answered;
+    }
+    let fate = first_reply(said, at, question);
+    match fate {
+        Fate::Open(_) if covered(said, at, question, index, usize::MAX) => Fate::Answered,
+        fate => fate,
+    }
+}
+
+/// Whether a later statement says what a question asks for, within so many messages.
+fn covered(
+    said: &[Statement],
+    at: usize,
+    question: &Statement,
+    index: &Index,
+    within: usize,
+) -> bool {
+    let places = index.near(&question.words).into_iter();
+    let later = places.filter(|other| *other > at);
+    later.filter_map(|other| said.get(other)).any(|one| {
+        let says = !matches!(one.kind, Kind::Question | Kind::Deferral | Kind::SmallTalk);
+        says && one.at - question.at <= within
+            && index.coverage(&question.words, &one.words) >= COVERED
+    })
+}
+
+/// What the next speaker makes of a question.
+fn first_reply(said: &[Statement], at: usize, question: &Statement) -> Fate {
+    let after = said.iter().enumerate().skip(at + 1);
+    let within = after.take_while(|(_, s)| s.at <= question.at + ANSWER_WITHIN);
+    let replies = within.filter(|(_, s)| !matches!(s.kind, Kind::SmallTalk | Kind::Outcome));
+    for (other, reply) in replies {
+        if reply.kind == Kind::Deferral {
+            return Fate::Open(Some(other));
+        }
+        if reply.who == question.who {
+            // The same speaker goes on: with what they meant, or after nobody answered.
+            return match reply.at == question.at && reply.kind != Kind::Question {
+                true => Fate::Answered,
+                false => Fate::Open(None),
+            };
+        }
+        if reply.kind != Kind::Question {
+            return match reply.length() <= SHORT {
+                true => Fate::By(other),
+                false => Fate::Answered,
+            };
+        }
+    }
+    Fate::Open(None)
+}
+
+fn asks_for_choice(question: &str) -> bool {
+    let low = padded(question);
+    let words = [
+        " what ",
+        " which ",
+        " should ",
+        " shall ",
+        " decision ",
+        " preference ",
+        " suggest ",
+    ];
+    words.iter().any(|word| low.contains(word)) || question.contains('何')
+}
+
+/// Joins short sentences that follow a decision, and those who take it on, with the decision.
+fn owners(said: &mut [Statement]) {
+    let mut last: Option<usize> = None;
+    for at in 0..said.len() {
+        let Some(statement) = said.get(at).filter(|s| !s.dropped) else {
+            continue;
+        };
+        let decision = last.and_then(|last| said.get(last));
+        let belongs = decision.is_some_and(|decision| belongs(decision, statement));
+        if belongs {
+            let who = decision.is_some_and(|d| d.who != statement.who);
+            let line = match who {
+                true => format!("({}: {})", statement.who, statement.text),
+                false => statement.text.clone(),
+            };
+            let (words, commits) = (statement.words.clone(), statement.commits);
+            if let Some(decision) = last.and_then(|last| said.get_mut(last)) {
+                decision.joined.push(line);
+                decision.words.extend(words);
+                decision.words.sort_unstable();
+                decision.words.dedup();
+                decision.commits |= commits;
+            }
+            if let Some(statement) = said.get_mut(at) {
+                statement.dropped = true;
+            }
+            continue;
+        }
+        match statement.kind {
+            Kind::Decision => last = Some(at),
+            Kind::Question => last = None,
+            _ => {}
+        }
+    }
+}
+
+fn belongs(decision: &Statement, next: &Statement) -> bool {
+    if next.length() > SHORT || matches!(next.kind, Kind::Question | Kind::SmallTalk) {
+        return false;
+    }
+    let low = padded(&next.text);
+    let refers = ["it", "that", "this", "he", "she", "they"];
+    let refers = refers
+        .iter()
+        .any(|word| low.starts_with(&format!(" {word} ")));
+    if next.at == decision.at {
+        return next.kind != Kind::Decision || refers || next.subject.is_empty();
+    }
+    let within = next.at <= decision.at + OWNER_WITHIN;
+    let is_new = next.corrects || next.words.len() > OWNER_WORDS;
+    within && next.commits && next.names_someone() && !is_new
+}
+
+/// Drops statements that a later one takes back: one that says so, or a later decision on the same
+/// subject. The owner of what was decided stays, unless another one is named.
+fn corrections(said: &mut [Statement], index: &Index, vocabulary: &impl Fn(&str) -> Vec<u32>) {
+    let people = people(said);
+    let mut by_subject: HashMap<Vec<u32>, Vec<usize>> = HashMap::new();
+    for at in 0..said.len() {
+        let Some(new) = said
+            .get(at)
+            .filter(|s| s.kind == Kind::Decision && !s.dropped)
+        else {
+            continue;
+        };
+        let new = new.clone();
+        let old_values = taken_back(&new.text, vocabulary);
+        let mut stale: Vec<usize> = Vec::new();
+        if !new.subject.is_empty() {
+            let same = by_subject.get(&new.subject).into_iter().flatten();
+            stale.extend(same.copied());
+            for other in index.near(&new.subject) {
+                let older = said.get(other).filter(|older| {
+                    let decides =
+                        older.kind == Kind::Decision && (new.corrects || older.subject.is_empty());
+                    let named = !old_values.is_empty() && holds(&older.words, &old_values);
+                    other < at
+                        && older.kind != Kind::Question
+                        && (decides || named && new.corrects)
+                        && holds(&older.words, &new.subject)
+                });
+                stale.extend(older.map(|_| other));
+            }
+            by_subject.entry(new.subject.clone()).or_default().push(at);
+        } else if new.corrects {
+            stale.extend(latest_with(said, at, &old_values, &new.text));
+        }
+        let mut inherited: Vec<String> = Vec::new();
+        for other in stale {
+            let Some(older) = said.get_mut(other).filter(|s| !s.dropped) else {
+                continue;
+            };
+            // The same thing said once more takes nothing back.
+            if holds(&older.words, &new.words) && !new.corrects {
+                continue;
+            }
+            older.dropped = true;
+            inherited.extend(owner_of(older, &people));
+        }
+        if let Some(new) = said.get_mut(at) {
+            let named = owner_of(new, &people).is_some();
+            if let Some(owner) = inherited.pop().filter(|_| !named) {
+                new.joined.push(format!("(owner: {owner})"));
+            }
+        }
+    }
+}
+
+/// Whether all of these words are among the others.
+fn holds(words: &[u32], wanted: &[u32]) -> bool {
+    wanted.iter().all(|word| words.binary_search(word).is_ok())
+}
+
+/// The words of the value that a correction names as wrong.
+fn taken_back(text: &str, vocabulary: &impl Fn(&str) -> Vec<u32>) -> Vec<u32> {
+    let low = text.to_lowercase();
+    let after = NOT.iter().find_map(|not| {
+        let at = low.find(&format!(" {not}")).map(|at| at + 1);
+        let at = at.or_else(|| low.starts_with(not).then_some(0))?;
+        low.get(at + not.len()..)
+    });
+    let value = after.map(|after| {
+        let end = after.find([',', '.', ';', ':']).unwrap_or(after.len());
+        let value = after.get(..end).unwrap_or_default();
+        let end = [" but ", " to ", " for ", " as ", " by "]
+            .iter()
+            .filter_map(|word| value.find(word))
+            .min();
+        value
+            .get(..end.unwrap_or(value.len()))
+            .unwrap_or_default()
+            .to_owned()
+    });
+    value.map(|value| vocabulary(&value)).unwrap_or_default()
+}
+
+/// The newest decision before a correction without a subject: one that holds the value it names,
+/// or just the last one if it clearly takes something back.
+fn latest_with(said: &[Statement], at: usize, values: &[u32], text: &str) -> Option<usize> {
+    let low = padded(text);
+    let clearly = low.starts_with(" scratch that") || low.starts_with(" correction");
+    let before = said.get(..at)?;
+    let here = said.get(at)?.at;
+    before.iter().rposition(|older| {
+        let decides = older.kind == Kind::Decision && !older.dropped;
+        let named = !values.is_empty() && holds(&older.words, values);
+        decides && (named || values.is_empty() && clearly && older.at + OWNER_WITHIN >= here)
+    })
+}
+
+/// Those who take something on somewhere in the conversation, by name.
+fn people(said: &[Statement]) -> HashSet<String> {
+    let mut people = HashSet::new();
+    for statement in said {
+        let speaks = ["user", "assistant", "system", "tool"].contains(&statement.who.as_str());
+        if !speaks {
+            people.insert(statement.who.clone());
+        }
+        if statement.commits {
+            people.extend(names(&statement.text).into_iter().filter(|name| {
+                let low = statement.text.to_lowercase();
+                takes_on(&low, &name.to_lowercase())
+            }));
+        }
+    }
+    people
+}
+
+/// Whether a name stands where somebody stands who does something.
+fn takes_on(low: &str, name: &str) -> bool {
+    const DOES: [&str; 14] = [
+        "will ",
+        "takes ",
+        "take ",
+        "owns ",
+        "own ",
+        "is going ",
+        "is responsible",
+        "is on ",
+        "volunteer",
+        "can ",
+        "leads ",
+        "handles ",
+        "sẽ ",
+        "さん",
+    ];
+    const GETS: [&str; 8] = [
+        "goes to ",
+        "assigned it to ",
+        "assigned to ",
+        "owner: ",
+        "responsible: ",
+        "asked ",
+        "giao cho ",
+        "担当は",
+    ];
+    low.match_indices(name).any(|(at, _)| {
+        let after = low.get(at + name.len()..).unwrap_or_default().trim_start();
+        let before = low.get(..at).unwrap_or_default();
+        DOES.iter().any(|word| after.starts_with(word))
+            || GETS.iter().any(|word| before.ends_with(word))
+    })
+}
+
+/// The person who takes a decision on, if one is named with it.
+fn owner_of(decision: &Statement, people: &HashSet<String>) -> Option<String> {
+    let mut found: Vec<&String> = Vec::new();
+    let line = decision.line();
+    for person in people {
+        let commits = takes_on(&line.to_lowercase(), &person.to_lowercase())
+            || line.contains(&format!("({person}: "));
+        if commits {
+            found.push(person);
+        }
+    }
+    // The longest name first: "Nguyễn An" rather than "An".
+    found.sort_by_key(|name| (std::cmp::Reverse(name.len()), (*name).clone()));
+    found.first().map(|name| (*name).clone())
+}
+
+/// Drops failures that were fixed later, and outcomes of a tool that gave another one later.
+fn fixes(said: &mut [Statement], index: &Index) {
+    for at in 0..said.len() {
+        let Some(failure) = said
+            .get(at)
+            .filter(|s| s.kind == Kind::Failure && !s.dropped)
+        else {
+            continue;
+        };
+        let fixed = index.near(&failure.words).into_iter().any(|other| {
+            let later = said.get(other).filter(|_| other > at);
+            later.is_some_and(|later| {
+                let shared = index.coverage(&failure.words, &later.words);
+                let shared = shared.max(index.coverage(&later.words, &failure.words));
+                later.kind == Kind::Fix && shared >= 0.45
+            })
+        });
+        if fixed && let Some(failure) = said.get_mut(at) {
+            failure.dropped = true;
+        }
+    }
+    let mut latest: HashSet<String> = HashSet::new();
+    for statement in said.iter_mut().rev().filter(|s| s.kind == Kind::Outcome) {
+        let call = statement.who.clone();
+        statement.dropped |= !latest.insert(call);
+    }
+}
+
+/// The words that come up most among what matters: what a range of messages is about.
+pub(super) fn topics(texts: &[&str], most: usize) -> Vec<String> {
+    let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
+    for (at, text) in texts.iter().enumerate() {
+        for word in content_words(text)
+            .into_iter()
+            .filter(|w| w.chars().count() > 2)
+        {
+            counts.entry(word).or_insert((0, at)).0 += 1;
+        }
+    }
+    let mut ranked: Vec<(String, (usize, usize))> = counts.into_iter().collect();
+    ranked.sort_by(|(a, (many, first)), (b, (more, then))| {
+        more.cmp(many).then(first.cmp(then)).then(a.cmp(b))
+    });
+    ranked
+        .into_iter()
+        .take(most)
+        .map(|(word, _)| word)
+        .collect()
+}
