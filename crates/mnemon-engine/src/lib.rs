@@ -34,8 +34,8 @@ mod search;
 
 pub use context::{Context, ContextQuery, Silent};
 pub use conversation::{
-    CaughtUp, InMemory, LogLine, Project, ProjectConfig, Seen, SeenAs, Shown, Window, WindowState,
-    library, longterm, session,
+    CaughtUp, Conversation, InMemory, LogLine, Passage, PassageQuery, Project, ProjectConfig, Seen,
+    SeenAs, Shown, Snapshot, Window, WindowState, longterm, session,
 };
 pub use deletion::{Forgotten, NotErased, ProjectFiles, Purged, SavedFolder, SessionForget};
 pub use documents::{ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Known};

@@ -1,19 +1,15 @@
 //! The index of a project's library: pages and other Markdown, found by words and meaning.
 
-use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use mnemon_core::files::Listed;
-use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Origin, Record, Scan, Scope, Viewer, limits};
-use serde::Serialize;
+use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Origin, Record, Scan, Scope, limits};
 use serde_json::{Map, json};
 
 use super::pages::{created_at, library_folder, session_of};
 use super::project::{Project, session_in};
-use crate::memory::Memory;
 use crate::records::naming::fixed_id;
 use crate::records::{Draft, Error, Records};
-use crate::search::Query;
 
 /// What marks the index entries of pages.
 const TAG: &str = "library";
@@ -156,89 +152,4 @@ async fn known_pages(
             _ => return Ok(known),
         }
     }
-}
-
-/// Characters of an excerpt.
-const EXCERPT: usize = 500;
-
-/// A passage that answers a query.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Excerpt {
-    /// A page of the library, a log, or the id of a record.
-    pub source: String,
-    pub text: String,
-    pub score: f64,
-}
-
-/// The tool `query_memory`: excerpts from the library and from all that is known, the best first.
-/// `apart` holds the pages if the memory does not.
-pub async fn query_memory(
-    memory: &Memory,
-    apart: Option<&Memory>,
-    ctx: &Ctx,
-    query: &str,
-    limit: usize,
-) -> Result<Vec<Excerpt>, Error> {
-    let mut found = search(memory, ctx, query, limit).await?;
-    if let Some(library) = apart {
-        found.extend(search(library, ctx, query, limit).await?);
-        found.sort_by(|one, other| other.score.total_cmp(&one.score));
-        found.truncate(limit);
-    }
-    Ok(found)
-}
-
-async fn search(
-    cold: &Memory,
-    ctx: &Ctx,
-    query: &str,
-    limit: usize,
-) -> Result<Vec<Excerpt>, Error> {
-    // A project's tool has no user, and sees what is for everyone.
-    let filter = Filter {
-        scopes: vec![Scope::Semantic],
-        ..Filter::seen_by(Viewer::ANYONE)
-    };
-    let asked = Query {
-        limit,
-        ..Query::new(query, filter)
-    };
-    let hits = cold.records_of(Scope::Semantic).search(ctx, &asked).await?;
-    let excerpts = hits.into_iter().map(|hit| Excerpt {
-        text: excerpt(&hit.record.content, query),
-        source: hit
-            .record
-            .source
-            .unwrap_or_else(|| hit.record.id.to_string()),
-        score: hit.score,
-    });
-    Ok(excerpts.collect())
-}
-
-/// The paragraph that has the most words of the query, cut to a readable length.
-fn excerpt(content: &str, query: &str) -> String {
-    let wanted = words(query);
-    let hits = |paragraph: &str| {
-        let words = words(paragraph);
-        wanted.iter().filter(|word| words.contains(*word)).count()
-    };
-    let paragraphs = content
-        .split("\n\n")
-        .filter(|paragraph| !paragraph.trim().is_empty());
-    // The first of those that are equally good.
-    let best = paragraphs.min_by_key(|paragraph| Reverse(hits(paragraph)));
-    let best = best.unwrap_or(content).trim();
-    let mut cut: String = best.chars().take(EXCERPT).collect();
-    if cut.len() < best.len() {
-        cut.push('…');
-    }
-    cut
-}
-
-fn words(text: &str) -> HashSet<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    words
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect()
 }

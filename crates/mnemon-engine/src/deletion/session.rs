@@ -25,6 +25,9 @@ pub struct SessionForget<'a> {
     pub session: &'a str,
     /// Erase it for good, instead of keeping it for undo.
     pub purge: bool,
+    /// Whether only the conversations of `projects` are meant, not that of the store and those of
+    /// other projects that it knows.
+    pub only_projects: bool,
     /// Projects in which the session may have a log and pages.
     pub projects: &'a [ProjectFiles],
     /// Folders in which its states may be saved.
@@ -102,6 +105,7 @@ impl Memory {
             user,
             session,
             purge,
+            only_projects: false,
             projects: &[],
             folders: &[],
         };
@@ -144,13 +148,15 @@ impl Memory {
             project: None,
             root: None,
         };
-        self.forget_conversation(ctx, asked, &plain, &mut done)
-            .await?;
+        if !asked.only_projects {
+            self.forget_conversation(ctx, asked, &plain, &mut done)
+                .await?;
+        }
         let given = asked.projects.iter();
         let given = given.map(|project| (project.root.as_str(), Some(project)));
         let is_given = |root: &str| asked.projects.iter().any(|project| project.root == root);
         let known = roots.iter().map(|(_, root)| (root.as_str(), None));
-        let known = known.filter(|(root, _)| !is_given(root));
+        let known = known.filter(|(root, _)| !asked.only_projects && !is_given(root));
         for (root, project) in given.chain(known) {
             // No conversation has a name that is too long.
             let Ok(key) = session_in(root, asked.session) else {
@@ -326,7 +332,7 @@ async fn find_files(
         look.left
             .extend(held.into_iter().map(|path| NotErased { path, why: why() }));
     }
-    (has_files && may_erase, look)
+    (has_files, look)
 }
 
 /// Writes the record anew without its history, unless something was derived from it or somebody

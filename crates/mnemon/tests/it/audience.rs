@@ -387,3 +387,19 @@ fn agents_have_private_memory_beside_what_is_shared() {
         "{wrong}"
     );
 }
+
+#[test]
+fn a_shared_page_is_found_beside_thousands_of_users_notes() {
+    let sandbox = Sandbox::new();
+    let mut lines = String::new();
+    for user in 0..5000 {
+        let note =
+            json!({"content": "deploy the tea service", "owner": {"user": format!("u{user}")}});
+        lines += &format!("{note}\n");
+    }
+    lines += r#"{"content":"Runbook: deploy the tea service with two keys"}"#;
+    sandbox.pipe(lines.as_bytes(), &["add", "--jsonl"]).ok();
+    let query = ["chat", "query", "deploy tea service", "--user", "nobody"];
+    let told = sandbox.run(&query).ok();
+    assert!(told.contains("two keys"), "{told}");
+}

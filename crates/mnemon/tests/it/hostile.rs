@@ -479,7 +479,8 @@ fn a_search_in_a_clone_does_not_poison_the_users_memory() {
             "--query",
             "deploy",
         ],
-        &["chat", "show", "s", "--files", "."],
+        &["chat", "query", "deploy", "--files", "."],
+        &["chat", "append", "s", "hello", "--files", "."],
     ] {
         let ran = home.run("clone", args);
         assert_eq!(ran.code, 0, "{args:?}: {}", ran.err);
@@ -489,6 +490,15 @@ fn a_search_in_a_clone_does_not_poison_the_users_memory() {
     for said in ["mnemon init", "mnemon agent index"] {
         assert!(ran.err.contains(said), "{}", ran.err);
     }
+
+    // Pages are found all the same, without being stored.
+    let pages = home.run("clone", &["chat", "query", "deploy", "--files", "."]);
+    assert!(
+        pages.out.contains("evil.example"),
+        "{} {}",
+        pages.out,
+        pages.err
+    );
 
     // The project's own memory has them, and a context says where they come from.
     home.run("clone", &["init"]).out.contains("made");

@@ -96,7 +96,7 @@ const WRITERS: u64 = 3;
 fn open_memory(folder: &Path, scheme: &str) -> Memory {
     let store = format!("{scheme}:{}", folder.join("store").display());
     let opened = mnemon_adapters::open(&store).unwrap();
-    let seed = u64::from(std::process::id()) ^ now().millis().unsigned_abs();
+    let seed = (u64::from(std::process::id()) << 42) ^ now().millis().unsigned_abs();
     Memory::builder(opened.backend, Ids::new(seed)).build()
 }
 

@@ -51,7 +51,8 @@ fn a_tenants_files_are_read_by_nobody_else() {
             (&["session", "list", "--folder", "states"], 0),
             (&["agent", "list"], 0),
             (&["agent", "activate", "coder"], 3),
-            (&["chat", "show", "t1", "--files", "."], 0),
+            (&["chat", "show", "t1", "--files", "."], 3),
+            (&["chat", "query", SECRET, "--files", "."], 0),
             (&["search", SECRET], 0),
             (
                 &[

@@ -49,6 +49,7 @@ fn forget(memory: &Memory, ctx: &Ctx, files: Option<&Arc<FilesInRam>>, purge: bo
         user: "ann",
         session: "s1",
         purge,
+        only_projects: false,
         projects: &projects,
         folders: &[],
     };

@@ -59,7 +59,7 @@ fn a_fork_looks_the_same_and_goes_its_own_way() {
         assert_eq!(wait(one.fork(&ctx(), "s2")).unwrap(), said.len());
         assert_eq!(texts(&one), texts(&two), "seed {seed}");
         assert_eq!(expanded(&two, messages(&two)), said, "seed {seed}");
-        let all = wait(two.tail(&ctx(), 1000)).unwrap();
+        let all = wait(two.tail(&ctx(), None, 1000)).unwrap().0;
         assert_eq!(all, said);
         // A copy of a copy is no worse.
         wait(two.fork(&ctx(), "s3")).unwrap();

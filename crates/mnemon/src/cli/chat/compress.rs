@@ -1,7 +1,7 @@
 //! `mnemon chat compress`
 
 use super::super::door::Door;
-use super::super::text;
+use super::messages::event_line;
 use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
 
@@ -27,12 +27,7 @@ pub(super) async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), 
             .line("nothing was compressed: there is nothing to be gained");
     }
     for event in &done.events {
-        let before = event.number("tokenBefore").unwrap_or_default();
-        let after = event.number("tokenAfter").unwrap_or_default();
-        let count = text::count(event.compressed_message_count as u64, "message");
-        let what = text::one_line(&event.event_type);
-        door.out
-            .line(format!("{what}: {count}, {before} → {after} tokens"))?;
+        door.out.line(event_line(event))?;
     }
     let (before, after) = (done.tokens_before, done.tokens_after);
     door.out

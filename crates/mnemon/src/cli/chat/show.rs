@@ -1,6 +1,7 @@
 //! `mnemon chat show`
 
 use indicatif::ProgressBar;
+use mnemon_core::format::Unseen;
 use mnemon_engine::{Seen, SeenAs, Shown};
 
 use super::super::door::Door;
@@ -8,11 +9,15 @@ use super::super::{progress, text};
 use super::messages::line;
 use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
+use crate::api::chat::{Format, RequestBody};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ShowArgs {
     #[command(flatten)]
     conversation: ConversationArgs,
+    /// Print the request body for this provider, with --model or the configured model
+    #[arg(long, value_enum, value_name = "PROVIDER")]
+    format: Option<Format>,
     #[command(flatten)]
     window: WindowArgs,
 }
@@ -20,6 +25,12 @@ pub(super) struct ShowArgs {
 pub(super) async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
     let chat = chat(args.conversation, Some(args.window), door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
+    if let Some(format) = args.format {
+        let messages = chat.messages(&memory, &ctx).await?;
+        let model = chat.model.or(door.config.llm.model.value.clone());
+        let body = RequestBody::new(format, &messages, &[], model.as_deref());
+        return print_body(&body, door);
+    }
     let shown = chat.show(&memory, &ctx).await?;
     match door.out.json {
         true => door.out.json(&shown)?,
@@ -35,6 +46,28 @@ pub(super) async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
         bar.set_position(most - left);
     };
     chat.import_backlog(&memory, &ctx, &mut tell).await
+}
+
+/// A body alone, so that it can be sent as it is; what it lacks is told on stderr.
+pub(super) fn print_body(made: &RequestBody, door: &mut Door) -> Result<(), Error> {
+    for unseen in &made.unseen {
+        let Unseen {
+            message,
+            block,
+            what,
+        } = unseen;
+        let what = format!("message {message}, block {block} is not in the body: {what}");
+        door.out.note(&what);
+    }
+    if made.body.get("model").is_none() {
+        door.out.note("the body names no model; pass --model NAME");
+    }
+    if door.out.json {
+        return door.out.json_line(&made.body);
+    }
+    let json = serde_json::to_string_pretty(&made.body)
+        .map_err(|error| Error::Internal(format!("a body has no JSON form: {error}")))?;
+    door.out.line(json)
 }
 
 /// Columns of the bar.
