@@ -15,6 +15,12 @@ use crate::records::safety::TakenOut;
 use crate::records::undo::as_index;
 use crate::records::{Draft, Error};
 
+/// What is to be written to a log under one id.
+enum Unwritten {
+    Message(Message),
+    Line(Said),
+}
+
 impl<'a> Window<'a> {
     /// The session of this name in a project, whose log lies in the project's files.
     pub fn in_project(mut self, project: &'a Project) -> Result<Self, Error> {
@@ -83,11 +89,8 @@ impl<'a> Window<'a> {
         said.check()?;
         let mut taken = TakenOut::default();
         let said = self.records.safety.clean_value("line", said, &mut taken)?;
-        let id = self.line_id(ctx, key, 0);
-        let make = |writer: &Writer| Ok(vec![writer.line(&said, &id)?]);
-        let receipt = self
-            .append_lines(ctx, vec![id.clone()], None, key, &make)
-            .await?;
+        let unwritten = vec![(self.line_id(ctx, key, 0), Unwritten::Line(said))];
+        let receipt = self.append_lines(ctx, &unwritten, key).await?;
         ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
@@ -100,23 +103,16 @@ impl<'a> Window<'a> {
         key: Option<&str>,
     ) -> Result<Receipt, Error> {
         let mut taken = TakenOut::default();
-        let mut screened = Vec::with_capacity(messages.len());
+        let mut unwritten = Vec::with_capacity(messages.len());
         for (number, message) in messages.into_iter().enumerate() {
             let id = self.line_id(ctx, key, number);
             let record: Id = id.parse()?;
             let mut draft = message_draft(ctx, &self.owner, record, message, ctx.now)?;
             self.records.safety.screen(&mut draft, &mut taken)?;
             draft.check(ctx)?;
-            screened.push((id, kept(&draft)?));
+            unwritten.push((id, Unwritten::Message(kept(&draft)?)));
         }
-        let ids = screened.iter().map(|(id, _)| id.clone()).collect();
-        let make = |writer: &Writer| {
-            let lines = screened.iter();
-            let lines = lines.map(|(id, message)| writer.lines(message, id));
-            lines.collect::<Result<Vec<_>, Invalid>>()
-        };
-        let said: Vec<&Message> = screened.iter().map(|(_, message)| message).collect();
-        let receipt = self.append_lines(ctx, ids, Some(&said), key, &make).await?;
+        let receipt = self.append_lines(ctx, &unwritten, key).await?;
         ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
@@ -137,27 +133,25 @@ impl<'a> Window<'a> {
         fixed_id("keyed-line", &names).to_string()
     }
 
+    /// Writes what is not there yet under its id to the log, and lets the store catch up.
     async fn append_lines(
         &self,
         ctx: &Ctx,
-        ids: Vec<String>,
-        said: Option<&[&Message]>,
+        unwritten: &[(String, Unwritten)],
         key: Option<&str>,
-        make: &(dyn Fn(&Writer) -> Result<Vec<Vec<u8>>, Invalid> + Sync),
     ) -> Result<Receipt, Error> {
         let Some(copy) = self.log_copy() else {
             return Err(Invalid::new("files", "is missing; a line needs a project's log").into());
         };
         self.records.policy.check(ctx, Right::Write)?;
-        let messages: Vec<Id> = ids.iter().map(|id| copy.message_id(id)).collect();
-        let mut there: Vec<Option<Record>> = vec![None; messages.len()];
+        let ids = unwritten.iter().map(|(id, _)| copy.message_id(id));
+        let ids: Vec<Id> = ids.collect();
+        let mut there: Vec<Option<Record>> = vec![None; ids.len()];
         if let Some(key) = key {
             self.records.safety.check_identifier("key", key)?;
             copy.catch_up(ctx).await?;
-            there = self.records.get_all(ctx, &messages).await?;
-            if let Some(said) = said {
-                check_same(key, &there, said)?;
-            }
+            there = self.records.get_all(ctx, &ids).await?;
+            check_same(key, &there, unwritten)?;
         }
         let purged = copy.purged_at(ctx).await;
         let purged = purged.unwrap_or_else(|error| {
@@ -174,9 +168,14 @@ impl<'a> Window<'a> {
         let writer = Writer {
             at: after_purge(ctx.now, purged),
         };
-        let made = make(&writer)?.into_iter().zip(&there);
-        let missing = made.filter(|(_, there)| there.is_none());
-        let bytes: Vec<u8> = missing.flat_map(|(bytes, _)| bytes).collect();
+        let mut bytes = Vec::new();
+        let missing = unwritten.iter().zip(&there);
+        for ((id, what), _) in missing.filter(|(_, there)| there.is_none()) {
+            bytes.extend(match what {
+                Unwritten::Message(message) => writer.lines(message, id)?,
+                Unwritten::Line(said) => writer.line(said, id)?,
+            });
+        }
         let mut commit = None;
         if !bytes.is_empty() {
             let path = log_path(copy.session);
@@ -190,7 +189,7 @@ impl<'a> Window<'a> {
             }
         }
         let fate = Fate::Stored { version: 1 };
-        let items = messages.into_iter().map(|id| Outcome {
+        let items = ids.into_iter().map(|id| Outcome {
             id,
             fate: fate.clone(),
         });
@@ -203,11 +202,16 @@ impl<'a> Window<'a> {
 }
 
 /// That what is there under a key is what is said now.
-fn check_same(key: &str, there: &[Option<Record>], said: &[&Message]) -> Result<(), StoreError> {
-    let mut pairs = there.iter().zip(said);
-    let differs = pairs.any(|(there, said)| {
+fn check_same(
+    key: &str,
+    there: &[Option<Record>],
+    unwritten: &[(String, Unwritten)],
+) -> Result<(), StoreError> {
+    let mut pairs = there.iter().zip(unwritten);
+    let differs = pairs.any(|(there, (_, said))| {
         let there = there.as_ref().map(message_of);
-        there.is_some_and(|there| (there.role, &there.content) != (said.role, &said.content))
+        matches!((there, said), (Some(there), Unwritten::Message(said))
+            if (there.role, &there.content) != (said.role, &said.content))
     });
     match differs {
         true => Err(StoreError::KeyReused {
