@@ -179,13 +179,13 @@ fn saved_states_and_conversations_are_independent() {
 fn a_session_file_with_a_byte_order_mark_is_read() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("f")).unwrap();
-    sandbox.file("f/s1.json", &format!("\u{feff}{STATE}"));
+    sandbox.file("f/s1.json", format!("\u{feff}{STATE}"));
     let folder = ["--folder", "f"];
     let loaded = sandbox
         .run(&[&["session", "load", "s1", "--json"], &folder[..]].concat())
         .json();
     assert_eq!(loaded["components"]["agent"]["name"], "planner");
-    let state = sandbox.file("state.json", &format!("\u{feff}{STATE}"));
+    let state = sandbox.file("state.json", format!("\u{feff}{STATE}"));
     sandbox
         .run(&["session", "save", "s2", "--file", &state])
         .ok();
