@@ -127,6 +127,7 @@ fn a_file_of_another_shape_is_named_and_left_alone() {
         let (code, error) = sandbox.pipe(STATE.as_bytes(), &args).failed();
         assert_eq!(code, 11, "{error}");
         assert!(error.contains("s1.json is not a saved session"), "{error}");
+        assert!(!error.contains("--store"), "the hint fits: {error}");
     }
     let kept = std::fs::read_to_string(sandbox.path("f/s1.json")).unwrap();
     assert_eq!(kept, "[1, 2]");
