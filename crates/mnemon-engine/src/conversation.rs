@@ -5,4 +5,4 @@ pub mod session;
 pub mod tiers;
 pub(crate) mod window;
 
-pub use window::{InMemory, Seen, SeenAs, Shown, Window, WindowState};
+pub use window::{Folded, InMemory, Preview, Refined, Seen, SeenAs, Shown, Window, WindowState};

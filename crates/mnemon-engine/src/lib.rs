@@ -34,7 +34,8 @@ mod search;
 
 pub use context::{Context, ContextQuery, Silent};
 pub use conversation::{
-    InMemory, Seen, SeenAs, Shown, Window, WindowState, longterm, session, tiers,
+    Folded, InMemory, Preview, Refined, Seen, SeenAs, Shown, Window, WindowState, longterm,
+    session, tiers,
 };
 pub use deletion::{Forgotten, NotErased, ProjectFiles, Purged, SavedFolder, SessionForget};
 pub use documents::{ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Known};

@@ -27,9 +27,11 @@ use mnemon_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
+pub use compress::Preview;
 pub use in_memory::InMemory;
 pub use state::WindowState;
-pub use view::{Seen, SeenAs, Shown};
+pub use summarise::Refined;
+pub use view::{Folded, Seen, SeenAs, Shown};
 
 use crate::memory::Memory;
 use crate::memory::scopes::{message_of, origin_of, session_of_owner, within};
@@ -84,7 +86,12 @@ impl Memory {
             ..Owner::default()
         };
         session_of_owner(&owner)?;
-        Ok(Window {
+        Ok(self.window_of(owner))
+    }
+
+    /// The window of whatever conversation this owner names.
+    fn window_of(&self, owner: Owner) -> Window<'_> {
+        Window {
             records: self.records_of(Scope::Dialog),
             owner,
             settings: Settings::default(),
@@ -94,7 +101,7 @@ impl Memory {
             frozen: None,
             frozen_root: None,
             measure: &estimate,
-        })
+        }
     }
 }
 
