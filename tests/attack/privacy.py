@@ -47,7 +47,7 @@ def update(home, token):
 
 
 OWNER = ("--user", "ann")
-FORGET_SESSION = ["session", "forget", "s1", "--user", "ann", "--purge", "--yes"]
+FORGET_SESSION = ["chat", "delete", "s1", "--user", "ann", "--purge", "--yes"]
 FORGET_ALL = ["forget", "--session", "s1", "--user", "ann", "--purge", "--yes"]
 PURGED = {
     "record": (lambda home, t: home.run("add", "--id", "mine", f"note {t}"), [["forget", "mine", "--purge", "--yes"]]),

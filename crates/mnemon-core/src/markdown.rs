@@ -295,6 +295,12 @@ impl Document {
     }
 }
 
+/// The text after its front matter.
+#[must_use]
+pub fn without_front_matter(text: &str) -> &str {
+    text.get(front_matter_end(text)..).unwrap_or(text)
+}
+
 /// Where the front matter ends, its last line included; 0 when there is none.
 fn front_matter_end(text: &str) -> usize {
     let mut at = 0;

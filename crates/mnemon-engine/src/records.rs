@@ -22,9 +22,9 @@ use std::sync::atomic::AtomicBool;
 use mnemon_core::embed::Embedder;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{
-    Backend, Batch, Capabilities, Change, Changes, Ctx, Expect, Grant, Hidden, HiddenScan, Id,
-    IdempotencyKey, Ids, Invalid, Limits, Op, Page, Policy, Receipt, Record, Right, Scan,
-    SearchIndex, Store, StoreError, Tally, Upkept, Viewer,
+    Backend, Batch, Capabilities, Change, Changes, Ctx, Expect, Filter, Grant, Hidden, HiddenScan,
+    Id, IdempotencyKey, Ids, Invalid, Limits, Op, Page, Policy, Receipt, Record, Right, Scan,
+    SearchIndex, SessionCount, Store, StoreError, Tally, Upkept, Viewer,
 };
 
 use crate::records::draft::{check_alive, intent};
@@ -268,6 +268,16 @@ impl Records {
     pub async fn list(&self, ctx: &Ctx, scan: &Scan) -> Result<Page, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
         Ok(self.store.scan(&grant, scan).await?)
+    }
+
+    /// The sessions of the records that the filter means, the one that was used last first.
+    pub(crate) async fn sessions(
+        &self,
+        ctx: &Ctx,
+        filter: &Filter,
+    ) -> Result<Vec<SessionCount>, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        Ok(self.store.sessions(&grant, filter).await?)
     }
 
     /// A page of records that no list shows any more, although a version of them matches.

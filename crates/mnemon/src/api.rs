@@ -18,6 +18,7 @@ pub mod learn;
 pub mod list;
 pub mod llm;
 pub mod policy;
+pub mod query;
 pub mod reembed;
 pub mod restore;
 pub mod search;

@@ -7,6 +7,7 @@ use mnemon_core::embed::EmbedError;
 use mnemon_core::files::FilesError;
 use mnemon_core::llm::LlmError;
 use mnemon_core::{ErrorKind, Id, Invalid, StoreError};
+use mnemon_engine::Conversation;
 
 use crate::code;
 use crate::config::ConfigError;
@@ -33,6 +34,15 @@ pub enum Error {
     },
     #[error("there is no record {}", list(.0))]
     Missing(Vec<Id>),
+    #[error("{}", no_conversation(.session, .user, .nearest))]
+    NoConversation {
+        session: String,
+        user: String,
+        /// What may have been meant, the most alike first.
+        nearest: Vec<Conversation>,
+    },
+    #[error("{0}")]
+    LongTerm(String),
     #[error("{}", nothing_to_undo(.0))]
     NothingToUndo(Option<Id>),
     /// One of many lines; `done` says what became of those before it.
@@ -103,7 +113,10 @@ impl Error {
             Self::Embed(error) => error.kind(),
             Self::Llm(error) => error.kind(),
             Self::NotBuilt { .. } => ErrorKind::Unsupported,
-            Self::Missing(_) | Self::NothingToUndo(_) => ErrorKind::NotFound,
+            Self::Missing(_) | Self::NothingToUndo(_) | Self::NoConversation { .. } => {
+                ErrorKind::NotFound
+            }
+            Self::LongTerm(_) => ErrorKind::Unavailable,
             Self::Line { source, .. } => source.kind(),
             Self::File { source, .. } | Self::Output(source) | Self::Input(source) => {
                 kind_of_io(source)
@@ -122,6 +135,10 @@ impl Error {
         match self {
             Self::Engine(error) => engine_hint(error),
             Self::Line { source, .. } => source.hint(),
+            Self::NoConversation { .. } => {
+                "`mnemon chat list` shows the conversations of all users, `mnemon chat append` begins one"
+            }
+            Self::LongTerm(_) => "the conversation itself is unharmed; try again",
             Self::NotErased { left: 1.., .. } => {
                 "name the folders with --files and --folder and run it again, or erase the files yourself"
             }
@@ -160,8 +177,21 @@ impl Error {
 
 /// What is asked for in files is not found by looking into the store.
 fn engine_hint(error: &mnemon_engine::Error) -> &'static str {
-    use mnemon_engine::Error::{Files, NotThere};
+    use mnemon_engine::Error::{
+        ConversationExists, Files, NoSession, NoSessionFile, NoSnapshot, NotThere, SessionExists,
+        SnapshotExists, Store,
+    };
     match error {
+        Store(StoreError::KeyReused { .. }) => {
+            "use another key, or repeat the same request with this one"
+        }
+        NoSession(_) => "`mnemon session list` shows what was saved, and where with --folder",
+        SessionExists(_) => "`mnemon session list` shows the names that are taken",
+        NoSessionFile { .. } => {
+            "name another folder, or another session; the file is left as it is"
+        }
+        ConversationExists(_) => "`mnemon chat list` shows the names that are taken",
+        NoSnapshot { .. } | SnapshotExists { .. } => "`mnemon chat list` shows the snapshots",
         Files(FilesError::Outside { .. }) => {
             "name a file below the folder; `mnemon config` shows it as notes.root"
         }
@@ -208,6 +238,22 @@ fn more_paths(more: usize) -> String {
         0 => String::new(),
         1 => "; nor was another path".to_owned(),
         _ => format!("; nor were {more} other paths"),
+    }
+}
+
+fn no_conversation(session: &str, user: &str, nearest: &[Conversation]) -> String {
+    let (session, user) = (session.escape_debug(), user.escape_debug());
+    let named = nearest.iter().map(|one| {
+        let (session, user) = (one.session.escape_debug(), one.user.escape_debug());
+        format!("`{session}` of user `{user}`")
+    });
+    let named: Vec<String> = named.collect();
+    match named.is_empty() {
+        true => format!("user `{user}` has no conversation `{session}`, nor any other"),
+        false => format!(
+            "user `{user}` has no conversation `{session}`; the nearest: {}",
+            named.join(", ")
+        ),
     }
 }
 

@@ -275,11 +275,29 @@ pub async fn tiers(
         return Ok(tiers);
     }
     // Pages that came with a folder do not go into a memory that is not the folder's own.
+    Ok(tiers.library_apart(Arc::new(empty_library(config)?)))
+}
+
+/// A memory without a file, for pages.
+fn empty_library(config: &Config) -> Result<Memory, Error> {
     let mut library = Memory::builder(Arc::new(Ram::new()), Ids::new(seed()));
     if let EmbedderChoice::Builtin = config.embedder.value {
         library = library.embedder(Arc::new(Builtin::new()?));
     }
-    Ok(tiers.library_apart(Arc::new(library.safety(config.safety()).build())))
+    Ok(library.safety(config.safety()).build())
+}
+
+/// The pages of a project, read into a memory of their own: a query writes to no store. `marks`
+/// knows which sessions were purged.
+pub async fn pages(
+    config: &Config,
+    ctx: &Ctx,
+    marks: &Arc<Memory>,
+    root: &Path,
+) -> Result<Option<Arc<Memory>>, Error> {
+    let tiers = tiers(config, marks.clone(), Some(root)).await?;
+    let tiers = tiers.library_apart(Arc::new(empty_library(config)?));
+    Ok(tiers.library(ctx).await?)
 }
 
 /// How the tenant's root in a project is known to a memory: by its real path, or by its absolute one

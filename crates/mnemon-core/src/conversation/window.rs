@@ -32,7 +32,7 @@ mod tokens;
 pub use calls::{is_paired, truncated};
 pub use change::{Change, tag};
 pub use event::CompressionEvent;
-pub use extract::{extract, extract_before, topics};
+pub use extract::{Extract, extract};
 pub use predicates::{
     COMPRESS_META, chars, is_compressed, is_final_assistant, is_tool, is_tool_result, is_tool_use,
     is_user,

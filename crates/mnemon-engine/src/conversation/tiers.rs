@@ -135,6 +135,14 @@ impl Tiers {
         self
     }
 
+    /// The memory that holds the pages of the library apart, up to date with them.
+    pub async fn library(&self, ctx: &Ctx) -> Result<Option<Arc<Memory>>, Error> {
+        if self.library.is_some() {
+            self.index_library(ctx).await?;
+        }
+        Ok(self.library.clone())
+    }
+
     /// What `airsspec.toml` says, and `plain` where it says nothing.
     pub async fn read_config(files: &dyn Files, plain: TierConfig) -> Result<TierConfig, Error> {
         let path = format!("{ROOT}/airsspec.toml");

@@ -28,6 +28,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub use compress::Preview;
+pub use copies::Snapshot;
+
 pub use in_memory::InMemory;
 pub use state::WindowState;
 pub use summarise::Refined;
@@ -89,8 +91,7 @@ impl Memory {
         Ok(self.window_of(owner))
     }
 
-    /// The window of whatever conversation this owner names.
-    fn window_of(&self, owner: Owner) -> Window<'_> {
+    pub(super) fn window_of(&self, owner: Owner) -> Window<'_> {
         Window {
             records: self.records_of(Scope::Dialog),
             owner,
@@ -103,6 +104,42 @@ impl Memory {
             measure: &estimate,
         }
     }
+
+    /// What was replaced under this uuid in any conversation of the user; `None` if there is no
+    /// such thing.
+    pub async fn reload(
+        &self,
+        ctx: &Ctx,
+        user: &str,
+        uuid: &str,
+    ) -> Result<Option<Vec<Message>>, Error> {
+        let records = self.records_of(Scope::Dialog);
+        let Some((owner, offload)) = offload_at(records, ctx, uuid).await? else {
+            return Ok(None);
+        };
+        let asked = Owner {
+            user: Some(user.to_owned()),
+            ..owner.clone()
+        };
+        self.window_of(asked).reloaded(ctx, owner, offload).await
+    }
+}
+
+/// What was replaced under this uuid, and whose it is.
+async fn offload_at(
+    records: &Records,
+    ctx: &Ctx,
+    uuid: &str,
+) -> Result<Option<(Owner, Offload)>, Error> {
+    let Ok(id) = uuid.trim().parse::<Id>() else {
+        return Ok(None);
+    };
+    let found = records.get(ctx, std::slice::from_ref(&id)).await?;
+    let record = found.into_iter().flatten().next();
+    Ok(record.and_then(|record| {
+        let offload = Offload::of(&record)?;
+        Some((record.owner, offload))
+    }))
 }
 
 /// The names that a session may have: they become names of files in other places.
@@ -344,18 +381,23 @@ impl<'a> Window<'a> {
     /// What was replaced under this uuid, as it stood in the window; `None` if there is no such
     /// thing in this session.
     pub async fn reload(&self, ctx: &Ctx, uuid: &str) -> Result<Option<Vec<Message>>, Error> {
-        let Ok(id) = uuid.trim().parse::<Id>() else {
+        match offload_at(self.records, ctx, uuid).await? {
+            Some((owner, offload)) if owner.session == self.owner.session => {
+                self.reloaded(ctx, owner, offload).await
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn reloaded(
+        &self,
+        ctx: &Ctx,
+        owner: Owner,
+        offload: Offload,
+    ) -> Result<Option<Vec<Message>>, Error> {
+        if owner.user != self.owner.user {
             return Ok(None);
-        };
-        let found = self.records.get(ctx, std::slice::from_ref(&id)).await?;
-        let record = found.into_iter().flatten().next();
-        let ours = |record: &Record| {
-            let owner = &record.owner;
-            (&owner.user, &owner.session) == (&self.owner.user, &self.owner.session)
-        };
-        let Some(offload) = record.filter(ours).and_then(|r| Offload::of(&r)) else {
-            return Ok(None);
-        };
+        }
         let found = self.resolve(ctx, offload.entries).await?;
         let messages: Vec<Message> = found.into_iter().map(|(_, message)| message).collect();
         Ok((!messages.is_empty()).then_some(messages))
@@ -398,10 +440,17 @@ impl<'a> Window<'a> {
         Ok((messages, page.next))
     }
 
-    /// The last messages that were said, oldest first.
-    pub async fn tail(&self, ctx: &Ctx, count: usize) -> Result<Vec<Message>, Error> {
-        let page = self.page(ctx, Order::Newest, None, count).await?;
-        Ok(page.records.iter().rev().map(message_of).collect())
+    /// The last messages that were said before a place, or of all, oldest first; and the place
+    /// before which to go on.
+    pub async fn tail(
+        &self,
+        ctx: &Ctx,
+        before: Option<Cursor>,
+        count: usize,
+    ) -> Result<(Vec<Message>, Option<Cursor>), Error> {
+        let page = self.page(ctx, Order::Newest, before, count).await?;
+        let messages = page.records.iter().rev().map(message_of).collect();
+        Ok((messages, page.next))
     }
 
     async fn page(

@@ -107,7 +107,7 @@ fn file_of(record: &Record) -> Option<NotErased> {
     (is_log_line(record) || is_library_page(record)).then(|| NotErased {
         path,
         why: format!(
-            "it still holds the text; `mnemon session forget {session} --purge --files ROOT` \
+            "it still holds the text; `mnemon chat delete {session} --purge --files ROOT` \
              erases the files of a session"
         ),
     })

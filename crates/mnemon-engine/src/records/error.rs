@@ -29,6 +29,12 @@ pub enum Error {
     NoSession(String),
     #[error("there is a saved session {0} already; delete it first or choose another name")]
     SessionExists(String),
+    #[error("there is already a conversation {0}; choose another name")]
+    ConversationExists(String),
+    #[error("conversation {session} has no snapshot `{label}`")]
+    NoSnapshot { session: String, label: String },
+    #[error("conversation {session} already has a snapshot `{label}`; choose another label")]
+    SnapshotExists { session: String, label: String },
     #[error("{place} is not a saved session: {what}")]
     NoSessionFile { place: String, what: String },
     #[error(
@@ -89,8 +95,12 @@ impl Error {
             Self::TooOften { .. } => ErrorKind::TooOften,
             Self::DocumentTooLarge { .. } => ErrorKind::TooLarge,
             Self::Files(error) => error.kind(),
-            Self::NoSession(_) | Self::NoComponent { .. } => ErrorKind::NotFound,
-            Self::SessionExists(_) => ErrorKind::Conflict,
+            Self::NoSession(_) | Self::NoComponent { .. } | Self::NoSnapshot { .. } => {
+                ErrorKind::NotFound
+            }
+            Self::SessionExists(_) | Self::ConversationExists(_) | Self::SnapshotExists { .. } => {
+                ErrorKind::Conflict
+            }
             Self::NoSessionFile { .. } => ErrorKind::Foreign,
             Self::BadState { .. } => ErrorKind::Invalid,
             Self::BadFile { .. } => ErrorKind::Corrupt,

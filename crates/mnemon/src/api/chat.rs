@@ -1,12 +1,22 @@
 //! A conversation, and the window of it that a model is shown.
 
+mod input;
+mod listing;
+mod long_term;
+mod request_body;
+
 use std::path::Path;
 
 use mnemon_core::budget::Family;
 use mnemon_core::window::{CompressionEvent, Measure, Settings};
-use mnemon_core::{Ctx, Invalid, Message, Receipt, limits};
-use mnemon_engine::{Memory, Shown, Utterance, Window};
+use mnemon_core::{Ctx, Cursor, Invalid, Message, Receipt, limits};
+use mnemon_engine::{Memory, Preview, Shown, Window};
 use serde::Serialize;
+
+pub use input::{message_of, messages_of};
+pub use listing::{ListRequest, Listed, Page, list};
+pub use long_term::{Prepared, Remembered};
+pub use request_body::{Format, RequestBody};
 
 use crate::{Error, wiring};
 
@@ -21,12 +31,15 @@ pub struct Chat {
     pub settings: Settings,
     /// The model whose tokens are counted; without one they are estimated.
     pub model: Option<String>,
+    /// Whether an error may name conversations of other users.
+    pub names_other_users: bool,
 }
 
 /// What is added to a conversation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Append<'a> {
-    pub message: Utterance,
+    /// All of them are added, or none.
+    pub messages: Vec<Message>,
     /// Makes a retry harmless.
     pub key: Option<&'a str>,
     /// Whether the window is left as it is, even if it is due.
@@ -40,6 +53,18 @@ pub struct Appended {
     pub receipt: Receipt,
     /// Whether the window was compressed.
     pub compressed: bool,
+    /// What the compression did, and who wrote the summaries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<CompressionEvent>,
+}
+
+/// How a window is compressed by hand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Compression {
+    /// Only if it is due.
+    pub if_needed: bool,
+    /// Whether to wait for the summaries of the language model.
+    pub wait: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -49,6 +74,15 @@ pub struct Compressed {
     pub tokens_before: usize,
     pub tokens_after: usize,
     pub window: Shown,
+}
+
+/// Messages as they were said, oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tail {
+    pub messages: Vec<Message>,
+    /// What to ask for the messages before these; absent when there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
 }
 
 impl Chat {
@@ -71,7 +105,21 @@ impl Chat {
         })
     }
 
-    /// Adds a message, and keeps the window small.
+    /// The window of a conversation that must be there already.
+    async fn existing<'a>(
+        &self,
+        memory: &'a Memory,
+        ctx: &Ctx,
+        measure: Option<&'a Measure>,
+    ) -> Result<Window<'a>, Error> {
+        let window = self.window(memory, measure)?;
+        match window.is_empty(ctx).await? {
+            true => Err(self.unknown(memory, ctx).await?),
+            false => Ok(window),
+        }
+    }
+
+    /// Adds messages, and compresses the window if it is due.
     pub async fn append(
         &self,
         memory: &Memory,
@@ -85,20 +133,49 @@ impl Chat {
                 .frozen(wiring::frozen(&ctx.tenant, root))
                 .frozen_at(wiring::root_name(&ctx.tenant, root));
         }
-        let messages = vec![append.message.into_message()];
-        let receipt = window.add_messages(ctx, messages, append.key).await?;
-        let compressed = !append.leave_window && window.compress_if_needed(ctx).await?;
+        let receipt = window
+            .add_messages(ctx, append.messages, append.key)
+            .await?;
+        let events = match append.leave_window {
+            true => Vec::new(),
+            false => window.compress_if_needed(ctx).await?,
+        };
         Ok(Appended {
             receipt,
-            compressed,
+            compressed: !events.is_empty(),
+            events,
         })
+    }
+
+    /// Compresses the window if it is due; what that did.
+    pub async fn compress_if_due(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+    ) -> Result<Vec<CompressionEvent>, Error> {
+        let measure = self.measure();
+        let window = self.window(memory, measure.as_deref())?;
+        Ok(window.compress_if_needed(ctx).await?)
     }
 
     /// The messages of the window with their tokens: hot, summarised or offloaded.
     pub async fn show(&self, memory: &Memory, ctx: &Ctx) -> Result<Shown, Error> {
         let measure = self.measure();
-        let window = self.window(memory, measure.as_deref())?;
+        let window = self.existing(memory, ctx, measure.as_deref()).await?;
         Ok(window.show(ctx).await?)
+    }
+
+    /// The messages of the window, as a model is sent them.
+    pub async fn messages(&self, memory: &Memory, ctx: &Ctx) -> Result<Vec<Message>, Error> {
+        let window = self.existing(memory, ctx, None).await?;
+        Ok(window.get_messages(ctx).await?)
+    }
+
+    /// What compressing the window would do. Nothing is written.
+    pub async fn preview(&self, memory: &Memory, ctx: &Ctx) -> Result<Vec<Preview>, Error> {
+        let measure = self.measure();
+        let window = self.existing(memory, ctx, measure.as_deref()).await?;
+        Ok(window.preview(ctx).await?)
     }
 
     /// Compresses the window, or only if it is due.
@@ -106,15 +183,27 @@ impl Chat {
         &self,
         memory: &Memory,
         ctx: &Ctx,
-        if_needed: bool,
+        how: Compression,
     ) -> Result<Compressed, Error> {
         let measure = self.measure();
-        let window = self.window(memory, measure.as_deref())?;
+        let window = self.existing(memory, ctx, measure.as_deref()).await?;
         let before = window.show(ctx).await?;
-        let events = match before.due || !if_needed {
+        let mut events = match before.due || !how.if_needed {
             true => window.compress(ctx).await?,
             false => Vec::new(),
         };
+        if how.wait {
+            window.refine_pending(ctx).await?;
+            let all = window.events(ctx).await?;
+            let same = |event: &CompressionEvent| {
+                let id = &event.compressed_message_id;
+                let found = all
+                    .iter()
+                    .find(|one| id.is_some() && one.compressed_message_id == *id);
+                found.unwrap_or(event).clone()
+            };
+            events = events.iter().map(same).collect();
+        }
         let after = window.show(ctx).await?;
         Ok(Compressed {
             events,
@@ -131,25 +220,85 @@ impl Chat {
         ctx: &Ctx,
         uuid: &str,
     ) -> Result<Vec<Message>, Error> {
-        let messages = self.window(memory, None)?.reload(ctx, uuid).await?;
-        match messages {
+        let window = self.existing(memory, ctx, None).await?;
+        match window.reload(ctx, uuid).await? {
             Some(messages) => Ok(messages),
             None => Err(Error::Missing(vec![uuid.trim().parse()?])),
         }
     }
 
-    /// The last messages as they were said, oldest first.
+    /// The last messages as they were said, or the last before a place.
     pub async fn tail(
         &self,
         memory: &Memory,
         ctx: &Ctx,
         count: usize,
-    ) -> Result<Vec<Message>, Error> {
+        before: Option<&str>,
+    ) -> Result<Tail, Error> {
         let most = limits::PAGE;
-        if count > most {
-            let what = format!("is {count}, at most {most} are shown at once");
+        if !(1..=most).contains(&count) {
+            let what = format!("is {count}, from 1 to {most} messages are shown at once");
             return Err(Invalid::new("count", what).into());
         }
-        Ok(self.window(memory, None)?.tail(ctx, count).await?)
+        let before: Option<Cursor> = before.map(str::parse).transpose()?;
+        let window = self.existing(memory, ctx, None).await?;
+        let (messages, next) = window.tail(ctx, before, count).await?;
+        Ok(Tail {
+            messages,
+            before: next.map(|next| next.to_string()),
+        })
+    }
+
+    /// What compressions did, oldest first.
+    pub async fn events(&self, memory: &Memory, ctx: &Ctx) -> Result<Vec<CompressionEvent>, Error> {
+        let window = self.existing(memory, ctx, None).await?;
+        Ok(window.events(ctx).await?)
+    }
+
+    /// Empties the window; every message stays in the conversation.
+    pub async fn clear(&self, memory: &Memory, ctx: &Ctx) -> Result<(), Error> {
+        let window = self.existing(memory, ctx, None).await?;
+        Ok(window.clear(ctx).await?)
+    }
+
+    /// Copies the conversation to another name; how many messages it has.
+    pub async fn fork(&self, memory: &Memory, ctx: &Ctx, to: &str) -> Result<usize, Error> {
+        let window = self.existing(memory, ctx, None).await?;
+        Ok(window.fork(ctx, to).await?)
+    }
+
+    /// Saves the window under a label; how many messages it shows.
+    pub async fn snapshot(&self, memory: &Memory, ctx: &Ctx, label: &str) -> Result<usize, Error> {
+        let window = self.existing(memory, ctx, None).await?;
+        Ok(window.snapshot(ctx, label).await?)
+    }
+
+    /// Shows the window again as it was when the snapshot was taken; how many messages it shows.
+    pub async fn restore(&self, memory: &Memory, ctx: &Ctx, label: &str) -> Result<usize, Error> {
+        let window = self.existing(memory, ctx, None).await?;
+        let shown = window.restore(ctx, label).await?;
+        shown.ok_or_else(|| self.no_snapshot(label))
+    }
+
+    /// Deletes a snapshot.
+    pub async fn delete_snapshot(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        label: &str,
+    ) -> Result<(), Error> {
+        let window = self.existing(memory, ctx, None).await?;
+        match window.delete_snapshot(ctx, label).await? {
+            true => Ok(()),
+            false => Err(self.no_snapshot(label)),
+        }
+    }
+
+    fn no_snapshot(&self, label: &str) -> Error {
+        mnemon_engine::Error::NoSnapshot {
+            session: self.session.clone(),
+            label: label.to_owned(),
+        }
+        .into()
     }
 }

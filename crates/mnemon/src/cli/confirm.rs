@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use super::text;
 use crate::Error;
 
 /// Whether there is somebody to ask.
@@ -32,4 +33,13 @@ pub(super) fn confirm(question: &str, yes: bool) -> Result<(), Error> {
         "y" | "yes" => Ok(()),
         _ => Err(Error::Unconfirmed("the answer was no".to_owned())),
     }
+}
+
+/// The same for a command that has no --dry-run. The question may hold what somebody typed.
+pub(super) fn agreed(question: &str, yes: bool) -> Result<(), Error> {
+    if !yes && !is_interactive() {
+        let how = format!("{question} Pass --yes to say so");
+        return Err(Error::Unconfirmed(how));
+    }
+    confirm(&text::one_line(question), yes)
 }

@@ -15,7 +15,7 @@ use crate::{Error, api, wiring};
 /// What is forgotten is out of sight at once, and undo brings it back. With --purge it is erased
 /// for good, with its history and every copy in the store, and so are records that were forgotten
 /// earlier and match the options. Logs and pages in files that still hold the text are listed, and
-/// the command exits with 5; `mnemon session forget SESSION --purge` erases them, too.
+/// the command exits with 5; `mnemon chat delete SESSION --purge` erases them, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon forget 01920e4a-6f2b-7c3d-8e4f-5a6b7c8d9e0f\n  \

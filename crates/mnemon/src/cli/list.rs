@@ -83,7 +83,8 @@ pub(super) fn table(records: &[Record], door: &mut Door) -> Result<(), Error> {
     let before = ids + 2 + "2026-01-31 12:00".len() + 2 + kinds.max(4) + 2;
     let room = door.out.width.saturating_sub(before).max(CONTENT);
     let rows = records.iter().map(|record| {
-        let head = record.summary.as_deref().unwrap_or(&record.content);
+        let head = record.summary.as_deref();
+        let head = head.unwrap_or_else(|| text::first_paragraph(&record.content));
         let content = match record.tags.is_empty() {
             true => text::cut(head, room),
             false => text::cut(

@@ -6,6 +6,8 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use mnemon_engine::longterm::Mode;
+
 use super::door::{Door, not_indexed};
 use super::{input, text};
 use crate::config::Secret;
@@ -42,6 +44,11 @@ pub(super) struct Args {
     /// tenant, new notes are shared by the whole tenant, and every user's notes are visible.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
+    /// How long-term memory is used: agent (the model calls record_to_memory and
+    /// retrieve_from_memory), static (read_conversation adds what is known, append_to_conversation
+    /// records the conversation after a reply), or both
+    #[arg(long, value_name = "MODE", value_parser = super::chat::mode(), default_value = "agent")]
+    long_term: Mode,
     /// Where to look for the project's memory, instead of the working directory
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
@@ -81,6 +88,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let options = Options {
         tools: args.tools,
         user: args.user,
+        long_term: args.long_term,
     };
     let folder = wiring::agents_folder(&door.config);
     if folder.is_dir() && !door.config.may_index_agents() {

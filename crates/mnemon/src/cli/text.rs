@@ -42,6 +42,26 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     truncate_str(&line, width, "…").into_owned()
 }
 
+/// A page from its first sentence on: without front matter and the headings above it. A text of
+/// nothing else is shown as it is.
+pub(super) fn first_paragraph(page: &str) -> &str {
+    let body = mnemon_core::markdown::without_front_matter(page);
+    if body.len() == page.len() {
+        return page;
+    }
+    let mut rest = body;
+    while let Some((line, below)) = rest.split_once('\n') {
+        if !line.trim().is_empty() && !line.starts_with('#') {
+            break;
+        }
+        rest = below;
+    }
+    match rest.trim().is_empty() {
+        true => body,
+        false => rest,
+    }
+}
+
 /// The moment in the reader's time zone, to the minute.
 pub(super) fn local(time: Time) -> String {
     match Timestamp::from_millisecond(time.millis()) {
@@ -87,6 +107,17 @@ mod tests {
             clean("a\x1b[31mb\x07\u{9b}\u{202e}c\n"),
             "a␛[31mb␇\u{fffd}\u{fffd}c\n"
         );
+    }
+
+    #[test]
+    fn a_page_is_shown_from_its_first_sentence_on() {
+        let page = "---\nversion: 1\n---\n\n# Title\n\nWe decided on tea.\n\nMore.";
+        assert_eq!(first_paragraph(page), "We decided on tea.\n\nMore.");
+        assert_eq!(
+            first_paragraph("---\nversion: 1\n---\n# Title\n"),
+            "# Title\n"
+        );
+        assert_eq!(first_paragraph("# No page\n\ntext"), "# No page\n\ntext");
     }
 
     #[test]

@@ -96,6 +96,10 @@ fn object(
             };
             return Err(Invalid::new(path(within, &short(&name)), what));
         };
+        let value = match field.is_lenient {
+            true => without_blanks(value),
+            false => value,
+        };
         // A client that sends null for what it leaves out means just that.
         if value.is_null() {
             continue;
@@ -117,13 +121,26 @@ fn object(
     }
     let missing = fields
         .iter()
-        .find(|field| field.is_required && !taken.contains_key(field.name));
+        .find(|field| field.is_required && !field.is_lenient && !taken.contains_key(field.name));
     match missing {
         Some(field) => {
             let what = format!("is missing: {}", field.about);
             Err(Invalid::new(path(within, field.name), what))
         }
         None => Ok(taken),
+    }
+}
+
+/// A text without words is null; a null in a list is an empty text.
+fn without_blanks(value: Value) -> Value {
+    let unnull = |item: Value| match item {
+        Value::Null => Value::String(String::new()),
+        item => item,
+    };
+    match opened(value) {
+        Value::Array(items) => items.into_iter().map(unnull).collect(),
+        Value::String(text) if text.trim().is_empty() => Value::Null,
+        value => value,
     }
 }
 

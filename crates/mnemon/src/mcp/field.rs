@@ -10,6 +10,9 @@ pub(super) struct Field {
     pub(super) about: &'static str,
     pub(super) shape: Shape,
     pub(super) is_required: bool,
+    /// Whether empty and null values count as left out: the tool itself says what is missing. The
+    /// schema still asks for the field if it is required.
+    pub(super) is_lenient: bool,
     /// Other names that models reach for.
     pub(super) aliases: &'static [&'static str],
 }
@@ -60,6 +63,7 @@ impl Field {
             about,
             shape,
             is_required: false,
+            is_lenient: false,
             aliases: &[],
         }
     }
@@ -116,6 +120,11 @@ impl Field {
 
     pub(super) fn required(mut self) -> Self {
         self.is_required = true;
+        self
+    }
+
+    pub(super) fn lenient(mut self) -> Self {
+        self.is_lenient = true;
         self
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mnemon_core::{Ctx, Invalid, Owner, Viewer};
 use mnemon_engine::Memory;
 use mnemon_engine::agentfiles::AgentFiles;
+use mnemon_engine::longterm::Mode;
 
 use super::answer::excerpt;
 use super::profile::Profile;
@@ -23,6 +24,7 @@ pub struct Served {
     pub(super) agents: AgentFiles,
     pub(super) config: Config,
     pub(super) tools: Vec<Tool>,
+    pub(super) long_term: Mode,
     user: Option<String>,
 }
 
@@ -34,6 +36,8 @@ pub struct Options {
     /// The only user whose memory is served, beside records without a user; `None` serves every
     /// user of the tenant.
     pub user: Option<String>,
+    /// How long-term memory is used.
+    pub long_term: Mode,
 }
 
 impl Served {
@@ -43,7 +47,8 @@ impl Served {
             memory: Arc::new(memory),
             agents: wiring::agents(&config.tenant.value, &config.agents.value)?
                 .safety(config.safety()),
-            tools: tools::of(&options.tools),
+            tools: tools::of(&options.tools, options.long_term),
+            long_term: options.long_term,
             user: options.user,
             config,
         })
@@ -101,6 +106,22 @@ impl Served {
             && let Err(error) = self.agents.index(ctx, &self.memory).await
         {
             let what = format!("{} is not indexed: {error}", folder.display());
+            ctx.notices.add(what);
+        }
+    }
+
+    /// Reads what agents wrote into their files and the store does not have yet into this memory,
+    /// for one query, which writes to no store.
+    pub(super) async fn read_files_into(&self, ctx: &Ctx, pages: &Memory) {
+        let folder = wiring::agents_folder(&self.config);
+        if !folder.is_dir() {
+            return;
+        }
+        let is_behind = self.agents.is_index_behind(ctx, &self.memory).await;
+        if is_behind.unwrap_or(true)
+            && let Err(error) = self.agents.index(ctx, pages).await
+        {
+            let what = format!("{} is not searched: {error}", folder.display());
             ctx.notices.add(what);
         }
     }

@@ -1,10 +1,13 @@
 //! Every tool there is.
 
 mod agents;
+mod conversations;
 mod learning;
 mod notes;
 mod recall;
 mod teams;
+
+use mnemon_engine::longterm::{self, Mode};
 
 use super::profile::Profile;
 use super::tool::Tool;
@@ -13,6 +16,7 @@ fn all() -> Vec<Tool> {
     let groups = [
         notes::tools(),
         recall::tools(),
+        conversations::tools(),
         learning::tools(),
         agents::tools(),
         teams::tools(),
@@ -20,12 +24,15 @@ fn all() -> Vec<Tool> {
     groups.into_iter().flatten().collect()
 }
 
-/// The tools of these profiles, each once.
-pub(super) fn of(profiles: &[Profile]) -> Vec<Tool> {
+/// The tools of these profiles, each once. In static mode the model has no tools of the long-term
+/// memory: the server uses it for them.
+pub(super) fn of(profiles: &[Profile], long_term: Mode) -> Vec<Tool> {
     let wanted = |tool: &Tool| {
-        profiles
+        let is_in_profile = profiles
             .iter()
-            .any(|profile| *profile == Profile::All || tool.profiles.contains(profile))
+            .any(|profile| *profile == Profile::All || tool.profiles.contains(profile));
+        let is_of_agent_mode = [longterm::RECORD, longterm::RETRIEVE].contains(&tool.name);
+        is_in_profile && !(is_of_agent_mode && long_term == Mode::Static)
     };
     all().into_iter().filter(wanted).collect()
 }
@@ -40,7 +47,10 @@ mod tests {
     use super::*;
 
     fn names(profiles: &[Profile]) -> Vec<&'static str> {
-        of(profiles).iter().map(|tool| tool.name).collect()
+        of(profiles, Mode::Agent)
+            .iter()
+            .map(|tool| tool.name)
+            .collect()
     }
 
     #[test]
@@ -53,7 +63,7 @@ mod tests {
             "memory_context",
         ];
         assert_eq!(names(&[Profile::Small]), small);
-        let tools = of(&[Profile::Small]);
+        let tools = of(&[Profile::Small], Mode::Agent);
         let listed = serde_json::json!(tools.iter().map(Tool::described).collect::<Vec<_>>());
         let tokens = count(&listed.to_string());
         assert!(tokens < 3000, "{tokens} tokens");
@@ -66,12 +76,14 @@ mod tests {
         assert_eq!(all, others);
         let unique: HashSet<&str> = all.iter().copied().collect();
         assert_eq!(unique.len(), all.len());
-        assert_eq!(all.len(), 29);
+        assert_eq!(all.len(), 31);
+        let in_static = of(&[Profile::All], Mode::Static);
+        assert_eq!(in_static.len(), 29);
     }
 
     #[test]
     fn every_tool_says_when_to_use_it_and_bounds_its_fields() {
-        for tool in of(&[Profile::All]) {
+        for tool in of(&[Profile::All], Mode::Agent) {
             let about = tool.about.to_lowercase();
             assert!(
                 about.contains("use it") || about.contains("call it") || about.contains("then"),
@@ -87,7 +99,7 @@ mod tests {
 
     #[test]
     fn no_name_of_a_field_means_two_fields() {
-        for tool in of(&[Profile::All]) {
+        for tool in of(&[Profile::All], Mode::Agent) {
             for field in &tool.fields {
                 for name in field.aliases.iter().chain([&field.name]) {
                     let called = tool.fields.iter().filter(|field| field.is_called(name));
@@ -99,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_takes_away_says_so() {
-        let removing: Vec<&str> = of(&[Profile::All])
+        let removing: Vec<&str> = of(&[Profile::All], Mode::Agent)
             .iter()
             .filter(|tool| tool.touch == Touch::Removes)
             .map(|tool| tool.name)

@@ -40,6 +40,9 @@ fn the_window_is_drawn_before_and_after_it_is_compressed() {
     let done = sandbox.run(&chat("compress", SIZE)).ok();
     let after = sandbox.run(&chat("show", SIZE)).ok();
     let tail = sandbox.run(&chat("tail", &["-n", "3"])).ok();
+    let (tail, more) = tail.split_once("\n\n").unwrap();
+    assert!(more.starts_with("There is more: --before "), "{more}");
+    let tail = format!("{tail}\n");
     let all = [before, done, after, tail].join("----\n");
     insta::assert_snapshot!(sandbox.redact(&all));
 }
@@ -64,7 +67,7 @@ fn what_was_replaced_is_read_back() {
     let other = ["chat", "reload", "s1", uuid, "--user", "bob"];
     let (code, said) = sandbox.run(&other).failed();
     assert_eq!(code, 3);
-    assert!(said.contains("there is no record"), "{said}");
+    assert!(said.contains("the nearest: `s1` of user `ann`"), "{said}");
 }
 
 #[test]
@@ -79,6 +82,39 @@ fn appending_compresses_when_it_is_due() {
     let counted = sandbox.run(&chat("show", &exact)).json();
     assert!(counted["tokens"].as_u64().unwrap() > 50);
     assert_eq!(counted["due"], false);
+}
+
+#[test]
+fn a_dry_run_shows_the_summary_and_writes_nothing() {
+    let sandbox = talked();
+    let before = sandbox.run(&chat("show", SIZE)).ok();
+    let said = sandbox
+        .run(&chat("compress", &[SIZE, &["--dry-run"]].concat()))
+        .ok();
+    for part in [
+        "HISTORY_SUMMARY: 8 messages (# 0 to # 7)",
+        "- user: We decided to buy 3 boxes of tea from Ann.",
+        "nothing was written",
+    ] {
+        assert!(said.contains(part), "{part} is missing in\n{said}");
+    }
+    assert_eq!(sandbox.run(&chat("show", SIZE)).ok(), before);
+    let json = [SIZE, &["--dry-run", "--json"]].concat();
+    let json = sandbox.run(&chat("compress", &json)).json();
+    assert_eq!(json["changes"][0]["strategy"], "HISTORY_SUMMARY");
+}
+
+/// Sixteen messages and a half of a percent of the tokens: nothing is folded unless a user asks for
+/// it, and then only what lies before the last messages.
+#[test]
+fn a_short_talk_is_left_alone() {
+    let sandbox = talked();
+    let said = sandbox.run(&chat("compress", &[])).ok();
+    assert!(said.starts_with("nothing was compressed"), "{said}");
+    let said = sandbox.run(&chat("compress", &["--last-keep", "6"])).ok();
+    assert!(said.starts_with("HISTORY_SUMMARY: 6 messages"), "{said}");
+    let alone = ["--msg-threshold", "30"];
+    sandbox.run(&chat("show", &alone)).ok();
 }
 
 #[test]
@@ -100,6 +136,7 @@ fn a_message_comes_from_stdin_as_well() {
 #[test]
 fn what_is_asked_wrongly_is_said() {
     let sandbox = Sandbox::new();
+    sandbox.run(&["chat", "append", "s1", "x"]).ok();
     let long = "x".repeat(256);
     let cases: &[(&[&str], &str)] = &[
         (&["chat", "append", "", "x"], "session: is empty"),
@@ -110,13 +147,21 @@ fn what_is_asked_wrongly_is_said() {
         (&["chat", "append", "s1", " "], "nothing was said"),
         (
             &["chat", "append", "s1", "--message", "{}"],
-            "is no message",
+            "neither `role` nor `content`",
         ),
         (&["chat", "append", "s1", "x", "--role", "dog"], "assistant"),
-        (&["chat", "tail", "s1", "-n", "1001"], "at most 1000"),
+        (&["chat", "tail", "s1", "-n", "1001"], "from 1 to 1000"),
         (
-            &["chat", "show", "s1", "--last-keep", "100"],
-            "last_keep: is 100",
+            &[
+                "chat",
+                "show",
+                "s1",
+                "--last-keep",
+                "9",
+                "--msg-threshold",
+                "9",
+            ],
+            "last_keep: is 9",
         ),
         (
             &["chat", "show", "s1", "--max-token", "0"],
@@ -129,6 +174,4 @@ fn what_is_asked_wrongly_is_said() {
         assert_eq!(code, 2, "{args:?}: {said}");
         assert!(said.contains(message), "{args:?}: {said}");
     }
-    let empty = sandbox.run(&["chat", "show", "s1"]).ok();
-    assert!(empty.starts_with("0 messages"), "{empty}");
 }

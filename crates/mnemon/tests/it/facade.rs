@@ -228,7 +228,7 @@ fn writing_too_often_says_when_to_come_back() {
 fn a_session_is_forgotten_after_a_yes_and_comes_back() {
     let sandbox = Sandbox::new();
     fill(&sandbox);
-    let forget = ["session", "forget", "s1", "--user", "ann"];
+    let forget = ["chat", "delete", "s1", "--user", "ann"];
     let before = sandbox.run(&["export"]).ok();
     let (code, error) = sandbox.run(&forget).failed();
     assert_eq!(code, 2);
@@ -237,7 +237,7 @@ fn a_session_is_forgotten_after_a_yes_and_comes_back() {
 
     let told = sandbox.run(&[&forget[..], &["--yes"]].concat()).ok();
     assert!(
-        told.starts_with("forgotten: 5 records\nundo with: mnemon undo "),
+        told.starts_with("deleted: 5 records\nundo with: mnemon undo "),
         "{told}"
     );
     let read_back = read(&sandbox, &[]).ok();
@@ -245,8 +245,12 @@ fn a_session_is_forgotten_after_a_yes_and_comes_back() {
         !read_back.contains("I want green tea") && read_back.contains("name: Ann"),
         "{read_back}"
     );
-    let again = sandbox.run(&[&forget[..], &["--yes"]].concat()).ok();
-    assert_eq!(again, "there is nothing of it to forget\n");
+    let (code, again) = sandbox.run(&[&forget[..], &["--yes"]].concat()).failed();
+    assert_eq!(code, 3);
+    assert!(
+        again.contains("user `ann` has no conversation `s1`"),
+        "{again}"
+    );
 
     let commit = told.trim_end().rsplit(' ').next().unwrap();
     sandbox.run(&["undo", commit]).ok();

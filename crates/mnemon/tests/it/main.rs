@@ -19,6 +19,7 @@ mod clock;
 mod commands;
 mod config;
 mod context;
+mod conversations;
 mod docs;
 mod eval;
 mod facade;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod client;
+mod conversations;
 mod http;
 mod life;
 mod many;

@@ -70,10 +70,8 @@ fn save(sandbox: &Sandbox, place: &[&str]) {
     );
 }
 
-const PURGE: &[&str] = &[
-    "session", "forget", "s1", "--user", "ann", "--purge", "--yes",
-];
-const FORGET: &[&str] = &["session", "forget", "s1", "--user", "ann", "--yes"];
+const PURGE: &[&str] = &["chat", "delete", "s1", "--user", "ann", "--purge", "--yes"];
+const FORGET: &[&str] = &["chat", "delete", "s1", "--user", "ann", "--yes"];
 const FILES: &[&str] = &["--files", "project"];
 const FOLDER: &[&str] = &["--folder", "saved"];
 
@@ -361,7 +359,7 @@ fn a_store_of_a_clone_erases_no_files_outside_it() {
     inside("clone", &["tiers", "append", "s1", "x", "--files", &victim]);
     std::fs::remove_dir_all(sandbox.path("victim/.airsspec")).unwrap();
     inside("victim", &["tiers", "append", "s1", NEEDLE, "--files", "."]);
-    let purge = ["session", "forget", "s1", "--purge", "--yes"];
+    let purge = ["chat", "delete", "s1", "--purge", "--yes"];
     let done = inside("clone", &purge);
     assert_eq!(holding(&sandbox.path("victim")).len(), 1, "{done:?}");
     let said = String::from_utf8_lossy(&done.stdout).into_owned();

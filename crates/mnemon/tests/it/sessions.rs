@@ -142,61 +142,53 @@ fn chat(sandbox: &Sandbox, session: &str, said: &str) {
     sandbox.run(&args).ok();
 }
 
-fn tail(sandbox: &Sandbox, session: &str) -> String {
-    sandbox
-        .run(&["chat", "tail", session, "--user", "ann"])
-        .ok()
-}
-
-fn shown(sandbox: &Sandbox, session: &str) -> usize {
-    let shown = sandbox.run(&["chat", "show", session, "--user", "ann", "--json"]);
-    shown.json()["messages"].as_array().unwrap().len()
-}
-
 #[test]
-fn what_was_said_is_copied_with_its_session() {
+fn saved_states_and_conversations_are_independent() {
     let sandbox = Sandbox::new();
-    for n in 0..3 {
-        chat(&sandbox, "s1", &format!("message {n}"));
-    }
+    chat(&sandbox, "s1", "message 0");
     let run = |args: &[&str]| sandbox.run(&[&["session"], args, &["--user", "ann"]].concat());
-    assert_eq!(
-        run(&["snapshot", "s1", "v1"]).ok(),
-        "kept: s1@v1 with 0 components and 3 messages\n"
+    let (code, error) = run(&["snapshot", "s1", "v1"]).failed();
+    assert!(
+        code == 3 && error.contains("no saved session s1"),
+        "{error}"
+    );
+    assert!(
+        error.contains("mnemon session list"),
+        "the hint fits: {error}"
     );
     let saved = ["session", "save", "s1", "--user", "ann"];
     sandbox.pipe(STATE.as_bytes(), &saved).ok();
     assert_eq!(
-        run(&["fork", "s1", "s2"]).ok(),
-        "forked: s2 with 2 components and 3 messages\n"
+        run(&["snapshot", "s1", "v1"]).ok(),
+        "saved: s1@v1 with 2 components\n"
     );
-    assert_eq!(tail(&sandbox, "s2"), tail(&sandbox, "s1"));
-    chat(&sandbox, "s2", "only in the fork");
-    assert!(!tail(&sandbox, "s1").contains("only in the fork"));
-    chat(&sandbox, "s3", "taken");
-    let (code, error) = run(&["fork", "s1", "s3"]).failed();
-    assert_eq!(code, 4, "{error}");
     assert_eq!(
-        run(&["list", "--json"]).json()["sessions"]
-            .as_array()
-            .unwrap()
-            .len(),
-        2
+        run(&["fork", "s1", "s2"]).ok(),
+        "forked: s2 with 2 components\n"
     );
+    let (code, error) = run(&["fork", "s1", "s2"]).failed();
+    assert!(code == 4 && !error.contains("changed meanwhile"), "{error}");
+    assert_eq!(run(&["delete", "s1@v1", "--yes"]).ok(), "deleted: s1@v1\n");
+    let (code, _) = sandbox
+        .run(&["chat", "tail", "s2", "--user", "ann"])
+        .failed();
+    assert_eq!(code, 3, "a fork of saved states is no conversation");
+}
 
-    chat(&sandbox, "s1", "later");
-    assert_eq!(shown(&sandbox, "s1"), 4);
-    let restored = run(&["restore", "s1", "v1", "--json"]).json();
-    assert_eq!(restored["messages"], 3);
-    assert_eq!(shown(&sandbox, "s1"), 3);
-    assert!(
-        tail(&sandbox, "s1").contains("later"),
-        "what was said stays"
-    );
-    let (code, _) = run(&["restore", "s1", "v9"]).failed();
-    assert_eq!(code, 3);
-    let (code, _) = run(&["fork", "nobody", "s9"]).failed();
-    assert_eq!(code, 3);
+#[test]
+fn a_session_file_with_a_byte_order_mark_is_read() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("f")).unwrap();
+    sandbox.file("f/s1.json", &format!("\u{feff}{STATE}"));
+    let folder = ["--folder", "f"];
+    let loaded = sandbox
+        .run(&[&["session", "load", "s1", "--json"], &folder[..]].concat())
+        .json();
+    assert_eq!(loaded["components"]["agent"]["name"], "planner");
+    let state = sandbox.file("state.json", &format!("\u{feff}{STATE}"));
+    sandbox
+        .run(&["session", "save", "s2", "--file", &state])
+        .ok();
 }
 
 #[test]

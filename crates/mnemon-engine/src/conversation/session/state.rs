@@ -126,6 +126,8 @@ impl SessionState {
 
     /// Reads the text of a session file.
     pub(super) fn from_text(session: &SessionId, text: &[u8], place: &str) -> Result<Self, Error> {
+        // Some editors begin UTF-8 with a byte order mark.
+        let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
         let json = serde_json::from_slice(text).map_err(|error| Error::NoSessionFile {
             place: place.to_owned(),
             what: format!("it is not JSON: {error}"),

@@ -1,7 +1,7 @@
 //! Making a window smaller: plan, summarise, replace, all in one batch.
 
 use mnemon_core::window::{
-    Change, CompressionEvent, Strategy, chars, message_tokens, plan, tokens, topics,
+    Change, CompressionEvent, Extract, Strategy, chars, message_tokens, plan, tokens,
 };
 use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Message, Origin, Scope, StoreError, limits};
 use serde::Serialize;
@@ -137,11 +137,13 @@ impl Window<'_> {
             false => self.originals(ctx, entries).await?,
         };
         change.size_for(originals.iter().map(chars).sum());
+        let extract = self.by_extract(&change, &originals, messages);
         for _ in 0..HALVINGS {
             let text = match change.strategy.is_offload() {
                 true => String::new(),
                 false => {
-                    let summary = self.by_extract(&change, &originals, messages);
+                    // A record holds no NUL.
+                    let summary = extract.text(change.summary_chars).replace('\0', "");
                     headed(&change, entries, &uuid, &summary)
                 }
             };
@@ -149,7 +151,7 @@ impl Window<'_> {
             let after = message_tokens(&message, self.measure);
             if after < before {
                 let sizes = (before, after);
-                let event = self.event(ctx, &change, messages, &message, sizes, &originals);
+                let event = self.event(ctx, &change, messages, &message, sizes, &extract);
                 return Ok(Some(Made {
                     change,
                     uuid,
@@ -172,7 +174,7 @@ impl Window<'_> {
         messages: &[Message],
         message: &Message,
         (before, after): (usize, usize),
-        originals: &[Message],
+        extract: &Extract,
     ) -> CompressionEvent {
         let id = |at: Option<usize>| Some(messages.get(at?)?.id.clone());
         let is_summary = !change.strategy.is_offload();
@@ -188,7 +190,7 @@ impl Window<'_> {
             metadata.insert("inputToken".to_owned(), json!(0));
             metadata.insert("outputToken".to_owned(), json!(0));
             metadata.insert("summariser".to_owned(), json!(by));
-            metadata.insert("topics".to_owned(), json!(topics(originals)));
+            metadata.insert("topics".to_owned(), json!(extract.topics()));
         }
         CompressionEvent {
             event_type: change.strategy.to_string(),

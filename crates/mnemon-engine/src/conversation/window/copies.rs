@@ -1,8 +1,8 @@
 //! Copies of a conversation: a fork goes its own way, a snapshot is gone back to.
 
-use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Origin, Scan, Scope, StoreError, limits};
-
-use serde_json::json;
+use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Origin, Scan, Scope, StoreError, Time, limits};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::stored::{Covered, Working};
 use super::{Read, Window, check_session, too_many};
@@ -10,29 +10,76 @@ use crate::conversation::session::FORK_OF;
 use crate::records::naming::{check_name, fixed_id};
 use crate::records::{Draft, Error};
 
+/// The metadata of a snapshot's record that holds its label.
+const LABEL: &str = "snapshot";
+/// Says in the mark of a fork that all messages are there.
+const COMPLETE: &str = "complete";
+
+/// A snapshot of a conversation's window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Snapshot {
+    pub label: String,
+    pub taken: Time,
+    /// Messages that the window shows.
+    pub messages: usize,
+}
+
 impl<'a> Window<'a> {
-    /// Says everything once more in another session of the same user, in which nothing was said
-    /// yet; the window looks the same there. How many messages there are.
+    /// Copies the conversation to another session of the same user, in which nothing was said yet;
+    /// the window looks the same there. The number of messages.
+    ///
+    /// A fork that was interrupted is completed when it is repeated: its mark is written first and
+    /// says from which session it was forked, and each copy has an id that is made of the original.
     pub async fn fork(&self, ctx: &Ctx, to: &str) -> Result<usize, Error> {
         let other = self.other(to)?;
-        let state = self.state(ctx).await?;
-        // It is all stored already, so that there is nothing to refuse.
-        let safety = self.records.safety.never_refusing();
-        let count = other.take(ctx, &state, safety).await?;
-        other.mark_fork(ctx, self.owner.session.as_deref()).await?;
-        Ok(count)
+        if !other.may_be_forked_to(ctx, self).await? {
+            return Err(Error::ConversationExists(to.to_owned()));
+        }
+        other.mark_fork(ctx, self, false).await?;
+        let (originals, state) = self.state_and_ids(ctx).await?;
+        let ids: Vec<Id> = originals.iter().map(|id| other.copy_id(id)).collect();
+        // The window is written last: with it an earlier try has done everything.
+        if other.working(ctx).await?.0.is_none() {
+            // It is all stored already, so that there is nothing to refuse.
+            let safety = self.records.safety.never_refusing();
+            other.take(ctx, &state, &ids, safety).await?;
+        }
+        other.mark_fork(ctx, self, true).await?;
+        Ok(ids.len())
+    }
+
+    /// Whether nothing was said here, or only a part of an interrupted fork of that conversation.
+    async fn may_be_forked_to(&self, ctx: &Ctx, from: &Window<'_>) -> Result<bool, Error> {
+        if self.is_empty(ctx).await? {
+            return Ok(true);
+        }
+        let found = self.records.get(ctx, &[self.fixed("window-fork")]).await?;
+        let mark = found
+            .into_iter()
+            .flatten()
+            .next()
+            .and_then(|mark| mark.body);
+        Ok(mark.is_some_and(|mark| {
+            mark.get(COMPLETE) == Some(&json!(false))
+                && mark.get(FORK_OF) == Some(&json!(from.owner.session))
+        }))
+    }
+
+    /// The id of the copy of a message in this conversation.
+    fn copy_id(&self, original: &Id) -> Id {
+        let (user, session) = (&self.owner.user, &self.owner.session);
+        let names = [user.as_deref(), session.as_deref(), Some(original.as_str())];
+        fixed_id("window-fork-message", &names)
     }
 
     /// Notes which session this one was forked from, so that a purge of that one can tell.
-    async fn mark_fork(&self, ctx: &Ctx, from: Option<&str>) -> Result<(), Error> {
-        let (user, session) = (&self.owner.user, &self.owner.session);
-        let names = [user.as_deref(), session.as_deref()];
+    async fn mark_fork(&self, ctx: &Ctx, from: &Window<'_>, complete: bool) -> Result<(), Error> {
         let mark = Draft {
-            id: Some(fixed_id("window-fork", &names)),
+            id: Some(self.fixed("window-fork")),
             owner: self.session(),
             scope: Some(Scope::State),
             kind: Some(Kind::Event),
-            body: Some(json!({ FORK_OF: from })),
+            body: Some(json!({ FORK_OF: from.owner.session, COMPLETE: complete })),
             origin: Some(Origin::Derived),
             ..Draft::default()
         };
@@ -53,6 +100,7 @@ impl<'a> Window<'a> {
     /// that only the window's entries are kept. How many messages it shows.
     pub async fn snapshot(&self, ctx: &Ctx, label: &str) -> Result<usize, Error> {
         let id = self.snapshot_id(label)?;
+        self.records.safety.check_identifier("label", label)?;
         let read = self.read(ctx).await?;
         if read.more {
             return Err(too_many(
@@ -72,6 +120,7 @@ impl<'a> Window<'a> {
             kind: Some(Kind::Session),
             body: Some(working.to_json()?),
             origin: Some(Origin::Derived),
+            metadata: Map::from_iter([(LABEL.to_owned(), json!(label))]),
             ..Draft::default()
         };
         match self
@@ -80,8 +129,9 @@ impl<'a> Window<'a> {
             .await
         {
             Err(Error::Store(StoreError::Conflict { .. })) => {
-                let session = self.owner.session.as_deref().unwrap_or_default();
-                Err(Error::SessionExists(format!("{session}@{label}")))
+                let label = label.to_owned();
+                let session = self.owner.session.clone().unwrap_or_default();
+                Err(Error::SnapshotExists { session, label })
             }
             done => done.map(|_| shown),
         }
@@ -112,6 +162,47 @@ impl<'a> Window<'a> {
             }
         }
         Err(self.contended())
+    }
+
+    /// The snapshots of this conversation, the newest first.
+    pub async fn snapshots(&self, ctx: &Ctx) -> Result<Vec<Snapshot>, Error> {
+        let mut scan = Scan::new(self.within(Kind::Session), self.records.limits().page);
+        let mut found = Vec::new();
+        loop {
+            let page = self.records.list(ctx, &scan).await?;
+            for record in page.records {
+                let label = record.metadata.get(LABEL).and_then(Value::as_str);
+                if let Some(label) = label {
+                    found.push(Snapshot {
+                        label: label.to_owned(),
+                        taken: record.created,
+                        messages: Working::of(&record)?.entries.len(),
+                    });
+                }
+            }
+            match page.next {
+                Some(next) => scan.after = Some(next),
+                None => return Ok(found),
+            }
+        }
+    }
+
+    /// Deletes a snapshot; undo brings it back. Whether there was one.
+    pub async fn delete_snapshot(&self, ctx: &Ctx, label: &str) -> Result<bool, Error> {
+        let id = [self.snapshot_id(label)?];
+        if self
+            .records
+            .get(ctx, &id)
+            .await?
+            .into_iter()
+            .flatten()
+            .count()
+            == 0
+        {
+            return Ok(false);
+        }
+        self.records.forget(ctx, &id, None).await?;
+        Ok(true)
     }
 
     fn snapshot_id(&self, label: &str) -> Result<Id, Invalid> {

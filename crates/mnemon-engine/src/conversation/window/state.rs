@@ -12,7 +12,7 @@ use super::{InMemory, Read, Window};
 use crate::conversation::session::StateModule;
 use crate::memory::scopes::message_of;
 use crate::records::safety::TakenOut;
-use crate::records::{Draft, Error, Safety};
+use crate::records::{Error, Safety};
 
 /// Everything that a window and its conversation hold, in the form that agents save.
 ///
@@ -86,6 +86,12 @@ fn stands_for(message: &Message) -> Option<&str> {
 impl Window<'_> {
     /// Everything that there is of this conversation and its window, to be saved elsewhere.
     pub async fn state(&self, ctx: &Ctx) -> Result<WindowState, Error> {
+        Ok(self.state_and_ids(ctx).await?.1)
+    }
+
+    /// The same, and the records of its original messages.
+    pub(super) async fn state_and_ids(&self, ctx: &Ctx) -> Result<(Vec<Id>, WindowState), Error> {
+        let mut ids = Vec::new();
         let mut state = WindowState {
             working: self.get_messages(ctx).await?,
             events: self.events(ctx).await?,
@@ -96,6 +102,7 @@ impl Window<'_> {
         loop {
             let page = self.page(ctx, Order::Oldest, after, limits.page).await?;
             state.original.extend(page.records.iter().map(message_of));
+            ids.extend(page.records.into_iter().map(|record| record.id));
             if state.original.len() > limits.window_state_messages {
                 return Err(StoreError::TooLarge {
                     what: "messages of one conversation",
@@ -119,7 +126,7 @@ impl Window<'_> {
                 state.offloads.insert(uuid, messages);
             }
         }
-        Ok(state)
+        Ok((ids, state))
     }
 
     /// Whether nothing was said here.
@@ -134,37 +141,51 @@ impl Window<'_> {
     /// The messages are written first and the window last: cut off in between, everything that was
     /// written is in view.
     pub async fn take_over(&self, ctx: &Ctx, state: &WindowState) -> Result<usize, Error> {
-        self.take(ctx, state, self.records.safety).await
+        if !self.is_empty(ctx).await? {
+            let session = self.owner.session.clone().unwrap_or_default();
+            return Err(Error::ConversationExists(session));
+        }
+        let ids = state
+            .original
+            .iter()
+            .map(|_| self.records.ids.next(ctx.now));
+        let ids: Vec<Id> = ids.collect();
+        self.take(ctx, state, &ids, self.records.safety).await
     }
 
+    /// Writes the state here, its original messages under these ids. Those that are there already
+    /// are left as they are.
     pub(super) async fn take(
         &self,
         ctx: &Ctx,
         state: &WindowState,
+        ids: &[Id],
         safety: Safety,
     ) -> Result<usize, Error> {
         // As a whole: what a message says must be the same wherever the state repeats it.
         let state = &safety.clean_value("window", state, &mut TakenOut::default())?;
-        if !self.is_empty(ctx).await? {
-            let session = self.owner.session.clone().unwrap_or_default();
-            return Err(Error::SessionExists(session));
-        }
         let mut taken = Taken::new(state);
         let mut created = None;
-        for chunk in state.original.chunks(self.records.limits().commit_ops) {
-            let drafts = chunk.iter().map(|message| {
+        let size = self.records.limits().commit_ops;
+        for (chunk, ids) in state.original.chunks(size).zip(ids.chunks(size)) {
+            let there = self.records.get_all(ctx, ids).await?;
+            let mut drafts = Vec::with_capacity(chunk.len());
+            for ((message, id), there) in chunk.iter().zip(ids).zip(there) {
                 let said = message.timestamp.as_deref().and_then(|at| at.parse().ok());
                 // In the order of the list, whatever the messages say of themselves.
                 let at: Time = said.unwrap_or(ctx.now).max(created.unwrap_or(Time::EPOCH));
                 created = Some(at);
-                Ok((
-                    self.message_draft(ctx, message.clone(), at)?,
-                    Expect::Absent,
-                ))
-            });
-            let drafts = drafts.collect::<Result<Vec<(Draft, Expect)>, Invalid>>()?;
-            let receipt = self.records.put_screened(ctx, drafts, None).await?;
-            for (message, record) in chunk.iter().zip(self.written(ctx, &receipt).await?) {
+                if there.is_none() {
+                    let mut draft = self.message_draft(ctx, message.clone(), at)?;
+                    draft.id = Some(id.clone());
+                    drafts.push((draft, Expect::Absent));
+                }
+            }
+            if !drafts.is_empty() {
+                self.records.put_screened(ctx, drafts, None).await?;
+            }
+            let written = self.records.get_all(ctx, ids).await?;
+            for (message, record) in chunk.iter().zip(written.into_iter().flatten()) {
                 let position = Position::of(&record);
                 taken.said(message, record.id, position);
             }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use mnemon_core::llm::{Account, LlmError};
 use mnemon_core::window::{
-    Ask, Change, Strategy, chars, extract, extract_before, is_compressed, message_tokens, tokens,
+    Ask, Change, Extract, Strategy, chars, is_compressed, message_tokens, tokens,
 };
 use mnemon_core::{
     Ctx, Filter, Id, Kind, Message, Record, Role, Scan, Scope, StoreError, Time, Viewer, limits,
@@ -243,28 +243,24 @@ impl Window<'_> {
             newer += 1;
         }
         let (older, newer) = originals.split_at(originals.len() - newer);
-        let text = extract_before(older, newer, most);
+        let text = Extract::of(older, newer).text(most);
         let mut fitting = vec![Message::text("earlier", Role::Assistant, text)];
         fitting.extend_from_slice(newer);
         fitting
     }
 
-    /// The statements that matter, out of the original messages.
+    /// The statements that matter, out of the original messages; what follows them in the window
+    /// may answer or correct them.
     pub(super) fn by_extract(
         &self,
         change: &Change,
         originals: &[Message],
         messages: &[Message],
-    ) -> String {
-        let from = change.to_summarise(originals);
+    ) -> Extract {
         let following = messages.get(change.replaced.end..).unwrap_or_default();
         let following = following.iter().filter(|m| !is_compressed(m)).cloned();
         let following: Vec<Message> = following.collect();
-        let text = match change.strategy {
-            Strategy::CurrentLarge => extract(&from, change.summary_chars),
-            _ => extract_before(&from, &following, change.summary_chars),
-        };
-        text.replace('\0', "")
+        Extract::of(&change.to_summarise(originals), &following)
     }
 
     /// The messages that were said where these entries stand: where a replacement stands for

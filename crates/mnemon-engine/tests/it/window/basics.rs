@@ -43,7 +43,7 @@ fn messages_are_added_deleted_and_cleared() {
     let messages = wait(window.get_messages(&ctx())).unwrap();
     assert_eq!(texts(&messages), ["five"]);
     assert_eq!(
-        texts(&wait(window.tail(&ctx(), 2)).unwrap()),
+        texts(&wait(window.tail(&ctx(), None, 2)).unwrap().0),
         ["four", "five"]
     );
     let other = memory.window("ann", "s2").unwrap();

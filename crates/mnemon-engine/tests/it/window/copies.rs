@@ -61,7 +61,7 @@ fn a_fork_looks_the_same_and_goes_its_own_way() {
         assert_eq!(wait(one.fork(&ctx(), "s2")).unwrap(), said.len());
         assert_eq!(texts(&one), texts(&two), "seed {seed}");
         assert_eq!(expanded(&two, messages(&two)), said, "seed {seed}");
-        let all = wait(two.tail(&ctx(), 1000)).unwrap();
+        let all = wait(two.tail(&ctx(), None, 1000)).unwrap().0;
         assert_eq!(all, said);
         // A copy of a copy is no worse.
         wait(two.fork(&ctx(), "s3")).unwrap();
@@ -265,7 +265,7 @@ fn with_files_every_message_is_in_the_frozen_log_too() {
     let log = wait(files.read(".airsspec/contexts/agent/s1.jsonl"))
         .unwrap()
         .unwrap();
-    let last = wait(one.tail(&ctx(), 1)).unwrap().remove(0).id;
+    let last = wait(one.tail(&ctx(), None, 1)).unwrap().0.remove(0).id;
     assert!(
         String::from_utf8(log.bytes)
             .unwrap()

@@ -1,37 +1,48 @@
 //! `mnemon chat append`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use mnemon_core::{Invalid, Role};
-use mnemon_engine::Utterance;
+use mnemon_core::window::CompressionEvent;
+use mnemon_core::{Invalid, Message, Receipt, Role};
+use serde_json::{Value, json};
 
 use super::super::door::Door;
-use super::super::input;
+use super::super::lines::{Lines, blame};
+use super::super::{input, text};
+use super::messages::event_line;
 use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
-use crate::api::chat::Append;
+use crate::api::chat::{Append, message_of, messages_of};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AppendArgs {
     #[command(flatten)]
     conversation: ConversationArgs,
-    /// What was said; without it, or with -, it is read from stdin
-    #[arg(value_name = "TEXT", conflicts_with = "message")]
+    /// Text of the message; without it, or with -, it is read from stdin
+    #[arg(value_name = "TEXT", conflicts_with_all = ["message", "jsonl"])]
     text: Vec<String>,
-    /// Who speaks
-    #[arg(long, value_parser = role(), default_value = "user", conflicts_with = "message")]
+    /// Role of the speaker
+    #[arg(long, value_parser = role(), default_value = "user", conflicts_with_all = ["message", "jsonl"])]
     role: Role,
-    /// The speaker's name
-    #[arg(long, value_name = "NAME", conflicts_with = "message")]
+    /// Name of the speaker
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["message", "jsonl"])]
     name: Option<String>,
-    /// The message in JSON, with role and content; - reads it from stdin, @PATH from a file
-    #[arg(long, value_name = "JSON|-|@PATH")]
+    /// The message in JSON, with role and content, or a list of messages that are added together;
+    /// - reads it from stdin, @PATH from a file
+    #[arg(long, value_name = "JSON|-|@PATH", conflicts_with = "jsonl")]
     message: Option<String>,
-    /// Makes a retry harmless: under the same key the same is said once
+    /// Add many messages: a file, or - for stdin, with one JSON message per line
+    ///
+    /// Every line is checked before the first message is added. Up to 1000 lines are added together,
+    /// all or none; an error names the line. With --key an interrupted import is completed when it
+    /// is repeated with the same file.
+    #[arg(long, value_name = "FILE|-")]
+    jsonl: Option<PathBuf>,
+    /// Idempotency key: messages that were added under this key are not added again
     #[arg(long)]
     key: Option<String>,
-    /// Leave the window as it is
+    /// Do not compress the window
     #[arg(long)]
     leave_window: bool,
     /// Write it to the frozen log of this project, too: ROOT/.airsspec/contexts/agent/SESSION.jsonl
@@ -52,22 +63,17 @@ fn role() -> impl TypedValueParser<Value = Role> {
     })
 }
 
-pub(super) async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Error> {
-    let message = match args.message.as_deref() {
-        Some(json) => parse(json)?,
-        None => {
-            let said = input::words(&args.text)?;
-            if said.trim().is_empty() {
-                return Err(Invalid::new("text", "is empty; nothing was said").into());
-            }
-            Utterance {
-                name: args.name,
-                ..Utterance::text(args.role, said)
-            }
-        }
+pub(super) async fn append(mut args: AppendArgs, door: &mut Door) -> Result<(), Error> {
+    if let Some(path) = args.jsonl.take() {
+        return append_lines(args, &path, door).await;
+    }
+    let ctx = door.ctx()?;
+    let messages = match args.message.as_deref() {
+        Some(json) => messages_of(&ctx, parse(json)?)?,
+        None => vec![spoken(&args)?],
     };
     let append = Append {
-        message,
+        messages,
         key: args.key.as_deref(),
         leave_window: args.leave_window,
         files: args.files.as_deref(),
@@ -77,20 +83,84 @@ pub(super) async fn append(args: AppendArgs, door: &mut Door) -> Result<(), Erro
         Some(args.window),
         door.config.window.value,
     );
-    let done = chat.append(&door.memory()?, &door.ctx()?, append).await?;
+    let done = chat.append(&door.memory()?, &ctx, append).await?;
     return_json!(door, &done);
     let commit = done.receipt.commit.unwrap_or_default();
     for item in &done.receipt.items {
         door.out
             .line(format!("appended {} (commit {commit})", item.id))?;
     }
-    match done.compressed {
-        true => door.out.line("the window was compressed"),
-        false => Ok(()),
-    }
+    say_compressed(&done.events, door)
 }
 
-fn parse(json: &str) -> Result<Utterance, Error> {
+fn spoken(args: &AppendArgs) -> Result<Message, Error> {
+    let said = input::words(&args.text)?;
+    if said.trim().is_empty() {
+        return Err(Invalid::new("text", "is empty; nothing was said").into());
+    }
+    Ok(Message {
+        name: args.name.clone(),
+        ..Message::text("", args.role, said)
+    })
+}
+
+fn parse(json: &str) -> Result<Value, Error> {
     serde_json::from_str(&input::given_or_file(json)?)
-        .map_err(|error| Invalid::new("message", format!("is no message: {error}")).into())
+        .map_err(|error| Invalid::new("message", format!("is not JSON: {error}")).into())
+}
+
+fn say_compressed(events: &[CompressionEvent], door: &mut Door) -> Result<(), Error> {
+    for event in events {
+        let line = format!("the window was compressed: {}", event_line(event));
+        door.out.line(line)?;
+    }
+    Ok(())
+}
+
+async fn append_lines(args: AppendArgs, path: &Path, door: &mut Door) -> Result<(), Error> {
+    let ctx = door.ctx()?;
+    let mut lines = Lines::open(Some(path))?;
+    lines.check(|json: &Value| message_of(&ctx, json.clone()).map(drop))?;
+    let (memory, key) = (door.memory()?, args.key);
+    let chat = chat(
+        args.conversation,
+        Some(args.window),
+        door.config.window.value,
+    );
+    let place = lines.place.clone();
+    let (mut messages, mut receipt) = (0, Receipt::default());
+    for batch in lines.batches::<Value>(|_| None)? {
+        let batch = batch?;
+        let numbers: Vec<_> = batch.iter().map(|item| (item.line, None)).collect();
+        let first = numbers.first().map_or(1, |(line, _)| *line);
+        // The batches of a file are always the same, and so are their keys.
+        let key = key.as_deref().map(|key| format!("{key}:{first}"));
+        let read = batch.into_iter().map(|item| message_of(&ctx, item.value));
+        let append = Append {
+            messages: read.collect::<Result<_, Invalid>>()?,
+            key: key.as_deref(),
+            leave_window: true,
+            files: args.files.as_deref(),
+        };
+        messages += append.messages.len() as u64;
+        let done = chat.append(&memory, &ctx, append).await;
+        receipt = done
+            .map_err(|error| blame(&place, &numbers, error))?
+            .receipt;
+    }
+    let events = match args.leave_window || messages == 0 {
+        true => Vec::new(),
+        false => chat.compress_if_due(&memory, &ctx).await?,
+    };
+    let compressed = !events.is_empty();
+    let commit = receipt.commit;
+    return_json!(
+        door,
+        &json!({ "messages": messages, "commit": commit, "compressed": compressed, "events": events })
+    );
+    let count = text::count(messages, "message");
+    let commit = commit.unwrap_or_default();
+    door.out
+        .line(format!("appended {count} (commit {commit})"))?;
+    say_compressed(&events, door)
 }

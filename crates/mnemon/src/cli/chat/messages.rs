@@ -1,7 +1,8 @@
-//! `mnemon chat reload|tail`
+//! `mnemon chat reload|tail|events`
 
-use mnemon_core::{Block, Message, Role};
-use serde_json::json;
+use mnemon_core::window::CompressionEvent;
+use mnemon_core::{Block, Message, Role, Time};
+use serde_json::{Value, json};
 
 use super::super::door::Door;
 use super::super::text;
@@ -12,7 +13,7 @@ use crate::{Error, api};
 pub(super) struct ReloadArgs {
     #[command(flatten)]
     conversation: ConversationArgs,
-    /// What the tag says
+    /// The uuid in the tag
     #[arg(value_name = "UUID")]
     uuid: String,
 }
@@ -21,25 +22,73 @@ pub(super) struct ReloadArgs {
 pub(super) struct TailArgs {
     #[command(flatten)]
     conversation: ConversationArgs,
-    /// How many, up to 1000
+    /// Messages to print, up to 1000
     #[arg(short = 'n', long, value_name = "N", default_value_t = api::chat::TAIL)]
     count: usize,
+    /// Print the messages before this place, which the page after them names
+    #[arg(long, value_name = "CURSOR")]
+    before: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct EventsArgs {
+    #[command(flatten)]
+    conversation: ConversationArgs,
 }
 
 pub(super) async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Error> {
     let chat = chat(args.conversation, None, door.config.window.value);
     let (memory, ctx) = (door.memory()?, door.ctx()?);
-    print(&chat.reload(&memory, &ctx, &args.uuid).await?, door)
+    let messages = chat.reload(&memory, &ctx, &args.uuid).await?;
+    return_json!(door, &json!({ "messages": messages }));
+    print(&messages, door)
 }
 
 pub(super) async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
     let chat = chat(args.conversation, None, door.config.window.value);
     let (memory, ctx) = (door.memory()?, door.ctx()?);
-    print(&chat.tail(&memory, &ctx, args.count).await?, door)
+    let before = args.before.as_deref();
+    let tail = chat.tail(&memory, &ctx, args.count, before).await?;
+    return_json!(door, &tail);
+    print(&tail.messages, door)?;
+    door.out.next_page("--before", tail.before)
+}
+
+pub(super) async fn events(args: EventsArgs, door: &mut Door) -> Result<(), Error> {
+    let chat = chat(args.conversation, None, door.config.window.value);
+    let events = chat.events(&door.memory()?, &door.ctx()?).await?;
+    return_json!(door, &json!({ "events": events }));
+    if events.is_empty() {
+        return door.out.line("the window was never compressed");
+    }
+    for event in &events {
+        let at = Time::from_millis(event.timestamp).map(text::local);
+        let at = at.unwrap_or_default();
+        door.out.line(format!("{at}  {}", event_line(event)))?;
+    }
+    Ok(())
+}
+
+/// What a compression did, in words.
+pub(super) fn event_line(event: &CompressionEvent) -> String {
+    let before = event.number("tokenBefore").unwrap_or_default();
+    let after = event.number("tokenAfter").unwrap_or_default();
+    let count = text::count(event.compressed_message_count as u64, "message");
+    let strategy = text::one_line(&event.event_type);
+    let mut line = format!("{strategy}: {count}, {before} → {after} tokens");
+    if let Some(by) = event.summariser() {
+        line.push_str(&format!("; summary: {}", text::one_line(by)));
+    }
+    if let Some(why) = event.metadata.get("refused").and_then(Value::as_str) {
+        line.push_str(&format!(
+            " (the model's was not used: {})",
+            text::one_line(why)
+        ));
+    }
+    line
 }
 
 fn print(messages: &[Message], door: &mut Door) -> Result<(), Error> {
-    return_json!(door, &json!({ "messages": messages }));
     for message in messages {
         door.out.line(text::clean(&line(message)))?;
     }

@@ -1,17 +1,22 @@
 //! `mnemon chat show`
 
-use mnemon_engine::{Seen, SeenAs, Shown};
+use mnemon_core::format::Unseen;
+use mnemon_engine::{Folded, Seen, SeenAs, Shown};
 
 use super::super::door::Door;
 use super::super::text;
 use super::messages::line;
 use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
+use crate::api::chat::{Format, RequestBody};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ShowArgs {
     #[command(flatten)]
     conversation: ConversationArgs,
+    /// Print the request body for this provider, with --model or the configured model
+    #[arg(long, value_enum, value_name = "PROVIDER")]
+    format: Option<Format>,
     #[command(flatten)]
     window: WindowArgs,
 }
@@ -22,9 +27,37 @@ pub(super) async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
         Some(args.window),
         door.config.window.value,
     );
+    if let Some(format) = args.format {
+        let messages = chat.messages(&door.memory()?, &door.ctx()?).await?;
+        let model = chat.model.or(door.config.llm.model.value.clone());
+        let body = RequestBody::new(format, &messages, &[], model.as_deref());
+        return print_body(&body, door);
+    }
     let shown = chat.show(&door.memory()?, &door.ctx()?).await?;
     return_json!(door, &shown);
     draw(&shown, door)
+}
+
+/// A body alone, so that it can be sent as it is; what it lacks is told on stderr.
+pub(super) fn print_body(made: &RequestBody, door: &mut Door) -> Result<(), Error> {
+    for unseen in &made.unseen {
+        let Unseen {
+            message,
+            block,
+            what,
+        } = unseen;
+        let what = format!("message {message}, block {block} is not in the body: {what}");
+        door.out.note(&what);
+    }
+    if made.body.get("model").is_none() {
+        door.out.note("the body names no model; pass --model NAME");
+    }
+    if door.out.json {
+        return door.out.json_line(&made.body);
+    }
+    let json = serde_json::to_string_pretty(&made.body)
+        .map_err(|error| Error::Internal(format!("a body has no JSON form: {error}")))?;
+    door.out.line(json)
 }
 
 /// Columns of the bar.
@@ -38,8 +71,10 @@ fn draw(shown: &Shown, door: &mut Door) -> Result<(), Error> {
     } else {
         ""
     };
-    door.out
-        .line(format!("{messages}, {tokens} of {limit} tokens{due}"))?;
+    let max = shown.max_token;
+    door.out.line(format!(
+        "{messages}, {tokens} tokens; compressed from {limit} on, the model reads {max}{due}"
+    ))?;
     let kinds = [
         (SeenAs::Summarised, '='),
         (SeenAs::Offloaded, '-'),
@@ -88,9 +123,25 @@ fn row(number: usize, seen: &Seen) -> String {
         SeenAs::Offloaded => '-',
     };
     let stands_for = match &seen.uuid {
-        Some(uuid) => format!("[{} {uuid}] ", text::count(seen.covers, "message")),
+        Some(uuid) => {
+            let about = seen.folded.as_ref().map(about).unwrap_or_default();
+            format!("[{} {uuid}{about}] ", text::count(seen.covers, "message"))
+        }
         None => String::new(),
     };
     let (tokens, said) = (seen.tokens, line(&seen.message));
     format!("{sign} {number} {tokens}t {stands_for}{said}")
+}
+
+/// The period and the topics of messages that were folded.
+fn about(folded: &Folded) -> String {
+    let (from, to) = (text::local(folded.from), text::local(folded.to));
+    let topics = match folded.topics.is_empty() {
+        true => String::new(),
+        false => format!(", about {}", folded.topics.join(", ")),
+    };
+    match from == to {
+        true => format!(", {from}{topics}"),
+        false => format!(", {from} to {to}{topics}"),
+    }
 }

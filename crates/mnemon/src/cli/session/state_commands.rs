@@ -4,29 +4,29 @@ use std::path::PathBuf;
 
 use mnemon_core::Invalid;
 use mnemon_engine::Memory;
-use mnemon_engine::session::{Session, SessionId, SessionInfo, Sessions};
+use mnemon_engine::session::{self, Session, SessionId, SessionInfo, Sessions};
 use serde_json::json;
 
+use super::super::confirm::agreed;
 use super::super::door::Door;
 use super::super::{input, text};
-use crate::api::session::Places;
 use crate::config::Config;
 use crate::{Error, api, wiring};
 
 /// Where the saved sessions lie.
 #[derive(Debug, clap::Args)]
 pub(super) struct Place {
-    /// Whose sessions are meant; without it, those of nobody in particular
+    /// User who owns the sessions; without it, those that belong to no user
     #[arg(long, value_name = "NAME", conflicts_with = "folder")]
     user: Option<String>,
-    /// Sessions as files DIR/SESSION.json, instead of those in the store
+    /// Use files DIR/SESSION.json instead of the store
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct OneArgs {
-    /// The session
+    /// Id of the session
     #[arg(value_name = "SESSION")]
     session: SessionId,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(super) struct OneArgs {
 pub(super) struct SaveArgs {
     #[command(flatten)]
     one: OneArgs,
-    /// Where the states are read from; stdin otherwise
+    /// File to read the states from; without it, stdin
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 }
@@ -46,7 +46,7 @@ pub(super) struct SaveArgs {
 pub(super) struct ForkArgs {
     #[command(flatten)]
     pub(super) one: OneArgs,
-    /// The new id
+    /// Id of the copy
     #[arg(value_name = "NEW")]
     pub(super) to: SessionId,
 }
@@ -55,7 +55,7 @@ pub(super) struct ForkArgs {
 pub(super) struct LabelArgs {
     #[command(flatten)]
     pub(super) one: OneArgs,
-    /// What the snapshot is called
+    /// Label of the snapshot
     #[arg(value_name = "LABEL")]
     pub(super) label: String,
 }
@@ -92,21 +92,19 @@ fn sessions<'a>(
     }
 }
 
-/// Whose conversations are meant when nobody is named, as in `mnemon chat`.
-pub(super) const USER: &str = "default";
-
 pub(super) async fn save(args: SaveArgs, door: &mut Door) -> Result<(), Error> {
     let json = match &args.file {
         Some(path) => input::file(path)?,
         None => input::stdin()?,
     };
-    let state = serde_json::from_str(&json)
+    // Some editors begin UTF-8 with a byte order mark.
+    let state = serde_json::from_str(json.trim_start_matches('\u{feff}'))
         .map_err(|error| Invalid::new("state", format!("is not JSON: {error}")))?;
     let memory = memory(&args.one.place, door)?;
     let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
     let info = api::session::save(&*place, &door.ctx()?, &args.one.session, state).await?;
     return_json!(door, &info);
-    say("saved", &info, 0, door)
+    say("saved", &info, door)
 }
 
 pub(super) async fn load(args: OneArgs, door: &mut Door) -> Result<(), Error> {
@@ -150,20 +148,25 @@ pub(super) enum Copy {
 
 pub(super) async fn copy(one: OneArgs, how: Copy, door: &mut Door) -> Result<(), Error> {
     let memory = memory(&one.place, door)?;
-    let states = sessions(&one.place, memory.as_ref(), &door.config)?;
-    let user = one.place.user.as_deref().unwrap_or(USER);
-    let places = Places {
-        states: &*states,
-        talk: memory.as_ref().map(|memory| (memory, user)),
+    let place = sessions(&one.place, memory.as_ref(), &door.config)?;
+    let (ctx, id) = (door.ctx()?, one.session);
+    let (word, made) = match how {
+        Copy::Fork(to) => {
+            session::fork(&*place, &ctx, &id, &to).await?;
+            ("forked", to)
+        }
+        Copy::Snapshot(label) => {
+            let made = session::snapshot(&*place, &ctx, &id, &label).await?;
+            ("saved", made)
+        }
+        Copy::Restore(label) => {
+            session::restore(&*place, &ctx, &id, &label).await?;
+            ("restored", id)
+        }
     };
-    let (ctx, id) = (door.ctx()?, &one.session);
-    let (word, copied) = match how {
-        Copy::Fork(to) => ("forked", places.fork(&ctx, id, &to).await?),
-        Copy::Snapshot(label) => ("kept", places.snapshot(&ctx, id, &label).await?),
-        Copy::Restore(label) => ("restored", places.restore(&ctx, id, &label).await?),
-    };
-    return_json!(door, &copied);
-    say(word, &copied.info, copied.messages, door)
+    let info = api::session::info(&*place, &ctx, &made).await?;
+    return_json!(door, &info);
+    say(word, &info, door)
 }
 
 pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
@@ -172,7 +175,7 @@ pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Erro
         Some(_) => format!("This deletes the file of session {session}; it cannot be undone."),
         None => format!("This deletes the saved states of session {session}."),
     };
-    super::agreed(&question, args.yes)?;
+    agreed(&question, args.yes)?;
     let memory = memory(&args.one.place, door)?;
     let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
     let gone = Session::new(session.clone(), &*place);
@@ -182,12 +185,8 @@ pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Erro
     door.out.line(format!("deleted: {name}"))
 }
 
-fn say(word: &str, info: &SessionInfo, messages: usize, door: &mut Door) -> Result<(), Error> {
+fn say(word: &str, info: &SessionInfo, door: &mut Door) -> Result<(), Error> {
     let name = text::one_line(&info.session_id);
-    let mut count = text::count(info.component_count as u64, "component");
-    if messages > 0 {
-        let messages = text::count(messages as u64, "message");
-        count = format!("{count} and {messages}");
-    }
+    let count = text::count(info.component_count as u64, "component");
     door.out.line(format!("{word}: {name} with {count}"))
 }

@@ -1,24 +1,21 @@
-//! Tools for what an agent remembers of its sessions and its user.
+//! Tools for what is known about a task and a user.
 
 use std::sync::Arc;
 
-use mnemon_core::{Invalid, limits};
+use mnemon_core::limits;
+use mnemon_engine::Passage;
 use mnemon_engine::longterm::{Mode, NAME as MARK, OwnLongTerm, Remembering};
-use mnemon_engine::tiers::Excerpt;
 use serde_json::{Value, json};
 
-use super::super::answer::{
-    Answer, RECALLED, Room, TAIL_TOKENS, cut, discreet, excerpt, quote, quoted_message,
-};
+use super::super::answer::{Answer, RECALLED, Room, TAIL_TOKENS, cut, excerpt, quote};
 use super::super::field::Field;
 use super::super::profile::Profile;
 use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch, max_tokens};
-use crate::api::{self, chat::Chat};
-use crate::{Error, wiring};
+use crate::{Error, api, wiring};
 
 /// A user, a session or an agent, in characters.
-const NAME: usize = limits::NAME_CHARS;
+pub(super) const NAME: usize = limits::NAME_CHARS;
 /// A query, in characters.
 pub(super) const QUERY: usize = 10_000;
 /// One thing to record, in characters.
@@ -29,7 +26,7 @@ pub(super) fn user() -> Field {
     Field::text("user", NAME, about).or(&["user_id"])
 }
 
-fn session(about: &'static str) -> Field {
+pub(super) fn session(about: &'static str) -> Field {
     Field::text("session", NAME, about).or(&["session_id", "conversation", "conversation_id"])
 }
 
@@ -39,7 +36,6 @@ pub(super) fn tools() -> Vec<Tool> {
         query_memory(),
         record_to_memory(),
         retrieve_from_memory(),
-        context_reload(),
     ]
 }
 
@@ -110,9 +106,10 @@ fn query_memory() -> Tool {
     Tool {
         name: "query_memory",
         title: "Query the memory",
-        about: "Find passages from earlier sessions, from the library of summaries and from all \
-            that is known. Use it to recall a decision or a pattern from weeks ago; trust the \
-            summaries in your window for what is recent.",
+        about: "Find passages in the user's earlier conversations and their summaries, in the \
+            project's pages, and in all facts, notes and documents that the user may see. Use it \
+            to recall a decision or a pattern from weeks ago; trust the summaries in your window \
+            for what is recent.",
         fields: vec![
             Field::text("query", QUERY, "What to recall, in words")
                 .required()
@@ -124,6 +121,7 @@ fn query_memory() -> Tool {
                 "How many passages at the most; 5 unless you say",
             )
             .or(&["max_results", "top_k", "k", "n"]),
+            user(),
             max_tokens(),
         ],
         touch: Touch::Reads,
@@ -133,23 +131,24 @@ fn query_memory() -> Tool {
 }
 
 async fn run_query(served: &Served, call: Call) -> Result<Answer, Error> {
-    let query = call.arguments.needed("query");
-    let limit = call.arguments.whole("limit");
-    served.index_files(&call.ctx).await;
-    let root = served.root();
-    let memory = served.memory.clone();
-    let tiers = wiring::tiers(&served.config, memory, Some(&root)).await?;
-    let limit = limit.unwrap_or(api::tiers::LIMIT);
-    let excerpts = api::tiers::query(&tiers, &call.ctx, &query, limit).await?;
-    if excerpts.is_empty() {
+    let request = api::query::Request {
+        viewer: served.viewer(call.arguments.text("user")),
+        text: call.arguments.needed("query"),
+        limit: call.arguments.whole("limit").unwrap_or(api::query::LIMIT),
+    };
+    let (config, memory) = (&served.config, &served.memory);
+    let pages = wiring::pages(config, &call.ctx, memory, &served.root()).await?;
+    if let Some(pages) = &pages {
+        served.read_files_into(&call.ctx, pages).await;
+    }
+    let found = api::query::run(memory, &call.ctx, &request, pages.as_deref()).await?;
+    if found.is_empty() {
         return Answer::with("Nothing was found.", &json!({"found": 0, "excerpts": []}));
     }
-    Answer::fit(call.tokens(), excerpts.len(), |room| {
-        passages(&excerpts, room)
-    })
+    Answer::fit(call.tokens(), found.len(), |room| passages(&found, room))
 }
 
-fn passages(excerpts: &[Excerpt], room: Room) -> Result<Answer, Error> {
+fn passages(excerpts: &[Passage], room: Room) -> Result<Answer, Error> {
     let shown = || excerpts.iter().take(room.items);
     let texts = shown().map(|one| {
         let quoted = quote(&excerpt(&one.text, room.chars));
@@ -186,8 +185,10 @@ fn record_to_memory() -> Tool {
         fields: vec![
             Field::texts("content", 100, THING, "What to remember, one thing each")
                 .required()
+                .lenient()
                 .or(&["contents", "text", "memory", "facts", "info"]),
             Field::text("thinking", THING, "Why it is worth remembering")
+                .lenient()
                 .or(&["reason", "thought"]),
             user(),
         ],
@@ -197,19 +198,12 @@ fn record_to_memory() -> Tool {
     }
 }
 
-/// What the tools of the long-term memory say when they have failed.
-const FAILED: [&str; 5] = [
-    "No content",
-    "No valid",
-    "No keywords",
-    "Error recording",
-    "Error retrieving",
-];
-
+/// What the tool says, which is an error if the memory failed. That nothing was given to it is an
+/// answer: the model reads it and goes on.
 fn check(said: String) -> Result<String, Error> {
-    match FAILED.iter().any(|word| said.starts_with(word)) {
-        true => Err(Invalid::new("memory", said).into()),
-        false => Ok(said),
+    match said.strip_prefix("Error ") {
+        Some(_) => Err(Error::LongTerm(said)),
+        None => Ok(said),
     }
 }
 
@@ -226,7 +220,8 @@ async fn run_record(served: &Served, call: Call) -> Result<Answer, Error> {
     let remembering = remembering(served, &call);
     let said = remembering.record_to_memory(&call.ctx, thinking.as_deref(), &content);
     let said = check(said.await)?;
-    Answer::with(said, &json!({"recorded": content.len()}))
+    let recorded = content.iter().filter(|text| !text.trim().is_empty());
+    Answer::with(said, &json!({"recorded": recorded.count()}))
 }
 
 fn retrieve_from_memory() -> Tool {
@@ -238,6 +233,7 @@ fn retrieve_from_memory() -> Tool {
         fields: vec![
             Field::texts("keywords", 100, 1000, "What to look for")
                 .required()
+                .lenient()
                 .or(&["keyword", "query", "q", "text"]),
             user(),
             max_tokens(),
@@ -272,86 +268,4 @@ async fn run_retrieve(served: &Served, call: Call) -> Result<Answer, Error> {
     Ok(Answer::text(format!(
         "{RECALLED}\n{head}{open}{text}{end}{close}"
     )))
-}
-
-fn context_reload() -> Tool {
-    let uuid = "The uuid in the CONTEXT_OFFLOAD mark";
-    Tool {
-        name: "context_reload",
-        title: "Reload what was offloaded",
-        about: "Read back the messages that a CONTEXT_OFFLOAD mark in the conversation stands for. \
-            Use it when a summary or a shortened message lacks a detail that you need. Never show \
-            the uuid to the user.",
-        fields: vec![
-            Field::text("working_context_offload_uuid", 200, uuid)
-                .required()
-                .or(&["uuid", "id", "offload_uuid", "context_offload_uuid"]),
-            session("The conversation that the mark stands in").required(),
-            user(),
-            Field::whole(
-                "from",
-                0,
-                100_000,
-                "The first message to show; 0 unless you say",
-            )
-            .or(&["offset", "start"]),
-            max_tokens(),
-        ],
-        touch: Touch::Reads,
-        profiles: &[Profile::Agent],
-        run: |served, call| Box::pin(run_reload(served, call)),
-    }
-}
-
-async fn run_reload(served: &Served, call: Call) -> Result<Answer, Error> {
-    let uuid = call.arguments.needed("working_context_offload_uuid");
-    let chat = Chat {
-        user: served.user(call.arguments.text("user")),
-        session: call.arguments.needed("session"),
-        ..Chat::default()
-    };
-    let from = call.arguments.whole("from").unwrap_or(0);
-    let reloaded = chat.reload(&served.memory, &call.ctx, &uuid).await;
-    let messages = reloaded.map_err(|error| match error {
-        Error::Missing(_) => mnemon_engine::Error::NotThere(format!(
-            "No messages found for UUID: {}, The context may have been cleared or the UUID is \
-             invalid.",
-            discreet(&uuid, 200)
-        ))
-        .into(),
-        other => other,
-    })?;
-    let messages: Vec<String> = messages.iter().map(quoted_message).collect();
-    Ok(page(&messages, from, call.tokens()))
-}
-
-/// As many messages as fit, from this one on, and where to go on.
-fn page(messages: &[String], from: usize, tokens: usize) -> Answer {
-    let room = tokens.saturating_sub(2 * TAIL_TOKENS);
-    let mut text = format!("{RECALLED}\n");
-    let mut used = super::super::answer::count(&text);
-    let mut shown = 0;
-    for message in messages.iter().skip(from) {
-        let more = super::super::answer::count(message) + 1;
-        if used + more > room && shown > 0 {
-            break;
-        }
-        let (head, rest) = cut(message, room.saturating_sub(used));
-        text.push_str(head);
-        if rest > 0 {
-            text.push_str(&format!(
-                "\n[cut: {rest} more characters; ask for a larger max_tokens]\n"
-            ));
-        }
-        used += more;
-        shown += 1;
-    }
-    let next = from + shown;
-    let left = messages.len().saturating_sub(next);
-    if left > 0 {
-        text.push_str(&format!(
-            "\n[{left} more messages: call again with from = {next}]\n"
-        ));
-    }
-    Answer::text(text).within(tokens)
 }

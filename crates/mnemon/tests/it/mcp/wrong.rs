@@ -81,19 +81,14 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         ("memory_delete", json!({"id": ""}), "id: is empty"),
         ("query_memory", json!({"query": ""}), "query: is empty"),
         (
-            "record_to_memory",
-            json!({"content": []}),
-            "No content provided to record",
+            "read_conversation",
+            json!({"session": "nosuch"}),
+            "has no conversation `nosuch`",
         ),
         (
-            "record_to_memory",
-            json!({"content": [" "]}),
-            "No valid content to record",
-        ),
-        (
-            "retrieve_from_memory",
-            json!({"keywords": []}),
-            "No keywords provided",
+            "append_to_conversation",
+            json!({"session": "s1", "role": "user"}),
+            "content: is missing",
         ),
         (
             "context_reload",

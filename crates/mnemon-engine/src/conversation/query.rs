@@ -1,0 +1,185 @@
+//! Passages from everything that is known: conversations, their summaries, pages, facts, notes and
+//! documents. A query writes nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use mnemon_core::{Ctx, Filter, Id, Kind, Record, Scope, Time, Viewer, markdown, text};
+use serde::Serialize;
+
+use crate::memory::Memory;
+use crate::records::Error;
+use crate::search::{Hit, Query};
+
+/// Characters of a passage.
+const PASSAGE_CHARS: usize = 500;
+/// A tag in a summary that says what it stands for; it means nothing outside of its window.
+const OFFLOAD_TAG: &str = "<!-- CONTEXT_OFFLOAD:";
+
+/// Who asks for what.
+#[derive(Clone, Copy)]
+pub struct PassageQuery<'a> {
+    /// Only records that this viewer may see are searched.
+    pub viewer: &'a Viewer,
+    pub text: &'a str,
+    /// At most this many passages.
+    pub limit: usize,
+    /// Pages of a project that are not in the store; every viewer sees them.
+    pub pages: Option<&'a Memory>,
+}
+
+/// A passage that answers a query.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Passage {
+    /// The record that it is from.
+    pub id: Id,
+    pub kind: Kind,
+    /// The conversation, the page, the file or the id that it is from.
+    pub source: String,
+    pub created: Time,
+    pub text: String,
+    pub score: f64,
+}
+
+impl Memory {
+    /// The tool `query_memory`: passages from the conversations that the viewer sees, from pages
+    /// and from all knowledge that the viewer sees, the best first.
+    pub async fn passages(
+        &self,
+        ctx: &Ctx,
+        query: &PassageQuery<'_>,
+    ) -> Result<Vec<Passage>, Error> {
+        let (dialog, semantic) = (
+            self.records_of(Scope::Dialog),
+            self.records_of(Scope::Semantic),
+        );
+        let mut hits = Vec::new();
+        if dialog.store_number() == semantic.store_number() {
+            let both = searched(
+                query,
+                query.viewer.clone(),
+                &[Scope::Dialog, Scope::Semantic],
+            );
+            hits.extend(dialog.search(ctx, &both).await?);
+        } else {
+            for (records, scope) in [(dialog, Scope::Dialog), (semantic, Scope::Semantic)] {
+                let one = searched(query, query.viewer.clone(), &[scope]);
+                hits.extend(records.search(ctx, &one).await?);
+            }
+        }
+        if let Some(pages) = query.pages {
+            let all = searched(query, Viewer::Tenant, &[Scope::Semantic]);
+            let found = pages.records_of(Scope::Semantic).search(ctx, &all).await?;
+            hits.extend(found);
+        }
+        hits.sort_by(|one, other| other.score.total_cmp(&one.score));
+        let mut passages: Vec<Passage> = Vec::new();
+        // A page may be indexed in the store and be among the pages; a chunk repeats its document.
+        let mut seen = HashSet::new();
+        for hit in hits {
+            let passage = passage(hit, query.text);
+            if seen.insert((passage.source.clone(), passage.text.clone())) {
+                passages.push(passage);
+            }
+        }
+        passages.truncate(query.limit);
+        Ok(passages)
+    }
+}
+
+fn searched(query: &PassageQuery<'_>, viewer: Viewer, scopes: &[Scope]) -> Query {
+    // Saved states have no text, and a conversation's window only repeats its messages.
+    let kinds = Kind::ALL.iter().copied();
+    let filter = Filter {
+        scopes: scopes.to_vec(),
+        kinds: kinds.filter(|kind| *kind != Kind::Session).collect(),
+        ..Filter::seen_by(viewer)
+    };
+    Query {
+        limit: query.limit,
+        ..Query::new(query.text, filter)
+    }
+}
+
+fn passage(hit: Hit, query: &str) -> Passage {
+    let Hit { record, score, .. } = hit;
+    Passage {
+        text: excerpt(&record.content, query),
+        source: source(&record),
+        id: record.id,
+        kind: record.kind,
+        created: record.created,
+        score,
+    }
+}
+
+fn source(record: &Record) -> String {
+    let session = record.owner.session.as_deref();
+    match (record.scope, session) {
+        (Scope::Dialog, Some(session)) => format!("conversation {session}"),
+        _ => record
+            .source
+            .clone()
+            .unwrap_or_else(|| record.id.to_string()),
+    }
+}
+
+/// The paragraph that answers the query best, cut to a readable length: the one with the most
+/// words of the query, the first of equals. A heading belongs to the paragraph below it; front
+/// matter is no paragraph.
+fn excerpt(content: &str, query: &str) -> String {
+    let wanted: HashMap<String, f32> = text::query_terms(query)
+        .into_iter()
+        .filter(|term| !term.stop)
+        .map(|term| (term.text, term.weight))
+        .collect();
+    let worth = |paragraph: &str| -> f32 {
+        let terms: HashSet<String> = text::index_terms(paragraph)
+            .into_iter()
+            .map(|term| term.text)
+            .collect();
+        let found = wanted.iter().filter(|(word, _)| terms.contains(*word));
+        found.map(|(_, weight)| weight).sum()
+    };
+    let mut best: Option<(f32, String)> = None;
+    for paragraph in paragraphs(markdown::without_front_matter(content)) {
+        let worth = worth(&paragraph);
+        if best.as_ref().is_none_or(|(most, _)| worth > *most) {
+            best = Some((worth, paragraph));
+        }
+    }
+    let best = best.map_or_else(|| content.trim().to_owned(), |(_, paragraph)| paragraph);
+    let mut cut: String = best.chars().take(PASSAGE_CHARS).collect();
+    if cut.len() < best.len() {
+        cut.push('…');
+    }
+    cut
+}
+
+/// The paragraphs, each with the headings right above it. Headings at the end stand alone.
+fn paragraphs(text: &str) -> Vec<String> {
+    let mut paragraphs = Vec::new();
+    let mut headings = String::new();
+    for paragraph in text.split("\n\n") {
+        let lines = paragraph
+            .lines()
+            .filter(|line| !line.trim_start().starts_with(OFFLOAD_TAG));
+        let paragraph = lines.collect::<Vec<_>>().join("\n");
+        let paragraph = paragraph.trim();
+        if paragraph.is_empty() {
+            continue;
+        }
+        headings.push_str(paragraph);
+        if paragraph.lines().all(|line| line.starts_with('#')) {
+            headings.push('\n');
+        } else {
+            paragraphs.push(std::mem::take(&mut headings));
+        }
+    }
+    if !headings.is_empty() {
+        paragraphs.push(headings.trim_end().to_owned());
+    }
+    paragraphs
+}
+
+#[cfg(test)]
+mod tests;

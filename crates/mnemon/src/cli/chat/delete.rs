@@ -1,0 +1,130 @@
+//! `mnemon chat delete`
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::super::confirm::agreed;
+use super::super::door::Door;
+use super::super::text;
+use super::{ConversationArgs, chat};
+use crate::api::session_forget::{Response, Status};
+use crate::{Error, api, wiring};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DeleteArgs {
+    #[command(flatten)]
+    conversation: ConversationArgs,
+    /// Delete only this snapshot
+    #[arg(long, value_name = "LABEL", conflicts_with_all = ["purge", "files", "folder"])]
+    snapshot: Option<String>,
+    /// Erase for good, history and files included: this cannot be undone
+    #[arg(long)]
+    purge: bool,
+    /// Project in which the session has a log or pages, besides those that the store knows
+    #[arg(long, value_name = "ROOT")]
+    files: Vec<PathBuf>,
+    /// Folder in which its states were saved
+    #[arg(long, value_name = "DIR")]
+    folder: Vec<PathBuf>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
+    match args.snapshot {
+        Some(label) => delete_snapshot(args.conversation, &label, args.yes, door).await,
+        None => delete_conversation(args, door).await,
+    }
+}
+
+async fn delete_snapshot(
+    conversation: ConversationArgs,
+    label: &str,
+    yes: bool,
+    door: &mut Door,
+) -> Result<(), Error> {
+    let question = format!("This deletes snapshot {label} of {}.", conversation.session);
+    agreed(&question, yes)?;
+    let chat = chat(conversation, None, door.config.window.value);
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    chat.delete_snapshot(&memory, &ctx, label).await?;
+    return_json!(door, &json!({ "deleted": label }));
+    let label = text::one_line(label);
+    door.out.line(format!("deleted: snapshot {label}"))
+}
+
+async fn delete_conversation(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
+    let chat = chat(args.conversation, None, door.config.window.value);
+    let whose = format!("conversation {} of {}", chat.session, chat.user);
+    let question = match args.purge {
+        true => format!("This erases {whose} for good; it cannot be undone."),
+        false => format!("This deletes {whose}."),
+    };
+    agreed(&question, args.yes)?;
+    let request = api::session_forget::Request {
+        user: chat.user.clone(),
+        session: chat.session.clone(),
+        purge: args.purge,
+        files: args.files,
+        folders: args.folder,
+    };
+    let mut gone = {
+        let within = door.config.own_project();
+        api::session_forget::run(&door.memory()?, &door.ctx()?, request, within).await?
+    };
+    if gone.status == Status::Nothing {
+        return Err(chat.unknown(&door.memory()?, &door.ctx()?).await?);
+    }
+    if args.purge {
+        gone.list(wiring::kept_copies(&door.config));
+    }
+    if door.out.json {
+        door.out.json(&gone)?;
+    } else {
+        show(&gone, door)?;
+    }
+    let Response { status, forgotten } = gone;
+    match status {
+        Status::PartlyPurged => Err(Error::NotErased {
+            left: forgotten.left.len(),
+            more: forgotten.more,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn show(gone: &Response, door: &mut Door) -> Result<(), Error> {
+    let forgotten = &gone.forgotten;
+    let word = match gone.status {
+        Status::Nothing | Status::Forgotten => "deleted",
+        Status::Purged => "purged",
+        Status::PartlyPurged => "partly purged",
+    };
+    let mut count = text::count(forgotten.records, "record");
+    if !forgotten.files.is_empty() {
+        let files = text::count(forgotten.files.len() as u64, "file");
+        count = format!("{count} and {files}");
+    }
+    door.out.line(format!("{word}: {count}"))?;
+    if forgotten.kept > 0 {
+        let count = text::count(forgotten.kept, "record");
+        door.out.line(format!("kept: {count} with other sources"))?;
+    }
+    for fork in &forgotten.forks {
+        let name = text::one_line(fork);
+        door.out
+            .line(format!("kept: session {name}, which was forked from it"))?;
+    }
+    for left in &forgotten.left {
+        let (path, why) = (text::one_line(&left.path), text::one_line(&left.why));
+        door.out.line(format!("not erased: {path} ({why})"))?;
+    }
+    door.out.undo_with(forgotten.commit)?;
+    if forgotten.more && gone.status == Status::Forgotten {
+        door.out
+            .note("records were written to the session meanwhile; run it again");
+    }
+    Ok(())
+}
