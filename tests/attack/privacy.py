@@ -76,7 +76,7 @@ PURGED = {
 LOOKS = (
     ["export"], ["list"], ["list", "--json"], ["search", "tea"], ["search", "TOKEN"], ["history"], ["stats"],
     ["get", "mine"], ["history", "mine"], ["note", "list"], ["note", "search", "tea"], ["note", "search", "TOKEN"],
-    ["chat", "show", "s1", "--user", "ann"], ["chat", "tail", "s1", "--user", "ann"],
+    ["chat", "list"], ["chat", "query", "TOKEN"], ["chat", "show", "s1", "--user", "ann"], ["chat", "tail", "s1", "--user", "ann"],
     ["session", "load", "s1", "--user", "ann"], ["session", "list", "--user", "ann"],
     ["tiers", "query", "TOKEN"], ["tiers", "boot", "s1"], ["skill", "list"], ["learn", "status"],
     ["context", "--user", "ann", "--session", "s1"], ["read", "--user", "ann", "--session", "s1"],

@@ -12,6 +12,7 @@ mod agentfiles;
 mod audience;
 mod bad_vectors;
 mod context;
+mod conversations;
 mod deletion;
 mod documents;
 mod facade;

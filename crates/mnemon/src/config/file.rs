@@ -199,10 +199,19 @@ impl Walk<'_> {
     fn unknown(&self, key: String, line: usize) -> ConfigError {
         let mut names: Vec<&str> = self.known.iter().map(|known| known.name).collect();
         names.push(POLICY);
+        let nearest = nearest(&key, &names);
+        // A typo within a section is mended by the names of that section.
+        let section = key
+            .split_once('.')
+            .map(|(section, _)| format!("{section}."));
+        let is_in_section = |name: &&str| section.as_ref().is_some_and(|own| name.starts_with(own));
+        if names.iter().any(is_in_section) {
+            names.retain(is_in_section);
+        }
         ConfigError::UnknownKey {
             path: self.file.path.clone(),
             line,
-            nearest: nearest(&key, &names),
+            nearest,
             key,
             known: names.join(", "),
         }

@@ -65,7 +65,8 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest_known_one() {
         text.contains("did you mean `namespaces.short-term.ttl_days`?"),
         "{text}"
     );
-    assert!(text.contains("history_days"), "{text}");
+    assert!(text.contains("namespaces.short-term.max_entries"), "{text}");
+    assert!(!text.contains("history_days"), "only its section: {text}");
     for unknown in [
         "[namespaces.middle-term]\nttl_days = 1",
         "[stroe]\nurl = 1",

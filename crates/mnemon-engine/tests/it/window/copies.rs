@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use mnemon_core::files::Files;
-use mnemon_core::{Block, ErrorKind, Filter, Kind, Message, Record, Role, Scan};
+use mnemon_core::ram::Ram;
+use mnemon_core::{
+    Block, ErrorKind, Filter, Ids, Kind, Limits, Message, Policy, Record, Role, Scan,
+};
 use mnemon_engine::session::{JsonSessions, Session, StateModule};
 use mnemon_engine::tiers::{TierConfig, Tiers};
 use mnemon_engine::{InMemory, Memory, Window, WindowState};
 use mnemon_testkit::fakes::FilesInRam;
+use mnemon_testkit::faults::{Fault, Flaky};
 use mnemon_testkit::talks::{Talk, seeds};
 use serde_json::{Map, json};
 
@@ -73,6 +77,93 @@ fn a_fork_looks_the_same_and_goes_its_own_way() {
         let last = messages(&two).pop().unwrap();
         assert_eq!(last.text_content(), "only here");
     }
+}
+
+/// A fork that fails at any call is completed by repeating it; nothing is there twice.
+#[test]
+fn an_interrupted_fork_is_completed_when_it_is_repeated() {
+    let mut partial = 0;
+    for call in 0.. {
+        let store = Arc::new(Flaky::new(Ram::new(), 0, 0));
+        let policy = Policy {
+            limits: &Limits::TINY,
+            ..Policy::default()
+        };
+        let builder = Memory::builder(store.clone(), Ids::new(7));
+        let memory = builder.policy(policy).build();
+        let said: Vec<Message> = (0..11)
+            .map(|n| say(Role::User, &format!("message {n}")))
+            .collect();
+        let one = memory.window("ann", "s1").unwrap();
+        for message in &said {
+            wait(one.add_message(&ctx(), message.clone())).unwrap();
+        }
+        let two = memory.window("ann", "s2").unwrap();
+        store.arm(call, Fault::Before);
+        let done = wait(one.fork(&ctx(), "s2"));
+        let was_due = store.disarm();
+        let begun = messages(&two).len();
+        partial += usize::from(done.is_err() && (1..11).contains(&begun));
+        if done.is_err() {
+            // Another conversation may not be forked to the same name meanwhile.
+            let other = memory.window("ann", "other").unwrap();
+            wait(other.add_message(&ctx(), say(Role::User, "x"))).unwrap();
+            if begun > 0 {
+                assert!(wait(other.fork(&ctx(), "s2")).is_err(), "call {call}");
+            }
+            assert_eq!(wait(one.fork(&ctx(), "s2")).unwrap(), said.len());
+        }
+        let texts = |window: &Window<'_>| -> Vec<String> {
+            messages(window).iter().map(Message::text_content).collect()
+        };
+        assert_eq!(texts(&two), texts(&one), "call {call}");
+        assert!(wait(one.fork(&ctx(), "s2")).is_err(), "it is complete");
+        if was_due {
+            assert!(done.is_ok());
+            break;
+        }
+    }
+    assert!(partial > 1, "{partial} forks were cut in the middle");
+}
+
+#[test]
+fn snapshots_are_listed_and_deleted() {
+    let memory = memory();
+    talked(&memory, 3);
+    let one = window(&memory, "s1");
+    let shown = messages(&one).len();
+    wait(one.snapshot(&ctx(), "v1")).unwrap();
+    wait(one.snapshot(&ctx(), "v2")).unwrap();
+    let labels = || {
+        let found = wait(one.snapshots(&ctx())).unwrap();
+        assert!(found.iter().all(|snapshot| snapshot.messages == shown));
+        let labels = found.into_iter().map(|snapshot| snapshot.label);
+        labels.collect::<Vec<_>>()
+    };
+    assert_eq!(labels(), ["v2", "v1"]);
+    assert!(wait(one.delete_snapshot(&ctx(), "v1")).unwrap());
+    assert!(!wait(one.delete_snapshot(&ctx(), "v1")).unwrap());
+    assert_eq!(labels(), ["v2"]);
+    assert_eq!(wait(one.restore(&ctx(), "v1")).unwrap(), None);
+    wait(one.snapshot(&ctx(), "v1")).unwrap();
+}
+
+#[test]
+fn what_was_replaced_is_reloaded_by_its_user_without_the_session() {
+    let memory = memory();
+    talked(&memory, 3);
+    let shown = wait(window(&memory, "s1").show(&ctx())).unwrap();
+    let uuid = shown.messages.iter().find_map(|seen| seen.uuid.clone());
+    let uuid = uuid.unwrap();
+    let own = wait(memory.reload(&ctx(), "ann", &uuid)).unwrap();
+    assert_eq!(
+        own,
+        wait(window(&memory, "s1").reload(&ctx(), &uuid)).unwrap()
+    );
+    assert!(own.is_some());
+    assert_eq!(wait(memory.reload(&ctx(), "bob", &uuid)).unwrap(), None);
+    let other = window(&memory, "s2");
+    assert_eq!(wait(other.reload(&ctx(), &uuid)).unwrap(), None);
 }
 
 #[test]
