@@ -9,4 +9,6 @@ pub(crate) mod window;
 
 pub use listing::Conversation;
 pub use query::{Passage, PassageQuery};
-pub use window::{InMemory, Seen, SeenAs, Shown, Snapshot, Window, WindowState};
+pub use window::{
+    Folded, InMemory, Preview, Refined, Seen, SeenAs, Shown, Snapshot, Window, WindowState,
+};

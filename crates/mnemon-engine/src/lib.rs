@@ -34,8 +34,8 @@ mod search;
 
 pub use context::{Context, ContextQuery, Silent};
 pub use conversation::{
-    Conversation, InMemory, Passage, PassageQuery, Seen, SeenAs, Shown, Snapshot, Window,
-    WindowState, longterm, session, tiers,
+    Conversation, Folded, InMemory, Passage, PassageQuery, Preview, Refined, Seen, SeenAs, Shown,
+    Snapshot, Window, WindowState, longterm, session, tiers,
 };
 pub use deletion::{Forgotten, NotErased, ProjectFiles, Purged, SavedFolder, SessionForget};
 pub use documents::{ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Known};

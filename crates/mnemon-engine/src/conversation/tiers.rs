@@ -37,7 +37,6 @@ pub use hot::{Hot, HotLine};
 pub(crate) use line::after_purge;
 pub use line::{Line, Said};
 pub use summary::Summariser;
-pub(crate) use summary::extracted;
 pub(crate) use warm::is_page_of;
 pub use warm::{Compressed, Summarise, first_sentences};
 

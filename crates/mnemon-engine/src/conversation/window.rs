@@ -27,10 +27,13 @@ use mnemon_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
+pub use compress::Preview;
 pub use copies::Snapshot;
+
 pub use in_memory::InMemory;
 pub use state::WindowState;
-pub use view::{Seen, SeenAs, Shown};
+pub use summarise::Refined;
+pub use view::{Folded, Seen, SeenAs, Shown};
 
 use crate::memory::Memory;
 use crate::memory::scopes::{message_of, origin_of, session_of_owner, within};

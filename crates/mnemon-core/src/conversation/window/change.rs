@@ -9,7 +9,7 @@ use super::{Settings, Strategy};
 use crate::model::{Block, Id, Message, Role};
 
 /// Messages that one message takes the place of.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     pub strategy: Strategy,
     /// What the new message replaces.
@@ -20,6 +20,10 @@ pub struct Change {
     pub original_chars: usize,
     /// Characters that a summary of it should have.
     pub summary_chars: usize,
+    /// Characters that the window has room for.
+    pub room_chars: usize,
+    /// The part of the original characters that a summary may have.
+    pub part: f64,
 }
 
 /// What tells the model where the rest is.
@@ -33,6 +37,14 @@ impl Change {
     #[must_use]
     pub fn offloaded<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
         messages.get(self.offloaded.clone()).unwrap_or_default()
+    }
+
+    /// Sets the size of the summary for what it is really made from: where earlier summaries are
+    /// folded again, that are the messages they stand for.
+    pub fn size_for(&mut self, original_chars: usize) {
+        self.original_chars = original_chars;
+        let part = (original_chars as f64 * self.part).round() as usize;
+        self.summary_chars = part.min(self.room_chars);
     }
 
     /// What goes.

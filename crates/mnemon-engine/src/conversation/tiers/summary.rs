@@ -76,7 +76,7 @@ impl Summariser {
 }
 
 /// Reports that sentences were extracted, since the model's summary could not be used.
-pub(crate) fn extracted(notices: &Notices, why: &str) {
+fn extracted(notices: &Notices, why: &str) {
     notices.add(format!(
         "The summary was extracted from the text, not written by the language model: {why}."
     ));

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use mnemon_core::window::CompressionEvent;
 use mnemon_core::{Invalid, Message, Receipt, Role};
 use serde_json::{Value, json};
 
 use super::super::door::Door;
 use super::super::lines::{Lines, blame};
 use super::super::{input, text};
+use super::messages::event_line;
 use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
 use crate::api::chat::{Append, message_of, messages_of};
@@ -88,7 +90,7 @@ pub(super) async fn append(mut args: AppendArgs, door: &mut Door) -> Result<(), 
         door.out
             .line(format!("appended {} (commit {commit})", item.id))?;
     }
-    say_compressed(done.compressed, door)
+    say_compressed(&done.events, door)
 }
 
 fn spoken(args: &AppendArgs) -> Result<Message, Error> {
@@ -107,11 +109,12 @@ fn parse(json: &str) -> Result<Value, Error> {
         .map_err(|error| Invalid::new("message", format!("is not JSON: {error}")).into())
 }
 
-fn say_compressed(compressed: bool, door: &mut Door) -> Result<(), Error> {
-    match compressed {
-        true => door.out.line("the window was compressed"),
-        false => Ok(()),
+fn say_compressed(events: &[CompressionEvent], door: &mut Door) -> Result<(), Error> {
+    for event in events {
+        let line = format!("the window was compressed: {}", event_line(event));
+        door.out.line(line)?;
     }
+    Ok(())
 }
 
 async fn append_lines(args: AppendArgs, path: &Path, door: &mut Door) -> Result<(), Error> {
@@ -145,16 +148,19 @@ async fn append_lines(args: AppendArgs, path: &Path, door: &mut Door) -> Result<
             .map_err(|error| blame(&place, &numbers, error))?
             .receipt;
     }
-    let compressed =
-        !args.leave_window && messages > 0 && chat.compress_if_due(&memory, &ctx).await?;
+    let events = match args.leave_window || messages == 0 {
+        true => Vec::new(),
+        false => chat.compress_if_due(&memory, &ctx).await?,
+    };
+    let compressed = !events.is_empty();
     let commit = receipt.commit;
     return_json!(
         door,
-        &json!({ "messages": messages, "commit": commit, "compressed": compressed })
+        &json!({ "messages": messages, "commit": commit, "compressed": compressed, "events": events })
     );
     let count = text::count(messages, "message");
     let commit = commit.unwrap_or_default();
     door.out
         .line(format!("appended {count} (commit {commit})"))?;
-    say_compressed(compressed, door)
+    say_compressed(&events, door)
 }
