@@ -18,4 +18,6 @@ pub(crate) use pages::{is_page_of, library_folder};
 pub(crate) use project::session_in;
 pub use project::{Project, ProjectConfig};
 pub use query::{Passage, PassageQuery};
-pub use window::{InMemory, Seen, SeenAs, Shown, Snapshot, Window, WindowState};
+pub use window::{
+    Folded, InMemory, Preview, Refined, Seen, SeenAs, Shown, Snapshot, Window, WindowState,
+};

@@ -9,7 +9,7 @@
 //! use mnemon_core::window::{Settings, Strategy, estimate, plan};
 //! use mnemon_core::{Message, Role};
 //!
-//! let settings = Settings { last_keep: 1, large_payload_threshold: 100, ..Settings::default() };
+//! let settings = Settings { last_keep: Some(1), large_payload_threshold: 100, ..Settings::default() };
 //! let long = Message::text("m1", Role::User, "tea ".repeat(100));
 //! let talk = [long, Message::text("m2", Role::Assistant, "yes"), Message::text("m3", Role::User, "so?")];
 //! let changes = plan(Strategy::LargeProtected, &talk, &settings, &estimate);
@@ -32,9 +32,10 @@ mod tokens;
 pub use calls::{is_paired, truncated};
 pub use change::{Change, tag};
 pub use event::CompressionEvent;
-pub use extract::{extract, extract_before, topics};
+pub use extract::{Extract, extract};
 pub use predicates::{
-    COMPRESS_META, is_compressed, is_final_assistant, is_tool, is_tool_result, is_tool_use, is_user,
+    COMPRESS_META, chars, is_compressed, is_final_assistant, is_tool, is_tool_result, is_tool_use,
+    is_user,
 };
 pub use prompts::{Ask, INSTRUCTIONS, PLAN_TOOLS, Plan, Prompts, without_plan_tools};
 pub use settings::Settings;

@@ -280,7 +280,9 @@ pub const COMPONENTS: usize = 1000;
 pub const BOOT_BYTES: usize = 64 * 1024 * 1024;
 /// Messages that one message may take the place of.
 pub const WINDOW_REPLACED: usize = SOURCES;
-/// A summary that is made without a model, in characters.
+/// Original messages that one summary is made from, the newest ones.
+pub const WINDOW_ORIGINALS: usize = 10_000;
+/// The summary on a page that is made without a model, in characters.
 pub const WINDOW_SUMMARY_CHARS: usize = 6000;
 /// Groups of tool messages that one compression replaces.
 pub const WINDOW_TOOL_GROUPS: usize = 5;

@@ -25,10 +25,13 @@ use mnemon_core::{
     Role, Scan, Scope, StoreError, Time, Viewer, limits,
 };
 
+pub use compress::Preview;
 pub use copies::Snapshot;
+
 pub use in_memory::InMemory;
 pub use state::WindowState;
-pub use view::{Seen, SeenAs, Shown};
+pub use summarise::Refined;
+pub use view::{Folded, Seen, SeenAs, Shown};
 
 use super::session::SessionId;
 use crate::conversation::project::Project;

@@ -10,9 +10,7 @@ use mnemon_core::rank::Recipe;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{Ids, Limits, Message, Namespace, Policy, Role, Scope};
 use mnemon_engine::notes::{NewNote, NoteQuery};
-use mnemon_engine::{
-    Builder, ContextQuery, Draft, Memory, MemoryQuery, Project, ProjectConfig, Query,
-};
+use mnemon_engine::{Builder, ContextQuery, Draft, Memory, MemoryQuery, Query};
 use mnemon_testkit::fakes::{BadEmbedder, HashEmbedder, Mischief, Scripted};
 use serde_json::json;
 
@@ -183,32 +181,27 @@ fn a_search_that_does_not_read_everything_says_so() {
 
 #[test]
 fn a_summary_that_no_model_wrote_says_so() {
-    let config = ProjectConfig {
-        hot_window_size: 100,
-        max_tokens: 200,
-        ..ProjectConfig::default()
+    let settings = mnemon_core::window::Settings {
+        max_token: 400,
+        ..Default::default()
     };
     let extracted = "The summary was extracted from the text";
     for (answer, begins) in [(None, extracted), (Some("Tea."), "")] {
-        let files = Arc::new(mnemon_testkit::fakes::FilesInRam::default());
         let memory = builder().build();
-        let project = Project::new(files.clone(), files.clone(), "/p", config).unwrap();
         let llm = Arc::new(Scripted::default());
-        let window = memory.window("ann", "s1").unwrap();
-        let window = window.in_project(&project).unwrap().llm(llm.clone());
-        let window = window
-            .settings(project.settings(Default::default()))
-            .unwrap();
+        let window = memory.window("ann", "s1").unwrap().llm(llm.clone());
+        let window = window.settings(settings).unwrap();
         for n in 0..20 {
             let text = format!("We decided number {n} of the long list. Then there was tea.");
             let said = mnemon_core::Message::text("", mnemon_core::Role::User, text);
             wait(window.add_message(&ctx(), said)).unwrap();
         }
+        assert!(!wait(window.compress(&ctx())).unwrap().is_empty());
         if let Some(answer) = answer {
             (0..100).for_each(|_| llm.then(Ok(String::from(answer))));
         }
         notes(&memory, begins, |_, ctx| {
-            assert!(!wait(window.compress(ctx)).unwrap().is_empty());
+            wait(window.refine_pending(ctx)).unwrap();
         });
     }
 }

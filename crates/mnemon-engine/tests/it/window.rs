@@ -23,10 +23,10 @@ fn memory() -> Memory {
 /// A small window, so that short conversations are too long for it.
 fn small() -> Settings {
     Settings {
-        msg_threshold: 12,
+        msg_threshold: Some(12),
         max_token: 2000,
         token_ratio: 0.75,
-        last_keep: 4,
+        last_keep: Some(4),
         large_payload_threshold: 300,
         offload_single_preview: 40,
         min_consecutive_tool_messages: 3,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use mnemon_core::budget::Family;
 use mnemon_core::window::{CompressionEvent, Measure, Settings};
 use mnemon_core::{Ctx, Cursor, Invalid, Message, Receipt, limits};
-use mnemon_engine::{LogLine, Memory, Project, Shown, Window};
+use mnemon_engine::{LogLine, Memory, Preview, Project, Shown, Window};
 use serde::Serialize;
 
 pub use input::{message_of, messages_of};
@@ -53,6 +53,18 @@ pub struct Appended {
     pub receipt: Receipt,
     /// Whether the window was compressed.
     pub compressed: bool,
+    /// What the compression did, and who wrote the summaries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<CompressionEvent>,
+}
+
+/// How a window is compressed by hand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Compression {
+    /// Only if it is due.
+    pub if_needed: bool,
+    /// Whether to wait for the summaries of the language model.
+    pub wait: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -149,25 +161,30 @@ impl Chat {
         receipt: Receipt,
         leave_window: bool,
     ) -> Result<Appended, Error> {
-        let compressed = match leave_window {
-            true => false,
+        let events = match leave_window {
+            true => Vec::new(),
             false => window
                 .compress_if_needed(ctx)
                 .await
                 .unwrap_or_else(|error| {
                     let what = format!("The window was not compressed: {error}.");
                     ctx.notices.add(what);
-                    false
+                    Vec::new()
                 }),
         };
         Ok(Appended {
             receipt,
-            compressed,
+            compressed: !events.is_empty(),
+            events,
         })
     }
 
-    /// Compresses the window if it is due; whether it was.
-    pub async fn compress_if_due(&self, memory: &Memory, ctx: &Ctx) -> Result<bool, Error> {
+    /// Compresses the window if it is due; what that did.
+    pub async fn compress_if_due(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+    ) -> Result<Vec<CompressionEvent>, Error> {
         let measure = self.measure();
         let window = self.window(memory, measure.as_deref())?;
         Ok(window.compress_if_needed(ctx).await?)
@@ -200,20 +217,39 @@ impl Chat {
         Ok(window.get_messages(ctx).await?)
     }
 
+    /// What compressing the window would do. Nothing is written.
+    pub async fn preview(&self, memory: &Memory, ctx: &Ctx) -> Result<Vec<Preview>, Error> {
+        let measure = self.measure();
+        let window = self.existing(memory, ctx, measure.as_deref()).await?;
+        Ok(window.preview(ctx).await?)
+    }
+
     /// Compresses the window, or only if it is due.
     pub async fn compress(
         &self,
         memory: &Memory,
         ctx: &Ctx,
-        if_needed: bool,
+        how: Compression,
     ) -> Result<Compressed, Error> {
         let measure = self.measure();
         let window = self.existing(memory, ctx, measure.as_deref()).await?;
         let before = window.show(ctx).await?;
-        let events = match before.due || !if_needed {
+        let mut events = match before.due || !how.if_needed {
             true => window.compress(ctx).await?,
             false => Vec::new(),
         };
+        if how.wait {
+            window.refine_pending(ctx).await?;
+            let all = window.events(ctx).await?;
+            let same = |event: &CompressionEvent| {
+                let id = &event.compressed_message_id;
+                let found = all
+                    .iter()
+                    .find(|one| id.is_some() && one.compressed_message_id == *id);
+                found.unwrap_or(event).clone()
+            };
+            events = events.iter().map(same).collect();
+        }
         let after = window.show(ctx).await?;
         Ok(Compressed {
             events,

@@ -23,6 +23,8 @@ pub struct Response {
     pub steps: u64,
     /// Skills and rules that came, went or changed by that.
     pub learnt: u64,
+    /// Summaries of conversations that the language model wrote.
+    pub summaries: u64,
     /// Temporary files of killed writers that were removed from the folder of agents.
     pub swept: u64,
     /// Whether there is more to do.
@@ -33,7 +35,8 @@ pub struct Response {
 }
 
 /// Clears away at most so many records, versions and receipts, gives as many records the vectors
-/// that they lack, and reads as many steps to learn from them. `accept_clock` believes the clock,
+/// that they lack, reads as many steps to learn from them, and lets the language model write
+/// summaries that wait for it. `accept_clock` believes the clock,
 /// however far it is ahead of the newest write.
 pub async fn run(
     memory: &Memory,
@@ -58,6 +61,7 @@ pub async fn run(
         Err(error) => return Err(error),
     };
     let learnt = memory.learning().slice(ctx, limit).await?;
+    let refined = memory.refine_summaries(ctx, limit).await?;
     Ok(Response {
         expired: kept.expired,
         history: kept.history,
@@ -66,8 +70,12 @@ pub async fn run(
         embedded: embedded.embedded,
         steps: learnt.steps,
         learnt: learnt.learnt.len() as u64,
+        summaries: refined.written,
         swept: 0,
-        more: kept.more || learnt.more || (embedded.more && embedded.embedded > 0),
+        more: kept.more
+            || learnt.more
+            || (embedded.more && embedded.embedded > 0)
+            || (refined.pending > 0 && refined.refused.is_none()),
         clock_days_ahead: kept.clock_days_ahead,
     })
 }

@@ -28,6 +28,7 @@ use crate::{Error, wiring};
     mnemon chat list --user ann\n  \
     mnemon chat show s1 --user ann\n  \
     mnemon chat show s1 --user ann --format openai --model gpt-4o > body.json\n  \
+    mnemon chat compress s1 --user ann --dry-run\n  \
     mnemon chat compress s1 --user ann --last-keep 10\n  \
     mnemon chat reload s1 01890a5d-ac96-774b-bcce-b302099a8057 --user ann\n  \
     mnemon chat tail s1 --user ann -n 5\n  \
@@ -54,6 +55,8 @@ enum Command {
     /// A conversation that does not exist is created.
     Append(append::AppendArgs),
     /// Compress the window by the first strategy that makes it smaller
+    ///
+    /// Below the limits of the window only messages before the last ones are compressed.
     Compress(compress::CompressArgs),
     /// Print the messages that a CONTEXT_OFFLOAD tag in the window stands for
     Reload(messages::ReloadArgs),
@@ -119,10 +122,11 @@ struct WindowArgs {
     /// Context size of the model; the window is due from three quarters of it on [default: 131072]
     #[arg(long, value_name = "TOKENS")]
     max_token: Option<usize>,
-    /// Number of messages from which on the window is due [default: 100]
+    /// Number of messages from which on the window is due, however few tokens they are [default: none]
     #[arg(long, value_name = "N")]
     msg_threshold: Option<usize>,
-    /// Number of newest messages that the first strategies leave alone [default: 50]
+    /// Number of newest messages that the first strategies leave alone [default: 50, or half of
+    /// --msg-threshold]
     #[arg(long, value_name = "N")]
     last_keep: Option<usize>,
     /// Count the tokens of this model instead of estimating them
@@ -145,8 +149,8 @@ async fn chat(
     let mut model = None;
     if let Some(window) = window {
         settings.max_token = window.max_token.unwrap_or(settings.max_token);
-        settings.msg_threshold = window.msg_threshold.unwrap_or(settings.msg_threshold);
-        settings.last_keep = window.last_keep.unwrap_or(settings.last_keep);
+        settings.msg_threshold = window.msg_threshold.or(settings.msg_threshold);
+        settings.last_keep = window.last_keep.or(settings.last_keep);
         model = window.model;
     }
     Ok(Chat {

@@ -7,8 +7,9 @@ use crate::{Error, api, wiring};
 /// Do the housekeeping that is due
 ///
 /// Erases what has expired, drops history and receipts past their time, compacts, gives records the
-/// vectors that they lack, learns from what was tried (see mnemon learn), and removes temporary
-/// files that killed writers left in the folder of agents more than a day ago. Every write does a
+/// vectors that they lack, learns from what was tried (see mnemon learn), asks the language model
+/// for summaries of conversations that wait for it, and removes temporary files that killed writers
+/// left in the folder of agents more than a day ago. Every write does a
 /// little of this on the side; this does the rest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -46,13 +47,15 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             embedded: done.embedded + slice.embedded,
             steps: done.steps + slice.steps,
             learnt: done.learnt + slice.learnt,
+            summaries: done.summaries + slice.summaries,
             swept: done.swept,
             more: slice.more,
             clock_days_ahead: slice.clock_days_ahead,
         };
         left -= limit;
         let cleared = slice.expired + slice.history + slice.receipts;
-        let progressed = cleared + slice.embedded + slice.steps + slice.learnt > 0;
+        let progressed =
+            cleared + slice.embedded + slice.steps + slice.learnt + slice.summaries > 0;
         if !slice.more || left == 0 || !progressed {
             break;
         }
@@ -69,6 +72,7 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
         (done.embedded, "records embedded"),
         (done.steps, "steps read to learn from them"),
         (done.learnt, "skills and rules learnt, confirmed or retired"),
+        (done.summaries, "summaries written by the language model"),
         (done.swept, "temporary files of killed writers removed"),
     ];
     for (count, what) in pieces {

@@ -85,6 +85,39 @@ fn appending_compresses_when_it_is_due() {
 }
 
 #[test]
+fn a_dry_run_shows_the_summary_and_writes_nothing() {
+    let sandbox = talked();
+    let before = sandbox.run(&chat("show", SIZE)).ok();
+    let said = sandbox
+        .run(&chat("compress", &[SIZE, &["--dry-run"]].concat()))
+        .ok();
+    for part in [
+        "HISTORY_SUMMARY: 8 messages (# 0 to # 7)",
+        "- user: We decided to buy 3 boxes of tea from Ann.",
+        "nothing was written",
+    ] {
+        assert!(said.contains(part), "{part} is missing in\n{said}");
+    }
+    assert_eq!(sandbox.run(&chat("show", SIZE)).ok(), before);
+    let json = [SIZE, &["--dry-run", "--json"]].concat();
+    let json = sandbox.run(&chat("compress", &json)).json();
+    assert_eq!(json["changes"][0]["strategy"], "HISTORY_SUMMARY");
+}
+
+/// Sixteen messages and a half of a percent of the tokens: nothing is folded unless a user asks for
+/// it, and then only what lies before the last messages.
+#[test]
+fn a_short_talk_is_left_alone() {
+    let sandbox = talked();
+    let said = sandbox.run(&chat("compress", &[])).ok();
+    assert!(said.starts_with("nothing was compressed"), "{said}");
+    let said = sandbox.run(&chat("compress", &["--last-keep", "6"])).ok();
+    assert!(said.starts_with("HISTORY_SUMMARY: 6 messages"), "{said}");
+    let alone = ["--msg-threshold", "30"];
+    sandbox.run(&chat("show", &alone)).ok();
+}
+
+#[test]
 fn a_message_comes_from_stdin_as_well() {
     let sandbox = Sandbox::new();
     let args = ["chat", "append", "s1", "--name", "Ann"];
@@ -119,8 +152,16 @@ fn what_is_asked_wrongly_is_said() {
         (&["chat", "append", "s1", "x", "--role", "dog"], "assistant"),
         (&["chat", "tail", "s1", "-n", "1001"], "from 1 to 1000"),
         (
-            &["chat", "show", "s1", "--last-keep", "100"],
-            "last_keep: is 100",
+            &[
+                "chat",
+                "show",
+                "s1",
+                "--last-keep",
+                "9",
+                "--msg-threshold",
+                "9",
+            ],
+            "last_keep: is 9",
         ),
         (
             &["chat", "show", "s1", "--max-token", "0"],

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::predicates::{COMPRESS_META, CURRENT_ROUND, chars, is_tool_result, output_text};
+use super::predicates::{COMPRESS_META, CURRENT_ROUND, is_tool_result, output_text};
 use super::{Settings, Strategy};
 use crate::model::{Block, Id, Message, Role};
 
 /// Messages that one message takes the place of.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     pub strategy: Strategy,
     /// What the new message replaces.
@@ -20,10 +20,11 @@ pub struct Change {
     pub original_chars: usize,
     /// Characters that a summary of it should have.
     pub summary_chars: usize,
+    /// Characters that the window has room for.
+    pub room_chars: usize,
+    /// The part of the original characters that a summary may have.
+    pub part: f64,
 }
-
-/// Characters that name a speaker in a summary.
-const SPEAKER: usize = 16;
 
 /// What tells the model where the rest is.
 #[must_use]
@@ -38,25 +39,18 @@ impl Change {
         messages.get(self.offloaded.clone()).unwrap_or_default()
     }
 
+    /// Sets the size of the summary for what it is really made from: where earlier summaries are
+    /// folded again, that are the messages they stand for.
+    pub fn size_for(&mut self, original_chars: usize) {
+        self.original_chars = original_chars;
+        let part = (original_chars as f64 * self.part).round() as usize;
+        self.summary_chars = part.min(self.room_chars);
+    }
+
     /// What goes.
     #[must_use]
     pub fn replaced<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
         messages.get(self.replaced.clone()).unwrap_or_default()
-    }
-
-    /// The same change for a part of the messages, with room for everything of it that matters.
-    #[must_use]
-    pub fn part(&self, range: Range<usize>, messages: &[Message]) -> Self {
-        let part = messages.get(range.clone()).unwrap_or_default();
-        let chars: usize = part.iter().map(chars).sum();
-        Self {
-            strategy: self.strategy,
-            replaced: range.clone(),
-            offloaded: range,
-            original_chars: chars,
-            // Who speaks is named in a summary.
-            summary_chars: chars + part.len() * SPEAKER,
-        }
     }
 
     /// The message that takes the place of the replaced ones. A strategy that only offloads needs

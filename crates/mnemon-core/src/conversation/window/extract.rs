@@ -33,30 +33,45 @@ const TOPICS: usize = 6;
 /// What these messages say, in at most `chars` characters but for one short line.
 #[must_use]
 pub fn extract(messages: &[Message], chars: usize) -> String {
-    extract_before(messages, &[], chars)
+    Extract::of(messages, &[]).text(chars)
 }
 
-/// The same for messages that others follow, which may answer or take back what is said here.
-#[must_use]
-pub fn extract_before(messages: &[Message], following: &[Message], chars: usize) -> String {
-    let said = related(messages, following);
-    let lines = chosen(&said, chars);
-    if lines.is_empty() {
-        return "(nothing was said in words)".to_owned();
-    }
-    lines.join("\n")
+/// What some messages say, to be told in more or fewer words.
+#[derive(Debug, Clone)]
+pub struct Extract {
+    said: Vec<Statement>,
 }
 
-/// A few words for what these messages are about.
-#[must_use]
-pub fn topics(messages: &[Message]) -> Vec<String> {
-    let said = related(messages, &[]);
-    let matters = said.iter().filter(|s| s.score >= 7.0 && !s.dropped);
-    let mut texts: Vec<&str> = matters.map(|s| s.text.as_str()).collect();
-    if texts.is_empty() {
-        texts = said.iter().map(|s| s.text.as_str()).collect();
+impl Extract {
+    /// Reads the messages, and those that follow them, which may answer or take back what is said
+    /// in them.
+    #[must_use]
+    pub fn of(messages: &[Message], following: &[Message]) -> Self {
+        Self {
+            said: related(messages, following),
+        }
     }
-    relations::topics(&texts, TOPICS)
+
+    /// What is said, in at most `chars` characters but for one short line.
+    #[must_use]
+    pub fn text(&self, chars: usize) -> String {
+        let lines = chosen(&self.said, chars);
+        match lines.is_empty() {
+            true => "(nothing was said in words)".to_owned(),
+            false => lines.join("\n"),
+        }
+    }
+
+    /// A few words for what the messages are about.
+    #[must_use]
+    pub fn topics(&self) -> Vec<String> {
+        let matters = self.said.iter().filter(|s| s.score >= 7.0 && !s.dropped);
+        let mut texts: Vec<&str> = matters.map(|s| s.text.as_str()).collect();
+        if texts.is_empty() {
+            texts = self.said.iter().map(|s| s.text.as_str()).collect();
+        }
+        relations::topics(&texts, TOPICS)
+    }
 }
 
 /// The statements of the messages, with what was answered, taken back or fixed marked as dropped.

@@ -76,7 +76,8 @@ pub(super) fn output_text(output: &[Block]) -> String {
 }
 
 /// All that can be read in it: its texts, what it thought, calls and outputs.
-pub(super) fn chars(message: &Message) -> usize {
+#[must_use]
+pub fn chars(message: &Message) -> usize {
     message.content.iter().map(block_chars).sum()
 }
 

@@ -126,22 +126,21 @@ pub struct Ask<'a> {
 }
 
 impl Change {
-    /// The messages that a summary is made from.
+    /// The messages that a summary is made from, out of the originals of what is offloaded.
     #[must_use]
-    pub fn to_summarise(&self, messages: &[Message]) -> Vec<Message> {
-        let offloaded = self.offloaded(messages);
+    pub fn to_summarise(&self, originals: &[Message]) -> Vec<Message> {
         match self.strategy {
-            Strategy::CurrentLarge => offloaded.iter().map(plain).collect(),
-            _ => without_plan_tools(offloaded),
+            Strategy::CurrentLarge => originals.iter().map(plain).collect(),
+            _ => without_plan_tools(originals),
         }
     }
 
-    /// What a model is asked. The caller says whom it is charged to.
+    /// What a model is asked about the originals. The caller says whom it is charged to.
     #[must_use]
-    pub fn summary_prompt(&self, messages: &[Message], ask: Ask<'_>) -> Prompt {
+    pub fn summary_prompt(&self, originals: &[Message], ask: Ask<'_>) -> Prompt {
         let user = |id: &str, text: &str| Message::text(id, Role::User, text);
         let mut list = vec![user("prompt", ask.prompts.of(self.strategy))];
-        list.extend(self.to_summarise(messages));
+        list.extend(self.to_summarise(originals));
         list.push(user("end", END));
         if self.strategy == Strategy::CurrentRound {
             list.push(user("length", &self.requirement()));

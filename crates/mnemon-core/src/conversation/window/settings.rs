@@ -9,14 +9,16 @@ use crate::model::{Limits, limits};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// From so many messages on the window is compressed.
-    pub msg_threshold: usize,
+    /// From so many messages on the window is compressed, however few tokens they are. `None` by
+    /// default: then only tokens count.
+    pub msg_threshold: Option<usize>,
     /// What the model can read.
     pub max_token: usize,
     /// From this part of it on the window is compressed.
     pub token_ratio: f64,
-    /// The last messages, which the gentle strategies leave alone.
-    pub last_keep: usize,
+    /// The last messages, which the gentle strategies leave alone. [`Settings::last_keep`] says
+    /// how many they are when nobody does.
+    pub last_keep: Option<usize>,
     /// A text of more characters is large.
     pub large_payload_threshold: usize,
     /// Characters of a large text that are still shown.
@@ -32,10 +34,10 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            msg_threshold: 100,
+            msg_threshold: None,
             max_token: 128 * 1024,
             token_ratio: 0.75,
-            last_keep: 50,
+            last_keep: None,
             large_payload_threshold: 5 * 1024,
             offload_single_preview: 200,
             min_consecutive_tool_messages: 6,
@@ -56,22 +58,31 @@ impl Settings {
     /// Whether a window of this size is compressed.
     #[must_use]
     pub fn is_triggered(&self, messages: usize, tokens: usize) -> bool {
-        messages >= self.msg_threshold || tokens >= self.token_limit()
+        self.msg_threshold.is_some_and(|most| messages >= most) || tokens >= self.token_limit()
+    }
+
+    /// The last messages that the gentle strategies leave alone: as set, or else 50, or half of
+    /// `msg_threshold` if that is less.
+    #[must_use]
+    pub fn last_keep(&self) -> usize {
+        let half = self.msg_threshold.map_or(LAST_KEEP, |most| most / 2);
+        self.last_keep.unwrap_or(half.min(LAST_KEEP))
     }
 
     /// Every rule that the settings must keep.
     pub fn check(&self) -> Result<(), Invalid> {
         let most = Limits::DEFAULT.window_messages;
-        between("msg_threshold", self.msg_threshold, 2, most)?;
+        between("msg_threshold", self.msg_threshold.unwrap_or(2), 2, most)?;
+        between("last_keep", self.last_keep(), 0, most)?;
         between("max_token", self.max_token, 100, limits::CONTEXT_TOKENS)?;
         fraction("token_ratio", self.token_ratio)?;
         let ratio = self.current_round_compression_ratio;
         fraction("current_round_compression_ratio", ratio)?;
-        if self.last_keep >= self.msg_threshold {
-            let (keep, threshold) = (self.last_keep, self.msg_threshold);
+        if let Some(threshold) = self.msg_threshold.filter(|most| self.last_keep() >= *most) {
+            let keep = self.last_keep();
             let what = format!(
                 "is {keep}, which must be less than msg_threshold ({threshold}): \
-                 otherwise nothing could ever be compressed"
+                 with that many messages left alone, none would remain to be folded"
             );
             return Err(Invalid::new("last_keep", what));
         }
@@ -98,15 +109,10 @@ impl Settings {
             limits::CONTEXT_TOKENS,
         )
     }
-
-    /// Characters that a summary of so many may have: a part of them, and no more than leaves most
-    /// of the window to what was said.
-    pub(super) fn summary_chars(&self, chars: usize) -> usize {
-        let part = chars * 3 / 10;
-        part.min(limits::WINDOW_SUMMARY_CHARS)
-            .min(self.token_limit() / 2)
-    }
 }
+
+/// Messages that gentle strategies leave alone when nobody says.
+const LAST_KEEP: usize = 50;
 
 fn between(field: &str, value: usize, least: usize, most: usize) -> Result<(), Invalid> {
     if (least..=most).contains(&value) {

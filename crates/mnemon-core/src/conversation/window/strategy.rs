@@ -41,6 +41,24 @@ impl Strategy {
     pub fn is_offload(self) -> bool {
         matches!(self, Self::LargeProtected | Self::Large)
     }
+
+    /// Whether it leaves the last messages alone: only these are used below the limits.
+    #[must_use]
+    pub fn is_gentle(self) -> bool {
+        matches!(
+            self,
+            Self::ToolInvocations | Self::LargeProtected | Self::History
+        )
+    }
+
+    /// The part of the text that a summary by this strategy may have, if there is room.
+    fn part(self, settings: &Settings) -> f64 {
+        match self {
+            Self::HistoryPage | Self::History | Self::WholeHistory => 0.6,
+            Self::CurrentRound => settings.current_round_compression_ratio,
+            _ => 0.3,
+        }
+    }
 }
 
 /// What the strategy would replace: ranges that do not overlap, the last one first, so that each
@@ -71,11 +89,21 @@ pub fn plan(
         Strategy::CurrentRound => talk.current_round(),
         Strategy::WholeHistory => talk.history(messages.len().saturating_sub(1)),
     };
+    let share = talk.room(&changes) / changes.len().max(1);
     for change in &mut changes {
+        let most = talk.tokens(&change.replaced) * 4 / 5;
         change.strategy = strategy;
+        change.part = strategy.part(settings);
+        change.room_chars = chars_of(share.min(most));
+        change.size_for(change.original_chars);
     }
     changes.sort_by_key(|change| std::cmp::Reverse(change.replaced.start));
     changes
+}
+
+/// Characters that so many tokens are, by the estimate.
+fn chars_of(tokens: usize) -> usize {
+    tokens * 5 / 2
 }
 
 /// A conversation under inspection.
@@ -103,7 +131,9 @@ impl Talk<'_> {
 
     /// Where the last messages begin.
     fn before_last_keep(&self) -> usize {
-        self.messages.len().saturating_sub(self.settings.last_keep)
+        self.messages
+            .len()
+            .saturating_sub(self.settings.last_keep())
     }
 
     /// Before the latest answer and before the last messages.
@@ -113,7 +143,7 @@ impl Talk<'_> {
     }
 
     fn has_enough(&self) -> bool {
-        self.messages.len() >= self.settings.last_keep
+        self.messages.len() >= self.settings.last_keep()
     }
 
     fn summary(&self, replaced: Range<usize>, offloaded: Range<usize>) -> Change {
@@ -123,7 +153,9 @@ impl Talk<'_> {
             replaced,
             offloaded,
             original_chars: chars,
-            summary_chars: self.settings.summary_chars(chars),
+            summary_chars: 0,
+            room_chars: 0,
+            part: 0.0,
         }
     }
 
@@ -149,6 +181,15 @@ impl Talk<'_> {
         let end = ends.find(closed).into_iter();
         end.map(|end| self.summary(start..end, start..end))
             .collect()
+    }
+
+    /// Tokens that summaries may have, so that the window is at three fifths of its limit
+    /// afterwards; a tenth of the limit if what stays is more than half of it.
+    fn room(&self, changes: &[Change]) -> usize {
+        let limit = self.settings.token_limit();
+        let replaced: usize = changes.iter().map(|c| self.tokens(&c.replaced)).sum();
+        let stays = tokens(self.messages, self.measure).saturating_sub(replaced);
+        (limit * 3 / 5).saturating_sub(stays).max(limit / 10)
     }
 
     fn tool_invocations(&self) -> Vec<Change> {
@@ -294,9 +335,6 @@ impl Talk<'_> {
         if end - start == 1 && self.is(start, is_compressed_round) {
             return Vec::new();
         }
-        let mut change = self.summary(start..end, start..end);
-        let ratio = self.settings.current_round_compression_ratio;
-        change.summary_chars = (change.original_chars as f64 * ratio).round() as usize;
-        vec![change]
+        vec![self.summary(start..end, start..end)]
     }
 }

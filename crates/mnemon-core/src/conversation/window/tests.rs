@@ -59,8 +59,8 @@ fn plans(strategy: Strategy, talk: &[Message], settings: &Settings) -> Vec<(usiz
 
 fn eager() -> Settings {
     Settings {
-        msg_threshold: 10,
-        last_keep: 2,
+        msg_threshold: Some(10),
+        last_keep: Some(2),
         large_payload_threshold: 100,
         min_compression_token_threshold: 0,
         ..Settings::default()
@@ -136,7 +136,7 @@ fn tool_runs_of_earlier_rounds_become_one_message() {
     assert!(plans(Strategy::ToolInvocations, &talk, &dear).is_empty());
     // The last ones are protected, and a run that reaches into them is cut after a whole call.
     let keep = Settings {
-        last_keep: talk.len() - 8,
+        last_keep: Some(talk.len() - 8),
         min_consecutive_tool_messages: 3,
         ..settings
     };
@@ -171,7 +171,7 @@ fn parallel_calls_are_not_parted_from_their_results() {
         talk.push(answer(3, &a, "read", "y"));
     }
     talk.push(say(9, Role::Assistant, "done"));
-    let settings = changed(eager(), |s| s.last_keep = 3);
+    let settings = changed(eager(), |s| s.last_keep = Some(3));
     // Twelve tool messages, of which the last result is protected: its call stays with it.
     assert_eq!(
         plans(Strategy::ToolInvocations, &talk, &settings),
@@ -219,10 +219,10 @@ fn large_messages_become_a_beginning() {
     let all = [(4, 5), (3, 4), (0, 1)];
     assert_eq!(plans(Strategy::LargeProtected, &talk, &settings), all);
     assert_eq!(plans(Strategy::Large, &talk, &settings), all);
-    let keep = changed(settings, |s| s.last_keep = 4);
+    let keep = changed(settings, |s| s.last_keep = Some(4));
     assert_eq!(plans(Strategy::LargeProtected, &talk, &keep), [(0, 1)]);
     assert_eq!(plans(Strategy::Large, &talk, &keep), all);
-    let too_few = changed(settings, |s| s.last_keep = 8);
+    let too_few = changed(settings, |s| s.last_keep = Some(8));
     assert!(plans(Strategy::Large, &talk, &too_few).is_empty());
     let short = changed(settings, |s| s.offload_single_preview = 3);
     let changes = plan(Strategy::Large, &talk, &short, &estimate);
@@ -290,7 +290,7 @@ fn large_messages_of_the_current_round_keep_their_calls() {
     );
     assert!(is_tool_use(&made) && is_compressed(&made) && made.metadata["mine"] == 1);
     let prompt = changes[0].summary_prompt(
-        &talk,
+        &talk[2..],
         Ask {
             prompts: &Prompts::default(),
             plan: None,
@@ -351,6 +351,8 @@ fn what_is_asked_of_a_model_is_laid_out_as_the_spec_says() {
         offloaded: 1..6,
         original_chars: 1000,
         summary_chars: 300,
+        room_chars: 300,
+        part: 0.3,
     };
     let plan = Plan {
         description: "drink tea".to_owned(),
@@ -368,7 +370,7 @@ fn what_is_asked_of_a_model_is_laid_out_as_the_spec_says() {
         prompts: &prompts,
         plan: Some(&plan),
     };
-    let prompt = change.summary_prompt(&talk, ask);
+    let prompt = change.summary_prompt(change.offloaded(&talk), ask);
     let texts: Vec<String> = prompt.messages.iter().map(Message::text_content).collect();
     assert_eq!(texts[0], "Be short.");
     assert_eq!(
@@ -402,9 +404,12 @@ fn settings_are_checked() {
     Settings::default().check().unwrap();
     assert_eq!(Settings::default().token_limit(), 98304);
     type Spoil = fn(&mut Settings);
-    let wrong: [(&str, Spoil); 6] = [
-        ("last_keep", |s| s.last_keep = 100),
-        ("msg_threshold", |s| s.msg_threshold = 1),
+    let wrong: [(&str, Spoil); 7] = [
+        ("last_keep", |s| {
+            (s.msg_threshold, s.last_keep) = (Some(100), Some(100))
+        }),
+        ("last_keep", |s| s.last_keep = Some(1_000_000)),
+        ("msg_threshold", |s| s.msg_threshold = Some(1)),
         ("token_ratio", |s| s.token_ratio = 1.5),
         ("token_ratio", |s| s.token_ratio = f64::NAN),
         ("max_token", |s| s.max_token = 0),
@@ -415,6 +420,19 @@ fn settings_are_checked() {
         change(&mut settings);
         assert_eq!(settings.check().unwrap_err().field, field);
     }
+}
+
+#[test]
+fn messages_count_only_where_a_user_says_so() {
+    let default = Settings::default();
+    assert!(!default.is_triggered(9_999, 98_303) && default.is_triggered(1, 98_304));
+    let counted = Settings {
+        msg_threshold: Some(30),
+        ..default
+    };
+    counted.check().unwrap();
+    assert_eq!((default.last_keep(), counted.last_keep()), (50, 15));
+    assert!(counted.is_triggered(30, 0) && !counted.is_triggered(29, 0));
 }
 
 #[test]

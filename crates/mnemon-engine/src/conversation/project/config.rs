@@ -77,7 +77,7 @@ impl ProjectConfig {
     #[must_use]
     pub fn settings(&self, plain: Settings) -> Settings {
         Settings {
-            msg_threshold: Limits::DEFAULT.window_messages,
+            msg_threshold: None,
             max_token: self.max_tokens,
             token_ratio: self.compression_threshold,
             ..plain

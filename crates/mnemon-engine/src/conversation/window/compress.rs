@@ -1,14 +1,20 @@
 //! Making a window smaller: plan, summarise, replace, all in one batch.
 
-use mnemon_core::window::{Change, CompressionEvent, Strategy, message_tokens, plan, tokens};
+use mnemon_core::window::{
+    Change, CompressionEvent, Extract, Strategy, chars, message_tokens, plan, tokens,
+};
 use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Message, Origin, Scope, StoreError, limits};
+use serde::Serialize;
 use serde_json::{Map, json};
 
-use super::stored::{Entry, Offload, TAG};
-use super::summarise::{Summary, extracted};
+use super::stored::{Entry, Offload, PENDING, TAG};
+use super::summarise::{EXTRACTIVE, MODEL_PENDING, headed};
 use super::{Read, Window};
 use crate::conversation::pages::Page;
 use crate::records::{Draft, Error};
+
+/// A summary that is not smaller than what it replaces is tried again with half the room.
+const HALVINGS: usize = 4;
 
 /// A change that makes the window smaller, ready to be written.
 pub(super) struct Made {
@@ -20,27 +26,37 @@ pub(super) struct Made {
     pub(super) page: Option<Page>,
 }
 
+/// What a compression would do to some messages of the window.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Preview {
+    pub strategy: String,
+    /// The first message that would be replaced, and the first one after them that would not.
+    pub from: usize,
+    pub to: usize,
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+    /// What would stand in their place.
+    pub text: String,
+}
+
 impl Window<'_> {
     /// Compresses the window if it is due: by the first strategy that makes it smaller, and by
-    /// further ones while it has more than the model can read. Whether anything changed.
-    pub async fn compress_if_needed(&self, ctx: &Ctx) -> Result<bool, Error> {
-        Ok(!self.compress_due(ctx).await?.is_empty())
-    }
-
-    async fn compress_due(&self, ctx: &Ctx) -> Result<Vec<CompressionEvent>, Error> {
+    /// further ones while it has more than the model can read. What it did; nothing if it was not
+    /// due. A model is not waited for: its summaries come with [`Window::refine_pending`].
+    pub async fn compress_if_needed(&self, ctx: &Ctx) -> Result<Vec<CompressionEvent>, Error> {
         let mut events = Vec::new();
-        let mut silent = None;
         for _ in 0..limits::WINDOW_ROUNDS {
             let read = self.read(ctx).await?;
-            let tokens = tokens(&read.messages, self.measure);
             let due = match events.is_empty() || self.project.is_some() {
-                true => self.settings.is_triggered(read.messages.len(), tokens),
-                false => tokens >= self.settings.max_token || read.more,
+                true => self.is_due(&read),
+                false => {
+                    tokens(&read.messages, self.measure) >= self.settings.max_token || read.more
+                }
             };
-            let done = match due {
-                true => self.step(ctx, read, &mut silent).await?,
-                false => Vec::new(),
-            };
+            if !due {
+                break;
+            }
+            let done = self.step(ctx, read).await?;
             if done.is_empty() {
                 break;
             }
@@ -49,26 +65,42 @@ impl Window<'_> {
         Ok(events)
     }
 
-    /// Compresses the window, due or not, by the first strategy that makes it smaller. What it
-    /// did; nothing if there is nothing to be gained. In a project pages are written until the
-    /// window is within its limit.
+    /// Compresses the window, due or not, by the first strategy that makes it smaller. Below its
+    /// limits only strategies are used that leave the last messages alone. What it did; nothing if
+    /// there is nothing to be gained. In a project pages are written until the window is within its
+    /// limits.
     pub async fn compress(&self, ctx: &Ctx) -> Result<Vec<CompressionEvent>, Error> {
         if self.project.is_some() {
-            return self.compress_due(ctx).await;
+            return self.compress_if_needed(ctx).await;
         }
         let read = self.read(ctx).await?;
-        self.step(ctx, read, &mut None).await
+        self.step(ctx, read).await
     }
 
-    /// `silent` says why the model is not asked (any more).
-    async fn step(
-        &self,
-        ctx: &Ctx,
-        mut read: Read,
-        silent: &mut Option<String>,
-    ) -> Result<Vec<CompressionEvent>, Error> {
+    /// What [`Window::compress`] would do. Nothing is written.
+    pub async fn preview(&self, ctx: &Ctx) -> Result<Vec<Preview>, Error> {
+        let read = self.read(ctx).await?;
+        let mut made = self.smaller(ctx, &read).await?;
+        made.reverse();
+        let previews = made.into_iter().map(|made| Preview {
+            strategy: made.event.event_type.clone(),
+            from: made.change.replaced.start,
+            to: made.change.replaced.end,
+            tokens_before: made.event.number("tokenBefore").unwrap_or_default(),
+            tokens_after: made.event.number("tokenAfter").unwrap_or_default(),
+            text: made.message.text_content(),
+        });
+        Ok(previews.collect())
+    }
+
+    fn is_due(&self, read: &Read) -> bool {
+        let tokens = tokens(&read.messages, self.measure);
+        read.more || self.settings.is_triggered(read.messages.len(), tokens)
+    }
+
+    async fn step(&self, ctx: &Ctx, mut read: Read) -> Result<Vec<CompressionEvent>, Error> {
         for _ in 0..limits::CHANGE_TRIES {
-            let made = self.smaller(ctx, &read.messages, silent).await;
+            let made = self.smaller(ctx, &read).await?;
             if made.is_empty() {
                 return Ok(Vec::new());
             }
@@ -81,85 +113,73 @@ impl Window<'_> {
     }
 
     /// What the first strategy would do that makes the window smaller.
-    async fn smaller(
-        &self,
-        ctx: &Ctx,
-        messages: &[Message],
-        silent: &mut Option<String>,
-    ) -> Vec<Made> {
-        let usable = |strategy: &&Strategy| **strategy != Strategy::HistoryPage;
-        let pages = self.project.iter().map(|_| &Strategy::HistoryPage);
-        for strategy in pages.chain(Strategy::ALL.iter().filter(usable)) {
+    async fn smaller(&self, ctx: &Ctx, read: &Read) -> Result<Vec<Made>, Error> {
+        let due = self.is_due(read);
+        let usable = |strategy: &&Strategy| match self.project {
+            Some(_) => due,
+            None => **strategy != Strategy::HistoryPage && (due || strategy.is_gentle()),
+        };
+        for strategy in Strategy::ALL.iter().filter(usable) {
             let mut made = Vec::new();
-            for change in plan(*strategy, messages, &self.settings, self.measure) {
-                made.extend(self.make(ctx, change, messages, silent).await);
+            for change in plan(*strategy, &read.messages, &self.settings, self.measure) {
+                made.extend(self.make(ctx, change, read).await?);
             }
             if !made.is_empty() {
-                return made;
+                return Ok(made);
             }
         }
-        Vec::new()
+        Ok(Vec::new())
     }
 
     /// The change with its new message, unless that would not be smaller than what it replaces.
     async fn make(
         &self,
         ctx: &Ctx,
-        change: Change,
-        messages: &[Message],
-        silent: &mut Option<String>,
-    ) -> Option<Made> {
+        mut change: Change,
+        read: &Read,
+    ) -> Result<Option<Made>, Error> {
         if change.strategy == Strategy::HistoryPage {
-            return self.make_page(ctx, change, messages, silent).await;
+            return self.make_page(ctx, change, read).await;
         }
+        let messages = &read.messages;
         let before = tokens(change.replaced(messages), self.measure);
         let uuid = self.records.ids.next(ctx.now);
-        let build = |text: &str| {
-            let message = change.replacement(messages, text, &uuid, &self.settings);
-            let after = message_tokens(&message, self.measure);
-            (after < before).then_some((message, after))
+        let entries = read.entries.get(change.offloaded.clone());
+        let entries = entries.unwrap_or_default();
+        let originals = match change.strategy.is_offload() {
+            true => Vec::new(),
+            false => self.originals(ctx, entries).await?,
         };
-        if change.strategy.is_offload() {
-            let (message, after) = build("")?;
-            let event = self.event(ctx, &change, messages, &message, (before, after), None);
-            return Some(Made {
-                change,
-                uuid,
-                message,
-                event,
-                page: None,
-            });
-        }
-        let mut refused = None;
-        let mut found = None;
-        match self.by_model(ctx, &change, messages, silent).await {
-            Some(Ok(summary)) => match build(&summary.text) {
-                Some(built) => found = Some((summary, built)),
-                None => refused = Some("the summary was not smaller".to_owned()),
-            },
-            Some(Err(why)) => refused = Some(why),
-            None => {}
-        }
-        let (summary, (message, after)) = match found {
-            Some(found) => found,
-            None => {
-                if let Some(why) = &refused {
-                    extracted(&ctx.notices, why);
+        change.size_for(originals.iter().map(chars).sum());
+        let extract = self.by_extract(&change, &originals, messages);
+        for _ in 0..HALVINGS {
+            let text = match change.strategy.is_offload() {
+                true => String::new(),
+                false => {
+                    // A record holds no NUL.
+                    let summary = extract.text(change.summary_chars).replace('\0', "");
+                    headed(&change, entries, &uuid, &summary)
                 }
-                let summary = self.by_extract(&change, messages, refused);
-                let built = build(&summary.text)?;
-                (summary, built)
+            };
+            let message = change.replacement(messages, &text, &uuid, &self.settings);
+            let after = message_tokens(&message, self.measure);
+            if after < before {
+                let sizes = (before, after);
+                let event = self.event(ctx, &change, messages, &message, sizes, &extract);
+                return Ok(Some(Made {
+                    change,
+                    uuid,
+                    message,
+                    event,
+                    page: None,
+                }));
             }
-        };
-        let sizes = (before, after);
-        let event = self.event(ctx, &change, messages, &message, sizes, Some(&summary));
-        Some(Made {
-            change,
-            uuid,
-            message,
-            event,
-            page: None,
-        })
+            if change.strategy.is_offload() {
+                break;
+            }
+            change.summary_chars /= 2;
+        }
+        Ok(None)
     }
 
     pub(super) fn event(
@@ -169,22 +189,23 @@ impl Window<'_> {
         messages: &[Message],
         message: &Message,
         (before, after): (usize, usize),
-        summary: Option<&Summary>,
+        extract: &Extract,
     ) -> CompressionEvent {
         let id = |at: Option<usize>| Some(messages.get(at?)?.id.clone());
+        let is_summary = !change.strategy.is_offload();
         let mut metadata = Map::new();
         metadata.insert("tokenBefore".to_owned(), json!(before));
         metadata.insert("tokenAfter".to_owned(), json!(after));
-        // In seconds: how long the model took, if one was asked.
-        let took_ms = summary.map_or(0, |summary| summary.took_ms);
-        metadata.insert("time".to_owned(), json!(took_ms as f64 / 1000.0));
-        if let Some(summary) = summary {
-            metadata.insert("inputToken".to_owned(), json!(summary.input_tokens));
-            metadata.insert("outputToken".to_owned(), json!(summary.output_tokens));
-            metadata.insert("summariser".to_owned(), json!(summary.by));
-            if let Some(why) = &summary.refused {
-                metadata.insert("refused".to_owned(), json!(why));
-            }
+        metadata.insert("time".to_owned(), json!(0.0));
+        if is_summary {
+            let by = match self.llm {
+                Some(_) if change.strategy != Strategy::HistoryPage => MODEL_PENDING,
+                _ => EXTRACTIVE,
+            };
+            metadata.insert("inputToken".to_owned(), json!(0));
+            metadata.insert("outputToken".to_owned(), json!(0));
+            metadata.insert("summariser".to_owned(), json!(by));
+            metadata.insert("topics".to_owned(), json!(extract.topics()));
         }
         CompressionEvent {
             event_type: change.strategy.to_string(),
@@ -192,7 +213,7 @@ impl Window<'_> {
             compressed_message_count: change.replaced.len(),
             previous_message_id: id(change.replaced.start.checked_sub(1)),
             next_message_id: id(Some(change.replaced.end)),
-            compressed_message_id: summary.map(|_| message.id.clone()),
+            compressed_message_id: is_summary.then(|| message.id.clone()),
             metadata,
         }
     }
@@ -239,6 +260,10 @@ impl Window<'_> {
     /// The record that keeps what was replaced.
     pub(super) fn offload_draft(&self, uuid: Id, offload: &Offload) -> Result<Draft, Invalid> {
         let entries = offload.entries.iter();
+        let mut tags = vec![TAG.to_owned()];
+        if offload.event.summariser() == Some(MODEL_PENDING) {
+            tags.push(PENDING.to_owned());
+        }
         Ok(Draft {
             id: Some(uuid),
             content: offload.message.text_content(),
@@ -246,7 +271,7 @@ impl Window<'_> {
             scope: Some(Scope::Dialog),
             kind: Some(Kind::Summary),
             body: Some(offload.to_json()?),
-            tags: vec![TAG.to_owned()],
+            tags,
             origin: Some(Origin::Derived),
             derived_from: entries.map(|entry| entry.of.clone()).collect(),
             ..Draft::default()

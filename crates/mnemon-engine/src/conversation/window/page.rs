@@ -1,16 +1,18 @@
 //! The strategy of a project: the older half becomes a page, and a link to it stays.
 
 use mnemon_core::files::Stamp;
-use mnemon_core::window::{Change, message_tokens, tokens};
+use mnemon_core::window::{Change, Extract, chars, message_tokens, tokens};
 use mnemon_core::{Ctx, Message, Record, Time};
 use serde_json::json;
 
-use super::Window;
 use super::compress::Made;
 use super::stored::Entry;
-use super::summarise::{Summary, extracted};
+use super::{Read, Window};
 use crate::conversation::pages::{Page, library_folder, link, next_name};
 use crate::records::Error;
+
+/// Characters that name a speaker in a summary.
+const SPEAKER: usize = 16;
 
 /// A page that was written, and what it is removed by.
 pub(super) type WrittenPage = (String, Stamp);
@@ -22,28 +24,34 @@ impl Window<'_> {
         &self,
         ctx: &Ctx,
         change: Change,
-        messages: &[Message],
-        silent: &mut Option<String>,
-    ) -> Option<Made> {
-        let (project, session) = self.project.as_ref()?;
-        let name = next_name(&*project.files).await.unwrap_or_default();
+        read: &Read,
+    ) -> Result<Option<Made>, Error> {
+        let Some((project, session)) = &self.project else {
+            return Ok(None);
+        };
+        let messages = &read.messages;
+        let name = next_name(&*project.files).await?;
         let uuid = self.records.ids.next(ctx.now);
         let message = change.replacement(messages, &link(&name), &uuid, &self.settings);
-        let before = tokens(change.replaced(messages), self.measure);
+        let replaced = change.replaced(messages);
+        let before = tokens(replaced, self.measure);
         let after = message_tokens(&message, self.measure);
         if after >= before {
-            return None;
+            return Ok(None);
         }
-        let summary = self.page_summary(ctx, &change, messages, silent).await;
+        let extract = self.by_extract(&change, replaced, messages);
         let mut parts = Vec::new();
         let size = project.config().chunk_size.max(2);
         for start in change.replaced.clone().step_by(size) {
-            let range = start..(start + size).min(change.replaced.end);
-            let part = change.part(range, messages);
-            let (from, to) = period(part.replaced(messages), ctx.now);
-            parts.push((from, to, self.by_extract(&part, messages, None).text));
+            let end = (start + size).min(change.replaced.end);
+            let part = messages.get(start..end).unwrap_or_default();
+            let following = messages.get(end..).unwrap_or_default();
+            // With room for everything of it that matters.
+            let chars: usize = part.iter().map(|message| chars(message) + SPEAKER).sum();
+            let text = Extract::of(part, following).text(chars);
+            let (from, to) = period(part, ctx.now);
+            parts.push((from, to, text));
         }
-        let replaced = change.replaced(messages);
         let page = Page {
             session: session.clone(),
             created_at: ctx.now,
@@ -51,36 +59,18 @@ impl Window<'_> {
             messages: replaced.len(),
             period: period(replaced, ctx.now),
             bytes: None,
-            summary: summary.text.clone(),
+            summary: extract.text(change.summary_chars),
             parts,
         };
         let sizes = (before, after);
-        let event = self.event(ctx, &change, messages, &message, sizes, Some(&summary));
-        Some(Made {
+        let event = self.event(ctx, &change, messages, &message, sizes, &extract);
+        Ok(Some(Made {
             change,
             uuid,
             message,
             event,
             page: Some(page),
-        })
-    }
-
-    /// What a model says of all messages of the page, or else the sentences that matter most.
-    async fn page_summary(
-        &self,
-        ctx: &Ctx,
-        change: &Change,
-        messages: &[Message],
-        silent: &mut Option<String>,
-    ) -> Summary {
-        match self.by_model(ctx, change, messages, silent).await {
-            Some(Ok(summary)) => summary,
-            Some(Err(why)) => {
-                extracted(&ctx.notices, &why);
-                self.by_extract(change, messages, Some(why))
-            }
-            None => self.by_extract(change, messages, None),
-        }
+        }))
     }
 
     /// Writes the page, and names it in the change.

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 /// Marks the records that keep what was replaced.
 pub(super) const TAG: &str = "window";
+/// Marks those whose summary a model is still to write.
+pub(super) const PENDING: &str = "model-pending";
 
 /// A place in the order of what was said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,97 +1,364 @@
-//! Summaries, by a model or without one.
+//! Summaries: extracted at once, and written anew by a model when nobody waits.
+
+use std::collections::HashSet;
 
 use mnemon_core::llm::{Account, LlmError};
-use mnemon_core::window::{Ask, Change, extract};
-use mnemon_core::{Ctx, Message, Notices, limits};
+use mnemon_core::window::{
+    Ask, Change, Extract, Strategy, chars, is_compressed, message_tokens, tokens,
+};
+use mnemon_core::{
+    Ctx, Filter, Id, Kind, Message, Record, Role, Scan, Scope, StoreError, Time, Viewer, limits,
+};
+use serde::Serialize;
+use serde_json::json;
 
 use super::Window;
+use super::stored::{Entry, Offload, PENDING};
+use crate::memory::Memory;
+use crate::memory::scopes::message_of;
+use crate::records::Error;
 
-/// A summary, and where it came from.
-pub(super) struct Summary {
-    pub(super) text: String,
-    /// `extractive`, or the name of the model.
-    pub(super) by: String,
-    /// Why the model's own was not used.
-    pub(super) refused: Option<String>,
-    pub(super) input_tokens: u64,
-    pub(super) output_tokens: u64,
-    /// How long the model took; without one it is as good as nothing.
-    pub(super) took_ms: u64,
+/// Who wrote a summary, as events and answers say it.
+pub(super) const EXTRACTIVE: &str = "extractive";
+pub(super) const MODEL_PENDING: &str = "extractive, model pending";
+/// So often a model is asked for one summary before the extracted one stays.
+const ATTEMPTS: u64 = 3;
+
+/// What a model did about summaries that were waiting for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Refined {
+    /// Summaries that the model wrote.
+    pub written: u64,
+    /// Why a summary was not written by the model, the last reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// Summaries that still wait for the model.
+    pub pending: u64,
 }
 
-/// Reports that sentences were extracted, since the model's summary could not be used.
-pub(super) fn extracted(notices: &Notices, why: &str) {
-    notices.add(format!(
-        "The summary was extracted from the text, not written by the language model: {why}."
-    ));
+impl Memory {
+    /// Lets the language model write at most so many of the summaries that wait for it, in every
+    /// conversation. Upkeep does this, so that no append waits for a model.
+    pub async fn refine_summaries(&self, ctx: &Ctx, limit: usize) -> Result<Refined, Error> {
+        let mut done = Refined::default();
+        if self.llm().is_none() {
+            return Ok(done);
+        }
+        let filter = Filter {
+            kinds: vec![Kind::Summary],
+            tags: vec![PENDING.to_owned()],
+            ..Filter::seen_by(Viewer::Tenant)
+        };
+        let records = self.records_of(Scope::Dialog);
+        let page = limit.min(records.limits().page).max(1);
+        let found = records.list(ctx, &Scan::new(filter, page)).await?;
+        for record in found.records {
+            let window = self.window_of(record.owner.clone());
+            if done.refused.is_none() {
+                window.refine(ctx, record, &mut done).await?;
+            } else {
+                done.pending += 1;
+            }
+        }
+        done.pending += u64::from(found.next.is_some());
+        Ok(done)
+    }
 }
 
 impl Window<'_> {
-    /// What the model says, if there is one and what it says can be used. One that did not answer is
-    /// not asked again in the same compression: somebody is waiting.
-    pub(super) async fn by_model(
+    /// Lets the language model write the summaries of this conversation that wait for it.
+    pub async fn refine_pending(&self, ctx: &Ctx) -> Result<Refined, Error> {
+        let mut done = Refined::default();
+        if self.llm.is_none() {
+            return Ok(done);
+        }
+        let filter = Filter {
+            tags: vec![PENDING.to_owned()],
+            ..self.within(Kind::Summary)
+        };
+        let scan = Scan::new(filter, self.records.limits().page);
+        for record in self.records.list(ctx, &scan).await?.records {
+            match done.refused {
+                None => self.refine(ctx, record, &mut done).await?,
+                // One that did not answer is not asked again: somebody is waiting.
+                Some(_) => done.pending += 1,
+            }
+        }
+        Ok(done)
+    }
+
+    /// Asks the model for one summary and puts it in the place of the extracted one, under the same
+    /// uuid.
+    async fn refine(&self, ctx: &Ctx, record: Record, done: &mut Refined) -> Result<(), Error> {
+        let Some(mut offload) = Offload::of(&record) else {
+            return Ok(());
+        };
+        let written = self.write_anew(ctx, &record.id, &mut offload).await?;
+        let attempts = offload.event.number("attempts").unwrap_or(0) + 1;
+        let metadata = &mut offload.event.metadata;
+        let is_settled = match written {
+            Ok(()) => {
+                metadata.remove("refused");
+                metadata.remove("attempts");
+                done.written += 1;
+                true
+            }
+            Err(why) => {
+                extracted(ctx, &why.text);
+                metadata.insert("refused".to_owned(), json!(why.text));
+                metadata.insert("attempts".to_owned(), json!(attempts));
+                done.refused = Some(why.text);
+                let is_settled = why.is_final || attempts >= ATTEMPTS;
+                if is_settled {
+                    metadata.insert("summariser".to_owned(), json!(EXTRACTIVE));
+                }
+                is_settled
+            }
+        };
+        done.pending += u64::from(!is_settled);
+        self.replace_offload(ctx, record, &offload, is_settled)
+            .await
+    }
+
+    /// Writes an offload anew. Somebody who changed or forgot it meanwhile goes first.
+    async fn replace_offload(
+        &self,
+        ctx: &Ctx,
+        mut record: Record,
+        offload: &Offload,
+        is_settled: bool,
+    ) -> Result<(), Error> {
+        record.content = offload.message.text_content();
+        record.body = Some(offload.to_json()?);
+        if is_settled {
+            record.tags.retain(|tag| tag != PENDING);
+        }
+        match self.records.update(ctx, record).await {
+            Ok(_) | Err(Error::Store(StoreError::Conflict { .. })) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces the message of an offload by what the model says of the original messages.
+    async fn write_anew(
+        &self,
+        ctx: &Ctx,
+        uuid: &Id,
+        offload: &mut Offload,
+    ) -> Result<Result<(), Refusal>, Error> {
+        let Ok(strategy) = offload.event.event_type.parse::<Strategy>() else {
+            return Ok(Err(Refusal::last("its strategy is not known")));
+        };
+        let originals = self.originals(ctx, &offload.entries).await?;
+        let replaced = usize::from(strategy == Strategy::PreviousRounds);
+        let originals_chars: usize = originals.iter().map(chars).sum();
+        let change = Change {
+            strategy,
+            replaced: replaced..originals.len(),
+            offloaded: 0..originals.len(),
+            original_chars: originals_chars,
+            summary_chars: chars(&offload.message),
+            room_chars: chars(&offload.message),
+            part: 1.0,
+        };
+        let summary = match self.ask(ctx, &change, &originals).await {
+            Ok(summary) => summary,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let text = headed(&change, &offload.entries, uuid, &summary.text);
+        let message = change.replacement(&originals, &text, uuid, &self.settings);
+        let after = message_tokens(&message, self.measure);
+        let before = offload.event.number("tokenBefore").unwrap_or(u64::MAX);
+        if after as u64 >= before {
+            return Ok(Err(Refusal::last("the summary was not smaller")));
+        }
+        offload.message = message;
+        let metadata = &mut offload.event.metadata;
+        metadata.insert("tokenAfter".to_owned(), json!(after));
+        metadata.insert("inputToken".to_owned(), json!(summary.input_tokens));
+        metadata.insert("outputToken".to_owned(), json!(summary.output_tokens));
+        let took = summary.took_ms as f64 / 1000.0;
+        metadata.insert("time".to_owned(), json!(took));
+        metadata.insert("summariser".to_owned(), json!(summary.by));
+        Ok(Ok(()))
+    }
+
+    /// What the model says, if it can be used.
+    async fn ask(
         &self,
         ctx: &Ctx,
         change: &Change,
-        messages: &[Message],
-        silent: &mut Option<String>,
-    ) -> Option<Result<Summary, String>> {
-        let llm = self.llm.as_ref()?;
-        if let Some(why) = silent {
-            return Some(Err(why.clone()));
-        }
+        originals: &[Message],
+    ) -> Result<Written, Refusal> {
+        let Some(llm) = &self.llm else {
+            return Err(Refusal::later("no language model is configured"));
+        };
         let ask = Ask {
             prompts: &self.prompts,
             plan: self.plan.as_ref(),
         };
-        let mut prompt = change.summary_prompt(messages, ask);
+        let fitting = self.fitting(originals);
+        let mut prompt = change.summary_prompt(&fitting, ask);
         prompt.account = Account::of(ctx, "window");
-        let answer = match llm.complete(&prompt).await {
-            Ok(answer) => answer,
-            Err(error) => {
-                if !matches!(error, LlmError::BadAnswer { .. }) {
-                    *silent = Some(error.to_string());
-                }
-                return Some(Err(error.to_string()));
-            }
-        };
+        let answer = llm.complete(&prompt).await.map_err(|error| Refusal {
+            is_final: matches!(error, LlmError::BadAnswer { .. }),
+            text: error.to_string(),
+        })?;
         // A record holds no NUL.
         let text = answer.text.replace('\0', "");
         let text = text.trim();
-        let chars = text.chars().count();
+        let count = text.chars().count();
         let most = change.original_chars.min(limits::SUMMARY_BYTES);
         if text.is_empty() {
-            return Some(Err("the summary was empty".to_owned()));
+            return Err(Refusal::last("the summary was empty"));
         }
-        if chars >= most {
-            let what = format!("the summary had {chars} characters, what it was made from {most}");
-            return Some(Err(what));
+        if count >= most {
+            let what = format!("the summary had {count} characters, what it was made from {most}");
+            return Err(Refusal::last(what));
         }
-        Some(Ok(Summary {
+        Ok(Written {
             text: text.to_owned(),
             by: llm.model().to_owned(),
-            refused: None,
             input_tokens: answer.input_tokens,
             output_tokens: answer.output_tokens,
             took_ms: answer.took_ms,
-        }))
+        })
     }
 
-    /// The sentences that matter most.
+    /// The originals, or of more than the model can read an extract of the older ones and the newer
+    /// ones.
+    fn fitting(&self, originals: &[Message]) -> Vec<Message> {
+        let most = self.settings.max_token / 2;
+        if tokens(originals, self.measure) <= most {
+            return originals.to_vec();
+        }
+        let mut newer = 0;
+        let mut left = most;
+        for message in originals.iter().rev() {
+            let size = message_tokens(message, self.measure);
+            if size > left {
+                break;
+            }
+            left -= size;
+            newer += 1;
+        }
+        let (older, newer) = originals.split_at(originals.len() - newer);
+        let text = Extract::of(older, newer).text(most);
+        let mut fitting = vec![Message::text("earlier", Role::Assistant, text)];
+        fitting.extend_from_slice(newer);
+        fitting
+    }
+
+    /// The statements that matter, out of the original messages; what follows them in the window
+    /// may answer or correct them.
     pub(super) fn by_extract(
         &self,
         change: &Change,
+        originals: &[Message],
         messages: &[Message],
-        refused: Option<String>,
-    ) -> Summary {
-        let text = extract(&change.to_summarise(messages), change.summary_chars);
-        Summary {
-            text: text.replace('\0', ""),
-            by: "extractive".to_owned(),
-            refused,
-            input_tokens: 0,
-            output_tokens: 0,
-            took_ms: 0,
+    ) -> Extract {
+        let following = messages.get(change.replaced.end..).unwrap_or_default();
+        let following = following.iter().filter(|m| !is_compressed(m)).cloned();
+        let following: Vec<Message> = following.collect();
+        Extract::of(&change.to_summarise(originals), &following)
+    }
+
+    /// The messages that were said where these entries stand: where a replacement stands for
+    /// others, those. At most the newest [`limits::WINDOW_ORIGINALS`].
+    pub(super) async fn originals(
+        &self,
+        ctx: &Ctx,
+        entries: &[Entry],
+    ) -> Result<Vec<Message>, Error> {
+        let mut entries = entries.to_vec();
+        // Each pass opens one layer of replacements; they are no deeper than there were folds.
+        while entries.iter().any(|entry| entry.replaced) {
+            let mut opened = Vec::with_capacity(entries.len());
+            for entry in entries {
+                match entry.replaced {
+                    true => opened.extend(self.opened(ctx, &entry).await?),
+                    false => opened.push(entry),
+                }
+            }
+            entries = opened;
+        }
+        // The question of a round stands in the window and in its offload.
+        let mut seen = HashSet::new();
+        entries.retain(|entry| seen.insert(entry.of.clone()));
+        let newest = entries.len().saturating_sub(limits::WINDOW_ORIGINALS);
+        let ids: Vec<Id> = entries.drain(newest..).map(|entry| entry.of).collect();
+        let records = self.records.get_all(ctx, &ids).await?;
+        Ok(records.iter().flatten().map(message_of).collect())
+    }
+
+    /// The entries that a replacement stands for.
+    async fn opened(&self, ctx: &Ctx, entry: &Entry) -> Result<Vec<Entry>, Error> {
+        match self.offload_of(ctx, entry).await? {
+            Some(offload) => Ok(offload.entries),
+            None => {
+                let said = self.between(ctx, entry).await?;
+                Ok(said.into_iter().map(|(entry, _)| entry).collect())
+            }
         }
     }
+}
+
+/// What a model wrote.
+struct Written {
+    text: String,
+    by: String,
+    input_tokens: u64,
+    output_tokens: u64,
+    took_ms: u64,
+}
+
+/// Why a model's summary is not used, and whether asking again would not help.
+struct Refusal {
+    text: String,
+    is_final: bool,
+}
+
+impl Refusal {
+    fn last(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            is_final: true,
+        }
+    }
+
+    fn later(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            is_final: false,
+        }
+    }
+}
+
+/// Reports that the extracted summary stays, since the model's could not be used.
+fn extracted(ctx: &Ctx, why: &str) {
+    ctx.notices.add(format!(
+        "The summary was extracted from the text, not written by the language model: {why}."
+    ));
+}
+
+/// The summary, with a first line that says what it stands for. A single large message keeps its
+/// own form.
+pub(super) fn headed(change: &Change, entries: &[Entry], uuid: &Id, summary: &str) -> String {
+    if change.strategy == Strategy::CurrentLarge {
+        return summary.to_owned();
+    }
+    let from = entries.iter().map(|entry| entry.first.created).min();
+    let to = entries.iter().map(|entry| entry.last.created).max();
+    let minute = |millis: Option<i64>| {
+        let time = Time::from_millis(millis.unwrap_or_default()).unwrap_or(Time::EPOCH);
+        let text = time.to_string().replace('T', " ");
+        text.get(..16).unwrap_or(&text).to_owned()
+    };
+    let count: u64 = entries.iter().map(|entry| entry.covers).sum();
+    let (from, to) = (minute(from), minute(to));
+    let period = match from == to {
+        true => from,
+        false => format!("{from} to {to}"),
+    };
+    format!("[{count} earlier messages, {period}; reload: {uuid}]\n{summary}")
 }

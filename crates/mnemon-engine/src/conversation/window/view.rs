@@ -1,10 +1,12 @@
 //! The window as a person sees it.
 
-use mnemon_core::window::{Strategy, message_tokens};
-use mnemon_core::{Ctx, Message};
+use mnemon_core::window::{CompressionEvent, Strategy, message_tokens};
+use mnemon_core::{Ctx, Invalid, Message, Time};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::Window;
+use super::stored::{Entry, Offload};
 use crate::records::Error;
 
 /// How near a message still is.
@@ -19,6 +21,19 @@ pub enum SeenAs {
     Offloaded,
 }
 
+/// What a message of the window stands for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Folded {
+    /// When the first and the last of the messages were said.
+    pub from: Time,
+    pub to: Time,
+    /// A few words for what they are about.
+    pub topics: Vec<String>,
+    /// Who wrote the summary: `extractive`, `extractive, model pending`, or the model's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summariser: Option<String>,
+}
+
 /// One message of the window.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Seen {
@@ -30,6 +45,9 @@ pub struct Seen {
     /// What `reload` is asked for, if it stands for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
+    /// What it stands for, if it stands for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folded: Option<Folded>,
     pub message: Message,
 }
 
@@ -40,8 +58,11 @@ pub struct Shown {
     pub tokens: usize,
     /// From so many tokens on it is compressed.
     pub token_limit: usize,
-    /// From so many messages on it is compressed.
-    pub msg_threshold: usize,
+    /// What the model can read.
+    pub max_token: usize,
+    /// From so many messages on it is compressed, if a number was set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub msg_threshold: Option<usize>,
     /// Whether it is due to be compressed.
     pub due: bool,
 }
@@ -63,9 +84,14 @@ impl Window<'_> {
         let read = self.read(ctx).await?;
         let mut shown = Vec::with_capacity(read.entries.len());
         for (entry, message) in read.entries.iter().zip(read.messages) {
+            let event = match entry.replaced {
+                true => self.offload_of(ctx, entry).await?.map(|o| o.event),
+                false => None,
+            };
+            let strategy = event.as_ref().and_then(|e| e.event_type.parse().ok());
             let as_ = match (entry.replaced, entry.covers) {
                 (false, _) => SeenAs::Hot,
-                (true, 1) if !self.is_summary(ctx, entry).await? => SeenAs::Offloaded,
+                (true, 1) if strategy.is_none_or(Strategy::is_offload) => SeenAs::Offloaded,
                 (true, _) => SeenAs::Summarised,
             };
             shown.push(Seen {
@@ -73,6 +99,7 @@ impl Window<'_> {
                 tokens: message_tokens(&message, self.measure),
                 covers: entry.covers,
                 uuid: entry.replaced.then(|| entry.of.to_string()),
+                folded: event.map(|event| folded(entry, &event)).transpose()?,
                 message,
             });
         }
@@ -82,19 +109,34 @@ impl Window<'_> {
             messages: shown,
             tokens,
             token_limit: self.settings.token_limit(),
+            max_token: self.settings.max_token,
             msg_threshold: self.settings.msg_threshold,
         })
     }
 
-    /// Whether a summary stands in the place of one message, and not only its beginning.
-    async fn is_summary(&self, ctx: &Ctx, entry: &super::Entry) -> Result<bool, Error> {
-        let found = self
-            .records
-            .get(ctx, std::slice::from_ref(&entry.of))
-            .await?;
-        let record = found.into_iter().flatten().next();
-        let offload = record.as_ref().and_then(super::Offload::of);
-        let strategy = offload.and_then(|o| o.event.event_type.parse::<Strategy>().ok());
-        Ok(strategy.is_some_and(|strategy| !strategy.is_offload()))
+    /// What stands behind a replacement.
+    pub(super) async fn offload_of(
+        &self,
+        ctx: &Ctx,
+        entry: &Entry,
+    ) -> Result<Option<Offload>, Error> {
+        let ids = std::slice::from_ref(&entry.of);
+        let found = self.records.get(ctx, ids).await?;
+        Ok(found
+            .into_iter()
+            .flatten()
+            .next()
+            .and_then(|r| Offload::of(&r)))
     }
+}
+
+fn folded(entry: &Entry, event: &CompressionEvent) -> Result<Folded, Invalid> {
+    let topics = event.metadata.get("topics").and_then(Value::as_array);
+    let topics = topics.into_iter().flatten().filter_map(Value::as_str);
+    Ok(Folded {
+        from: Time::from_millis(entry.first.created)?,
+        to: Time::from_millis(entry.last.created)?,
+        topics: topics.map(str::to_owned).collect(),
+        summariser: event.summariser().map(str::to_owned),
+    })
 }

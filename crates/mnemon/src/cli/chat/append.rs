@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use mnemon_core::window::CompressionEvent;
 use mnemon_core::{Invalid, Message, Receipt, Role};
 use mnemon_engine::LogLine;
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use super::super::door::Door;
 use super::super::lines::{Lines, blame};
 use super::super::{input, text};
+use super::messages::event_line;
 use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
 use crate::api::chat::{Append, Appended, message_of, messages_of};
@@ -101,7 +103,7 @@ fn report(done: &Appended, door: &mut Door) -> Result<(), Error> {
     for item in &done.receipt.items {
         door.out.line(format!("appended {}{commit}", item.id))?;
     }
-    say_compressed(done.compressed, door)
+    say_compressed(&done.events, door)
 }
 
 fn spoken(args: &AppendArgs) -> Result<Message, Error> {
@@ -120,11 +122,12 @@ fn parse(json: &str) -> Result<Value, Error> {
         .map_err(|error| Invalid::new("message", format!("is not JSON: {error}")).into())
 }
 
-fn say_compressed(compressed: bool, door: &mut Door) -> Result<(), Error> {
-    match compressed {
-        true => door.out.line("the window was compressed"),
-        false => Ok(()),
+fn say_compressed(events: &[CompressionEvent], door: &mut Door) -> Result<(), Error> {
+    for event in events {
+        let line = format!("the window was compressed: {}", event_line(event));
+        door.out.line(line)?;
     }
+    Ok(())
 }
 
 async fn append_lines(args: AppendArgs, path: &Path, door: &mut Door) -> Result<(), Error> {
@@ -153,15 +156,18 @@ async fn append_lines(args: AppendArgs, path: &Path, door: &mut Door) -> Result<
             .map_err(|error| blame(&place, &numbers, error))?
             .receipt;
     }
-    let compressed =
-        !args.leave_window && messages > 0 && chat.compress_if_due(&memory, &ctx).await?;
+    let events = match args.leave_window || messages == 0 {
+        true => Vec::new(),
+        false => chat.compress_if_due(&memory, &ctx).await?,
+    };
+    let compressed = !events.is_empty();
     let commit = receipt.commit;
     return_json!(
         door,
-        &json!({ "messages": messages, "commit": commit, "compressed": compressed })
+        &json!({ "messages": messages, "commit": commit, "compressed": compressed, "events": events })
     );
     let count = text::count(messages, "message");
     let commit = commit.map_or(String::new(), |commit| format!(" (commit {commit})"));
     door.out.line(format!("appended {count}{commit}"))?;
-    say_compressed(compressed, door)
+    say_compressed(&events, door)
 }

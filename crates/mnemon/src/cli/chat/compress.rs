@@ -1,9 +1,16 @@
 //! `mnemon chat compress`
 
+use mnemon_engine::Preview;
+use serde_json::json;
+
 use super::super::door::Door;
+use super::super::text;
 use super::messages::event_line;
 use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
+use crate::api::chat::Compression;
+
+const NOTHING: &str = "nothing was compressed: there is nothing to be gained";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CompressArgs {
@@ -12,6 +19,12 @@ pub(super) struct CompressArgs {
     /// Only if it is due
     #[arg(long)]
     if_needed: bool,
+    /// Show the strategy, the messages and the resulting summary; write nothing
+    #[arg(long, conflicts_with_all = ["if_needed", "wait"])]
+    dry_run: bool,
+    /// Wait for the language model to write the summaries; otherwise `mnemon upkeep` asks it later
+    #[arg(long)]
+    wait: bool,
     #[command(flatten)]
     window: WindowArgs,
 }
@@ -19,12 +32,17 @@ pub(super) struct CompressArgs {
 pub(super) async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
     let chat = chat(args.conversation, Some(args.window), door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let done = chat.compress(&memory, &ctx, args.if_needed).await?;
+    if args.dry_run {
+        return preview(&chat.preview(&memory, &ctx).await?, door);
+    }
+    let how = Compression {
+        if_needed: args.if_needed,
+        wait: args.wait,
+    };
+    let done = chat.compress(&memory, &ctx, how).await?;
     return_json!(door, &done);
     if done.events.is_empty() {
-        return door
-            .out
-            .line("nothing was compressed: there is nothing to be gained");
+        return door.out.line(NOTHING);
     }
     for event in &done.events {
         door.out.line(event_line(event))?;
@@ -32,4 +50,22 @@ pub(super) async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), 
     let (before, after) = (done.tokens_before, done.tokens_after);
     door.out
         .line(format!("the window: {before} → {after} tokens"))
+}
+
+/// What a compression would do: the strategy, which messages, their tokens and the new text.
+fn preview(previews: &[Preview], door: &mut Door) -> Result<(), Error> {
+    return_json!(door, &json!({ "dry_run": true, "changes": previews }));
+    if previews.is_empty() {
+        return door.out.line(NOTHING);
+    }
+    for change in previews {
+        let (strategy, first, last) = (&change.strategy, change.from, change.to - 1);
+        let (before, after) = (change.tokens_before, change.tokens_after);
+        let count = text::count((change.to - change.from) as u64, "message");
+        door.out.line(format!(
+            "{strategy}: {count} (# {first} to # {last}), {before} → {after} tokens"
+        ))?;
+        door.out.line(text::clean(&change.text))?;
+    }
+    door.out.line("nothing was written (--dry-run)")
 }

@@ -2,7 +2,7 @@
 
 use mnemon_core::window::CompressionEvent;
 use mnemon_core::{Block, Message, Role, Time};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::door::Door;
 use super::super::text;
@@ -75,7 +75,17 @@ pub(super) fn event_line(event: &CompressionEvent) -> String {
     let after = event.number("tokenAfter").unwrap_or_default();
     let count = text::count(event.compressed_message_count as u64, "message");
     let strategy = text::one_line(&event.event_type);
-    format!("{strategy}: {count}, {before} → {after} tokens")
+    let mut line = format!("{strategy}: {count}, {before} → {after} tokens");
+    if let Some(by) = event.summariser() {
+        line.push_str(&format!("; summary: {}", text::one_line(by)));
+    }
+    if let Some(why) = event.metadata.get("refused").and_then(Value::as_str) {
+        line.push_str(&format!(
+            " (the model's was not used: {})",
+            text::one_line(why)
+        ));
+    }
+    line
 }
 
 fn print(messages: &[Message], door: &mut Door) -> Result<(), Error> {

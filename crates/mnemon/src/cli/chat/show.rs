@@ -2,7 +2,7 @@
 
 use indicatif::ProgressBar;
 use mnemon_core::format::Unseen;
-use mnemon_engine::{Seen, SeenAs, Shown};
+use mnemon_engine::{Folded, Seen, SeenAs, Shown};
 
 use super::super::door::Door;
 use super::super::{progress, text};
@@ -81,8 +81,10 @@ fn draw(shown: &Shown, door: &mut Door) -> Result<(), Error> {
     } else {
         ""
     };
-    door.out
-        .line(format!("{messages}, {tokens} of {limit} tokens{due}"))?;
+    let max = shown.max_token;
+    door.out.line(format!(
+        "{messages}, {tokens} tokens; compressed from {limit} on, the model reads {max}{due}"
+    ))?;
     let kinds = [
         (SeenAs::Summarised, '='),
         (SeenAs::Offloaded, '-'),
@@ -131,9 +133,25 @@ fn row(number: usize, seen: &Seen) -> String {
         SeenAs::Offloaded => '-',
     };
     let stands_for = match &seen.uuid {
-        Some(uuid) => format!("[{} {uuid}] ", text::count(seen.covers, "message")),
+        Some(uuid) => {
+            let about = seen.folded.as_ref().map(about).unwrap_or_default();
+            format!("[{} {uuid}{about}] ", text::count(seen.covers, "message"))
+        }
         None => String::new(),
     };
     let (tokens, said) = (seen.tokens, line(&seen.message));
     format!("{sign} {number} {tokens}t {stands_for}{said}")
+}
+
+/// The period and the topics of messages that were folded.
+fn about(folded: &Folded) -> String {
+    let (from, to) = (text::local(folded.from), text::local(folded.to));
+    let topics = match folded.topics.is_empty() {
+        true => String::new(),
+        false => format!(", about {}", folded.topics.join(", ")),
+    };
+    match from == to {
+        true => format!(", {from}{topics}"),
+        false => format!(", {from} to {to}{topics}"),
+    }
 }

@@ -100,11 +100,13 @@ async fn run_append(served: &Served, mut call: Call) -> Result<Answer, Error> {
     }
     let ids = done.receipt.items.iter().map(|item| item.id.to_string());
     let ids: Vec<String> = ids.collect();
+    let by = done.events.iter().find_map(|event| event.summariser());
     let more = match done.compressed {
         true => " The window was compressed.",
         false => "",
     };
-    let data = json!({"ids": ids, "compressed": done.compressed, "recorded": recorded});
+    let data =
+        json!({"ids": ids, "compressed": done.compressed, "summariser": by, "recorded": recorded});
     Answer::with(format!("Appended {}.{more}", ids.join(", ")), &data)
 }
 

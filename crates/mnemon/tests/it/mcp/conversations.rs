@@ -62,7 +62,15 @@ fn a_replaced_message_is_reloaded_by_its_uuid_alone() {
         sandbox.run(&args).ok();
     }
     sandbox
-        .run(&["chat", "compress", "long", "--user", "ann"])
+        .run(&[
+            "chat",
+            "compress",
+            "long",
+            "--user",
+            "ann",
+            "--last-keep",
+            "1",
+        ])
         .ok();
     let shown = sandbox
         .run(&["chat", "show", "long", "--user", "ann", "--json"])

@@ -45,7 +45,15 @@ fn bob(sandbox: &Sandbox) -> Bob {
         sandbox.run(&append).ok();
     }
     sandbox
-        .run(&["chat", "compress", "talk", "--user", "bob"])
+        .run(&[
+            "chat",
+            "compress",
+            "talk",
+            "--user",
+            "bob",
+            "--last-keep",
+            "1",
+        ])
         .ok();
     let shown = ["chat", "show", "talk", "--user", "bob", "--json"];
     let shown = sandbox.run(&shown).json();

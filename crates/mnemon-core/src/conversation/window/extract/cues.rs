@@ -3,7 +3,7 @@
 //! A cue in Latin letters matches at the beginning of a word (`decid` finds "decided"); a space at
 //! its end demands the end of the word. Other cues match anywhere.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// Something was settled.
@@ -89,17 +89,42 @@ const STOP: &str = "\
     need|needs|know|\
     là|và|của|cho|làm|này|đó|thì|mà|có|không|sẽ|đã|rồi|được|với|chúng|ta|tôi|chốt|quyết|định|việc";
 
-fn has(cues: &str, padded: &str) -> bool {
-    cues.split('|').any(|cue| {
-        let is_latin =
-            cue.starts_with(|c: char| c.is_ascii() || ('\u{c0}'..'\u{2000}').contains(&c));
-        match is_latin && !cue.starts_with('\'') {
-            true => padded
-                .match_indices(cue)
-                .any(|(at, _)| padded.get(..at).is_some_and(|before| before.ends_with(' '))),
-            false => padded.contains(cue),
+/// The lists, each with the bit that stands for it.
+const LISTS: [&str; 10] = [
+    DECIDED, CORRECTED, COMMITTED, DEFERRED, OPEN, WANTED, FAILED, FIXED, RESULT, SMALL_TALK,
+];
+
+/// The bits of the lists that have a cue in this sentence. It is gone through once: a cue of Latin
+/// letters is looked for where a word begins, any other one everywhere.
+fn found(padded: &str) -> u16 {
+    type ByFirst = HashMap<char, Vec<(&'static str, u16)>>;
+    static CUES: LazyLock<ByFirst> = LazyLock::new(|| {
+        let mut cues = ByFirst::new();
+        for (bit, list) in LISTS.iter().enumerate() {
+            for cue in list.split('|') {
+                if let Some(first) = cue.chars().next() {
+                    cues.entry(first).or_default().push((cue, 1 << bit));
+                }
+            }
         }
-    })
+        cues
+    });
+    let mut bits = 0;
+    let mut before = ' ';
+    for (at, c) in padded.char_indices() {
+        let starts = before == ' ' || c == '\'' || c >= '\u{3000}';
+        before = c;
+        let Some(cues) = CUES.get(&c).filter(|_| starts) else {
+            continue;
+        };
+        let rest = padded.get(at..).unwrap_or_default();
+        for (cue, bit) in cues {
+            if bits & bit == 0 && rest.starts_with(cue) {
+                bits |= bit;
+            }
+        }
+    }
+    bits
 }
 
 fn is_stop(word: &str) -> bool {
@@ -143,25 +168,26 @@ pub(super) struct Cues {
 
 impl Cues {
     pub(super) fn of(padded: &str) -> Self {
+        let bits = found(padded);
+        let has = |bit: u16| bits & 1 << bit != 0;
         Self {
-            decided: has(DECIDED, padded),
-            corrected: has(CORRECTED, padded)
-                || padded.contains(" not ") && padded.contains(" but "),
-            committed: has(COMMITTED, padded),
-            deferred: has(DEFERRED, padded),
-            open: has(OPEN, padded),
-            wanted: has(WANTED, padded),
-            failed: has(FAILED, padded),
-            fixed: has(FIXED, padded),
-            result: has(RESULT, padded),
-            small_talk: has(SMALL_TALK, padded),
+            decided: has(0),
+            corrected: has(1) || padded.contains(" not ") && padded.contains(" but "),
+            committed: has(2),
+            deferred: has(3),
+            open: has(4),
+            wanted: has(5),
+            failed: has(6),
+            fixed: has(7),
+            result: has(8),
+            small_talk: has(9),
         }
     }
 }
 
 /// Whether the text tells of a failure.
 pub(super) fn is_failure(text: &str) -> bool {
-    has(FAILED, &padded(text))
+    Cues::of(&padded(text)).failed
 }
 
 /// The words that a sentence is about: no articles, no verbs of deciding, plurals as singulars.

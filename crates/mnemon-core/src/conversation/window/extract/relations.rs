@@ -13,6 +13,9 @@ const OWNER_WITHIN: usize = 4;
 const OWNER_WORDS: usize = 4;
 /// A statement that holds this part of a question's words answers it.
 const COVERED: f64 = 0.85;
+/// So many statements with a word are compared, so that a text that says the same ten thousand
+/// times costs no more than another one.
+const NEAR: usize = 100;
 /// A sentence of more words than this stands for itself.
 const SHORT: usize = 12;
 
@@ -43,12 +46,28 @@ impl Index {
         self.0.get(&word).map_or(0, Vec::len)
     }
 
-    /// Statements that hold one of the rarest of these words, in order.
-    fn near(&self, words: &[u32]) -> Vec<usize> {
+    /// The next statements after `at` that hold one of the rarest of these words.
+    fn after(&self, at: usize, words: &[u32]) -> Vec<usize> {
+        self.near(words, |places| {
+            let from = places.partition_point(|place| *place <= at);
+            let to = places.len().min(from + NEAR);
+            places.get(from..to).unwrap_or_default()
+        })
+    }
+
+    /// The last statements before `at` that hold one of the rarest of these words.
+    fn before(&self, at: usize, words: &[u32]) -> Vec<usize> {
+        self.near(words, |places| {
+            let to = places.partition_point(|place| *place < at);
+            places.get(to.saturating_sub(NEAR)..to).unwrap_or_default()
+        })
+    }
+
+    fn near(&self, words: &[u32], part: impl Fn(&[usize]) -> &[usize]) -> Vec<usize> {
         let mut rare = words.to_vec();
         rare.sort_by_key(|word| self.frequency(*word));
         let places = rare.iter().take(5).filter_map(|word| self.0.get(word));
-        let mut places: Vec<usize> = places.flatten().copied().collect();
+        let mut places: Vec<usize> = places.flat_map(|p| part(p)).copied().collect();
         places.sort_unstable();
         places.dedup();
         places
@@ -145,8 +164,7 @@ fn covered(
     index: &Index,
     within: usize,
 ) -> bool {
-    let places = index.near(&question.words).into_iter();
-    let later = places.filter(|other| *other > at);
+    let later = index.after(at, &question.words).into_iter();
     later.filter_map(|other| said.get(other)).any(|one| {
         let says = !matches!(one.kind, Kind::Question | Kind::Deferral | Kind::SmallTalk);
         says && one.at - question.at <= within
@@ -265,13 +283,12 @@ fn corrections(said: &mut [Statement], index: &Index, vocabulary: &impl Fn(&str)
         if !new.subject.is_empty() {
             let same = by_subject.get(&new.subject).into_iter().flatten();
             stale.extend(same.copied());
-            for other in index.near(&new.subject) {
+            for other in index.before(at, &new.subject) {
                 let older = said.get(other).filter(|older| {
                     let decides =
                         older.kind == Kind::Decision && (new.corrects || older.subject.is_empty());
                     let named = !old_values.is_empty() && holds(&older.words, &old_values);
-                    other < at
-                        && older.kind != Kind::Question
+                    older.kind != Kind::Question
                         && (decides || named && new.corrects)
                         && holds(&older.words, &new.subject)
                 });
@@ -423,9 +440,8 @@ fn fixes(said: &mut [Statement], index: &Index) {
         else {
             continue;
         };
-        let fixed = index.near(&failure.words).into_iter().any(|other| {
-            let later = said.get(other).filter(|_| other > at);
-            later.is_some_and(|later| {
+        let fixed = index.after(at, &failure.words).into_iter().any(|other| {
+            said.get(other).is_some_and(|later| {
                 let shared = index.coverage(&failure.words, &later.words);
                 let shared = shared.max(index.coverage(&later.words, &failure.words));
                 later.kind == Kind::Fix && shared >= 0.45
