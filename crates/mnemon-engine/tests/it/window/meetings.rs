@@ -40,6 +40,30 @@ fn folded(meeting: &Meeting, seed: u64) -> (Score, usize) {
         format!("{who}: {}", m.text_content())
     });
     let folded: Vec<String> = folded.iter().map(Message::text_content).collect();
+    if std::env::var_os("SHOW").is_some() {
+        for text in &folded {
+            println!("{text}");
+        }
+        println!("chars {}", folded.iter().map(|t| t.len()).sum::<usize>());
+        for d in &meeting.decisions {
+            let one = Meeting {
+                decisions: vec![d.clone()],
+                ..Default::default()
+            };
+            let s = score(&one, &hot.clone().collect::<Vec<_>>(), &folded);
+            if s.kept == 0 || s.stale > 0 {
+                println!("MISS {seed} {d:?} stale {}", s.stale);
+                for m in &meeting.messages {
+                    let t = m.text_content();
+                    if t.to_lowercase()
+                        .contains(&format!("{} of the {}", d.subject[0], d.subject[1]))
+                    {
+                        println!("   {t}");
+                    }
+                }
+            }
+        }
+    }
     (score(meeting, &hot.collect::<Vec<_>>(), &folded), folds)
 }
 

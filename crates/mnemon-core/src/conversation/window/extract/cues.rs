@@ -253,8 +253,9 @@ pub(super) fn names(sentence: &str) -> Vec<String> {
     for word in sentence.split_whitespace() {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
         let bare = bare.strip_suffix("'s").unwrap_or(bare);
-        let capital =
-            bare.chars().next().is_some_and(char::is_uppercase) && !is_stop(&bare.to_lowercase());
+        // "An" is a name after "Nguyễn", and an article anywhere else.
+        let capital = bare.chars().next().is_some_and(char::is_uppercase)
+            && (in_name || !is_stop(&bare.to_lowercase()));
         match (capital, in_name, names.last_mut()) {
             (true, true, Some(name)) => {
                 name.push(' ');

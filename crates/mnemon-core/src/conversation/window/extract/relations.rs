@@ -96,6 +96,16 @@ fn answers(said: &mut [Statement], index: &Index) {
         let (reply, text) = match fate {
             Fate::Open(deferral) => (deferral, None),
             Fate::Answered => (None, None),
+            Fate::AnsweredBy(answer) => {
+                // The answer to a question of choice settles it, in whatever words.
+                if let Some(answer) = said.get_mut(answer).filter(|a| a.kind == Kind::Other)
+                    && asks_for_choice(&question.text)
+                {
+                    answer.kind = Kind::Decision;
+                    answer.score += 8.0;
+                }
+                (None, None)
+            }
             Fate::By(reply) => (Some(reply), Some("→ ")),
         };
         let is_open = matches!(fate, Fate::Open(_));
@@ -133,8 +143,10 @@ fn answers(said: &mut [Statement], index: &Index) {
 enum Fate {
     /// Nobody answered; the statement that put it off, if there is one.
     Open(Option<usize>),
-    /// What answers it says so itself.
+    /// It was answered, somewhere.
     Answered,
+    /// This one answers it, and can be understood without it.
+    AnsweredBy(usize),
     /// This one answers it, and needs the question to be understood.
     By(usize),
 }
@@ -146,29 +158,37 @@ fn fate(said: &[Statement], at: usize, question: &Statement, index: &Index) -> F
     if question.words.is_empty() || tagged.iter().any(|tag| low.ends_with(tag)) {
         return Fate::Answered;
     }
-    if covered(said, at, question, index, ANSWER_WITHIN) {
-        return Fate::Answered;
+    if let Some(answer) = answer_of(said, at, question, index, ANSWER_WITHIN) {
+        return Fate::AnsweredBy(answer);
     }
-    let fate = first_reply(said, at, question);
-    match fate {
-        Fate::Open(_) if covered(said, at, question, index, usize::MAX) => Fate::Answered,
+    match first_reply(said, at, question) {
+        Fate::Open(deferral) => match answer_of(said, at, question, index, usize::MAX) {
+            Some(_) => Fate::Answered,
+            None => Fate::Open(deferral),
+        },
         fate => fate,
     }
 }
 
-/// Whether a later statement says what a question asks for, within so many messages.
-fn covered(
+/// The first later statement that says what a question asks for, within so many messages.
+fn answer_of(
     said: &[Statement],
     at: usize,
     question: &Statement,
     index: &Index,
     within: usize,
-) -> bool {
-    let later = index.after(at, &question.words).into_iter();
-    later.filter_map(|other| said.get(other)).any(|one| {
-        let says = !matches!(one.kind, Kind::Question | Kind::Deferral | Kind::SmallTalk);
-        says && one.at - question.at <= within
-            && index.coverage(&question.words, &one.words) >= COVERED
+) -> Option<usize> {
+    let asked = match question.subject.is_empty() {
+        true => &question.words,
+        false => &question.subject,
+    };
+    let mut later = index.after(at, asked).into_iter();
+    later.find(|other| {
+        said.get(*other).is_some_and(|one| {
+            let says = !matches!(one.kind, Kind::Question | Kind::Deferral | Kind::SmallTalk);
+            let near = one.at.saturating_sub(question.at) <= within;
+            says && near && index.coverage(asked, &one.words) >= COVERED
+        })
     })
 }
 
@@ -314,6 +334,7 @@ fn corrections(said: &mut [Statement], index: &Index, vocabulary: &impl Fn(&str)
             let named = owner_of(new, &people).is_some();
             if let Some(owner) = inherited.pop().filter(|_| !named) {
                 new.joined.push(format!("(owner: {owner})"));
+                new.inherits = true;
             }
         }
     }

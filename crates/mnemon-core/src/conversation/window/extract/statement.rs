@@ -48,6 +48,8 @@ pub(super) struct Statement {
     pub(super) joined: Vec<String>,
     pub(super) score: f64,
     pub(super) dropped: bool,
+    /// Whether it names the owner of an earlier decision that it takes back.
+    pub(super) inherits: bool,
 }
 
 impl Statement {
@@ -173,9 +175,11 @@ fn statement(
         },
     };
     let speaker = if role == Role::User { 0.5 } else { 0.0 };
+    // It says something of something.
+    let assertion = if subject.is_empty() { 0.0 } else { 0.5 };
     let detail = match kind {
         Kind::SmallTalk => 0.0,
-        _ => details(text) + speaker,
+        _ => details(text) + speaker + assertion,
     };
     Statement {
         at,
@@ -189,6 +193,7 @@ fn statement(
         joined: Vec::new(),
         score: score + detail,
         dropped: false,
+        inherits: false,
     }
 }
 
