@@ -7,11 +7,13 @@ use mnemon_core::{Ctx, Filter, Id, Kind, Record, Scope, Time, Viewer, markdown, 
 use serde::Serialize;
 
 use crate::memory::Memory;
-use crate::records::Error;
+use crate::records::{Error, Records};
 use crate::search::{Hit, Query};
 
 /// Characters of a passage.
 const PASSAGE_CHARS: usize = 500;
+/// Records that are fetched for each passage, since some say the same.
+const SPARE: usize = 3;
 /// A tag in a summary that says what it stands for; it means nothing outside of its window.
 const OFFLOAD_TAG: &str = "<!-- CONTEXT_OFFLOAD:";
 
@@ -54,30 +56,25 @@ impl Memory {
         );
         let mut hits = Vec::new();
         if dialog.store_number() == semantic.store_number() {
-            let both = searched(
-                query,
-                query.viewer.clone(),
-                &[Scope::Dialog, Scope::Semantic],
-            );
-            hits.extend(dialog.search(ctx, &both).await?);
+            let both = &[Scope::Dialog, Scope::Semantic];
+            hits.extend(search(dialog, ctx, query, query.viewer, both).await?);
         } else {
             for (records, scope) in [(dialog, Scope::Dialog), (semantic, Scope::Semantic)] {
-                let one = searched(query, query.viewer.clone(), &[scope]);
-                hits.extend(records.search(ctx, &one).await?);
+                hits.extend(search(records, ctx, query, query.viewer, &[scope]).await?);
             }
         }
         if let Some(pages) = query.pages {
-            let all = searched(query, Viewer::Tenant, &[Scope::Semantic]);
-            let found = pages.records_of(Scope::Semantic).search(ctx, &all).await?;
-            hits.extend(found);
+            let records = pages.records_of(Scope::Semantic);
+            hits.extend(search(records, ctx, query, &Viewer::Tenant, &[Scope::Semantic]).await?);
         }
         hits.sort_by(|one, other| other.score.total_cmp(&one.score));
         let mut passages: Vec<Passage> = Vec::new();
-        // A page may be indexed in the store and be among the pages; a chunk repeats its document.
+        // A page may be in the store and among the pages, a chunk repeats its document, a recorded
+        // note its message, and people say the same twice.
         let mut seen = HashSet::new();
         for hit in hits {
             let passage = passage(hit, query.text);
-            if seen.insert((passage.source.clone(), passage.text.clone())) {
+            if seen.insert(passage.text.clone()) {
                 passages.push(passage);
             }
         }
@@ -86,18 +83,25 @@ impl Memory {
     }
 }
 
-fn searched(query: &PassageQuery<'_>, viewer: Viewer, scopes: &[Scope]) -> Query {
+async fn search(
+    records: &Records,
+    ctx: &Ctx,
+    query: &PassageQuery<'_>,
+    viewer: &Viewer,
+    scopes: &[Scope],
+) -> Result<Vec<Hit>, Error> {
     // Saved states have no text, and a conversation's window only repeats its messages.
     let kinds = Kind::ALL.iter().copied();
     let filter = Filter {
         scopes: scopes.to_vec(),
         kinds: kinds.filter(|kind| *kind != Kind::Session).collect(),
-        ..Filter::seen_by(viewer)
+        ..Filter::seen_by(viewer.clone())
     };
-    Query {
-        limit: query.limit,
+    let asked = Query {
+        limit: query.limit.saturating_mul(SPARE).min(records.limits().hits),
         ..Query::new(query.text, filter)
-    }
+    };
+    records.search(ctx, &asked).await
 }
 
 fn passage(hit: Hit, query: &str) -> Passage {
@@ -115,7 +119,10 @@ fn passage(hit: Hit, query: &str) -> Passage {
 fn source(record: &Record) -> String {
     let session = record.owner.session.as_deref();
     match (record.scope, session) {
-        (Scope::Dialog, Some(session)) => format!("conversation {session}"),
+        (Scope::Dialog, Some(session)) => match session.rsplit_once('/') {
+            Some((project, session)) => format!("conversation {session} of project {project}"),
+            None => format!("conversation {session}"),
+        },
         _ => record
             .source
             .clone()

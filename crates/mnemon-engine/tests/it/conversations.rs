@@ -31,7 +31,9 @@ fn conversations_are_listed_by_user() {
 #[test]
 fn passages_come_from_everything_that_the_viewer_sees() {
     let memory = memory();
-    said(&memory, "ann", "s1", "The roses come from Dalat");
+    for _ in 0..3 {
+        said(&memory, "ann", "s1", "The roses come from Dalat");
+    }
     said(&memory, "bob", "s1", "The roses are poisoned");
     let add = |user: Option<&str>, content: &str| {
         let owner = Owner {
@@ -77,6 +79,7 @@ fn passages_come_from_everything_that_the_viewer_sees() {
         !texts.contains("poisoned") && !texts.contains("Bob"),
         "{texts}"
     );
+    assert_eq!(texts.matches("Dalat").count(), 1, "said thrice, shown once");
     assert_eq!(found(&viewer, 2).len(), 2);
     texts = found(&Viewer::Tenant, 10).join("\n");
     assert!(
@@ -90,6 +93,6 @@ fn passages_come_from_everything_that_the_viewer_sees() {
             .unwrap()
             .records
             .len(),
-        5
+        7
     );
 }

@@ -125,7 +125,8 @@ fn content(
     let head = match (&record.summary, record.kind) {
         // A chunk's summary says where it stands, not what it says.
         (Some(place), Kind::Chunk) => format!("{place}: {}", record.content),
-        (summary, _) => summary.as_ref().unwrap_or(&record.content).clone(),
+        (Some(summary), _) => summary.clone(),
+        (None, _) => text::first_paragraph(&record.content).to_owned(),
     };
     let line = text::cut(&head, door.out.width.saturating_sub(INDENT.len()));
     door.out

@@ -217,6 +217,9 @@ fn hint(error: &Error) -> &'static str {
             return "Check the name. Paths begin in the project's folder; other names are those of \
                 earlier answers.";
         }
+        Error::NoConversation { .. } => {
+            return "Use one of the names in the message; append_to_conversation begins a new one.";
+        }
         Error::Engine(mnemon_engine::Error::Store(StoreError::KeyReused { .. })) => {
             return "Send it again with another key, or without one.";
         }

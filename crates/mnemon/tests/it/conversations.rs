@@ -385,3 +385,16 @@ fn a_query_finds_conversations_pages_and_knowledge_and_writes_nothing() {
     );
     assert_eq!(sandbox.run(&["chat", "query", " "]).failed().0, 2);
 }
+
+#[test]
+fn a_key_that_was_used_for_something_else_says_what_to_do() {
+    let sandbox = Sandbox::new();
+    let append = |text: &str| sandbox.run(&["chat", "append", "s1", text, "--key", "k"]);
+    append("tea").ok();
+    let (code, said) = append("coffee").failed();
+    assert_eq!(code, 4);
+    assert!(
+        said.contains("use another key") && !said.contains("changed meanwhile"),
+        "{said}"
+    );
+}

@@ -127,6 +127,7 @@ fn a_file_of_another_shape_is_named_and_left_alone() {
         let (code, error) = sandbox.pipe(STATE.as_bytes(), &args).failed();
         assert_eq!(code, 11, "{error}");
         assert!(error.contains("s1.json is not a saved session"), "{error}");
+        assert!(!error.contains("--store"), "the hint fits: {error}");
     }
     let kept = std::fs::read_to_string(sandbox.path("f/s1.json")).unwrap();
     assert_eq!(kept, "[1, 2]");
@@ -179,13 +180,13 @@ fn saved_states_and_conversations_are_independent() {
 fn a_session_file_with_a_byte_order_mark_is_read() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("f")).unwrap();
-    sandbox.file("f/s1.json", &format!("\u{feff}{STATE}"));
+    sandbox.file("f/s1.json", format!("\u{feff}{STATE}"));
     let folder = ["--folder", "f"];
     let loaded = sandbox
         .run(&[&["session", "load", "s1", "--json"], &folder[..]].concat())
         .json();
     assert_eq!(loaded["components"]["agent"]["name"], "planner");
-    let state = sandbox.file("state.json", &format!("\u{feff}{STATE}"));
+    let state = sandbox.file("state.json", format!("\u{feff}{STATE}"));
     sandbox
         .run(&["session", "save", "s2", "--file", &state])
         .ok();
