@@ -159,6 +159,7 @@ fn outcome<'a>(
                 commits: false,
                 words: Vec::new(),
                 subject: Vec::new(),
+                values: Vec::new(),
                 joined: Vec::new(),
                 score: details(&text).min(1.5) + if failed { 4.0 } else { 0.5 },
                 dropped: false,

@@ -531,3 +531,21 @@ fn an_owner_stays_when_the_decision_is_changed() {
     let made = Extract::of(&talk[..2], &talk[2..]).text(1000);
     assert!(made.ends_with("(owner: Nguyễn An)"), "{made}");
 }
+
+#[test]
+fn a_new_value_beside_the_old_one_takes_its_place() {
+    let talk = [
+        say(
+            0,
+            Role::User,
+            "The verdict on the payment provider of the bank portal is PayPal.",
+        ),
+        say(
+            2,
+            Role::User,
+            "Forget PayPal, we're doing Mollie for the payment provider of the bank portal now.",
+        ),
+    ];
+    let made = extract(&talk, 1000);
+    assert_eq!(made.lines().count(), 1, "{made}");
+}

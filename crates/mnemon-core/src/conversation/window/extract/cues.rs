@@ -86,7 +86,7 @@ const STOP: &str = "\
     agreed|agree|final|call|go|going|went|use|used|using|take|taken|takes|took|choose|chose|\
     chosen|pick|picked|settled|settle|team|update|switched|switch|changed|change|mind|minds|\
     wrong|think|say|said|suggest|preference|way|get|got|make|made|today|out|up|after|before|\
-    need|needs|know|\
+    need|needs|know|anybody|somebody|anyone|someone|thought|\
     là|và|của|cho|làm|này|đó|thì|mà|có|không|sẽ|đã|rồi|được|với|chúng|ta|tôi|chốt|quyết|định|việc";
 
 /// The lists, each with the bit that stands for it.

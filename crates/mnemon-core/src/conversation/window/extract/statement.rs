@@ -44,6 +44,8 @@ pub(super) struct Statement {
     pub(super) words: Vec<u32>,
     /// The words for what it decides on, sorted; empty if they cannot be told.
     pub(super) subject: Vec<u32>,
+    /// The names and numbers in it that are not part of its subject.
+    pub(super) values: Vec<u32>,
     /// Further sentences that belong to it: its owner, its reason, the answer to a question.
     pub(super) joined: Vec<String>,
     pub(super) score: f64,
@@ -158,6 +160,8 @@ fn statement(
     let low = padded(text);
     let cues = Cues::of(&low);
     let subject = vocabulary.numbered(subject(text));
+    let mut values = vocabulary.of(&values(text));
+    values.retain(|value| subject.binary_search(value).is_err());
     let kind = kind(text, &low, &cues);
     let score = match kind {
         Kind::Decision if cues.corrected => 11.0,
@@ -190,11 +194,22 @@ fn statement(
         commits: cues.committed,
         words: vocabulary.of(text),
         subject,
+        values,
         joined: Vec::new(),
         score: score + detail,
         dropped: false,
         inherits: false,
     }
+}
+
+/// The words of a sentence that stand for a value: with a capital, or with a digit.
+fn values(text: &str) -> String {
+    let words = text.split_whitespace().enumerate();
+    let values = words.filter(|(at, word)| {
+        let capital = *at > 0 && word.chars().next().is_some_and(char::is_uppercase);
+        capital || word.chars().any(char::is_numeric)
+    });
+    values.map(|(_, word)| word).collect::<Vec<_>>().join(" ")
 }
 
 fn kind(text: &str, low: &str, cues: &Cues) -> Kind {
