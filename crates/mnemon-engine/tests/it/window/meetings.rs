@@ -1,7 +1,7 @@
 //! What a window still tells after it was folded several times, without a model.
 
 use mnemon_core::Message;
-use mnemon_core::window::{Settings, estimate, is_compressed, tokens};
+use mnemon_core::window::{Settings, estimate, is_compressed, message_tokens, tokens};
 use mnemon_testkit::meetings::{HELD_OUT, Meeting, Phrases, Score, TUNED, meeting, score};
 use mnemon_testkit::talks::seeds;
 
@@ -22,15 +22,15 @@ fn folded(meeting: &Meeting, seed: u64) -> (Score, usize) {
     let memory = memory();
     let window = memory.window("ann", "s1").unwrap();
     let window = window.settings(settings()).unwrap();
-    let mut folds = 0;
+    let (mut folds, mut size) = (0, 0);
+    let limit = settings().token_limit();
     for message in &meeting.messages {
         wait(window.add_message(&ctx(), message.clone())).unwrap();
-        let shown = wait(window.get_messages(&ctx())).unwrap();
-        let before = tokens(&shown, &estimate);
+        size += message_tokens(message, &estimate);
         if !wait(window.compress_if_needed(&ctx())).unwrap().is_empty() {
+            assert!(size * 10 >= limit * 6, "seed {seed}: folded at {size}");
             folds += 1;
-            let limit = settings().token_limit();
-            assert!(before * 10 >= limit * 6, "seed {seed}: folded at {before}");
+            size = tokens(&wait(window.get_messages(&ctx())).unwrap(), &estimate);
         }
     }
     let shown = wait(window.get_messages(&ctx())).unwrap();
@@ -40,30 +40,6 @@ fn folded(meeting: &Meeting, seed: u64) -> (Score, usize) {
         format!("{who}: {}", m.text_content())
     });
     let folded: Vec<String> = folded.iter().map(Message::text_content).collect();
-    if std::env::var_os("SHOW").is_some() {
-        for text in &folded {
-            println!("{text}");
-        }
-        println!("chars {}", folded.iter().map(|t| t.len()).sum::<usize>());
-        for d in &meeting.decisions {
-            let one = Meeting {
-                decisions: vec![d.clone()],
-                ..Default::default()
-            };
-            let s = score(&one, &hot.clone().collect::<Vec<_>>(), &folded);
-            if s.kept == 0 || s.stale > 0 {
-                println!("MISS {seed} {d:?} stale {}", s.stale);
-                for m in &meeting.messages {
-                    let t = m.text_content();
-                    if t.to_lowercase()
-                        .contains(&format!("{} of the {}", d.subject[0], d.subject[1]))
-                    {
-                        println!("   {t}");
-                    }
-                }
-            }
-        }
-    }
     (score(meeting, &hot.collect::<Vec<_>>(), &folded), folds)
 }
 
@@ -93,7 +69,8 @@ fn decisions_with_their_owners_survive_folding() {
 }
 
 #[test]
-fn so_they_do_in_words_that_no_cue_was_tuned_on() {
+fn most_do_in_words_that_no_cue_was_tuned_on() {
     let held_out = all(&HELD_OUT);
-    println!("{held_out}");
+    assert!(held_out.kept * 100 >= held_out.decisions * 80, "{held_out}");
+    assert_eq!(held_out.shown_open, 0, "{held_out}");
 }

@@ -452,7 +452,7 @@ fn people(said: &[Statement]) -> HashSet<String> {
 
 /// Whether a name stands where somebody stands who does something.
 fn takes_on(low: &str, name: &str) -> bool {
-    const DOES: [&str; 14] = [
+    const DOES: [&str; 21] = [
         "will ",
         "takes ",
         "take ",
@@ -465,16 +465,27 @@ fn takes_on(low: &str, name: &str) -> bool {
         "can ",
         "leads ",
         "handles ",
+        "drives ",
+        "runs ",
+        "has ",
+        "said ",
+        "agreed ",
+        "works ",
+        "looks ",
         "sẽ ",
         "さん",
     ];
-    const GETS: [&str; 8] = [
+    const GETS: [&str; 12] = [
         "goes to ",
         "assigned it to ",
         "assigned to ",
+        "handed to ",
+        "give it to ",
         "owner: ",
         "responsible: ",
         "asked ",
+        "put ",
+        "tell ",
         "giao cho ",
         "担当は",
     ];

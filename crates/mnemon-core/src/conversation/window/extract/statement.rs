@@ -226,7 +226,12 @@ fn kind(text: &str, low: &str, cues: &Cues) -> Kind {
     if cues.deferred && length <= 12 && !cues.corrected {
         return Kind::Deferral;
     }
-    if cues.corrected && (cues.decided || length > 3) || cues.decided {
+    // An order settles what it names.
+    let orders = ["use", "make", "take", "pick", "choose", "keep", "switch"];
+    let orders = orders
+        .iter()
+        .any(|verb| low.starts_with(&format!(" {verb} ")));
+    if cues.corrected && (cues.decided || length > 3) || cues.decided || orders {
         return Kind::Decision;
     }
     if cues.fixed {
