@@ -15,14 +15,15 @@ mod stored;
 mod summarise;
 mod view;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use mnemon_core::llm::Llm;
 use mnemon_core::log::Log;
-use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Settings, estimate};
+use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Settings, estimate, paired};
 use mnemon_core::{
-    Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt, Record,
-    Role, Scan, Scope, StoreError, Time, Viewer, limits,
+    Block, Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt,
+    Record, Role, Scan, Scope, StoreError, Time, Viewer, limits,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -257,7 +258,33 @@ impl<'a> Window<'a> {
         ctx.notices.extend(taken.sentences());
         self.stay_visible(ctx, &receipt, created).await?;
         self.freeze(ctx, &messages, &receipt).await?;
+        self.warn_of_orphans(ctx, &messages).await?;
         Ok(receipt)
+    }
+
+    /// Says so if a result was added whose call is not among the last messages.
+    async fn warn_of_orphans(&self, ctx: &Ctx, added: &[Message]) -> Result<(), Error> {
+        let results = added.iter().flat_map(|message| &message.content);
+        let mut results: HashSet<&str> = results.filter_map(result_id).collect();
+        if results.is_empty() {
+            return Ok(());
+        }
+        let page = self.records.limits().page;
+        let newest = self.page(ctx, Order::Newest, None, page).await?;
+        for message in newest.records.iter().map(message_of) {
+            for block in &message.content {
+                if let Block::ToolUse { id, .. } = block {
+                    results.remove(id.as_str());
+                }
+            }
+        }
+        if !results.is_empty() {
+            ctx.notices.add(
+                "A tool result was added whose call is not in this conversation; \
+                 the window shows it as text.",
+            );
+        }
+        Ok(())
     }
 
     fn message_draft(
@@ -316,8 +343,15 @@ impl<'a> Window<'a> {
         Ok(written)
     }
 
-    /// The messages as the model sees them, oldest first.
+    /// The messages as the model sees them, oldest first. A result whose call was forgotten or
+    /// taken out, and a call that never got its result, are told as text.
     pub async fn get_messages(&self, ctx: &Ctx) -> Result<Vec<Message>, Error> {
+        let messages = self.whole(ctx).await?;
+        Ok(told_as_text(ctx, messages))
+    }
+
+    /// The messages of the window as they were stored.
+    async fn whole(&self, ctx: &Ctx) -> Result<Vec<Message>, Error> {
         let read = self.read(ctx).await?;
         if read.more {
             return Err(too_many(
@@ -502,6 +536,24 @@ fn too_many(count: usize, most: usize) -> Error {
         most,
     }
     .into()
+}
+
+fn result_id(block: &Block) -> Option<&str> {
+    match block {
+        Block::ToolResult { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+/// The messages with lone calls and results as text, and a notice if there are any.
+fn told_as_text(ctx: &Ctx, messages: Vec<Message>) -> Vec<Message> {
+    let (messages, changed) = paired(messages);
+    if changed > 0 {
+        ctx.notices.add(format!(
+            "{changed} tool calls or results lack their counterpart; the window shows them as text."
+        ));
+    }
+    messages
 }
 
 /// One message that says this.

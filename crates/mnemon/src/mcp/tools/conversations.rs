@@ -100,6 +100,9 @@ async fn run_append(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let ids = done.receipt.items.iter().map(|item| item.id.to_string());
     let ids: Vec<String> = ids.collect();
     let by = done.events.iter().find_map(|event| event.summariser());
+    if by.is_some_and(|by| by.contains("pending")) {
+        served.refine_in_background()?;
+    }
     let more = match done.compressed {
         true => " The window was compressed.",
         false => "",
