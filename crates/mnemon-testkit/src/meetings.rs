@@ -280,6 +280,7 @@ impl Maker {
                 let role = self.someone();
                 self.say(role, weighed.replace("{c}", &other));
             }
+            self.explain();
         }
         let role = if terse {
             Role::Assistant
@@ -305,6 +306,17 @@ impl Maker {
         } else {
             let assigned = slots.fill(self.pick(phrases.assigned));
             self.say(Role::User, assigned);
+        }
+    }
+
+    /// A long answer that says little.
+    fn explain(&mut self) {
+        for _ in 0..self.dice.below(3) {
+            let count = 2 + self.dice.below(4);
+            let sentences: Vec<&str> = (0..count)
+                .map(|_| self.pick(self.phrases.explained))
+                .collect();
+            self.say(Role::Assistant, sentences.join(" "));
         }
     }
 

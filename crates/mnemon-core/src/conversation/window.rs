@@ -29,7 +29,7 @@ mod settings;
 mod strategy;
 mod tokens;
 
-pub use calls::{is_paired, truncated};
+pub use calls::{is_paired, paired, truncated};
 pub use change::{Change, tag};
 pub use event::CompressionEvent;
 pub use extract::{Extract, extract};

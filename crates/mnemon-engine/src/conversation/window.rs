@@ -16,13 +16,14 @@ mod stored;
 mod summarise;
 mod view;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use mnemon_core::llm::Llm;
-use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Settings, estimate};
+use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Settings, estimate, paired};
 use mnemon_core::{
-    Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt, Record,
-    Role, Scan, Scope, StoreError, Time, Viewer, limits,
+    Block, Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt,
+    Record, Role, Scan, Scope, StoreError, Time, Viewer, limits,
 };
 
 pub use compress::Preview;
@@ -214,7 +215,10 @@ impl<'a> Window<'a> {
             return Err(Invalid::new("messages", "is empty; nothing was said").into());
         }
         if self.project.is_some() {
-            return self.append_to_log(ctx, messages, key).await;
+            let receipt = self.append_to_log(ctx, messages.clone(), key).await?;
+            // They are in the log, whatever the store says.
+            self.warn_of_orphans(ctx, &messages).await.ok();
+            return Ok(receipt);
         }
         let key = key
             .map(|key| intent(key, &("window", &self.owner, &messages)))
@@ -223,8 +227,8 @@ impl<'a> Window<'a> {
         let covered = self.covered(ctx).await?;
         let floor = covered.map_or(Ok(ctx.now), |c| Time::from_millis(c.at.created))?;
         let created = ctx.now.max(floor);
-        let drafts = messages.into_iter().map(|message| {
-            let draft = self.message_draft(ctx, message, created)?;
+        let drafts = messages.iter().map(|message| {
+            let draft = self.message_draft(ctx, message.clone(), created)?;
             Ok((draft, Expect::Absent))
         });
         let mut drafts = drafts.collect::<Result<Vec<_>, Invalid>>()?;
@@ -235,7 +239,33 @@ impl<'a> Window<'a> {
         let receipt = self.records.put_screened(ctx, drafts, key).await?;
         ctx.notices.extend(taken.sentences());
         self.stay_visible(ctx, &receipt, created).await?;
+        self.warn_of_orphans(ctx, &messages).await?;
         Ok(receipt)
+    }
+
+    /// Says so if a result was added whose call is not among the last messages.
+    async fn warn_of_orphans(&self, ctx: &Ctx, added: &[Message]) -> Result<(), Error> {
+        let results = added.iter().flat_map(|message| &message.content);
+        let mut results: HashSet<&str> = results.filter_map(result_id).collect();
+        if results.is_empty() {
+            return Ok(());
+        }
+        let page = self.records.limits().page;
+        let newest = self.page(ctx, Order::Newest, None, page).await?;
+        for message in newest.records.iter().map(message_of) {
+            for block in &message.content {
+                if let Block::ToolUse { id, .. } = block {
+                    results.remove(id.as_str());
+                }
+            }
+        }
+        if !results.is_empty() {
+            ctx.notices.add(
+                "A tool result was added whose call is not in this conversation; \
+                 the window shows it as text.",
+            );
+        }
+        Ok(())
     }
 
     fn message_draft(&self, ctx: &Ctx, message: Message, created: Time) -> Result<Draft, Invalid> {
@@ -271,8 +301,15 @@ impl<'a> Window<'a> {
         Ok(written)
     }
 
-    /// The messages as the model sees them, oldest first.
+    /// The messages as the model sees them, oldest first. A result whose call was forgotten or
+    /// taken out, and a call that never got its result, are told as text.
     pub async fn get_messages(&self, ctx: &Ctx) -> Result<Vec<Message>, Error> {
+        let messages = self.whole(ctx).await?;
+        Ok(told_as_text(ctx, messages))
+    }
+
+    /// The messages of the window as they were stored.
+    async fn whole(&self, ctx: &Ctx) -> Result<Vec<Message>, Error> {
         let read = self.read(ctx).await?;
         if read.more {
             return Err(too_many(
@@ -457,6 +494,24 @@ fn too_many(count: usize, most: usize) -> Error {
         most,
     }
     .into()
+}
+
+fn result_id(block: &Block) -> Option<&str> {
+    match block {
+        Block::ToolResult { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+/// The messages with lone calls and results as text, and a notice if there are any.
+fn told_as_text(ctx: &Ctx, messages: Vec<Message>) -> Vec<Message> {
+    let (messages, changed) = paired(messages);
+    if changed > 0 {
+        ctx.notices.add(format!(
+            "{changed} tool calls or results lack their counterpart; the window shows them as text."
+        ));
+    }
+    messages
 }
 
 /// One message that says this.

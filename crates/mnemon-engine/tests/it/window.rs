@@ -4,13 +4,14 @@ mod basics;
 mod copies;
 mod faults;
 mod long;
+mod meetings;
 mod properties;
 mod summaries;
 
 use std::sync::Arc;
 
 use mnemon_core::ram::Ram;
-use mnemon_core::window::{COMPRESS_META, Settings};
+use mnemon_core::window::{COMPRESS_META, Settings, paired};
 use mnemon_core::{Ids, Message, Role};
 use mnemon_engine::{Memory, Window};
 
@@ -32,6 +33,15 @@ fn small() -> Settings {
         min_consecutive_tool_messages: 3,
         min_compression_token_threshold: 60,
         ..Settings::default()
+    }
+}
+
+/// Checks that nothing is missing. Calls that nobody answered are told as text.
+fn assert_said(all: &[Message], said: &[Message], seed: u64) {
+    assert_eq!(all.len(), said.len(), "seed {seed}: something was lost");
+    let (told, _) = paired(said.to_vec());
+    for ((one, said), told) in all.iter().zip(said).zip(&told) {
+        assert!(one == said || one == told, "seed {seed}: {one:?}");
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Phrases {
     pub open: &'static [(&'static str, &'static str)],
     /// Talk about a choice before it is made.
     pub weighed: &'static [&'static str],
+    /// Sentences of long explanations that nobody needs later.
+    pub explained: &'static [&'static str],
     pub small_talk: &'static [&'static str],
     /// Something with a number or a path.
     pub facts: &'static [&'static str],
@@ -143,6 +145,18 @@ pub const TUNED: Phrases = Phrases {
         "The docs of {c} are good.",
         "Hmm, {c} costs more.",
         "Somebody mentioned {c} as an option.",
+    ],
+    explained: &[
+        "Each of them has its own way to deal with load, and most of the time you will not notice.",
+        "In general it is good to keep the number of moving parts low.",
+        "Many teams start with what they know and look for something else when it hurts.",
+        "The difference shows only when several people work on it at the same time.",
+        "You should think about how it is monitored, too.",
+        "There are good tutorials for all of these, and the community answers quickly.",
+        "If it turns out to be too slow one can still put something in front of it.",
+        "A small test with real data says more than any comparison on the web.",
+        "It depends on how often it changes and who has to read it.",
+        "Nobody was ever fired for the simple solution, because it is the one that gets finished.",
     ],
     small_talk: &[
         "I see.",
@@ -292,6 +306,18 @@ pub const HELD_OUT: Phrases = Phrases {
         "There is a talk about {c} on video.",
         "{c} would be the boring option.",
         "Didn't we try {c} once",
+    ],
+    explained: &[
+        "People tend to forget how much time the little things take.",
+        "One can argue about it for hours, and both sides have a point.",
+        "What matters in the end is whether the support team can live with it.",
+        "Documentation is often the weakest part, so plan a day for reading.",
+        "Some vendors promise more than they keep, always look at the contract.",
+        "It helps to write down the reasons, as somebody will ask in a year.",
+        "Most of the cost comes later, when it has to be maintained.",
+        "A prototype would tell us whether the idea holds water.",
+        "That said, taste plays a role as well.",
+        "The numbers you find on the web were measured on other machines.",
     ],
     small_talk: &[
         "cheers",

@@ -80,15 +80,23 @@ pub struct Compressed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tail {
     pub messages: Vec<Message>,
-    /// What to ask for the messages before these; absent when there are none.
+    /// The cursor of the messages before these; absent when there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }
 
 impl Chat {
     /// The tokens of the model that was named; `None` if they are to be estimated.
-    fn measure(&self) -> Option<Box<Measure>> {
-        let counter = wiring::counter(Family::of(self.model.as_deref()?).family);
+    fn measure(&self, ctx: &Ctx) -> Option<Box<Measure>> {
+        let model = self.model.as_deref()?;
+        let family = Family::of(model).family;
+        if matches!(family, Family::Any | Family::Bytes) {
+            let model = model.escape_debug();
+            ctx.notices.add(format!(
+                "The tokenizer of `{model}` is not known: token numbers are upper bounds, not counts."
+            ));
+        }
+        let counter = wiring::counter(family);
         Some(Box::new(move |text: &str| counter.count(text)))
     }
 
@@ -130,7 +138,7 @@ impl Chat {
         ctx: &Ctx,
         append: Append<'_>,
     ) -> Result<Appended, Error> {
-        let measure = self.measure();
+        let measure = self.measure(ctx);
         let window = self.window(memory, measure.as_deref())?;
         let added = window.add_messages(ctx, append.messages, append.key);
         let receipt = added.await?;
@@ -147,7 +155,7 @@ impl Chat {
         key: Option<&str>,
         leave_window: bool,
     ) -> Result<Appended, Error> {
-        let measure = self.measure();
+        let measure = self.measure(ctx);
         let window = self.window(memory, measure.as_deref())?;
         let receipt = window.append_line(ctx, line, key).await?;
         self.appended(&window, ctx, receipt, leave_window).await
@@ -185,14 +193,14 @@ impl Chat {
         memory: &Memory,
         ctx: &Ctx,
     ) -> Result<Vec<CompressionEvent>, Error> {
-        let measure = self.measure();
+        let measure = self.measure(ctx);
         let window = self.window(memory, measure.as_deref())?;
         Ok(window.compress_if_needed(ctx).await?)
     }
 
     /// The messages of the window with their tokens: hot, summarised or offloaded.
     pub async fn show(&self, memory: &Memory, ctx: &Ctx) -> Result<Shown, Error> {
-        let measure = self.measure();
+        let measure = self.measure(ctx);
         let window = self.existing(memory, ctx, measure.as_deref()).await?;
         Ok(window.show(ctx).await?)
     }
@@ -219,7 +227,7 @@ impl Chat {
 
     /// What compressing the window would do. Nothing is written.
     pub async fn preview(&self, memory: &Memory, ctx: &Ctx) -> Result<Vec<Preview>, Error> {
-        let measure = self.measure();
+        let measure = self.measure(ctx);
         let window = self.existing(memory, ctx, measure.as_deref()).await?;
         Ok(window.preview(ctx).await?)
     }
@@ -231,7 +239,7 @@ impl Chat {
         ctx: &Ctx,
         how: Compression,
     ) -> Result<Compressed, Error> {
-        let measure = self.measure();
+        let measure = self.measure(ctx);
         let window = self.existing(memory, ctx, measure.as_deref()).await?;
         let before = window.show(ctx).await?;
         let mut events = match before.due || !how.if_needed {

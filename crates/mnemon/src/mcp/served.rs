@@ -7,6 +7,7 @@ use mnemon_core::{Ctx, Invalid, Owner, Viewer};
 use mnemon_engine::Memory;
 use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::longterm::Mode;
+use tokio::sync::Mutex;
 
 use super::answer::excerpt;
 use super::profile::Profile;
@@ -18,6 +19,9 @@ use crate::{Error, wiring};
 /// Whose memory a call means when it does not say.
 const SOMEBODY: &str = "default";
 
+/// Summaries that one background task asks the language model for.
+const SUMMARIES: usize = 20;
+
 /// What every connection shares.
 pub struct Served {
     pub(super) memory: Arc<Memory>,
@@ -26,6 +30,7 @@ pub struct Served {
     pub(super) tools: Vec<Tool>,
     pub(super) long_term: Mode,
     user: Option<String>,
+    refining: Arc<Mutex<()>>,
 }
 
 /// How a server is to behave.
@@ -50,8 +55,24 @@ impl Served {
             tools: tools::of(&options.tools, options.long_term),
             long_term: options.long_term,
             user: options.user,
+            refining: Arc::default(),
             config,
         })
+    }
+
+    /// Lets the language model write the summaries that wait for it, while the client goes on. One
+    /// task at a time: what it does not get to, the next one or upkeep does.
+    pub(super) fn refine_in_background(&self) -> Result<(), Error> {
+        let (memory, ctx) = (self.memory.clone(), self.ctx()?);
+        let Ok(refining) = self.refining.clone().try_lock_owned() else {
+            return Ok(());
+        };
+        tokio::spawn(async move {
+            // A failure stays in the summary's event, and upkeep tries again.
+            let _ = memory.refine_summaries(&ctx, SUMMARIES).await;
+            drop(refining);
+        });
+        Ok(())
     }
 
     /// A call that is made now.

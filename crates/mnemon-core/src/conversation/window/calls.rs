@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::predicates::{is_tool_use, is_user};
-use crate::model::{Block, Message};
+use super::predicates::{is_tool_result, is_tool_use, is_user, output_text};
+use super::tokens::flat_json;
+use crate::model::{Block, Message, Role};
 
 /// Calls and their results, by the places of their messages.
 pub(super) struct Calls {
@@ -75,6 +76,68 @@ pub fn truncated(messages: &[Message], count: usize) -> &[Message] {
     let parted = parted.filter(|(call, result)| *call < from && *result >= from);
     let from = parted.map(|(_, result)| result + 1).max().unwrap_or(from);
     messages.get(from..).unwrap_or_default()
+}
+
+/// The messages as a model takes them, and how many blocks were changed for that: a result without
+/// its call before it, and a call that was passed over without a result, become text. Only calls
+/// after which nothing but results was said may still be answered.
+#[must_use]
+pub fn paired(messages: Vec<Message>) -> (Vec<Message>, usize) {
+    let mut calls: HashMap<String, (usize, usize)> = HashMap::new();
+    let mut answered: HashSet<(usize, usize)> = HashSet::new();
+    let mut orphans: HashSet<(usize, usize)> = HashSet::new();
+    for (at, message) in messages.iter().enumerate() {
+        for (place, block) in message.content.iter().enumerate() {
+            match block {
+                Block::ToolUse { id, .. } => {
+                    calls.insert(id.clone(), (at, place));
+                }
+                Block::ToolResult { id, .. } => {
+                    match calls.get(id) {
+                        Some(call) => answered.insert(*call),
+                        None => orphans.insert((at, place)),
+                    };
+                }
+                _ => {}
+            }
+        }
+    }
+    let open = messages.iter().rposition(|m| !is_tool_result(m));
+    let mut changed = 0;
+    let paired = messages.into_iter().enumerate().map(|(at, mut message)| {
+        let mut is_orphan = false;
+        for (place, block) in message.content.iter_mut().enumerate() {
+            let here = (at, place);
+            let text = match block {
+                Block::ToolUse { name, input, .. }
+                    if Some(at) != open && !answered.contains(&here) =>
+                {
+                    format!("[Call of {name} without a result: {}]", flat_json(input))
+                }
+                Block::ToolResult { name, output, .. } if orphans.contains(&here) => {
+                    is_orphan = true;
+                    format!(
+                        "[Result of {name}, whose call is gone: {}]",
+                        output_text(output)
+                    )
+                }
+                _ => continue,
+            };
+            *block = Block::Text { text };
+            changed += 1;
+        }
+        // Providers take no tool's message without a result.
+        let results = message.content.iter();
+        let has_result = results
+            .clone()
+            .any(|b| matches!(b, Block::ToolResult { .. }));
+        if is_orphan && !has_result && message.role == Role::Tool {
+            message.role = Role::Assistant;
+        }
+        message
+    });
+    let paired = paired.collect();
+    (paired, changed)
 }
 
 /// Whether every result has its call before it.

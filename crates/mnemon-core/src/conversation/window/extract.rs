@@ -92,7 +92,8 @@ fn related(messages: &[Message], following: &[Message]) -> Vec<Statement> {
         request.score += 3.0;
     }
     relate(&mut said, &|text: &str| vocabulary.borrow_mut().of(text));
-    said.retain(|statement| statement.at < messages.len());
+    // A correction further on is told here, too, if the owner it keeps is named only here.
+    said.retain(|statement| statement.at < messages.len() || statement.inherits);
     said
 }
 
@@ -158,9 +159,11 @@ fn outcome<'a>(
                 commits: false,
                 words: Vec::new(),
                 subject: Vec::new(),
+                values: Vec::new(),
                 joined: Vec::new(),
                 score: details(&text).min(1.5) + if failed { 4.0 } else { 0.5 },
                 dropped: false,
+                inherits: false,
                 text,
             })
         }

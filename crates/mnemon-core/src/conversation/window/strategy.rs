@@ -249,7 +249,8 @@ impl Talk<'_> {
 
     fn is_large(&self, message: &Message) -> bool {
         let more = |text: &str| text.chars().count() > self.settings.large_payload_threshold;
-        if is_tool_use(message) {
+        // A replacement is as large as the room allows; its beginning would say nothing.
+        if is_tool_use(message) || is_compressed(message) {
             return false;
         }
         if !is_tool_result(message) {

@@ -505,3 +505,47 @@ fn a_summary_without_a_model_keeps_what_matters() {
     assert_eq!(made, extract(&talk, 340), "the same every time");
     assert!(!extract(&[call(1, &[("a", "t")])], 100).is_empty());
 }
+
+#[test]
+fn an_owner_stays_when_the_decision_is_changed() {
+    let talk = [
+        say(
+            0,
+            Role::User,
+            "The team chose passkeys for the login method of the museum guide; Nguyễn An takes it from here.",
+        ),
+        say(1, Role::User, "ok"),
+        say(
+            2,
+            Role::Assistant,
+            "Actually, not passkeys but SAML for the login method of the museum guide.",
+        ),
+    ];
+    let made = extract(&talk, 1000);
+    assert_eq!(
+        made,
+        "- assistant: Actually, not passkeys but SAML for the login method of the museum guide. \
+         (owner: Nguyễn An)"
+    );
+    // The correction may come after the messages that are folded.
+    let made = Extract::of(&talk[..2], &talk[2..]).text(1000);
+    assert!(made.ends_with("(owner: Nguyễn An)"), "{made}");
+}
+
+#[test]
+fn a_new_value_beside_the_old_one_takes_its_place() {
+    let talk = [
+        say(
+            0,
+            Role::User,
+            "The verdict on the payment provider of the bank portal is PayPal.",
+        ),
+        say(
+            2,
+            Role::User,
+            "Forget PayPal, we're doing Mollie for the payment provider of the bank portal now.",
+        ),
+    ];
+    let made = extract(&talk, 1000);
+    assert_eq!(made.lines().count(), 1, "{made}");
+}

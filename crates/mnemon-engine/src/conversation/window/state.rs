@@ -93,7 +93,7 @@ impl Window<'_> {
     pub(super) async fn state_and_ids(&self, ctx: &Ctx) -> Result<(Vec<Id>, WindowState), Error> {
         let mut ids = Vec::new();
         let mut state = WindowState {
-            working: self.get_messages(ctx).await?,
+            working: self.whole(ctx).await?,
             events: self.events(ctx).await?,
             ..WindowState::default()
         };

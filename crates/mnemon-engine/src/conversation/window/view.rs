@@ -5,8 +5,8 @@ use mnemon_core::{Ctx, Invalid, Message, Time};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Window;
 use super::stored::{Entry, Offload};
+use super::{Window, told_as_text};
 use crate::records::Error;
 
 /// How near a message still is.
@@ -83,7 +83,8 @@ impl Window<'_> {
     pub async fn show(&self, ctx: &Ctx) -> Result<Shown, Error> {
         let read = self.read(ctx).await?;
         let mut shown = Vec::with_capacity(read.entries.len());
-        for (entry, message) in read.entries.iter().zip(read.messages) {
+        let messages = told_as_text(ctx, read.messages);
+        for (entry, message) in read.entries.iter().zip(messages) {
             let event = match entry.replaced {
                 true => self.offload_of(ctx, entry).await?.map(|o| o.event),
                 false => None,

@@ -179,3 +179,28 @@ fn names_of_sessions_are_checked() {
     assert!(memory.window("ann", "phiên số 1.2").is_ok());
     assert!(memory.window(" ", "s1").is_err());
 }
+
+/// An orphan is kept as it was said, shown as text, and reported.
+#[test]
+fn a_result_without_its_call_is_shown_as_text() {
+    let memory = memory();
+    let window = memory.window("ann", "s1").unwrap();
+    let json = r#"{"id":"m1","role":"TOOL","content":[{"type":"tool_result","id":"w","name":"weather","output":[{"type":"text","text":"Sunny"}]}]}"#;
+    let result: Message = serde_json::from_str(json).unwrap();
+    let call = ctx();
+    wait(window.add_message(&call, result)).unwrap();
+    let notices = call.notices.take().concat();
+    assert!(
+        notices.contains("whose call is not in this conversation"),
+        "{notices}"
+    );
+    let shown = wait(window.get_messages(&call)).unwrap();
+    assert_eq!(
+        texts(&shown),
+        ["[Result of weather, whose call is gone: Sunny]"]
+    );
+    assert_eq!(shown[0].role, Role::Assistant);
+    assert!(call.notices.take().concat().contains("as text"));
+    let kept = wait(window.original(&ctx(), None, 10)).unwrap().0;
+    assert_eq!(kept[0].role, Role::Tool);
+}

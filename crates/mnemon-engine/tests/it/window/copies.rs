@@ -11,7 +11,7 @@ use mnemon_testkit::faults::{Fault, Flaky};
 use mnemon_testkit::talks::{Talk, seeds};
 use serde_json::json;
 
-use super::{expanded, memory, say, small};
+use super::{assert_said, expanded, memory, say, small};
 use crate::{ctx, wait};
 
 fn window<'a>(memory: &'a Memory, session: &str) -> Window<'a> {
@@ -60,7 +60,7 @@ fn a_fork_looks_the_same_and_goes_its_own_way() {
         let (one, two) = (window(&memory, "s1"), window(&memory, "s2"));
         assert_eq!(wait(one.fork(&ctx(), "s2")).unwrap(), said.len());
         assert_eq!(texts(&one), texts(&two), "seed {seed}");
-        assert_eq!(expanded(&two, messages(&two)), said, "seed {seed}");
+        assert_said(&expanded(&two, messages(&two)), &said, seed);
         let all = wait(two.tail(&ctx(), None, 1000)).unwrap().0;
         assert_eq!(all, said);
         // A copy of a copy is no worse.

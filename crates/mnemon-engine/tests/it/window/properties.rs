@@ -1,11 +1,11 @@
 use mnemon_core::Message;
 use mnemon_core::window::{
-    CompressionEvent, Settings, Strategy, estimate, is_paired, is_user, tokens,
+    CompressionEvent, Settings, Strategy, estimate, is_paired, is_user, paired, tokens,
 };
 use mnemon_engine::Window;
 use mnemon_testkit::talks::{Dice, Talk, seeds};
 
-use super::{expanded, memory};
+use super::{assert_said, expanded, memory};
 use crate::{ctx, wait};
 
 fn settings(dice: &mut Dice) -> Settings {
@@ -50,11 +50,13 @@ impl Checked<'_> {
             "seed {seed}: it grew"
         );
         assert!(is_paired(&after), "seed {seed}: a result lost its call");
+        let changed = paired(after.clone()).1;
+        assert_eq!(changed, 0, "seed {seed}: a call without its result");
         let last_user = before.iter().rfind(|m| is_user(m));
         assert_eq!(last_user, after.iter().rfind(|m| is_user(m)), "seed {seed}");
         self.protected(&events, &before, &after);
         let all = expanded(&self.window, after);
-        assert_eq!(all, self.said, "seed {seed}: something was lost");
+        assert_said(&all, &self.said, seed);
         true
     }
 
@@ -124,5 +126,42 @@ fn every_compression_keeps_the_invariants() {
             used.contains(strategy.as_str()),
             "{strategy} was never used"
         );
+    }
+}
+
+/// Messages are added, forgotten, taken out of the window and folded in any order: a model is shown
+/// no result without its call, and no call without its result but those that may still be answered.
+#[test]
+fn calls_and_results_stay_together_whatever_is_removed() {
+    for seed in seeds(40, 400) {
+        let mut dice = Dice::new(seed ^ 0x77);
+        let memory = memory();
+        let settings = settings(&mut dice);
+        let window = memory.window("ann", "s1").unwrap();
+        let window = window.settings(settings).unwrap();
+        let mut talk = Talk::new(seed, 400);
+        let mut ids = Vec::new();
+        for _ in 0..12 {
+            for message in talk.round() {
+                let added = wait(window.add_message(&ctx(), message)).unwrap();
+                ids.extend(added.items.into_iter().map(|item| item.id));
+                let at = dice.below(ids.len());
+                match dice.below(8) {
+                    0 => drop(wait(window.compress(&ctx())).unwrap()),
+                    1 => {
+                        let index = i64::try_from(at).unwrap();
+                        wait(window.delete_message(&ctx(), index)).unwrap();
+                    }
+                    2 => {
+                        let id = ids.swap_remove(at);
+                        wait(memory.records().forget(&ctx(), &[id], None)).unwrap();
+                    }
+                    _ => {}
+                }
+                let shown = wait(window.get_messages(&ctx())).unwrap();
+                assert!(is_paired(&shown), "seed {seed}: a result without its call");
+                assert_eq!(paired(shown).1, 0, "seed {seed}: a call without its result");
+            }
+        }
     }
 }

@@ -36,12 +36,11 @@ fn append_to_conversation() -> Tool {
     Tool {
         name: "append_to_conversation",
         title: "Append to a conversation",
-        about: "Append a message to a conversation that is kept for good. Use it after each turn, \
-            for what the user said and for what you answered; a conversation that does not exist \
-            is created.",
+        about: "Append a message to a stored conversation. Use it after each turn, for the user's \
+            message and for your answer; a conversation that does not exist is created.",
         fields: vec![
             session("The conversation's name").required(),
-            Field::text("content", TEXT, "What was said").or(&["text", "message_text"]),
+            Field::text("content", TEXT, "Text of the message").or(&["text", "message_text"]),
             Field::choice("role", roles, "Who said it; user unless you say"),
             Field::text("name", NAME, "The speaker's name").or(&["speaker"]),
             Field::object("message", message),
@@ -101,6 +100,9 @@ async fn run_append(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let ids = done.receipt.items.iter().map(|item| item.id.to_string());
     let ids: Vec<String> = ids.collect();
     let by = done.events.iter().find_map(|event| event.summariser());
+    if by.is_some_and(|by| by.contains("pending")) {
+        served.refine_in_background()?;
+    }
     let more = match done.compressed {
         true => " The window was compressed.",
         false => "",

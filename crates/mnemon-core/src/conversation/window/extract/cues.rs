@@ -8,6 +8,10 @@ use std::sync::LazyLock;
 
 /// Something was settled.
 const DECIDED: &str = "\
+    stick with|sticking with|stay with|staying with|settle for|opt for|opted|voted|the vote|verdict|\
+    sign off|signed off|made up my mind|made up our mind|it's official|in favour of|in favor of|adopt|\
+    resolved that|we're doing|we are doing|we're taking|we're picking|picking |done deal|consensus|\
+    the plan is|the winner is|locked in|finalised|finalized|selected|gets the nod|we want |we're going|\
     decid|decision|agreed|we agree |settled on|go with|going with|went with|let's |let us |\
     we'll |we will |i'll go |chose |choose|chosen|picked |we pick|it is for |final call|\
     final choice|final decision|approved|confirmed|we take |we use |we are using|we're using|\
@@ -16,24 +20,36 @@ const DECIDED: &str = "\
     決定|決め|ことにし|合意|承認|採用";
 /// Something that was settled before is taken back.
 const CORRECTED: &str = "\
+    no longer|on second thought|forget |turns out|change of plan|plans changed|vetoed|ruled out|scrap |\
+    scrapped|never mind|hold on|won't work|moves to|moved to|switching|replaced|overruled|take that back|\
+    revised|supersed|in place of|from now on|\
     actually|correction|corrected|scratch that|instead of|instead |changed our mind|\
     changed my mind|change of mind|we changed|switched|switch to|was wrong|were wrong|i meant|\
     my mistake|rather than|revert|update on|replaces|\
     đính chính|sửa lại|thực ra|thay vì|đổi sang|nhầm|\
     訂正|やはり|やっぱり|ではなく|変更";
 /// Names the value that is no longer right, right after it.
-pub(super) const NOT: [&str; 8] = [
+pub(super) const NOT: [&str; 15] = [
     "not ",
     "instead of ",
     "rather than ",
-    "from ",
+    "no longer ",
+    "forget ",
+    "vetoed ",
+    "scrap ",
+    "scrapped ",
+    "ruled out ",
+    "turns out ",
     "replaces ",
+    "from ",
     "không phải ",
     "thay vì ",
     "no ",
 ];
 /// Somebody takes something on, or is given it.
 const COMMITTED: &str = "\
+    has this|on the hook|put |drives |drive |agreed to|pick it up|picks it up|got this|count on me|\
+    get started|works on|working on|looks after|takes over|take over|handed |give it to|it's my job|\
     will |'ll |takes |take |took |owns |own |owner|responsible|in charge|volunteer|assigned|\
     assignee|goes to |please do|going to|can do |handle|leads |mine |that's mine|leave it to me|\
     on it |asked |to do it|is doing|picks |by monday|by tuesday|by wednesday|by thursday|\
@@ -57,11 +73,13 @@ const WANTED: &str = "\
     deadline|before |until |phải|vì |luôn|thích|hạn |べき|必ず|なぜなら|ので|締め切り|好き|ください";
 /// Something went wrong.
 const FAILED: &str = "\
+    dies |died |stuck |hangs |leak|returns nothing|bug|\
     error|fail|exception|panic|denied|timeout|time out|timed out|not found|cannot |can't |crash|\
     broken|breaks |bug |refuse|\
     lỗi|thất bại|hỏng|không tìm thấy|không thể|エラー|失敗|例外|できな|見つかりません";
 /// Something was put right.
 const FIXED: &str = "\
+    back to normal|is gone|no more |up again|recovered|patched|repaired|fine now|\
     fixed|solved|resolved|passed|passes|works |work now|working again|again |all green|succeed|\
     success|\
     đã sửa|đã xong|修正|解決|直り";
@@ -86,7 +104,7 @@ const STOP: &str = "\
     agreed|agree|final|call|go|going|went|use|used|using|take|taken|takes|took|choose|chose|\
     chosen|pick|picked|settled|settle|team|update|switched|switch|changed|change|mind|minds|\
     wrong|think|say|said|suggest|preference|way|get|got|make|made|today|out|up|after|before|\
-    need|needs|know|\
+    need|needs|know|anybody|somebody|anyone|someone|thought|\
     là|và|của|cho|làm|này|đó|thì|mà|có|không|sẽ|đã|rồi|được|với|chúng|ta|tôi|chốt|quyết|định|việc";
 
 /// The lists, each with the bit that stands for it.
@@ -172,7 +190,8 @@ impl Cues {
         let has = |bit: u16| bits & 1 << bit != 0;
         Self {
             decided: has(0),
-            corrected: has(1) || padded.contains(" not ") && padded.contains(" but "),
+            corrected: has(1) && !padded.contains(" don't forget")
+                || padded.contains(" not ") && padded.contains(" but "),
             committed: has(2),
             deferred: has(3),
             open: has(4),
@@ -253,8 +272,9 @@ pub(super) fn names(sentence: &str) -> Vec<String> {
     for word in sentence.split_whitespace() {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
         let bare = bare.strip_suffix("'s").unwrap_or(bare);
-        let capital =
-            bare.chars().next().is_some_and(char::is_uppercase) && !is_stop(&bare.to_lowercase());
+        // "An" is a name after "Nguyễn", and an article anywhere else.
+        let capital = bare.chars().next().is_some_and(char::is_uppercase)
+            && (in_name || !is_stop(&bare.to_lowercase()));
         match (capital, in_name, names.last_mut()) {
             (true, true, Some(name)) => {
                 name.push(' ');

@@ -11,6 +11,8 @@ const ANSWER_WITHIN: usize = 8;
 const OWNER_WITHIN: usize = 4;
 /// A sentence about more than this is about something else than the decision before it.
 const OWNER_WORDS: usize = 4;
+/// A sentence of no more words, right after a decision, is a remark on it.
+const REMARK: usize = 8;
 /// A statement that holds this part of a question's words answers it.
 const COVERED: f64 = 0.85;
 /// So many statements with a word are compared, so that a text that says the same ten thousand
@@ -96,6 +98,16 @@ fn answers(said: &mut [Statement], index: &Index) {
         let (reply, text) = match fate {
             Fate::Open(deferral) => (deferral, None),
             Fate::Answered => (None, None),
+            Fate::AnsweredBy(answer) => {
+                // The answer to a question of choice settles it, in whatever words.
+                if let Some(answer) = said.get_mut(answer).filter(|a| a.kind == Kind::Other)
+                    && asks_for_choice(&question.text)
+                {
+                    answer.kind = Kind::Decision;
+                    answer.score += 8.0;
+                }
+                (None, None)
+            }
             Fate::By(reply) => (Some(reply), Some("→ ")),
         };
         let is_open = matches!(fate, Fate::Open(_));
@@ -133,8 +145,10 @@ fn answers(said: &mut [Statement], index: &Index) {
 enum Fate {
     /// Nobody answered; the statement that put it off, if there is one.
     Open(Option<usize>),
-    /// What answers it says so itself.
+    /// It was answered, somewhere.
     Answered,
+    /// This one answers it, and can be understood without it.
+    AnsweredBy(usize),
     /// This one answers it, and needs the question to be understood.
     By(usize),
 }
@@ -146,29 +160,40 @@ fn fate(said: &[Statement], at: usize, question: &Statement, index: &Index) -> F
     if question.words.is_empty() || tagged.iter().any(|tag| low.ends_with(tag)) {
         return Fate::Answered;
     }
-    if covered(said, at, question, index, ANSWER_WITHIN) {
-        return Fate::Answered;
+    if let Some(answer) = answer_of(said, at, question, index, ANSWER_WITHIN) {
+        return Fate::AnsweredBy(answer);
     }
-    let fate = first_reply(said, at, question);
-    match fate {
-        Fate::Open(_) if covered(said, at, question, index, usize::MAX) => Fate::Answered,
+    match first_reply(said, at, question) {
+        Fate::Open(deferral) => match answer_of(said, at, question, index, usize::MAX) {
+            Some(_) => Fate::Answered,
+            None => Fate::Open(deferral),
+        },
         fate => fate,
     }
 }
 
-/// Whether a later statement says what a question asks for, within so many messages.
-fn covered(
+/// The first later statement that says what a question asks for, within so many messages.
+fn answer_of(
     said: &[Statement],
     at: usize,
     question: &Statement,
     index: &Index,
     within: usize,
-) -> bool {
-    let later = index.after(at, &question.words).into_iter();
-    later.filter_map(|other| said.get(other)).any(|one| {
-        let says = !matches!(one.kind, Kind::Question | Kind::Deferral | Kind::SmallTalk);
-        says && one.at - question.at <= within
-            && index.coverage(&question.words, &one.words) >= COVERED
+) -> Option<usize> {
+    let chooses = asks_for_choice(&question.text);
+    let mut later = index.after(at, &question.words).into_iter();
+    later.find(|other| {
+        said.get(*other).is_some_and(|one| {
+            let says = !matches!(one.kind, Kind::Question | Kind::Deferral | Kind::SmallTalk);
+            let away = one.at.saturating_sub(question.at);
+            let covers = index.coverage(&question.words, &one.words) >= COVERED;
+            // A decision on the subject answers however it was asked for.
+            let decides = !question.subject.is_empty()
+                && away <= ANSWER_WITHIN
+                && (chooses || one.kind == Kind::Decision || one.subject == question.subject)
+                && holds(&one.words, &question.subject);
+            says && away <= within && (covers || decides)
+        })
     })
 }
 
@@ -262,7 +287,14 @@ fn belongs(decision: &Statement, next: &Statement) -> bool {
     }
     let within = next.at <= decision.at + OWNER_WITHIN;
     let is_new = next.corrects || next.words.len() > OWNER_WORDS;
-    within && next.commits && next.names_someone() && !is_new
+    let is_remark = next.length() <= REMARK && next.subject.is_empty() && refers_back(&low);
+    within && (next.commits || is_remark) && next.names_someone() && !is_new
+}
+
+/// Whether a sentence speaks of what was said just before.
+fn refers_back(padded: &str) -> bool {
+    let words = [" it ", " that ", " this ", " one ", " job ", " will do "];
+    words.iter().any(|word| padded.contains(word))
 }
 
 /// Drops statements that a later one takes back: one that says so, or a later decision on the same
@@ -271,6 +303,14 @@ fn corrections(said: &mut [Statement], index: &Index, vocabulary: &impl Fn(&str)
     let people = people(said);
     let mut by_subject: HashMap<Vec<u32>, Vec<usize>> = HashMap::new();
     for at in 0..said.len() {
+        let older = renewed(said, at, index).and_then(|older| said.get(older));
+        let subject = older.map(|older| older.subject.clone());
+        if let (Some(subject), Some(new)) = (subject, said.get_mut(at)) {
+            new.kind = Kind::Decision;
+            new.corrects = true;
+            new.score = new.score.max(10.0);
+            new.subject = subject;
+        }
         let Some(new) = said
             .get(at)
             .filter(|s| s.kind == Kind::Decision && !s.dropped)
@@ -285,8 +325,9 @@ fn corrections(said: &mut [Statement], index: &Index, vocabulary: &impl Fn(&str)
             stale.extend(same.copied());
             for other in index.before(at, &new.subject) {
                 let older = said.get(other).filter(|older| {
-                    let decides =
-                        older.kind == Kind::Decision && (new.corrects || older.subject.is_empty());
+                    let decides = older.kind == Kind::Decision
+                        && (new.corrects || older.subject.is_empty())
+                        || new.corrects && older.subject == new.subject;
                     let named = !old_values.is_empty() && holds(&older.words, &old_values);
                     older.kind != Kind::Question
                         && (decides || named && new.corrects)
@@ -308,15 +349,45 @@ fn corrections(said: &mut [Statement], index: &Index, vocabulary: &impl Fn(&str)
                 continue;
             }
             older.dropped = true;
-            inherited.extend(owner_of(older, &people));
+            inherited.extend(inheritance(older, &people));
         }
         if let Some(new) = said.get_mut(at) {
-            let named = owner_of(new, &people).is_some();
+            let named = inheritance(new, &people).is_some();
             if let Some(owner) = inherited.pop().filter(|_| !named) {
-                new.joined.push(format!("(owner: {owner})"));
+                new.joined.push(owner);
+                new.inherits = true;
             }
         }
     }
+}
+
+/// The earlier decision whose subject and value this statement names together with a new value.
+fn renewed(said: &[Statement], at: usize, index: &Index) -> Option<usize> {
+    let new = said.get(at)?;
+    let speaks = matches!(
+        new.kind,
+        Kind::Other | Kind::Commitment | Kind::Failure | Kind::Decision
+    );
+    if !speaks || new.dropped || new.corrects || names(&new.text).is_empty() {
+        return None;
+    }
+    let mut older = index.before(at, &new.words).into_iter().rev();
+    older.find(|place| {
+        said.get(*place).is_some_and(|older| {
+            let values = older.values.iter();
+            matches!(older.kind, Kind::Decision | Kind::Other)
+                && !older.dropped
+                && older.subject.len() > 1
+                && holds(&new.words, &older.subject)
+                && values
+                    .clone()
+                    .any(|value| new.words.binary_search(value).is_ok())
+                && new
+                    .values
+                    .iter()
+                    .any(|value| older.words.binary_search(value).is_err())
+        })
+    })
 }
 
 /// Whether all of these words are among the others.
@@ -381,7 +452,7 @@ fn people(said: &[Statement]) -> HashSet<String> {
 
 /// Whether a name stands where somebody stands who does something.
 fn takes_on(low: &str, name: &str) -> bool {
-    const DOES: [&str; 14] = [
+    const DOES: [&str; 21] = [
         "will ",
         "takes ",
         "take ",
@@ -394,16 +465,27 @@ fn takes_on(low: &str, name: &str) -> bool {
         "can ",
         "leads ",
         "handles ",
+        "drives ",
+        "runs ",
+        "has ",
+        "said ",
+        "agreed ",
+        "works ",
+        "looks ",
         "sẽ ",
         "さん",
     ];
-    const GETS: [&str; 8] = [
+    const GETS: [&str; 12] = [
         "goes to ",
         "assigned it to ",
         "assigned to ",
+        "handed to ",
+        "give it to ",
         "owner: ",
         "responsible: ",
         "asked ",
+        "put ",
+        "tell ",
         "giao cho ",
         "担当は",
     ];
@@ -429,6 +511,25 @@ fn owner_of(decision: &Statement, people: &HashSet<String>) -> Option<String> {
     // The longest name first: "Nguyễn An" rather than "An".
     found.sort_by_key(|name| (std::cmp::Reverse(name.len()), (*name).clone()));
     found.first().map(|name| (*name).clone())
+}
+
+/// What a decision says of its owner: the name, or the words if the name cannot be told from them.
+fn inheritance(decision: &Statement, people: &HashSet<String>) -> Option<String> {
+    if let Some(owner) = owner_of(decision, people) {
+        return Some(format!("(owner: {owner})"));
+    }
+    let named = |text: &&str| {
+        let low = padded(text);
+        let is_value = [" it ", " that ", " this "]
+            .iter()
+            .any(|word| low.starts_with(word));
+        !is_value && refers_back(&low) && !names(text).is_empty()
+    };
+    let joined = decision.joined.iter().map(String::as_str);
+    let parts = decision.text.split("; ").skip(1);
+    let words = joined.chain(parts).find(named)?;
+    let words = words.trim_start_matches('(').trim_end_matches([')', '.']);
+    Some(format!("({words})"))
 }
 
 /// Drops failures that were fixed later, and outcomes of a tool that gave another one later.

@@ -44,10 +44,14 @@ pub(super) struct Statement {
     pub(super) words: Vec<u32>,
     /// The words for what it decides on, sorted; empty if they cannot be told.
     pub(super) subject: Vec<u32>,
+    /// The names and numbers in it that are not part of its subject.
+    pub(super) values: Vec<u32>,
     /// Further sentences that belong to it: its owner, its reason, the answer to a question.
     pub(super) joined: Vec<String>,
     pub(super) score: f64,
     pub(super) dropped: bool,
+    /// Whether it names the owner of an earlier decision that it takes back.
+    pub(super) inherits: bool,
 }
 
 impl Statement {
@@ -156,6 +160,8 @@ fn statement(
     let low = padded(text);
     let cues = Cues::of(&low);
     let subject = vocabulary.numbered(subject(text));
+    let mut values = vocabulary.of(&values(text));
+    values.retain(|value| subject.binary_search(value).is_err());
     let kind = kind(text, &low, &cues);
     let score = match kind {
         Kind::Decision if cues.corrected => 11.0,
@@ -173,9 +179,11 @@ fn statement(
         },
     };
     let speaker = if role == Role::User { 0.5 } else { 0.0 };
+    // It says something of something.
+    let assertion = if subject.is_empty() { 0.0 } else { 0.5 };
     let detail = match kind {
         Kind::SmallTalk => 0.0,
-        _ => details(text) + speaker,
+        _ => details(text) + speaker + assertion,
     };
     Statement {
         at,
@@ -186,10 +194,22 @@ fn statement(
         commits: cues.committed,
         words: vocabulary.of(text),
         subject,
+        values,
         joined: Vec::new(),
         score: score + detail,
         dropped: false,
+        inherits: false,
     }
+}
+
+/// The words of a sentence that stand for a value: with a capital, or with a digit.
+fn values(text: &str) -> String {
+    let words = text.split_whitespace().enumerate();
+    let values = words.filter(|(at, word)| {
+        let capital = *at > 0 && word.chars().next().is_some_and(char::is_uppercase);
+        capital || word.chars().any(char::is_numeric)
+    });
+    values.map(|(_, word)| word).collect::<Vec<_>>().join(" ")
 }
 
 fn kind(text: &str, low: &str, cues: &Cues) -> Kind {
@@ -206,7 +226,12 @@ fn kind(text: &str, low: &str, cues: &Cues) -> Kind {
     if cues.deferred && length <= 12 && !cues.corrected {
         return Kind::Deferral;
     }
-    if cues.corrected && (cues.decided || length > 3) || cues.decided {
+    // An order settles what it names.
+    let orders = ["use", "make", "take", "pick", "choose", "keep", "switch"];
+    let orders = orders
+        .iter()
+        .any(|verb| low.starts_with(&format!(" {verb} ")));
+    if cues.corrected && (cues.decided || length > 3) || cues.decided || orders {
         return Kind::Decision;
     }
     if cues.fixed {
