@@ -38,7 +38,7 @@ pub enum Error {
     NoConversation {
         session: String,
         user: String,
-        /// What may have been meant, the most alike first.
+        /// Existing conversations, the most alike first.
         nearest: Vec<Conversation>,
     },
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! Which conversations there are.
+//! The list of conversations.
 
 use mnemon_core::{Ctx, Filter, Kind, Owner, Scope, Time};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Which conversations there are, and passages from them and from all that is known.
+//! The list of conversations, and passages from them and from all knowledge.
 
 use mnemon_core::{Filter, Kind, Message, Owner, Role, Scan, Viewer};
 use mnemon_engine::{Draft, Memory, PassageQuery};

@@ -80,7 +80,7 @@ pub struct Compressed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tail {
     pub messages: Vec<Message>,
-    /// What to ask for the messages before these; absent when there are none.
+    /// The cursor of the messages before these; absent when there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }

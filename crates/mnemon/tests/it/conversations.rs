@@ -251,10 +251,19 @@ fn many_messages_are_appended_once_and_errors_name_the_line() {
         "{said}"
     );
     assert!(count(&sandbox).is_empty());
+    // The first batch alone, as a killed import leaves it; then the whole file, twice.
+    let first: String = (0..1000).map(line).collect();
+    let mut part = append;
+    part[2] = "s2";
+    sandbox.pipe(first.as_bytes(), &part).ok();
     for _ in 0..2 {
-        sandbox.pipe(lines.as_bytes(), &append).ok();
-        assert_eq!(count(&sandbox), ["default s1 1500 "]);
+        sandbox.pipe(lines.as_bytes(), &part).ok();
+        assert_eq!(count(&sandbox), ["default s2 1500 "]);
     }
+    sandbox.run(&["chat", "delete", "s2", "--yes"]).ok();
+    let whole = ["chat", "append", "s1", "--jsonl", "-", "--key", "other"];
+    sandbox.pipe(lines.as_bytes(), &whole).ok();
+    assert_eq!(count(&sandbox), ["default s1 1500 "]);
     // One command is one commit, however many batches it had.
     sandbox.run(&["undo"]).ok();
     assert!(count(&sandbox).is_empty());

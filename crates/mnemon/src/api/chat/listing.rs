@@ -1,4 +1,4 @@
-//! Which conversations there are, and which one was meant.
+//! The list of conversations, and the nearest names to one that does not exist.
 
 use mnemon_core::{Ctx, Invalid, limits};
 use mnemon_engine::{Conversation, Memory, Snapshot};
@@ -10,7 +10,7 @@ use crate::Error;
 /// Conversations that an error names.
 const NEAREST: usize = 3;
 
-/// Which page of the conversations, newest first.
+/// A page of the list, the conversation that was used last first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListRequest {
     /// Whose; without one, everybody's.
@@ -37,7 +37,7 @@ pub struct Listed {
 pub struct Page {
     /// The one that was used last comes first.
     pub conversations: Vec<Listed>,
-    /// What to skip to get the next page; absent when this is the last one.
+    /// The `skip` of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<usize>,
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::Chat;
 use crate::Error;
 
-/// What a model is to be sent.
+/// The input of the next call of a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prepared {
     /// The window, and at its end what is known about the last user message.
@@ -21,7 +21,7 @@ pub struct Prepared {
     pub tools: Vec<Tool>,
 }
 
-/// What became of a recording.
+/// The result of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Remembered {
     /// Messages of the window that were looked at; those that are known already stay as they are.

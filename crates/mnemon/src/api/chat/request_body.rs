@@ -5,7 +5,7 @@ use mnemon_core::format::{Anthropic, OpenAi, Unseen};
 use mnemon_engine::longterm::Tool;
 use serde_json::{Map, Value, json};
 
-/// Whose request it is.
+/// The provider that the body is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// The body of POST /v1/chat/completions

@@ -69,7 +69,7 @@ pub(super) async fn events(args: EventsArgs, door: &mut Door) -> Result<(), Erro
     Ok(())
 }
 
-/// What a compression did, in words.
+/// One compression on one line.
 pub(super) fn event_line(event: &CompressionEvent) -> String {
     let before = event.number("tokenBefore").unwrap_or_default();
     let after = event.number("tokenAfter").unwrap_or_default();

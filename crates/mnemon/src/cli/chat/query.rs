@@ -12,7 +12,7 @@ use crate::{Error, api, wiring};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct QueryArgs {
-    /// What to look for, in words
+    /// Words to look for
     #[arg(value_name = "TEXT", required = true)]
     query: Vec<String>,
     /// Search records that this user may see; without it, those of every user

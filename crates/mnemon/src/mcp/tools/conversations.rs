@@ -36,12 +36,11 @@ fn append_to_conversation() -> Tool {
     Tool {
         name: "append_to_conversation",
         title: "Append to a conversation",
-        about: "Append a message to a conversation that is kept for good. Use it after each turn, \
-            for what the user said and for what you answered; a conversation that does not exist \
-            is created.",
+        about: "Append a message to a stored conversation. Use it after each turn, for the user's \
+            message and for your answer; a conversation that does not exist is created.",
         fields: vec![
             session("The conversation's name").required(),
-            Field::text("content", TEXT, "What was said").or(&["text", "message_text"]),
+            Field::text("content", TEXT, "Text of the message").or(&["text", "message_text"]),
             Field::choice("role", roles, "Who said it; user unless you say"),
             Field::text("name", NAME, "The speaker's name").or(&["speaker"]),
             Field::object("message", message),

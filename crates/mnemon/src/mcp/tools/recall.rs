@@ -198,8 +198,8 @@ fn record_to_memory() -> Tool {
     }
 }
 
-/// What the tool says, which is an error if the memory failed. That nothing was given to it is an
-/// answer: the model reads it and goes on.
+/// The tool's answer; an error only if the memory failed. "No content provided" is an answer: the
+/// model reads it and goes on.
 fn check(said: String) -> Result<String, Error> {
     match said.strip_prefix("Error ") {
         Some(_) => Err(Error::LongTerm(said)),
