@@ -82,6 +82,10 @@ fn appending_compresses_when_it_is_due() {
     let counted = sandbox.run(&chat("show", &exact)).json();
     assert!(counted["tokens"].as_u64().unwrap() > 50);
     assert_eq!(counted["due"], false);
+    // A name that is not known gives bounds, and that is said.
+    let typo = [SIZE, &["--model", "gtp-4o"]].concat();
+    let ran = sandbox.run(&chat("show", &typo));
+    assert!(ran.err.contains("upper bounds, not counts"), "{}", ran.err);
 }
 
 #[test]

@@ -231,7 +231,7 @@ fn kind(text: &str, low: &str, cues: &Cues) -> Kind {
     let orders = orders
         .iter()
         .any(|verb| low.starts_with(&format!(" {verb} ")));
-    if cues.corrected && (cues.decided || length > 3) || cues.decided || orders {
+    if cues.decided || orders || cues.corrected && length > 3 {
         return Kind::Decision;
     }
     if cues.fixed {
