@@ -493,12 +493,7 @@ fn a_search_in_a_clone_does_not_poison_the_users_memory() {
 
     // Pages are found all the same, without being stored.
     let pages = home.run("clone", &["chat", "query", "deploy", "--files", "."]);
-    assert!(
-        pages.out.contains("evil.example"),
-        "{} {}",
-        pages.out,
-        pages.err
-    );
+    assert!(pages.ok().contains("evil.example"));
 
     // The project's own memory has them, and a context says where they come from.
     home.run("clone", &["init"]).out.contains("made");
