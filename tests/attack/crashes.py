@@ -14,9 +14,8 @@ KILLED = {
     "note add": lambda t: (["note", "add", "--namespace", "long-term", f"note {t}"], "", "export"),
     "chat append": lambda t: (
         ["chat", "append", "s1", "--msg-threshold", "6", "--last-keep", "2", f"said {t}"], "", "export"),
-    "tiers append": lambda t: (["tiers", "append", "s2", f"said {t}"], "", "export"),
-    "tiers append --files": lambda t: (
-        ["tiers", "append", "s2", "--files", ".", f"said {t}"], "", ".airsspec/contexts/agent/s2.jsonl"),
+    "chat append --files": lambda t: (
+        ["chat", "append", "s2", "--files", ".", f"said {t}"], "", ".airsspec/contexts/agent/s2.jsonl"),
     "session save": lambda t: (["session", "save", f"s-{t}"], json.dumps({"part": {"t": t}}), "session load"),
     "session save --folder": lambda t: (
         ["session", "save", f"s-{t}", "--folder", "sessions"], json.dumps({"part": {"t": t}}),
@@ -38,7 +37,7 @@ BESIDE = (["upkeep"], ["reembed"], ["learn", "run"], ["note", "cleanup"])
 
 
 def kill_commands(row):
-    """kill -9 of commands: add, notes, chats, tiers, sessions, steps, agent files, with upkeep, reembed and learn between"""
+    """kill -9 of commands: add, notes, chats, sessions, steps, agent files, with upkeep, reembed and learn between"""
     names = list(KILLED)
     for number in row.rounds(20):
         with row.home(STORES[number % 2]) as home:

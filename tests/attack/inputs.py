@@ -43,7 +43,7 @@ def paths(row):
                     if "\x00" not in id:
                         row.expect_absent(token, home.run("session", "load", "--folder", "sessions", "--", id).out, f"session {id!r}")
                         home.run("session", "save", "--folder", "sessions", "--", id, stdin='{"p": {"written": 1}}')
-                        home.run("tiers", "append", "--files", ".", "--", id, "written")
+                        home.run("chat", "append", "--files", ".", "--", id, "written")
         row.expect_absent(token, home.exported(), "the store")
         changed = [path for path in outside.iterdir() if b"written" in path.read_bytes() or "secret" not in path.name]
         row.leaked += [f"{path.name} was written outside of the project" for path in changed]

@@ -9,7 +9,7 @@ from kit import STORES, Server
 
 
 def purged_bytes(row):
-    """purge, then all bytes of the folder: notes, chats, tiers, sessions, snapshots, documents, history, learnt"""
+    """purge, then all bytes of the folder: notes, chats, sessions, snapshots, documents, history, learnt"""
     for number in row.rounds(8):
         for name, (make, purge) in PURGED.items():
             with row.home(STORES[number % 2]) as home:
@@ -29,7 +29,7 @@ def purged_bytes(row):
                     if path.rsplit("/", 1)[-1] not in told:
                         row.leaked.append(f"{name} ({home.store}): purged content is in {path}")
                 row.expect_absent(token, home.exported(), f"an export after a purge of {name}")
-                again = home.run("tiers", "append", "s1", "--files", ".", "more").text
+                again = home.run("chat", "append", "s1", "--files", ".", "more").text
                 row.expect_absent(token, again + home.run("search", token).out.replace(f"“{token}”", ""), f"a search after {name}")
 
 
@@ -78,7 +78,7 @@ LOOKS = (
     ["get", "mine"], ["history", "mine"], ["note", "list"], ["note", "search", "tea"], ["note", "search", "TOKEN"],
     ["chat", "list"], ["chat", "query", "TOKEN"], ["chat", "show", "s1", "--user", "ann"], ["chat", "tail", "s1", "--user", "ann"],
     ["session", "load", "s1", "--user", "ann"], ["session", "list", "--user", "ann"],
-    ["tiers", "query", "TOKEN"], ["tiers", "boot", "s1"], ["skill", "list"], ["learn", "status"],
+    ["chat", "query", "TOKEN"], ["chat", "show", "s1"], ["skill", "list"], ["learn", "status"],
     ["context", "--user", "ann", "--session", "s1"], ["read", "--user", "ann", "--session", "s1"],
     ["undo"], ["forget", "mine", "--dry-run"], ["upkeep"],
 )
@@ -113,7 +113,7 @@ def everything(home, token):
     home.run("add", "--id", "mine", f"tea is {token}", *OWNER)
     home.run("note", "add", f"tea note {token}", *OWNER)
     home.run("chat", "append", "s1", *OWNER, f"said {token}")
-    home.run("tiers", "append", "s1", f"said {token}")
+    home.run("chat", "append", "s1", f"said {token}")
     home.run("session", "save", "s1", *OWNER, stdin=json.dumps({"part": {"t": token}}))
     home.run("write", *OWNER, "--session", "s1", "--scope", "profile", "--data", json.dumps({"likes": token}))
     del home.env["MNEMON_TENANT"]

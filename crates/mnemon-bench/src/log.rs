@@ -1,5 +1,5 @@
-//! Starting a session from its log: only the end is read, so that it costs the same however long
-//! the log is. And appending to it, beside a bare write and sync.
+//! Showing a conversation from its log: only the end is read first, so that it costs the same however
+//! long the log is. And appending to it, beside a bare write and sync.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -8,10 +8,8 @@ use std::sync::Arc;
 
 use mnemon_adapters::Disk;
 use mnemon_core::ram::Ram;
-use mnemon_core::{Ctx, Ids, Tenant, Time};
-use mnemon_engine::Memory;
-use mnemon_engine::session::SessionId;
-use mnemon_engine::tiers::{Hot, Said, TierConfig, Tiers};
+use mnemon_core::{Ctx, Ids, Message, Role, Tenant, Time};
+use mnemon_engine::{Memory, Project, ProjectConfig};
 
 use crate::measure::{Outcome, Table, Times};
 
@@ -32,25 +30,27 @@ fn measure(megabytes: usize, table: &mut Table) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     write_log(folder.path(), megabytes * 1024 * 1024)?;
     let disk = Arc::new(Disk::new(folder.path()));
-    let memory = Arc::new(Memory::builder(Arc::new(Ram::new()), Ids::new(3)).build());
-    let config = TierConfig::default();
-    let tiers = Tiers::new(disk.clone(), disk, memory, config, |text| text.len() / 4)?;
-    let session: SessionId = "bench".parse()?;
+    let root = folder.path().display().to_string();
+    let project = Project::new(disk.clone(), disk, root, ProjectConfig::default())?;
     let now = Time::from_millis(1_700_000_000_000)?;
     let ctx = Ctx::new(Tenant::default(), "bench", now);
-    let mut read = 0;
-    let boots = Times::of(BOOTS, |_| {
-        let boot = futures::executor::block_on(tiers.boot(&ctx, &session))?;
-        read = boot.bytes_read;
-        Ok::<_, mnemon_engine::Error>(())
-    })?;
+    let show = |memory: &Memory| -> Result<(), mnemon_engine::Error> {
+        let window = memory.window("bench", "bench")?.in_project(&project)?;
+        futures::executor::block_on(window.catch_up(&ctx))?;
+        futures::executor::block_on(window.show(&ctx))?;
+        Ok(())
+    };
+    let fresh = || Memory::builder(Arc::new(Ram::new()), Ids::new(3)).build();
+    let first = Times::of(BOOTS, |_| show(&fresh()))?;
+    table.add("first boot p50, µs", first.percentile(0.5));
+    let memory = fresh();
+    show(&memory)?;
+    let boots = Times::of(BOOTS, |_| show(&memory))?;
     table.add("boot p50, µs", boots.percentile(0.5));
-    table.add("boot reads, bytes", read as f64);
-    let mut hot: Hot = futures::executor::block_on(tiers.boot(&ctx, &session))?.hot;
+    let window = memory.window("bench", "bench")?.in_project(&project)?;
     let appends = Times::of(APPENDS, |number| {
-        let content = format!("line {number} of the benchmark");
-        let said = Said::User { content };
-        futures::executor::block_on(tiers.append(&ctx, &mut hot, said)).map(|_| ())
+        let said = Message::text("", Role::User, format!("line {number} of the benchmark"));
+        futures::executor::block_on(window.add_message(&ctx, said)).map(drop)
     })?;
     table.add("append p50, µs", appends.percentile(0.5));
     let mut bare = OpenOptions::new()

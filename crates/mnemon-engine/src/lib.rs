@@ -34,8 +34,8 @@ mod search;
 
 pub use context::{Context, ContextQuery, Silent};
 pub use conversation::{
-    Conversation, Folded, InMemory, Passage, PassageQuery, Preview, Refined, Seen, SeenAs, Shown,
-    Snapshot, Window, WindowState, longterm, session, tiers,
+    CaughtUp, Conversation, Folded, InMemory, LogLine, Passage, PassageQuery, Preview, Project,
+    ProjectConfig, Refined, Seen, SeenAs, Shown, Snapshot, Window, WindowState, longterm, session,
 };
 pub use deletion::{Forgotten, NotErased, ProjectFiles, Purged, SavedFolder, SessionForget};
 pub use documents::{ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Known};

@@ -27,6 +27,5 @@ pub mod session_forget;
 pub mod skill;
 pub mod stats;
 pub mod team;
-pub mod tiers;
 pub mod undo;
 pub mod upkeep;

@@ -52,7 +52,6 @@ mod skill;
 mod stats;
 mod team;
 mod text;
-mod tiers;
 mod trust;
 mod undo;
 mod upkeep;
@@ -126,7 +125,6 @@ enum Command {
     Note(note::Args),
     Chat(chat::Args),
     Session(session::Args),
-    Tiers(tiers::Args),
     Agent(agent::Args),
     Team(team::Args),
     Learn(learn::Args),
@@ -279,7 +277,6 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Note(args) => note::run(args, door).await,
         Command::Chat(args) => chat::run(args, door).await,
         Command::Session(args) => session::run(args, door).await,
-        Command::Tiers(args) => tiers::run(args, door).await,
         Command::Agent(args) => agent::run(args, door).await,
         Command::Team(args) => team::run(args, door).await,
         Command::Learn(args) => learn::run(args, door).await,

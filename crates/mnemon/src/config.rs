@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 
 use mnemon_core::window::Settings;
 use mnemon_core::{Caps, Namespace, Policy, Tenant};
+use mnemon_engine::ProjectConfig;
 use mnemon_engine::notes::MaxEntries;
-use mnemon_engine::tiers::TierConfig;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -153,8 +153,8 @@ pub struct Config {
     pub llm: LlmSettings,
     /// How a conversation's window is kept small; only from the file.
     pub window: Tuned<Settings>,
-    /// How the tiers of a session are kept; only from the file.
-    pub tiers: Tuned<TierConfig>,
+    /// How the conversations of a project are kept; only from the file.
+    pub memory: Tuned<ProjectConfig>,
     /// The folder of the project: where `.mnemon` was found, or else where the user stands.
     pub project: PathBuf,
     /// Where the user stands.
@@ -215,7 +215,7 @@ impl Config {
             agents: Sourced::default(PathBuf::from(".microai")),
             llm: LlmSettings::default(),
             window: Tuned::default(),
-            tiers: Tuned::default(),
+            memory: Tuned::default(),
             project: PathBuf::from("."),
             cwd: PathBuf::from("."),
             home: None,
@@ -258,7 +258,7 @@ impl Config {
             agents: layers.agents()?,
             llm,
             window: tuning::window(&layers)?,
-            tiers: tuning::tiers(&layers)?,
+            memory: tuning::memory(&layers)?,
             project: env.project_root(),
             cwd: env.cwd().to_owned(),
             home: env.home(),
@@ -335,7 +335,7 @@ impl Config {
         ];
         rows.extend(self.llm.rows());
         rows.extend(self.window.rows());
-        rows.extend(self.tiers.rows());
+        rows.extend(self.memory.rows());
         rows.extend(self.notes.rows());
         let policies = self.policies.rows().into_iter().map(|row| Row {
             key: format!("{}.{}", row.whom, row.key),

@@ -9,16 +9,13 @@ use mnemon_adapters::llm::{Budgets, Ledger, Model, ModelConfig, Prices, Provider
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::files::{Files, Sweep};
 use mnemon_core::llm::Llm;
-use mnemon_core::log::Log;
 use mnemon_core::ram::Ram;
 use mnemon_core::rerank::Reranker;
-use mnemon_core::window::estimate;
 use mnemon_core::{Ctx, Ids, StoreError, Tenant, Time};
 use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::notes::NoteFiles;
 use mnemon_engine::session::JsonSessions;
-use mnemon_engine::tiers::Tiers;
-use mnemon_engine::{Memory, NotErased, ProjectFiles, Retention, SavedFolder};
+use mnemon_engine::{Memory, NotErased, Project, ProjectFiles, Retention, SavedFolder};
 
 use crate::Error;
 use crate::config::{Config, EmbedderChoice, LlmProvider, LlmSettings, RerankerChoice};
@@ -254,28 +251,24 @@ pub fn session_files(tenant: &Tenant, folder: &Path) -> JsonSessions {
     JsonSessions::new(Arc::new(disk), "")
 }
 
-/// The tiers of a project: in the files below this root, or in the memory itself. What
-/// `airsspec.toml` says there goes before what `mnemon.toml` says under `[memory]`.
-pub async fn tiers(
-    config: &Config,
-    memory: Arc<Memory>,
-    root: Option<&Path>,
-) -> Result<Tiers, Error> {
-    let Some(root) = root else {
-        return Ok(Tiers::on_store(memory, config.tiers.value, estimate)?);
-    };
-    // The settings are the project's, the files the tenant's.
-    let settings = Tiers::read_config(&files(root), config.tiers.value).await?;
-    let is_own = config.store_is_below(root);
-    let folder = tenant_folder(&config.tenant.value, root);
-    let disk = Arc::new(mnemon_adapters::Disk::new(&folder));
-    let log = frozen(&config.tenant.value, root);
-    let tiers = Tiers::new(disk, log, memory, settings, estimate)?.at(real_name(&folder));
-    if is_own {
-        return Ok(tiers);
+/// A project's conversations, in the files below this folder. What `airsspec.toml` says there goes
+/// before what `mnemon.toml` says under `[memory]`.
+pub async fn open_project(config: &Config, root: &Path) -> Result<Project, Error> {
+    if !root.is_dir() {
+        let what = format!("{} is not a folder; make it first", root.display());
+        return Err(mnemon_core::Invalid::new("--files", what).into());
     }
-    // Pages that came with a folder do not go into a memory that is not the folder's own.
-    Ok(tiers.library_apart(Arc::new(empty_library(config)?)))
+    // The settings are the project's, the files the tenant's.
+    let settings = Project::read_config(&files(root), config.memory.value).await?;
+    let folder = project_folder(&config.tenant.value, root);
+    let disk = Arc::new(mnemon_adapters::Disk::new(&folder));
+    let log = Arc::new(mnemon_adapters::Disk::private(&folder));
+    let project = Project::new(disk, log, folder.to_string_lossy(), settings)?;
+    Ok(match config.store_is_below(root) {
+        true => project,
+        // Pages that came with a folder do not go into a memory that is not the folder's own.
+        false => project.library_apart(),
+    })
 }
 
 /// A memory without a file, for pages.
@@ -295,19 +288,22 @@ pub async fn pages(
     marks: &Arc<Memory>,
     root: &Path,
 ) -> Result<Option<Arc<Memory>>, Error> {
-    let tiers = tiers(config, marks.clone(), Some(root)).await?;
-    let tiers = tiers.library_apart(Arc::new(empty_library(config)?));
-    Ok(tiers.library(ctx).await?)
+    if !root.is_dir() {
+        return Ok(None);
+    }
+    let project = open_project(config, root).await?;
+    let library = empty_library(config)?;
+    project.index_library_in(&library, marks, ctx).await?;
+    Ok(Some(Arc::new(library)))
 }
 
-/// How the tenant's root in a project is known to a memory: by its real path, or by its absolute one
-/// as long as it is not there.
-#[must_use]
-pub fn root_name(tenant: &Tenant, root: &Path) -> String {
-    real_name(&tenant_folder(tenant, root))
+/// Where a tenant has its files in a project, as a memory knows it: by its real path, which no other
+/// project has.
+fn project_folder(tenant: &Tenant, root: &Path) -> PathBuf {
+    tenant_folder(tenant, &PathBuf::from(real_name(root)))
 }
 
-/// The real path of a folder, which no other project has.
+/// The real path of a folder, or its absolute one as long as it is not there.
 fn real_name(root: &Path) -> String {
     let real = root.canonicalize().or_else(|_| std::path::absolute(root));
     let real = real.unwrap_or_else(|_| root.to_owned());
@@ -317,7 +313,7 @@ fn real_name(root: &Path) -> String {
 /// The tenant's files in a project, for a purge.
 #[must_use]
 pub fn project(tenant: &Tenant, root: &Path) -> ProjectFiles {
-    project_at(&tenant_folder(tenant, root))
+    project_at(&project_folder(tenant, root))
 }
 
 /// The same in a root that a memory knows.
@@ -376,11 +372,6 @@ pub async fn sweep(config: &Config) -> Result<u64, Error> {
     let folder = agents_folder(config);
     let swept = files(&folder).sweep("", Sweep::StaleBelow).await;
     Ok(swept.map_err(mnemon_engine::Error::from)?.len() as u64)
-}
-
-/// The tenant's frozen logs in a project.
-pub fn frozen(tenant: &Tenant, root: &Path) -> Arc<dyn Log> {
-    Arc::new(mnemon_adapters::Disk::private(tenant_folder(tenant, root)))
 }
 
 /// The files below this folder.

@@ -138,6 +138,13 @@ impl Message {
         texts.join("\n")
     }
 
+    /// What a search finds it by: its texts, and what it thought, called and was given back.
+    #[must_use]
+    pub fn searchable_text(&self) -> String {
+        let texts: Vec<String> = self.content.iter().filter_map(block_text).collect();
+        texts.join("\n")
+    }
+
     /// The message that a record keeps.
     pub fn from_record(record: &Record) -> Result<Self, Invalid> {
         let body = record
@@ -145,6 +152,22 @@ impl Message {
             .as_ref()
             .ok_or_else(|| Invalid::new("body", format!("record {} is no message", record.id)))?;
         Self::deserialize(body).map_err(|error| Invalid::new("body", error.to_string()))
+    }
+}
+
+fn block_text(block: &Block) -> Option<String> {
+    match block {
+        Block::Text { text } => Some(text.clone()),
+        Block::Thinking { thinking, .. } => Some(thinking.clone()),
+        Block::ToolUse { name, input, .. } => {
+            let input = Value::Object(input.clone());
+            Some(format!("{name} {input}"))
+        }
+        Block::ToolResult { name, output, .. } => {
+            let output: Vec<String> = output.iter().filter_map(block_text).collect();
+            Some(format!("{name}: {}", output.join("\n")))
+        }
+        Block::Image { .. } | Block::Audio { .. } | Block::Video { .. } => None,
     }
 }
 

@@ -7,8 +7,9 @@
 
 mod compress;
 mod copies;
-mod frozen;
 mod in_memory;
+mod in_project;
+mod page;
 mod reading;
 mod state;
 mod stored;
@@ -19,14 +20,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mnemon_core::llm::Llm;
-use mnemon_core::log::Log;
 use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Settings, estimate, paired};
 use mnemon_core::{
     Block, Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt,
     Record, Role, Scan, Scope, StoreError, Time, Viewer, limits,
 };
-use serde::Deserialize;
-use serde_json::Value;
 
 pub use compress::Preview;
 pub use copies::Snapshot;
@@ -36,6 +34,8 @@ pub use state::WindowState;
 pub use summarise::Refined;
 pub use view::{Folded, Seen, SeenAs, Shown};
 
+use super::session::SessionId;
+use crate::conversation::project::Project;
 use crate::memory::Memory;
 use crate::memory::scopes::{message_of, origin_of, session_of_owner, within};
 use crate::records::draft::intent;
@@ -60,9 +60,10 @@ pub struct Window<'a> {
     prompts: Prompts,
     plan: Option<Plan>,
     llm: Option<Arc<dyn Llm>>,
-    frozen: Option<Arc<dyn Log>>,
-    /// Where the log lies, so that a purge finds it.
-    frozen_root: Option<String>,
+    /// The project in whose files it lies, and its name there.
+    project: Option<(&'a Project, SessionId)>,
+    /// Where the pages of a project are indexed.
+    library: &'a Records,
     measure: &'a Measure,
 }
 
@@ -100,8 +101,8 @@ impl Memory {
             prompts: Prompts::default(),
             plan: None,
             llm: self.llm().cloned(),
-            frozen: None,
-            frozen_root: None,
+            project: None,
+            library: self.records_of(Scope::Semantic),
             measure: &estimate,
         }
     }
@@ -169,21 +170,6 @@ impl<'a> Window<'a> {
         self
     }
 
-    /// The log in files that everything that is said goes to as well, line by line.
-    #[must_use]
-    pub fn frozen(mut self, log: Arc<dyn Log>) -> Self {
-        self.frozen = Some(log);
-        self
-    }
-
-    /// The absolute path of the root of that log. The memory keeps it for the session, so that a
-    /// purge finds the log.
-    #[must_use]
-    pub fn frozen_at(mut self, root: impl Into<String>) -> Self {
-        self.frozen_root = Some(root.into());
-        self
-    }
-
     /// What the model is asked.
     #[must_use]
     pub fn prompts(mut self, prompts: Prompts) -> Self {
@@ -217,9 +203,8 @@ impl<'a> Window<'a> {
         self.add_messages(ctx, vec![message], None).await
     }
 
-    /// Adds messages at the end, all or none. They are durable when this returns, and in the frozen
-    /// log: on a store their own records, which nothing here changes, and in files its lines, too.
-    /// With a key a retry is harmless.
+    /// Adds messages at the end, all or none. They are durable when this returns: as records, which
+    /// nothing here changes, and in a project as lines of its log. With a key a retry is harmless.
     pub async fn add_messages(
         &self,
         ctx: &Ctx,
@@ -228,6 +213,12 @@ impl<'a> Window<'a> {
     ) -> Result<Receipt, Error> {
         if messages.is_empty() {
             return Err(Invalid::new("messages", "is empty; nothing was said").into());
+        }
+        if self.project.is_some() {
+            let receipt = self.append_to_log(ctx, messages.clone(), key).await?;
+            // They are in the log, whatever the store says.
+            self.warn_of_orphans(ctx, &messages).await.ok();
+            return Ok(receipt);
         }
         let key = key
             .map(|key| intent(key, &("window", &self.owner, &messages)))
@@ -245,19 +236,9 @@ impl<'a> Window<'a> {
         for (draft, _) in &mut drafts {
             self.records.safety.screen(draft, &mut taken)?;
         }
-        let messages = match taken.secrets.is_empty() {
-            true => messages,
-            // The log gets what the store gets.
-            false => drafts
-                .iter()
-                .map(|(draft, _)| kept(draft))
-                .collect::<Result<_, _>>()?,
-        };
-        self.mark_log(ctx).await?;
         let receipt = self.records.put_screened(ctx, drafts, key).await?;
         ctx.notices.extend(taken.sentences());
         self.stay_visible(ctx, &receipt, created).await?;
-        self.freeze(ctx, &messages, &receipt).await?;
         self.warn_of_orphans(ctx, &messages).await?;
         Ok(receipt)
     }
@@ -287,32 +268,9 @@ impl<'a> Window<'a> {
         Ok(())
     }
 
-    fn message_draft(
-        &self,
-        ctx: &Ctx,
-        mut message: Message,
-        created: Time,
-    ) -> Result<Draft, Invalid> {
+    fn message_draft(&self, ctx: &Ctx, message: Message, created: Time) -> Result<Draft, Invalid> {
         let id = self.records.ids.next(ctx.now);
-        if message.id.is_empty() {
-            message.id = id.to_string();
-        }
-        if message.timestamp.is_none() {
-            message.timestamp = Some(ctx.now.to_string());
-        }
-        let body = serde_json::to_value(&message)
-            .map_err(|error| Invalid::new("message", error.to_string()))?;
-        Ok(Draft {
-            id: Some(id),
-            content: message.text_content(),
-            owner: self.owner.clone(),
-            kind: Some(Kind::Message),
-            body: Some(body),
-            origin: Some(origin_of(message.role)),
-            created: Some(created),
-            metadata: message.metadata,
-            ..Draft::default()
-        })
+        message_draft(ctx, &self.owner, id, message, created)
     }
 
     /// Another process, with a faster clock, may have compressed the window without seeing these:
@@ -561,8 +519,32 @@ fn said(text: String) -> Vec<Message> {
     vec![Message::text("context_reload", Role::System, text)]
 }
 
-/// The message that a draft keeps.
-fn kept(draft: &Draft) -> Result<Message, Invalid> {
-    let body = draft.body.as_ref().unwrap_or(&Value::Null);
-    Message::deserialize(body).map_err(|error| Invalid::new("message", error.to_string()))
+/// The record of a message.
+pub(super) fn message_draft(
+    ctx: &Ctx,
+    owner: &Owner,
+    id: Id,
+    mut message: Message,
+    created: Time,
+) -> Result<Draft, Invalid> {
+    if message.id.is_empty() {
+        message.id = id.to_string();
+    }
+    if message.timestamp.is_none() {
+        message.timestamp = Some(ctx.now.to_string());
+    }
+    let body = serde_json::to_value(&message)
+        .map_err(|error| Invalid::new("message", error.to_string()))?;
+    Ok(Draft {
+        id: Some(id),
+        // A NUL may be in what a tool gave back, but not in a text.
+        content: message.searchable_text().replace('\0', "\u{fffd}"),
+        owner: owner.clone(),
+        kind: Some(Kind::Message),
+        body: Some(body),
+        origin: Some(origin_of(message.role)),
+        created: Some(created),
+        metadata: message.metadata,
+        ..Draft::default()
+    })
 }

@@ -9,7 +9,7 @@ use super::session_files::{FilesDone, ProjectFiles, SavedFolder};
 use super::session_records::{self, SessionRecords};
 use super::{Deletion, Mode, NotErased, Removed};
 use crate::conversation::session::SessionId;
-use crate::conversation::tiers::log_path;
+use crate::conversation::{log_path, session_in};
 use crate::memory::Memory;
 use crate::records::naming::check_name;
 use crate::records::session_marks::{root_of, roots_of};
@@ -25,6 +25,9 @@ pub struct SessionForget<'a> {
     pub session: &'a str,
     /// Erase it for good, instead of keeping it for undo.
     pub purge: bool,
+    /// Whether only the conversations of `projects` are meant, not that of the store and those of
+    /// other projects that it knows.
+    pub only_projects: bool,
     /// Projects in which the session may have a log and pages.
     pub projects: &'a [ProjectFiles],
     /// Folders in which its states may be saved.
@@ -102,6 +105,7 @@ impl Memory {
             user,
             session,
             purge,
+            only_projects: false,
             projects: &[],
             folders: &[],
         };
@@ -126,8 +130,9 @@ impl Memory {
         Ok(marks)
     }
 
-    /// Forgets a session, and with `purge` erases what was forgotten of it earlier, its files and
-    /// its snapshots as well.
+    /// Forgets a session: that of the store, and those of the same name in projects that the call
+    /// or the store names. With `purge` it erases what was forgotten of them earlier, their files
+    /// and their snapshots as well.
     pub async fn forget_session(
         &self,
         ctx: &Ctx,
@@ -136,22 +141,63 @@ impl Memory {
         check_name("user", asked.user, limits::NAME_CHARS)?;
         check_name("session", asked.session, limits::NAME_CHARS)?;
         let ctx = &ctx.as_one_commit();
-        let stores = self.records().on_all_stores();
-        let mut own = session_records::find(&stores, ctx, asked, true).await?;
-        let mut done = Forgotten {
-            forks: std::mem::take(&mut own.forks),
-            ..Forgotten::default()
-        };
         let roots = self.root_marks(ctx, asked.session).await?;
-        let (has_files, files) = find_files(ctx, asked, &own, &roots).await;
+        let mut done = Forgotten::default();
+        let plain = Conversation {
+            key: asked.session.to_owned(),
+            project: None,
+            root: None,
+        };
+        if !asked.only_projects {
+            self.forget_conversation(ctx, asked, &plain, &mut done)
+                .await?;
+        }
+        let given = asked.projects.iter();
+        let given = given.map(|project| (project.root.as_str(), Some(project)));
+        let is_given = |root: &str| asked.projects.iter().any(|project| project.root == root);
+        let known = roots.iter().map(|(_, root)| (root.as_str(), None));
+        let known = known.filter(|(root, _)| !asked.only_projects && !is_given(root));
+        for (root, project) in given.chain(known) {
+            // No conversation has a name that is too long.
+            let Ok(key) = session_in(root, asked.session) else {
+                continue;
+            };
+            let one = Conversation {
+                key,
+                project,
+                root: Some(root),
+            };
+            self.forget_conversation(ctx, asked, &one, &mut done)
+                .await?;
+        }
+        done.forks.sort();
+        done.forks.dedup();
+        Ok(done)
+    }
+
+    async fn forget_conversation(
+        &self,
+        ctx: &Ctx,
+        asked: &SessionForget<'_>,
+        one: &Conversation<'_>,
+        done: &mut Forgotten,
+    ) -> Result<(), Error> {
+        let stores = self.records().on_all_stores();
+        let by_key = &SessionForget {
+            session: &one.key,
+            ..*asked
+        };
+        let mut own = session_records::find(&stores, ctx, by_key, true).await?;
+        done.forks.append(&mut own.forks);
+        let (has_files, files) = find_files(ctx, asked, &own, one).await;
         done.take_files(files);
         if asked.purge && (has_files || !own.is_empty() || !own.moved.is_empty()) {
             if !own.has_others {
-                // Before anything is erased, so that nobody indexes a line again on the way.
-                self.mark_session_purged(ctx, asked.session).await?;
-                self.erase_files(ctx, asked, &roots, &mut done).await?;
+                // Before anything is erased, so that nobody reads a line again on the way.
+                self.mark_session_purged(ctx, &one.key).await?;
+                self.erase_files(ctx, asked, one, done).await?;
             }
-            erase_older_versions(&stores, ctx, asked, &own, &mut done).await?;
+            erase_older_versions(&stores, ctx, asked, &own, done).await?;
         }
         done.left.extend(own.left_of_others(asked.session));
         let mode = match asked.purge {
@@ -160,50 +206,60 @@ impl Memory {
         };
         for round in 0..ROUNDS {
             if round > 0 {
-                own = session_records::find(&stores, ctx, asked, false).await?;
+                own = session_records::find(&stores, ctx, by_key, false).await?;
             }
             if own.is_empty() {
-                return Ok(done);
+                return Ok(());
             }
             let deletion = Deletion::new(&stores, ctx, mode);
             done.count(deletion.run(&own.ids).await?);
         }
-        let last = session_records::find(&stores, ctx, asked, false).await?;
-        done.more = !last.is_empty();
-        Ok(done)
+        let last = session_records::find(&stores, ctx, by_key, false).await?;
+        done.more |= !last.is_empty();
+        Ok(())
     }
 
-    /// Erases the files of a session that is one user's alone, and then the marks of their roots.
+    /// Erases the files of a conversation that is one user's alone, and then the mark of its root.
     async fn erase_files(
         &self,
         ctx: &Ctx,
         asked: &SessionForget<'_>,
-        roots: &[(Id, String)],
+        one: &Conversation<'_>,
         done: &mut Forgotten,
     ) -> Result<(), Error> {
         let Ok(session) = asked.session.parse::<SessionId>() else {
             return Ok(());
         };
-        let mut clean: Vec<&str> = Vec::new();
-        for project in asked.projects.iter().filter(|one| one.may_erase) {
-            let erased = project.erase(&session).await;
-            if erased.left.is_empty() {
-                clean.push(&project.root);
+        let Some(project) = one.project else {
+            for folder in asked.folders.iter().filter(|_| one.root.is_none()) {
+                done.take_files(folder.erase(ctx, &session).await);
             }
-            done.take_files(erased);
+            return Ok(());
+        };
+        if !project.may_erase {
+            return Ok(());
         }
-        for folder in asked.folders {
-            done.take_files(folder.erase(ctx, &session).await);
-        }
-        let marks = roots.iter();
-        let marks = marks.filter(|(_, root)| clean.contains(&root.as_str()));
-        let marks: Vec<Id> = marks.map(|(id, _)| id.clone()).collect();
+        let erased = project.erase(&session).await;
+        let is_clean = erased.left.is_empty();
+        done.take_files(erased);
+        let marks = self.root_marks(ctx, asked.session).await?;
+        let marks = marks.into_iter().filter(|(_, root)| *root == project.root);
+        let marks: Vec<Id> = marks.map(|(id, _)| id).filter(|_| is_clean).collect();
         if !marks.is_empty() {
             let records = self.records_of(Scope::Dialog);
             records.purge(ctx, &marks, None).await?;
         }
         Ok(())
     }
+}
+
+/// One of the conversations that have the session's name.
+struct Conversation<'a> {
+    /// Its session in the store.
+    key: String,
+    project: Option<&'a ProjectFiles>,
+    /// The root of its project, if it is one of a project.
+    root: Option<&'a str>,
 }
 
 /// Records that belong elsewhere now keep their newest version only. One that others were derived
@@ -234,35 +290,38 @@ async fn erase_older_versions(
     Ok(())
 }
 
-/// Whether there are files that hold text of the session, and which of them stay.
+/// Whether there are files that hold text of the conversation, and which of them stay.
 async fn find_files(
     ctx: &Ctx,
     asked: &SessionForget<'_>,
     own: &SessionRecords,
-    roots: &[(Id, String)],
+    one: &Conversation<'_>,
 ) -> (bool, FilesDone) {
     let mut look = FilesDone::default();
     let Ok(session) = asked.session.parse::<SessionId>() else {
         return (false, look);
     };
     let mut held: Vec<String> = Vec::new();
-    for project in asked.projects {
-        let (paths, _) = project.held(&session).await;
-        let paths = paths.iter().map(|path| project.path(path));
-        if project.may_erase {
-            held.extend(paths);
-        } else {
-            let why = "it may be of another memory; name the folder with --files";
-            let why = || why.to_owned();
-            look.left
-                .extend(paths.map(|path| NotErased { path, why: why() }));
+    match (one.project, one.root) {
+        (Some(project), _) => {
+            let (paths, _) = project.held(&session).await;
+            held.extend(paths.iter().map(|path| project.path(path)));
+        }
+        (None, Some(root)) => {
+            let path = format!("{root}/{}", log_path(&session));
+            let why = "this call was not given the folder; name it with --files".to_owned();
+            look.left.push(NotErased { path, why });
+        }
+        (None, None) => {
+            for folder in asked.folders {
+                held.extend(folder.held(ctx, &session).await);
+            }
         }
     }
-    for folder in asked.folders {
-        held.extend(folder.held(ctx, &session).await);
-    }
     let has_files = !held.is_empty();
+    let may_erase = one.project.is_none_or(|project| project.may_erase);
     let why = match (asked.purge, own.has_others) {
+        _ if !may_erase => Some("it may be of another memory; name the folder with --files"),
         // They are erased.
         (true, false) => None,
         (true, true) => Some("another user has a session of this name, and the file is of both"),
@@ -272,13 +331,6 @@ async fn find_files(
         let why = || why.to_owned();
         look.left
             .extend(held.into_iter().map(|path| NotErased { path, why: why() }));
-    }
-    for (_, root) in roots {
-        if !asked.projects.iter().any(|project| project.root == *root) {
-            let path = format!("{root}/{}", log_path(&session));
-            let why = "this call was not given the folder; name it with --files".to_owned();
-            look.left.push(NotErased { path, why });
-        }
     }
     (has_files, look)
 }

@@ -8,7 +8,7 @@ use mnemon_core::log::Log;
 
 use super::NotErased;
 use crate::conversation::session::{SessionId, Sessions, copies_of};
-use crate::conversation::tiers::{is_page_of, library, log_folder, log_path};
+use crate::conversation::{is_page_of, library_folder, log_folder, log_path};
 use crate::records::Error;
 
 /// The files of a project, below one root.
@@ -63,10 +63,10 @@ impl ProjectFiles {
         let path = log_path(session);
         let log = self.log.read_before(&path, None, 0).await;
         look.count(path, log.map_err(Error::from));
-        let pages = match self.files.list(&library()).await {
+        let pages = match self.files.list(&library_folder()).await {
             Ok(pages) => pages,
             Err(error) => {
-                look.leave(library(), error.to_string());
+                look.leave(library_folder(), error.to_string());
                 Vec::new()
             }
         };
@@ -93,7 +93,7 @@ impl ProjectFiles {
             let erased = self.erase_one(&path, session).await;
             done.count(self.path(&path), erased.map(|erased| erased.then_some(())));
         }
-        for folder in [log_folder(), library()] {
+        for folder in [log_folder(), library_folder()] {
             match self.files.sweep(&folder, Sweep::All).await {
                 Ok(swept) => done.erased.extend(swept.iter().map(|path| self.path(path))),
                 Err(error) => done.leave(self.path(&folder), error.to_string()),

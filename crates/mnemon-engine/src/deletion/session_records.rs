@@ -4,9 +4,9 @@ use mnemon_core::{Ctx, Filter, Id, Kind, Owner, Record, Scope, limits};
 
 use super::listing::{Shown, each};
 use super::{NotErased, SessionForget};
-use crate::conversation::session::{SNAPSHOT_OF, SessionId, copied_from};
-use crate::conversation::tiers::{is_indexed_line, is_page_of, library_pages, pages_of};
-use crate::records::session_marks::is_root_mark;
+use crate::conversation::library::pages_of;
+use crate::conversation::session::{SNAPSHOT_OF, copied_from};
+use crate::records::session_marks::{is_log_mark, is_root_mark};
 use crate::records::{Error, Records};
 
 /// Scopes whose records go with their session. Profiles, knowledge and skills outlive it.
@@ -48,9 +48,9 @@ impl SessionRecords {
     }
 }
 
-/// Looks on every store. Records of no user (lines and pages of tiers have none) belong to the
-/// session, and so to its user, unless another user has a session of the same name. Copies and
-/// pages do not name the session as their owner: they are looked for among all records, once.
+/// Looks on every store. Records of no user (pages have none) belong to the session, and so to its
+/// user, unless another user has a session of the same name. Copies and pages do not name the
+/// session as their owner: they are looked for among all records, once.
 pub(super) async fn find(
     stores: &[Records],
     ctx: &Ctx,
@@ -118,8 +118,7 @@ impl Sorted {
     }
 }
 
-/// What names the session as its own: what was said, done and kept in it, and its lines in the
-/// index.
+/// What names the session as its own: what was said, done and kept in it.
 async fn in_session(
     records: &Records,
     ctx: &Ctx,
@@ -133,13 +132,12 @@ async fn in_session(
         },
         ..Filter::all_of_tenant()
     };
-    let session = asked.session.parse::<SessionId>().ok();
     let most = limits::SESSION_RECORDS;
     each(records, ctx, &filter, asked.purge, most, |record, shown| {
-        let is_line = |id| is_indexed_line(&record, id);
-        let belongs = SCOPES.contains(&record.scope) || session.as_ref().is_some_and(is_line);
-        // Where its files lie is known until they are erased.
-        if belongs && !is_root_mark(&record) {
+        // Where its files lie is known until they are erased, and how far its log was read until
+        // then, too: what was forgotten is not read again.
+        let is_mark = is_root_mark(&record) || (is_log_mark(&record) && !asked.purge);
+        if SCOPES.contains(&record.scope) && !is_mark {
             found.take(record, shown, asked.user);
         }
     })
@@ -178,37 +176,18 @@ async fn copies(
     .await
 }
 
-/// Pages of the library, which belong to no user: as records, and as index entries of files. A
-/// page in a file is indexed again as long as the file is there, so that it goes in a purge only.
+/// Index entries of the pages of a project's conversation, which belong to no user. A page is
+/// indexed again as long as its file is there.
 async fn pages(
     records: &Records,
     ctx: &Ctx,
     asked: &SessionForget<'_>,
     found: &mut Sorted,
 ) -> Result<(), Error> {
-    let Ok(session) = asked.session.parse::<SessionId>() else {
-        return Ok(());
-    };
     let most = limits::SESSION_RECORDS;
-    let own = pages_of(&session);
+    let own = pages_of(asked.session);
     each(records, ctx, &own, asked.purge, most, |record, shown| {
         found.take(record, shown, asked.user);
     })
-    .await?;
-    if !asked.purge {
-        return Ok(());
-    }
-    each(
-        records,
-        ctx,
-        &library_pages(),
-        true,
-        most,
-        |record, shown| {
-            if shown != Shown::OlderVersion && is_page_of(&record.content, &session) {
-                found.take(record, shown, asked.user);
-            }
-        },
-    )
     .await
 }

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use mnemon_core::{Changes, Ctx, Id, Receipt, Record, Time};
 
 use super::NotErased;
-use crate::conversation::tiers::{is_library_page, is_log_line};
+use crate::conversation::is_log_line;
+use crate::conversation::library::is_library_page;
 use crate::memory::Memory;
 use crate::records::Error;
 use crate::records::session_marks::is_root_mark;
@@ -104,6 +105,7 @@ impl Memory {
 fn file_of(record: &Record) -> Option<NotErased> {
     let path = record.source.clone()?;
     let session = record.owner.session.as_deref().unwrap_or("SESSION");
+    let session = session.rsplit('/').next().unwrap_or_default();
     (is_log_line(record) || is_library_page(record)).then(|| NotErased {
         path,
         why: format!(

@@ -1,4 +1,5 @@
-//! What is known about a session besides its records: when it was purged, and where its files lie.
+//! What is known about a session besides its records: when it was purged, where its files lie, and
+//! how far its log was read.
 //!
 //! A purge mark holds a time and a digest of the session's name, and stays. Lines of a log that are
 //! not younger are not read any more, so that a log that could not be erased, or that came back from
@@ -6,15 +7,18 @@
 //! files, so that a purge finds them; it goes when they are erased.
 
 use mnemon_core::{
-    Batch, Ctx, Filter, Id, Kind, Op, Origin, Owner, Record, Right, Scope, Time, limits,
+    Batch, Ctx, Expect, Filter, Id, Kind, Op, Origin, Owner, Receipt, Record, Right, Scope, Time,
+    limits,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::records::naming::fixed_id;
-use crate::records::{Error, Records};
+use crate::records::safety::TakenOut;
+use crate::records::{Draft, Error, Records};
 
 const PURGED: &str = "purge-mark";
 const ROOT: &str = "session-files";
+const LOG: &str = "log-watermark";
 
 /// Whether the record says that a session was purged: no undo takes that back.
 pub(crate) fn is_purge_mark(record: &Record) -> bool {
@@ -24,6 +28,17 @@ pub(crate) fn is_purge_mark(record: &Record) -> bool {
 /// Whether the record says where files of a session lie.
 pub(crate) fn is_root_mark(record: &Record) -> bool {
     record.kind == Kind::Session && record.tags.iter().any(|tag| tag == ROOT)
+}
+
+/// Whether the record says how far a log was read: forgetting and undoing its messages do not move
+/// it, so that they are not read again.
+pub(crate) fn is_log_mark(record: &Record) -> bool {
+    record.kind == Kind::Session && record.tags.iter().any(|tag| tag == LOG)
+}
+
+/// Where it is kept how far the log of this user's session was read.
+pub(crate) fn log_mark_id(owner: &Owner) -> Id {
+    fixed_id(LOG, &[owner.user.as_deref(), owner.session.as_deref()])
 }
 
 /// The root that the record names.
@@ -102,6 +117,35 @@ impl Records {
             ..silent(id, ctx)
         };
         self.keep_mark(ctx, mark).await
+    }
+
+    /// Writes messages that lie in a log, and with them, in one commit, how far it was read: if
+    /// nobody else has moved that since. What lies in a log already is masked, not refused.
+    pub(crate) async fn put_with_log_mark(
+        &self,
+        ctx: &Ctx,
+        drafts: Vec<Draft>,
+        owner: &Owner,
+        body: Value,
+        version: Option<u64>,
+    ) -> Result<Receipt, Error> {
+        let grant = self.policy.check(ctx, Right::Write)?;
+        let safety = self.safety.never_refusing();
+        let mut ops = Vec::with_capacity(drafts.len() + 1);
+        for mut draft in drafts {
+            safety.screen(&mut draft, &mut TakenOut::default())?;
+            let record = draft.into_record(ctx, &self.ids, self.retention);
+            ops.push(Op::put_if(record, Expect::Absent));
+        }
+        let mark = Record {
+            owner: owner.clone(),
+            tags: vec![LOG.to_owned()],
+            body: Some(body),
+            ..silent(log_mark_id(owner), ctx)
+        };
+        let expect = version.map_or(Expect::Absent, Expect::Version);
+        ops.push(Op::put_if(mark, expect));
+        self.apply(ctx, &grant, Batch::from(ops)).await
     }
 
     /// Marks do not expire, whatever the retention says of other records, and are commits of their

@@ -12,7 +12,7 @@ use mnemon_core::{
 };
 
 use crate::records::in_batches;
-use crate::records::session_marks::is_purge_mark;
+use crate::records::session_marks::{is_log_mark, is_purge_mark};
 use crate::records::{Error, Records};
 
 /// Who acts, for the history, where records are made from files on the side.
@@ -150,6 +150,9 @@ impl Records {
         self.each_change(grant, commit, |change| {
             if change.after.as_ref().is_some_and(is_purge_mark) {
                 return Err(Error::PurgeMark(commit));
+            }
+            if change.after.as_ref().is_some_and(is_log_mark) {
+                return Ok(());
             }
             let version = change.after.as_ref().map(|_| change.version);
             // Changes come newest first. A gap between two versions was written by another commit,

@@ -21,13 +21,14 @@ mod learn;
 mod longterm;
 mod notes;
 mod notices;
+mod project;
 mod rerank;
 mod retries;
 mod search_index;
 mod secrets;
 mod session;
 mod simulator;
-mod tiers;
+
 mod undo;
 mod undo_groups;
 mod window;

@@ -10,12 +10,10 @@ use mnemon_core::rank::Recipe;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{Ids, Limits, Message, Namespace, Policy, Role, Scope};
 use mnemon_engine::notes::{NewNote, NoteQuery};
-use mnemon_engine::tiers::{Said, Summariser, TierConfig, Tiers};
 use mnemon_engine::{Builder, ContextQuery, Draft, Memory, MemoryQuery, Query};
 use mnemon_testkit::fakes::{BadEmbedder, HashEmbedder, Mischief, Scripted};
 use serde_json::json;
 
-use crate::session::sid;
 use crate::{ctx, wait};
 
 const WRITTEN: &str = "Records were written without a vector";
@@ -183,31 +181,27 @@ fn a_search_that_does_not_read_everything_says_so() {
 
 #[test]
 fn a_summary_that_no_model_wrote_says_so() {
-    let files = Arc::new(mnemon_testkit::fakes::FilesInRam::default());
-    let config = TierConfig {
-        hot_window_size: 100,
-        max_tokens: 50,
-        ..TierConfig::default()
+    let settings = mnemon_core::window::Settings {
+        max_token: 400,
+        ..Default::default()
     };
-    let words = |text: &str| text.split_whitespace().count();
     let extracted = "The summary was extracted from the text";
     for (answer, begins) in [(None, extracted), (Some("Tea."), "")] {
-        let memory = Arc::new(builder().build());
-        let tiers = Tiers::new(files.clone(), files.clone(), memory.clone(), config, words);
-        let tiers = tiers.unwrap();
-        let mut hot = wait(tiers.boot(&ctx(), &sid("s1"))).unwrap().hot;
-        for n in 0..20 {
-            let content = format!("We decided number {n} of the long list. Then there was tea.");
-            wait(tiers.append(&ctx(), &mut hot, Said::User { content })).unwrap();
-        }
+        let memory = builder().build();
         let llm = Arc::new(Scripted::default());
+        let window = memory.window("ann", "s1").unwrap().llm(llm.clone());
+        let window = window.settings(settings).unwrap();
+        for n in 0..20 {
+            let text = format!("We decided number {n} of the long list. Then there was tea.");
+            let said = mnemon_core::Message::text("", mnemon_core::Role::User, text);
+            wait(window.add_message(&ctx(), said)).unwrap();
+        }
+        assert!(!wait(window.compress(&ctx())).unwrap().is_empty());
         if let Some(answer) = answer {
             (0..100).for_each(|_| llm.then(Ok(String::from(answer))));
         }
         notes(&memory, begins, |_, ctx| {
-            let summariser = Summariser::with(Some(llm.clone()), ctx);
-            let done = wait(tiers.compress_if_needed(ctx, &mut hot, &summariser));
-            assert!(done.unwrap().is_some());
+            wait(window.refine_pending(ctx)).unwrap();
         });
     }
 }

@@ -13,8 +13,10 @@ use mnemon_engine::agentfiles::{
 };
 use mnemon_engine::notes::NewNote;
 use mnemon_engine::session::{FolderSessions, JsonSessions, SessionState, Sessions};
-use mnemon_engine::tiers::{Said, TierConfig, Tiers};
-use mnemon_engine::{Document, Draft, Error, Memory, OnConflict, Safety, Sop, Step, Utterance};
+use mnemon_engine::{
+    Document, Draft, Error, LogLine, Memory, OnConflict, Project, ProjectConfig, Safety, Sop, Step,
+    Utterance,
+};
 use mnemon_testkit::fakes::FilesInRam;
 use serde_json::{Map, Value, json};
 
@@ -82,14 +84,9 @@ impl Desk {
         wait(self.memory.records().add(&self.ctx, vec![draft], None)).map(drop)
     }
 
-    fn tiers(&self, in_files: bool) -> Tiers {
-        let (files, memory) = (self.files.clone(), self.memory.clone());
-        let words = |text: &str| text.split_whitespace().count();
-        let config = TierConfig::default();
-        match in_files {
-            true => Tiers::new(files.clone(), files, memory, config, words).unwrap(),
-            false => Tiers::on_store(memory, config, words).unwrap(),
-        }
+    fn project(&self) -> Project {
+        let (files, log) = (self.files.clone(), self.files.clone());
+        Project::new(files, log, "/project", ProjectConfig::default()).unwrap()
     }
 
     fn save(&self, place: &dyn Sessions) -> Result<(), Error> {
@@ -281,29 +278,23 @@ const RECORDS: &[Way] = &[
     ("a saved session", |desk| {
         desk.save(&desk.memory.sessions(None)?)
     }),
-    ("a line on a store", |desk| {
-        let tiers = desk.tiers(false);
-        let mut hot = wait(tiers.boot(&desk.ctx, &sid("s1")))?.hot;
-        let said = Said::User { content: says() };
-        wait(tiers.append(&desk.ctx, &mut hot, said)).map(drop)
-    }),
 ];
 
 const FILES: &[Way] = &[
     ("a conversation with a log", |desk| {
-        let window = desk.memory.window("ann", "s1")?;
-        let window = window.frozen(desk.files.clone());
+        let project = desk.project();
+        let window = desk.memory.window("ann", "s1")?.in_project(&project)?;
         let said = Message::text("", Role::User, says());
         wait(window.add_message(&desk.ctx, said)).map(drop)
     }),
     ("a line in files", |desk| {
-        let tiers = desk.tiers(true);
-        let mut hot = wait(tiers.boot(&desk.ctx, &sid("s1")))?.hot;
-        let said = Said::Action {
+        let project = desk.project();
+        let window = desk.memory.window("ann", "s1")?.in_project(&project)?;
+        let said = LogLine::Action {
             tool: "ssh".to_owned(),
             params: json!({"x": says()}),
         };
-        wait(tiers.append(&desk.ctx, &mut hot, said)).map(drop)
+        wait(window.append_line(&desk.ctx, &said, None)).map(drop)
     }),
     ("a session in a file", |desk| {
         let place = JsonSessions::new(desk.files.clone(), "json").safety(desk.safety);

@@ -5,12 +5,12 @@ mod listing;
 mod long_term;
 mod request_body;
 
-use std::path::Path;
+use std::sync::Arc;
 
 use mnemon_core::budget::Family;
 use mnemon_core::window::{CompressionEvent, Measure, Settings};
 use mnemon_core::{Ctx, Cursor, Invalid, Message, Receipt, limits};
-use mnemon_engine::{Memory, Preview, Shown, Window};
+use mnemon_engine::{LogLine, Memory, Preview, Project, Shown, Window};
 use serde::Serialize;
 
 pub use input::{message_of, messages_of};
@@ -31,6 +31,8 @@ pub struct Chat {
     pub settings: Settings,
     /// The model whose tokens are counted; without one they are estimated.
     pub model: Option<String>,
+    /// The project in whose files the conversation lies.
+    pub project: Option<Arc<Project>>,
     /// Whether an error may name conversations of other users.
     pub names_other_users: bool,
 }
@@ -44,8 +46,6 @@ pub struct Append<'a> {
     pub key: Option<&'a str>,
     /// Whether the window is left as it is, even if it is due.
     pub leave_window: bool,
-    /// The project whose frozen log gets the message, too.
-    pub files: Option<&'a Path>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -101,11 +101,14 @@ impl Chat {
     }
 
     fn window<'a>(
-        &self,
+        &'a self,
         memory: &'a Memory,
         measure: Option<&'a Measure>,
     ) -> Result<Window<'a>, Error> {
-        let window = memory.window(&self.user, &self.session)?;
+        let mut window = memory.window(&self.user, &self.session)?;
+        if let Some(project) = &self.project {
+            window = window.in_project(project)?;
+        }
         let window = window.settings(self.settings)?;
         Ok(match measure {
             Some(measure) => window.measure(measure),
@@ -115,12 +118,13 @@ impl Chat {
 
     /// The window of a conversation that must be there already.
     async fn existing<'a>(
-        &self,
+        &'a self,
         memory: &'a Memory,
         ctx: &Ctx,
         measure: Option<&'a Measure>,
     ) -> Result<Window<'a>, Error> {
         let window = self.window(memory, measure)?;
+        window.catch_up(ctx).await?;
         match window.is_empty(ctx).await? {
             true => Err(self.unknown(memory, ctx).await?),
             false => Ok(window),
@@ -135,18 +139,46 @@ impl Chat {
         append: Append<'_>,
     ) -> Result<Appended, Error> {
         let measure = self.measure(ctx);
-        let mut window = self.window(memory, measure.as_deref())?;
-        if let Some(root) = append.files {
-            window = window
-                .frozen(wiring::frozen(&ctx.tenant, root))
-                .frozen_at(wiring::root_name(&ctx.tenant, root));
-        }
-        let receipt = window
-            .add_messages(ctx, append.messages, append.key)
-            .await?;
-        let events = match append.leave_window {
+        let window = self.window(memory, measure.as_deref())?;
+        let added = window.add_messages(ctx, append.messages, append.key);
+        let receipt = added.await?;
+        self.appended(&window, ctx, receipt, append.leave_window)
+            .await
+    }
+
+    /// Adds a line of the format of a project's log.
+    pub async fn append_line(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        line: &LogLine,
+        key: Option<&str>,
+        leave_window: bool,
+    ) -> Result<Appended, Error> {
+        let measure = self.measure(ctx);
+        let window = self.window(memory, measure.as_deref())?;
+        let receipt = window.append_line(ctx, line, key).await?;
+        self.appended(&window, ctx, receipt, leave_window).await
+    }
+
+    /// What was appended is acknowledged whatever becomes of the window.
+    async fn appended(
+        &self,
+        window: &Window<'_>,
+        ctx: &Ctx,
+        receipt: Receipt,
+        leave_window: bool,
+    ) -> Result<Appended, Error> {
+        let events = match leave_window {
             true => Vec::new(),
-            false => window.compress_if_needed(ctx).await?,
+            false => window
+                .compress_if_needed(ctx)
+                .await
+                .unwrap_or_else(|error| {
+                    let what = format!("The window was not compressed: {error}.");
+                    ctx.notices.add(what);
+                    Vec::new()
+                }),
         };
         Ok(Appended {
             receipt,
@@ -171,6 +203,20 @@ impl Chat {
         let measure = self.measure(ctx);
         let window = self.existing(memory, ctx, measure.as_deref()).await?;
         Ok(window.show(ctx).await?)
+    }
+
+    /// Reads the older lines of a project's log that were left when it was shown, and tells after
+    /// each piece how many bytes are left.
+    pub async fn import_backlog(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<(), Error> {
+        Ok(self
+            .window(memory, None)?
+            .import_backlog(ctx, progress)
+            .await?)
     }
 
     /// The messages of the window, as a model is sent them.

@@ -16,7 +16,8 @@ pub struct Request {
     /// Erase it and its history for good, instead of keeping it for undo.
     #[serde(default)]
     pub purge: bool,
-    /// Projects in which the session has a log or pages, besides those that the store knows.
+    /// Projects whose conversation of this name is meant; without any, that of the store and those
+    /// in projects that the store knows.
     #[serde(default)]
     pub files: Vec<PathBuf>,
     /// Folders in which its states were saved.
@@ -71,6 +72,7 @@ pub async fn run(
         user: &request.user,
         session: &request.session,
         purge: request.purge,
+        only_projects: !request.files.is_empty(),
         projects: &projects,
         folders: &folders,
     };
@@ -84,7 +86,7 @@ pub async fn run(
     Ok(Response { status, forgotten })
 }
 
-/// Those that were named, those that the store knows, and the folder that we are in. A log in the
+/// Those that were named; or those that the store knows, and the folder that we are in. A log in the
 /// latter may be of another store: it is told, but not erased.
 async fn projects(
     memory: &Memory,
@@ -98,11 +100,13 @@ async fn projects(
         let inside = |folder: &Path| real.as_ref().is_ok_and(|real| real.starts_with(folder));
         within.as_deref().is_none_or(inside)
     };
+    if !request.files.is_empty() {
+        let named = request.files.iter();
+        return Ok(named
+            .map(|root| wiring::project(&ctx.tenant, root))
+            .collect());
+    }
     let known = memory.session_roots(ctx, &request.session).await?;
-    let named = request
-        .files
-        .iter()
-        .map(|root| wiring::project(&ctx.tenant, root));
     let known = known.into_iter().map(|root| ProjectFiles {
         // As the store knows it, whatever it is called by now.
         root: root.clone(),
@@ -114,7 +118,7 @@ async fn projects(
         ..wiring::project(&ctx.tenant, Path::new("."))
     };
     let mut projects: Vec<ProjectFiles> = Vec::new();
-    for project in named.chain(known).chain([here]) {
+    for project in known.chain([here]) {
         if !projects.iter().any(|other| other.root == project.root) {
             projects.push(project);
         }

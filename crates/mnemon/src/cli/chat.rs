@@ -10,13 +10,14 @@ mod messages;
 mod query;
 mod show;
 
-use mnemon_core::window::Settings;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 pub(super) use long_term::mode;
 
 use super::door::Door;
-use crate::Error;
 use crate::api::chat::Chat;
+use crate::{Error, wiring};
 
 /// Store conversations, and show each one in a window that fits the model
 #[derive(Debug, clap::Args)]
@@ -106,6 +107,9 @@ struct ConversationArgs {
     /// User who owns the conversation
     #[arg(long, value_name = "NAME", default_value = USER)]
     user: String,
+    /// The project whose files hold it: ROOT/.airsspec/contexts/agent/SESSION.jsonl
+    #[arg(long, value_name = "ROOT")]
+    files: Option<PathBuf>,
 }
 
 /// The owner of a conversation when no user is named.
@@ -130,11 +134,18 @@ struct WindowArgs {
     model: Option<String>,
 }
 
-fn chat(
+async fn chat(
     conversation: ConversationArgs,
     window: Option<WindowArgs>,
-    mut settings: Settings,
-) -> Chat {
+    door: &Door,
+) -> Result<Chat, Error> {
+    let mut settings = door.config.window.value;
+    let mut project = None;
+    if let Some(root) = &conversation.files {
+        let opened = wiring::open_project(&door.config, root).await?;
+        settings = opened.settings(settings);
+        project = Some(Arc::new(opened));
+    }
     let mut model = None;
     if let Some(window) = window {
         settings.max_token = window.max_token.unwrap_or(settings.max_token);
@@ -142,13 +153,14 @@ fn chat(
         settings.last_keep = window.last_keep.or(settings.last_keep);
         model = window.model;
     }
-    Chat {
+    Ok(Chat {
         user: conversation.user,
         session: conversation.session,
         settings,
         model,
         names_other_users: true,
-    }
+        project,
+    })
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {

@@ -1,8 +1,8 @@
-//! `[window]` and `[memory]`: how conversations and tiers are kept small.
+//! `[window]` and `[memory]`: how conversations are kept small.
 
 use mnemon_core::Invalid;
 use mnemon_core::window::Settings;
-use mnemon_engine::tiers::TierConfig;
+use mnemon_engine::ProjectConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -56,9 +56,9 @@ pub(super) fn window(layers: &Layers<'_>) -> Result<Tuned<Settings>, ConfigError
     read(layers, "window.", Settings::check)
 }
 
-/// How the tiers of a session are kept.
-pub(super) fn tiers(layers: &Layers<'_>) -> Result<Tuned<TierConfig>, ConfigError> {
-    read(layers, "memory.", TierConfig::check)
+/// How the conversations of a project are kept.
+pub(super) fn memory(layers: &Layers<'_>) -> Result<Tuned<ProjectConfig>, ConfigError> {
+    read(layers, "memory.", ProjectConfig::check)
 }
 
 fn read<T: DeserializeOwned + Serialize + Default>(

@@ -399,6 +399,7 @@ fn a_shared_page_is_found_beside_thousands_of_users_notes() {
     }
     lines += r#"{"content":"Runbook: deploy the tea service with two keys"}"#;
     sandbox.pipe(lines.as_bytes(), &["add", "--jsonl"]).ok();
-    let told = sandbox.run(&["tiers", "query", "deploy tea service"]).ok();
+    let query = ["chat", "query", "deploy tea service", "--user", "nobody"];
+    let told = sandbox.run(&query).ok();
     assert!(told.contains("two keys"), "{told}");
 }

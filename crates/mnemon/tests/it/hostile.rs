@@ -479,7 +479,8 @@ fn a_search_in_a_clone_does_not_poison_the_users_memory() {
             "--query",
             "deploy",
         ],
-        &["tiers", "query", "deploy", "--files", "."],
+        &["chat", "query", "deploy", "--files", "."],
+        &["chat", "append", "s", "hello", "--files", "."],
     ] {
         let ran = home.run("clone", args);
         assert_eq!(ran.code, 0, "{args:?}: {}", ran.err);
@@ -489,8 +490,9 @@ fn a_search_in_a_clone_does_not_poison_the_users_memory() {
     for said in ["mnemon init", "mnemon agent index"] {
         assert!(ran.err.contains(said), "{}", ran.err);
     }
+
     // Pages are found all the same, without being stored.
-    let pages = home.run("clone", &["tiers", "query", "deploy", "--files", "."]);
+    let pages = home.run("clone", &["chat", "query", "deploy", "--files", "."]);
     assert!(
         pages.out.contains("evil.example"),
         "{} {}",

@@ -1,5 +1,4 @@
-//! kill -9 in the midst of writing logs and session files: what was acknowledged is there, and the
-//! rest is skipped and reported.
+//! kill -9 in the midst of writing conversations and session files: what was acknowledged is there.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -8,17 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mnemon_adapters::Disk;
-use mnemon_core::ram::Ram;
-use mnemon_core::{Ctx, Ids, Tenant, Time};
-use mnemon_engine::Memory;
+use mnemon_core::{Ctx, Filter, Ids, Message, Role, Tenant, Time};
 use mnemon_engine::session::{FolderSessions, JsonSessions, SessionId, SessionState, Sessions};
-use mnemon_engine::tiers::{Hot, Said, TierConfig, Tiers};
+use mnemon_engine::{Memory, Project, ProjectConfig, Query, Window};
 use serde_json::json;
 
 const FOLDER: &str = "MNEMON_TEST_FOLDER";
 const ROUND: &str = "MNEMON_TEST_ROUND";
-/// Lines of one round: all rounds together are less than a boot reads.
-const LINES: usize = 40;
 /// Acknowledgements that are waited for before the kill, at the most.
 const MOST: u64 = 20;
 
@@ -34,16 +29,6 @@ fn s1() -> SessionId {
 fn wait<T>(future: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.build().unwrap().block_on(future)
-}
-
-fn tiers(folder: &Path, hot_window_size: usize) -> Tiers {
-    let disk = Arc::new(Disk::new(folder));
-    let memory = Arc::new(Memory::builder(Arc::new(Ram::new()), Ids::new(1)).build());
-    let config = TierConfig {
-        hot_window_size,
-        ..TierConfig::default()
-    };
-    Tiers::new(disk.clone(), disk, memory, config, str::len).unwrap()
 }
 
 fn places(folder: &Path) -> [Box<dyn Sessions>; 2] {
@@ -98,48 +83,172 @@ fn run_and_kill(work: &str, folder: &Path, round: u64) -> Vec<u64> {
     said
 }
 
+/// Where conversations lie: the store, and whether in a project's files as well.
+const PLACES: [(&str, bool); 4] = [
+    ("sqlite", true),
+    ("jsonl", true),
+    ("sqlite", false),
+    ("jsonl", false),
+];
+/// Processes that append to one conversation.
+const WRITERS: u64 = 3;
+
+fn open_memory(folder: &Path, scheme: &str) -> Memory {
+    let store = format!("{scheme}:{}", folder.join("store").display());
+    let opened = mnemon_adapters::open(&store).unwrap();
+    let seed = (u64::from(std::process::id()) << 42) ^ now().millis().unsigned_abs();
+    Memory::builder(opened.backend, Ids::new(seed)).build()
+}
+
+fn now() -> Time {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+    Time::from_millis(i64::try_from(since.as_millis()).unwrap()).unwrap()
+}
+
+fn project(folder: &Path) -> Project {
+    let disk = Arc::new(Disk::new(folder));
+    let config = ProjectConfig {
+        hot_window_size: 5,
+        ..ProjectConfig::default()
+    };
+    Project::new(disk.clone(), disk, folder.display().to_string(), config).unwrap()
+}
+
+fn window<'a>(memory: &'a Memory, project: Option<&'a Project>) -> Window<'a> {
+    let window = memory.window("ann", "s1").unwrap();
+    match project {
+        Some(project) => window.in_project(project).unwrap(),
+        None => window,
+    }
+}
+
 #[test]
-fn log_writer_until_killed() {
+fn conversation_writer_until_killed() {
     let Some((folder, round)) = childs_work() else {
         return;
     };
-    let tiers = tiers(Path::new(&folder), 5);
-    let mut hot = Hot::new(s1());
-    // Long lines, so that a kill in the midst of one is likely.
-    let padding = "x".repeat(100_000);
-    for number in (round * 1_000_000..).take(LINES) {
-        let content = format!("{number} {padding}");
-        wait(tiers.append(&ctx(), &mut hot, Said::User { content })).unwrap();
+    let (scheme, in_files) = PLACES[usize::try_from(round / 100_000).unwrap()];
+    let folder = Path::new(&folder);
+    let (memory, project) = (open_memory(folder, scheme), project(folder));
+    let window = window(&memory, in_files.then_some(&project));
+    for number in (round * 1000..).take(999) {
+        // Some lines are long, so that a kill in the midst of one is likely.
+        let padding = "x".repeat(usize::try_from(number * 7919 % 30_000).unwrap());
+        let said = Message::text("", Role::User, format!("line{number} {padding}"));
+        let ctx = Ctx::new(Tenant::default(), "test", now());
+        wait(window.add_message(&ctx, said)).unwrap();
         say(&format!("done {number}"));
     }
     // Whoever is slow to kill us finds us here.
     std::thread::sleep(Duration::from_secs(60));
 }
 
-#[test]
-fn acknowledged_lines_are_in_the_log_after_a_kill() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut all = Vec::new();
-    for round in 1..=8 {
-        let said = run_and_kill("kills::log_writer_until_killed", folder.path(), round);
-        assert!(!said.is_empty(), "the child wrote nothing");
-        all.extend(said);
-        let boot = wait(tiers(folder.path(), 10_000).boot(&ctx(), &s1())).unwrap();
-        let there: Vec<u64> = boot
-            .hot
-            .texts()
-            .iter()
-            .filter_map(|text| text.strip_prefix("User: ")?.split(' ').next()?.parse().ok())
-            .collect();
-        for number in &all {
-            assert!(there.contains(number), "line {number} is lost");
+/// All messages, oldest first, as their numbers.
+fn numbers(window: &Window<'_>) -> Vec<u64> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let (messages, next) = wait(window.original(&ctx(), after, 500)).unwrap();
+        all.extend(
+            messages
+                .iter()
+                .map(|message| number(&message.text_content()).unwrap()),
+        );
+        match next {
+            Some(next) => after = Some(next),
+            None => return all,
         }
-        // Lines that nobody was told of may be there, but none twice and none out of order.
-        assert!(there.is_sorted_by(|a, b| a < b));
-        // At most one torn line for each kill, and it is told.
-        assert!(boot.skipped_count <= round, "{:?}", boot.skipped);
-        assert_eq!(boot.skipped.len() as u64, boot.skipped_count);
-        // The next round writes on: the torn line is ended first.
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.strip_prefix("line")?.split(' ').next()?.parse().ok()
+}
+
+/// The lines of the log that say something.
+fn logged(folder: &Path) -> Vec<u64> {
+    let log = std::fs::read(folder.join(".airsspec/contexts/agent/s1.jsonl")).unwrap();
+    let whole = log
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| line.ends_with(b"\n"));
+    let lines = whole.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
+    lines
+        .map(|line| number(line["content"].as_str().unwrap()).unwrap())
+        .collect()
+}
+
+/// One round: three processes append and are killed; then the conversation is opened.
+fn round_of_kills(place: usize, folder: &Path, round: u64, acknowledged: &mut Vec<u64>) {
+    let said: Vec<Vec<u64>> = std::thread::scope(|scope| {
+        let writers = (0..WRITERS).map(|writer| {
+            let childs_round = place as u64 * 100_000 + round * 10 + writer;
+            let work = "kills::conversation_writer_until_killed";
+            scope.spawn(move || run_and_kill(work, folder, childs_round))
+        });
+        let writers: Vec<_> = writers.collect();
+        writers
+            .into_iter()
+            .map(|writer| writer.join().unwrap())
+            .collect()
+    });
+    acknowledged.extend(said.iter().flatten());
+    let (scheme, in_files) = PLACES[place];
+    let (memory, project) = (open_memory(folder, scheme), project(folder));
+    let window = window(&memory, in_files.then_some(&project));
+    wait(window.catch_up(&ctx())).unwrap();
+    wait(window.import_backlog(&ctx(), &mut |_| {})).unwrap();
+    let there = numbers(&window);
+    let mut once = there.clone();
+    once.sort_unstable();
+    assert!(
+        once.is_sorted_by(|a, b| a < b),
+        "round {round}: a line is there twice"
+    );
+    for number in acknowledged.iter() {
+        assert!(
+            once.binary_search(number).is_ok(),
+            "round {round}: line {number} is lost"
+        );
+    }
+    for one in &said {
+        let places = one
+            .iter()
+            .map(|number| there.iter().position(|n| n == number));
+        assert!(places.is_sorted(), "round {round}: out of order");
+    }
+    if in_files {
+        assert_eq!(there, logged(folder), "round {round}: log and store differ");
+    }
+    let sample = acknowledged
+        .iter()
+        .rev()
+        .step_by(acknowledged.len() / 3 + 1);
+    for number in sample {
+        let query = Query::new(format!("line{number}"), Filter::all_of_tenant());
+        let hits = wait(memory.records().search(&ctx(), &query)).unwrap();
+        let found = hits
+            .iter()
+            .any(|hit| hit.record.content.starts_with(&format!("line{number} ")));
+        assert!(found, "round {round}: line {number} is not found");
+    }
+}
+
+/// 3 rounds for each place; `MNEMON_KILL_ROUNDS` says how many in a soak.
+#[test]
+fn acknowledged_messages_are_there_once_and_in_order_after_kills() {
+    let rounds = std::env::var("MNEMON_KILL_ROUNDS");
+    let rounds: u64 = rounds.map_or(3, |rounds| rounds.parse().unwrap());
+    for place in 0..PLACES.len() {
+        let mut acknowledged = Vec::new();
+        let mut folder = tempfile::tempdir().unwrap();
+        for round in 1..=rounds {
+            // A fresh conversation now and then keeps the rounds short.
+            if round % 20 == 0 {
+                folder = tempfile::tempdir().unwrap();
+                acknowledged.clear();
+            }
+            round_of_kills(place, folder.path(), round, &mut acknowledged);
+            assert!(!acknowledged.is_empty(), "the children wrote nothing");
+        }
     }
 }
 

@@ -36,6 +36,7 @@ mod moving;
 mod notes;
 mod notices;
 mod planner;
+mod projects;
 mod purging;
 mod sandbox;
 mod search;
@@ -44,6 +45,6 @@ mod sessions;
 mod stores;
 mod streams;
 mod tenants;
-mod tiers;
+
 mod trust;
 mod undo_groups;

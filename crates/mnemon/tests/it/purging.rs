@@ -30,7 +30,7 @@ fn sandbox(store: &str) -> Sandbox {
     let sandbox = Sandbox::new().with("MNEMON_STORE", store);
     sandbox.file(
         "mnemon.toml",
-        "[memory]\nhot_window_size = 4\nmax_tokens = 60\n",
+        "[memory]\nhot_window_size = 20\nmax_tokens = 200\n",
     );
     std::fs::create_dir(sandbox.path("project")).unwrap();
     sandbox
@@ -50,14 +50,27 @@ fn chat(sandbox: &Sandbox, files: &[&str]) -> String {
         .to_owned()
 }
 
-fn tiers(sandbox: &Sandbox, files: &[&str]) {
-    for n in 0..8 {
+/// A conversation with pages.
+fn pages(sandbox: &Sandbox) {
+    for n in 0..16 {
         let line = format!("{NEEDLE} number {n} is a line about tea and honey");
-        let append = ["tiers", "append", "s1", &line];
-        run(sandbox, &[&append, files].concat());
+        let append = [
+            "chat",
+            "append",
+            "s1",
+            &line,
+            "--user",
+            "ann",
+            "--max-token",
+            "200",
+        ];
+        run(sandbox, &[&append, FILES].concat());
     }
-    run(sandbox, &[&["tiers", "compress", "s1"], files].concat());
-    run(sandbox, &[&["tiers", "query", NEEDLE], files].concat());
+    assert!(
+        sandbox
+            .path("project/.airsspec/knowledge/library/history-001.md")
+            .exists()
+    );
 }
 
 fn save(sandbox: &Sandbox, place: &[&str]) {
@@ -81,8 +94,7 @@ type Fill = fn(&Sandbox);
 const FORMS: &[(&str, Fill, &[&str])] = &[
     ("chat", |s| drop(chat(s, &[])), &[]),
     ("chat with files", |s| drop(chat(s, FILES)), &[]),
-    ("tiers on the store", |s| tiers(s, &[]), &[]),
-    ("tiers with files", |s| tiers(s, FILES), &[]),
+    ("chat with pages", pages, &[]),
     ("saved and kept", |s| save(s, &["--user", "ann"]), &[]),
     ("saved by nobody", |s| save(s, &[]), &[]),
     ("saved in a folder", |s| save(s, FOLDER), FOLDER),
@@ -106,8 +118,7 @@ const FORMS: &[(&str, Fill, &[&str])] = &[
     (
         "forgotten before with files",
         |s| {
-            chat(s, FILES);
-            tiers(s, FILES);
+            pages(s);
             run(s, FORGET);
         },
         &[],
@@ -209,13 +220,16 @@ fn files_that_stay_are_listed_and_the_answer_says_partly() {
     );
     assert_eq!(holding(sandbox.folder()), [sandbox.path(log)]);
     // Its lines are not indexed, and naming it erases it.
-    for n in 0..6 {
-        run(
-            &sandbox,
-            &["tiers", "append", "s1", &format!("hay {n}"), "--files", "."],
-        );
-    }
-    assert_eq!(run(&sandbox, &["search", NEEDLE]), "nothing found\n");
+    let append = [
+        "chat", "append", "s1", "hay", "--user", "ann", "--files", ".",
+    ];
+    let first = sandbox.run(&append);
+    assert!(
+        first.err.contains("before the session was purged"),
+        "{}",
+        first.err
+    );
+    assert!(!run(&sandbox, &["search", NEEDLE]).contains(NEEDLE));
     let purged = run(&sandbox, &[PURGE, &["--files", "."]].concat());
     assert!(purged.starts_with("purged: "), "{purged}");
     assert!(holding(sandbox.folder()).is_empty());
@@ -224,8 +238,15 @@ fn files_that_stay_are_listed_and_the_answer_says_partly() {
 #[test]
 fn purging_the_lines_of_a_log_by_session_lists_the_log_and_indexes_none_again() {
     let sandbox = sandbox("sqlite:store/m.db");
-    tiers(&sandbox, FILES);
-    let purged = sandbox.run(&["forget", "--session", "s1", "--purge", "--yes"]);
+    pages(&sandbox);
+    let listed = sandbox
+        .run(&["list", "--kind", "message", "--limit", "1", "--json"])
+        .json();
+    let session = listed["records"][0]["owner"]["session"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let purged = sandbox.run(&["forget", "--session", &session, "--purge", "--yes"]);
     assert_eq!(purged.code, 5, "{}", purged.err);
     assert!(
         purged
@@ -238,10 +259,12 @@ fn purging_the_lines_of_a_log_by_session_lists_the_log_and_indexes_none_again() 
         run(
             &sandbox,
             &[
-                "tiers",
+                "chat",
                 "append",
                 "s1",
                 &format!("hay {n}"),
+                "--user",
+                "ann",
                 "--files",
                 "project",
             ],
@@ -253,7 +276,7 @@ fn purging_the_lines_of_a_log_by_session_lists_the_log_and_indexes_none_again() 
             "search",
             "number 3 line about tea and honey",
             "--session",
-            "s1",
+            &session,
         ],
     );
     assert!(!found.contains(NEEDLE), "{found}");
@@ -269,7 +292,6 @@ fn another_users_session_of_the_same_name_is_left_alone() {
             "chat", "append", "s1", "bob too", "--user", "bob", "--files", "project",
         ],
     );
-    tiers(&sandbox, FILES);
     let purged = sandbox.run(&[PURGE, &["--json"]].concat());
     assert_eq!(purged.code, 5);
     assert!(purged.out.contains("\"partly-purged\""), "{}", purged.out);
@@ -278,13 +300,15 @@ fn another_users_session_of_the_same_name_is_left_alone() {
         "{}",
         purged.out
     );
-    assert!(run(&sandbox, &["chat", "tail", "s1", "--user", "bob"]).contains("bob too"));
+    let bobs = ["chat", "tail", "s1", "--user", "bob", "--files", "project"];
+    assert!(run(&sandbox, &bobs).contains("bob too"));
     assert!(
         sandbox
             .path("project/.airsspec/contexts/agent/s1.jsonl")
             .exists()
     );
-    assert!(run(&sandbox, &["tiers", "boot", "s1", "--files", "project"]).contains(NEEDLE));
+    let log = std::fs::read_to_string(sandbox.path("project/.airsspec/contexts/agent/s1.jsonl"));
+    assert!(log.unwrap().contains(NEEDLE), "it is bob's, too");
 }
 
 #[test]
@@ -356,9 +380,9 @@ fn a_store_of_a_clone_erases_no_files_outside_it() {
     }
     let victim = sandbox.path("victim").display().to_string();
     assert!(inside("clone", &["init"]).status.success());
-    inside("clone", &["tiers", "append", "s1", "x", "--files", &victim]);
+    inside("clone", &["chat", "append", "s1", "x", "--files", &victim]);
     std::fs::remove_dir_all(sandbox.path("victim/.airsspec")).unwrap();
-    inside("victim", &["tiers", "append", "s1", NEEDLE, "--files", "."]);
+    inside("victim", &["chat", "append", "s1", NEEDLE, "--files", "."]);
     let purge = ["chat", "delete", "s1", "--purge", "--yes"];
     let done = inside("clone", &purge);
     assert_eq!(holding(&sandbox.path("victim")).len(), 1, "{done:?}");

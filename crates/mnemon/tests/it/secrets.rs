@@ -41,7 +41,7 @@ fn commands(sandbox: &Sandbox) -> Vec<Vec<String>> {
         &["add", "x", "--kind", "event", "--summary", &says],
         &["add", "x", "--metadata", &format!("k={says}")],
         &["chat", "append", "s1", &says],
-        &["tiers", "append", "s1", &says],
+        &["chat", "append", "s1", &says, "--files", "."],
         &["ingest", "page.md"],
         &["experience", "log", &step],
         &["skill", "import", "skills"],

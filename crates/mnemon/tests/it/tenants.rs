@@ -21,8 +21,7 @@ pub(crate) fn write(sandbox: &Sandbox, tenant: &str) {
     run(&["agent", "new", "coder", "--description", SECRET]);
     let decide = ["agent", "decide", "coder", "Sail", "--decision", SECRET];
     run(&decide);
-    run(&["tiers", "append", "t1", SECRET, "--files", "."]);
-    run(&["chat", "append", "c1", SECRET, "--files", "."]);
+    run(&["chat", "append", "t1", SECRET, "--files", "."]);
 }
 
 /// Every file below the folder, except those of stores.
@@ -52,8 +51,8 @@ fn a_tenants_files_are_read_by_nobody_else() {
             (&["session", "list", "--folder", "states"], 0),
             (&["agent", "list"], 0),
             (&["agent", "activate", "coder"], 3),
-            (&["tiers", "boot", "t1", "--files", "."], 0),
-            (&["tiers", "query", SECRET, "--files", "."], 0),
+            (&["chat", "show", "t1", "--files", "."], 3),
+            (&["chat", "query", SECRET, "--files", "."], 0),
             (&["search", SECRET], 0),
             (
                 &[
@@ -103,7 +102,6 @@ fn the_default_tenants_files_lie_where_the_formats_say() {
         "states/s1.json",
         ".microai/agents/coder/memory/decisions.md",
         ".airsspec/contexts/agent/t1.jsonl",
-        ".airsspec/contexts/agent/c1.jsonl",
     ] {
         assert!(own.contains(&expected.to_owned()), "{expected}: {own:?}");
     }

@@ -69,6 +69,7 @@ impl Change {
                 shortened(one, uuid, settings)
             }
             (Strategy::CurrentLarge, Some(one)) => summarised(one, summary, uuid),
+            (Strategy::HistoryPage, _) => whole(summary, uuid, false),
             (Strategy::CurrentRound, _) => whole(&format!("{summary}{}", tag(uuid)), uuid, true),
             _ => whole(&format!("{summary}\n{}", tag(uuid)), uuid, false),
         }

@@ -75,7 +75,8 @@ impl Prompts {
             Strategy::PreviousRounds => (&self.previous_rounds, ROUND),
             Strategy::CurrentLarge => (&self.current_large, LARGE),
             Strategy::CurrentRound => (&self.current_round, CURRENT),
-            Strategy::History
+            Strategy::HistoryPage
+            | Strategy::History
             | Strategy::WholeHistory
             | Strategy::LargeProtected
             | Strategy::Large => (&self.history, HISTORY),

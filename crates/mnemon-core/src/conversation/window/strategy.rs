@@ -14,6 +14,8 @@ use crate::model::{Block, Message, Role, limits};
 words! {
     /// A way to make a window smaller. Its word is the type of the event that it leaves.
     Strategy, "strategy" {
+        /// In a project: the older half becomes a page of its library, and a link to it.
+        HistoryPage = "HISTORY_PAGE",
         /// Runs of tool messages of earlier rounds become a summary each.
         ToolInvocations = "TOOL_INVOCATION_COMPRESS",
         /// Large messages before the last ones become a preview.
@@ -52,7 +54,7 @@ impl Strategy {
     /// The part of the text that a summary by this strategy may have, if there is room.
     fn part(self, settings: &Settings) -> f64 {
         match self {
-            Self::History | Self::WholeHistory => 0.6,
+            Self::HistoryPage | Self::History | Self::WholeHistory => 0.6,
             Self::CurrentRound => settings.current_round_compression_ratio,
             _ => 0.3,
         }
@@ -77,6 +79,7 @@ pub fn plan(
         last_final: messages.iter().rposition(is_final_assistant),
     };
     let mut changes = match strategy {
+        Strategy::HistoryPage => talk.older_half(),
         Strategy::ToolInvocations => talk.tool_invocations(),
         Strategy::LargeProtected => talk.large(talk.protected_end()),
         Strategy::Large => talk.large(talk.last_final.unwrap_or(0)),
@@ -154,6 +157,30 @@ impl Talk<'_> {
             room_chars: 0,
             part: 0.0,
         }
+    }
+
+    /// The older half of what is not compressed yet, but for the last user message.
+    fn older_half(&self) -> Vec<Change> {
+        let compressed = self.messages.iter().rposition(is_compressed);
+        let mut start = compressed.map_or(0, |last| last + 1);
+        let mut middle = start + (self.messages.len() - start) / 2;
+        if let Some(user) = self.last_user.filter(|user| (start..middle).contains(user)) {
+            match user - start >= middle - user {
+                true => middle = user,
+                false => start = user + 1,
+            }
+        }
+        let most = self.last_user.filter(|user| *user >= start);
+        let most = most.unwrap_or(self.messages.len().saturating_sub(1));
+        let later = middle.max(start + 1)..=most;
+        let mut ends = later.chain((start + 1..middle).rev());
+        let closed = |end: &usize| {
+            let size = *end - start;
+            size <= limits::WINDOW_REPLACED && self.calls.closed(&(start..*end))
+        };
+        let end = ends.find(closed).into_iter();
+        end.map(|end| self.summary(start..end, start..end))
+            .collect()
     }
 
     /// Tokens that summaries may have, so that the window is at three fifths of its limit

@@ -10,17 +10,20 @@ use serde_json::{Map, json};
 use super::stored::{Entry, Offload, PENDING, TAG};
 use super::summarise::{EXTRACTIVE, MODEL_PENDING, headed};
 use super::{Read, Window};
+use crate::conversation::pages::Page;
 use crate::records::{Draft, Error};
 
 /// A summary that is not smaller than what it replaces is tried again with half the room.
 const HALVINGS: usize = 4;
 
 /// A change that makes the window smaller, ready to be written.
-struct Made {
-    change: Change,
-    uuid: Id,
-    message: Message,
-    event: CompressionEvent,
+pub(super) struct Made {
+    pub(super) change: Change,
+    pub(super) uuid: Id,
+    pub(super) message: Message,
+    pub(super) event: CompressionEvent,
+    /// The page to be written, if the message is a link to one.
+    pub(super) page: Option<Page>,
 }
 
 /// What a compression would do to some messages of the window.
@@ -44,7 +47,7 @@ impl Window<'_> {
         let mut events = Vec::new();
         for _ in 0..limits::WINDOW_ROUNDS {
             let read = self.read(ctx).await?;
-            let due = match events.is_empty() {
+            let due = match events.is_empty() || self.project.is_some() {
                 true => self.is_due(&read),
                 false => {
                     tokens(&read.messages, self.measure) >= self.settings.max_token || read.more
@@ -64,8 +67,12 @@ impl Window<'_> {
 
     /// Compresses the window, due or not, by the first strategy that makes it smaller. Below its
     /// limits only strategies are used that leave the last messages alone. What it did; nothing if
-    /// there is nothing to be gained.
+    /// there is nothing to be gained. In a project pages are written until the window is within its
+    /// limits.
     pub async fn compress(&self, ctx: &Ctx) -> Result<Vec<CompressionEvent>, Error> {
+        if self.project.is_some() {
+            return self.compress_if_needed(ctx).await;
+        }
         let read = self.read(ctx).await?;
         self.step(ctx, read).await
     }
@@ -108,7 +115,11 @@ impl Window<'_> {
     /// What the first strategy would do that makes the window smaller.
     async fn smaller(&self, ctx: &Ctx, read: &Read) -> Result<Vec<Made>, Error> {
         let due = self.is_due(read);
-        for strategy in Strategy::ALL.iter().filter(|s| due || s.is_gentle()) {
+        let usable = |strategy: &&Strategy| match self.project {
+            Some(_) => due,
+            None => **strategy != Strategy::HistoryPage && (due || strategy.is_gentle()),
+        };
+        for strategy in Strategy::ALL.iter().filter(usable) {
             let mut made = Vec::new();
             for change in plan(*strategy, &read.messages, &self.settings, self.measure) {
                 made.extend(self.make(ctx, change, read).await?);
@@ -127,6 +138,9 @@ impl Window<'_> {
         mut change: Change,
         read: &Read,
     ) -> Result<Option<Made>, Error> {
+        if change.strategy == Strategy::HistoryPage {
+            return self.make_page(ctx, change, read).await;
+        }
         let messages = &read.messages;
         let before = tokens(change.replaced(messages), self.measure);
         let uuid = self.records.ids.next(ctx.now);
@@ -157,6 +171,7 @@ impl Window<'_> {
                     uuid,
                     message,
                     event,
+                    page: None,
                 }));
             }
             if change.strategy.is_offload() {
@@ -167,7 +182,7 @@ impl Window<'_> {
         Ok(None)
     }
 
-    fn event(
+    pub(super) fn event(
         &self,
         ctx: &Ctx,
         change: &Change,
@@ -184,8 +199,8 @@ impl Window<'_> {
         metadata.insert("time".to_owned(), json!(0.0));
         if is_summary {
             let by = match self.llm {
-                Some(_) => MODEL_PENDING,
-                None => EXTRACTIVE,
+                Some(_) if change.strategy != Strategy::HistoryPage => MODEL_PENDING,
+                _ => EXTRACTIVE,
             };
             metadata.insert("inputToken".to_owned(), json!(0));
             metadata.insert("outputToken".to_owned(), json!(0));
@@ -212,8 +227,12 @@ impl Window<'_> {
     ) -> Result<Vec<CompressionEvent>, Error> {
         let mut drafts = Vec::with_capacity(made.len() + 1);
         let mut events = Vec::with_capacity(made.len());
+        let mut pages = Vec::new();
         // The last change comes first, so the places of the others stay right.
-        for made in made {
+        for mut made in made {
+            if let Some(page) = made.page.take() {
+                pages.push(self.write_page(ctx, page, &mut made, &read.entries).await?);
+            }
             let offloaded = read.entries.get(made.change.offloaded.clone());
             let offloaded = offloaded.unwrap_or_default().to_vec();
             let replaced = read.entries.get(made.change.replaced.clone());
@@ -222,7 +241,9 @@ impl Window<'_> {
             read.entries.splice(made.change.replaced.clone(), entry);
             events.push(made.event);
         }
-        self.write(ctx, read, drafts).await?;
+        let written = self.write(ctx, read, drafts).await;
+        self.settle_pages(ctx, pages, written.is_ok()).await;
+        written?;
         events.reverse();
         Ok(events)
     }

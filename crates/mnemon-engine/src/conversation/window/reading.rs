@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use mnemon_core::{Ctx, Expect, Id, Kind, Message, Order, Origin, Owner, Receipt, Scan, Scope};
+use mnemon_core::window::truncated;
+use mnemon_core::{
+    Ctx, Expect, Id, Kind, Message, Order, Origin, Owner, Receipt, Record, Scan, Scope,
+};
 
 use super::stored::{Covered, Entry, Offload, Position, Working};
 use super::{Read, Window};
@@ -21,6 +24,11 @@ impl Window<'_> {
 
     /// The window as it is now: its entries, and whatever was said after them.
     pub(super) async fn read(&self, ctx: &Ctx) -> Result<Read, Error> {
+        if let Some((project, _)) = &self.project {
+            return self
+                .read_newest(ctx, project.config().hot_window_size)
+                .await;
+        }
         let limits = self.records.limits();
         let (version, working) = self.working(ctx).await?;
         let mut covered = working.covered;
@@ -60,6 +68,46 @@ impl Window<'_> {
             entries,
             messages,
             more,
+        })
+    }
+
+    /// The same in a project, where at most `most` messages are shown word for word, after links to
+    /// the last pages: only the newest messages are read. A result whose call is not among them is
+    /// not shown either.
+    async fn read_newest(&self, ctx: &Ctx, most: usize) -> Result<Read, Error> {
+        let (version, working) = self.working(ctx).await?;
+        let covered = working.covered;
+        let known: HashSet<Id> = working
+            .entries
+            .iter()
+            .map(|entry| entry.of.clone())
+            .collect();
+        let mut newest: Vec<Record> = Vec::new();
+        let mut after = None;
+        loop {
+            let wanted = (most - newest.len()).min(self.records.limits().page);
+            let page = self.page(ctx, Order::Newest, after, wanted).await?;
+            newest.extend(page.records);
+            after = page.next.filter(|_| newest.len() < most);
+            if after.is_none() {
+                break;
+            }
+        }
+        let is_new = |record: &&Record| {
+            covered.is_none_or(|covered| Position::of(record) > covered.at)
+                && !known.contains(&record.id)
+        };
+        let fresh = newest.iter().rev().filter(is_new);
+        let fresh = fresh.map(|record| (Entry::original(record), message_of(record)));
+        let mut found = self.resolve(ctx, working.entries).await?;
+        found.extend(fresh);
+        let (entries, messages) = shown_in_project(found, most);
+        Ok(Read {
+            version,
+            covered: newest.first().map(|last| Covered::by(last).after(covered)),
+            entries,
+            messages,
+            more: false,
         })
     }
 
@@ -154,4 +202,26 @@ impl Window<'_> {
             ..self.owner.clone()
         }
     }
+}
+
+/// Links to pages that stay in view; the library has them all.
+const LINKS: usize = 8;
+
+/// The last links, and of what is shown word for word the last messages.
+fn shown_in_project(found: Vec<(Entry, Message)>, most: usize) -> (Vec<Entry>, Vec<Message>) {
+    let hot = found.iter().filter(|(entry, _)| !entry.replaced);
+    let hot: Vec<Message> = hot.map(|(_, message)| message.clone()).collect();
+    let mut too_old = hot.len() - truncated(&hot, most).len();
+    let links = found.iter().filter(|(entry, _)| entry.replaced).count();
+    let mut surplus = links.saturating_sub(LINKS);
+    let shown = found.into_iter().filter(|(entry, _)| {
+        let left = match entry.replaced {
+            true => &mut surplus,
+            false => &mut too_old,
+        };
+        let is_shown = *left == 0;
+        *left = left.saturating_sub(1);
+        is_shown
+    });
+    shown.unzip()
 }

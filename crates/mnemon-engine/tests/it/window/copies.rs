@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use mnemon_core::files::Files;
 use mnemon_core::ram::Ram;
-use mnemon_core::{
-    Block, ErrorKind, Filter, Ids, Kind, Limits, Message, Policy, Record, Role, Scan,
-};
+use mnemon_core::{ErrorKind, Filter, Ids, Kind, Limits, Message, Policy, Record, Role, Scan};
 use mnemon_engine::session::{JsonSessions, Session, StateModule};
-use mnemon_engine::tiers::{TierConfig, Tiers};
 use mnemon_engine::{InMemory, Memory, Window, WindowState};
 use mnemon_testkit::fakes::FilesInRam;
 use mnemon_testkit::faults::{Fault, Flaky};
 use mnemon_testkit::talks::{Talk, seeds};
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::{assert_said, expanded, memory, say, small};
 use crate::{ctx, wait};
@@ -303,75 +299,4 @@ fn originals_are_only_added_to() {
     wait(one.clear(&ctx())).unwrap();
     assert!(messages(&one).is_empty());
     assert_eq!(originals(&memory), before);
-}
-
-#[test]
-fn with_files_every_message_is_in_the_frozen_log_too() {
-    let memory = Arc::new(memory());
-    let files = Arc::new(FilesInRam::default());
-    let one = window(&memory, "s1").frozen(files.clone());
-    let call = Message {
-        content: vec![
-            Block::Text {
-                text: "I look".to_owned(),
-            },
-            Block::ToolUse {
-                id: "c1".to_owned(),
-                name: "ls".to_owned(),
-                input: Map::from_iter([("path".to_owned(), json!("/"))]),
-                content: None,
-                metadata: Map::new(),
-            },
-        ],
-        ..Message::text("m2", Role::Assistant, "")
-    };
-    let result = Message {
-        content: vec![Block::ToolResult {
-            id: "c1".to_owned(),
-            name: "ls".to_owned(),
-            output: vec![Block::Text {
-                text: "a.txt".to_owned(),
-            }],
-            metadata: Map::new(),
-        }],
-        ..Message::text("m3", Role::Tool, "")
-    };
-    wait(one.add_message(&ctx(), Message::text("m1", Role::User, "What is there?"))).unwrap();
-    wait(one.add_messages(&ctx(), vec![call, result], None)).unwrap();
-    let log = wait(files.read(".airsspec/contexts/agent/s1.jsonl"))
-        .unwrap()
-        .unwrap();
-    let log = String::from_utf8(log.bytes).unwrap();
-    let ts = "\"ts\":\"2023-11-14T22:13:20.000Z\"";
-    assert_eq!(
-        log,
-        format!(
-            "{{\"type\":\"user\",\"content\":\"What is there?\",{ts},\"id\":\"m1\"}}\n\
-             {{\"type\":\"thought\",\"content\":\"I look\",{ts},\"id\":\"m2\"}}\n\
-             {{\"type\":\"action\",\"tool\":\"ls\",\"params\":{{\"path\":\"/\"}},{ts},\"id\":\"m2\"}}\n\
-             {{\"type\":\"observation\",\"result\":\"a.txt\",{ts},\"id\":\"m3\"}}\n"
-        )
-    );
-    wait(one.add_message(&ctx(), say(Role::User, "thanks"))).unwrap();
-    let log = wait(files.read(".airsspec/contexts/agent/s1.jsonl"))
-        .unwrap()
-        .unwrap();
-    let last = wait(one.tail(&ctx(), None, 1)).unwrap().0.remove(0).id;
-    assert!(
-        String::from_utf8(log.bytes)
-            .unwrap()
-            .ends_with(&format!("\"id\":\"{last}\"}}\n"))
-    );
-    // The tiers start from it.
-    let tiers = Tiers::new(
-        files.clone(),
-        files,
-        memory.clone(),
-        TierConfig::default(),
-        str::len,
-    );
-    let boot = wait(tiers.unwrap().boot(&ctx(), &"s1".parse().unwrap())).unwrap();
-    let texts = boot.hot.texts();
-    assert_eq!(texts[0], "User: What is there?");
-    assert_eq!((texts.len(), boot.skipped_count), (5, 0));
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mnemon_core::window::CompressionEvent;
 use mnemon_core::{Invalid, Message, Receipt, Role};
+use mnemon_engine::LogLine;
 use serde_json::{Value, json};
 
 use super::super::door::Door;
@@ -13,7 +14,7 @@ use super::super::{input, text};
 use super::messages::event_line;
 use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
-use crate::api::chat::{Append, message_of, messages_of};
+use crate::api::chat::{Append, Appended, message_of, messages_of};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AppendArgs {
@@ -45,9 +46,9 @@ pub(super) struct AppendArgs {
     /// Do not compress the window
     #[arg(long)]
     leave_window: bool,
-    /// Write it to the frozen log of this project, too: ROOT/.airsspec/contexts/agent/SESSION.jsonl
-    #[arg(long, value_name = "ROOT")]
-    files: Option<PathBuf>,
+    /// A line of the format of a project's log: user, thought, action or observation
+    #[arg(long, value_name = "JSON|-|@PATH", requires = "files", conflicts_with_all = ["message", "text", "jsonl"])]
+    line: Option<String>,
     #[command(flatten)]
     window: WindowArgs,
 }
@@ -67,6 +68,9 @@ pub(super) async fn append(mut args: AppendArgs, door: &mut Door) -> Result<(), 
     if let Some(path) = args.jsonl.take() {
         return append_lines(args, &path, door).await;
     }
+    if let Some(line) = args.line.take() {
+        return append_line(args, &input::given_or_file(&line)?, door).await;
+    }
     let ctx = door.ctx()?;
     let messages = match args.message.as_deref() {
         Some(json) => messages_of(&ctx, parse(json)?)?,
@@ -76,19 +80,28 @@ pub(super) async fn append(mut args: AppendArgs, door: &mut Door) -> Result<(), 
         messages,
         key: args.key.as_deref(),
         leave_window: args.leave_window,
-        files: args.files.as_deref(),
     };
-    let chat = chat(
-        args.conversation,
-        Some(args.window),
-        door.config.window.value,
-    );
+    let chat = chat(args.conversation, Some(args.window), door).await?;
     let done = chat.append(&door.memory()?, &ctx, append).await?;
-    return_json!(door, &done);
-    let commit = done.receipt.commit.unwrap_or_default();
+    report(&done, door)
+}
+
+async fn append_line(args: AppendArgs, line: &str, door: &mut Door) -> Result<(), Error> {
+    let line: LogLine = serde_json::from_str(line)
+        .map_err(|error| Invalid::new("line", format!("is not a line of a log: {error}")))?;
+    let chat = chat(args.conversation, Some(args.window), door).await?;
+    let (memory, ctx, key) = (door.memory()?, door.ctx()?, args.key.as_deref());
+    let done = chat.append_line(&memory, &ctx, &line, key, args.leave_window);
+    let done = done.await?;
+    report(&done, door)
+}
+
+fn report(done: &Appended, door: &mut Door) -> Result<(), Error> {
+    return_json!(door, done);
+    let commit = done.receipt.commit;
+    let commit = commit.map_or(String::new(), |commit| format!(" (commit {commit})"));
     for item in &done.receipt.items {
-        door.out
-            .line(format!("appended {} (commit {commit})", item.id))?;
+        door.out.line(format!("appended {}{commit}", item.id))?;
     }
     say_compressed(&done.events, door)
 }
@@ -122,11 +135,7 @@ async fn append_lines(args: AppendArgs, path: &Path, door: &mut Door) -> Result<
     let mut lines = Lines::open(Some(path))?;
     lines.check(|json: &Value| message_of(&ctx, json.clone()).map(drop))?;
     let (memory, key) = (door.memory()?, args.key);
-    let chat = chat(
-        args.conversation,
-        Some(args.window),
-        door.config.window.value,
-    );
+    let chat = chat(args.conversation, Some(args.window), door).await?;
     let place = lines.place.clone();
     let (mut messages, mut receipt) = (0, Receipt::default());
     for batch in lines.batches::<Value>(|_| None)? {
@@ -140,7 +149,6 @@ async fn append_lines(args: AppendArgs, path: &Path, door: &mut Door) -> Result<
             messages: read.collect::<Result<_, Invalid>>()?,
             key: key.as_deref(),
             leave_window: true,
-            files: args.files.as_deref(),
         };
         messages += append.messages.len() as u64;
         let done = chat.append(&memory, &ctx, append).await;
@@ -159,8 +167,7 @@ async fn append_lines(args: AppendArgs, path: &Path, door: &mut Door) -> Result<
         &json!({ "messages": messages, "commit": commit, "compressed": compressed, "events": events })
     );
     let count = text::count(messages, "message");
-    let commit = commit.unwrap_or_default();
-    door.out
-        .line(format!("appended {count} (commit {commit})"))?;
+    let commit = commit.map_or(String::new(), |commit| format!(" (commit {commit})"));
+    door.out.line(format!("appended {count}{commit}"))?;
     say_compressed(&events, door)
 }

@@ -30,11 +30,7 @@ pub(super) struct CompressArgs {
 }
 
 pub(super) async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(
-        args.conversation,
-        Some(args.window),
-        door.config.window.value,
-    );
+    let chat = chat(args.conversation, Some(args.window), door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     if args.dry_run {
         return preview(&chat.preview(&memory, &ctx).await?, door);

@@ -32,7 +32,7 @@ pub(super) struct ClearArgs {
 }
 
 pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let chat = chat(args.conversation, None, door).await?;
     let messages = chat.fork(&door.memory()?, &door.ctx()?, &args.to).await?;
     return_json!(door, &json!({ "session": args.to, "messages": messages }));
     let count = text::count(messages as u64, "message");
@@ -41,14 +41,14 @@ pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
 }
 
 pub(super) async fn snapshot(args: SnapshotArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let chat = chat(args.conversation, None, door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     let messages = chat.snapshot(&memory, &ctx, &args.label).await?;
     say("saved", &args.label, messages, door)
 }
 
 pub(super) async fn restore(args: SnapshotArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let chat = chat(args.conversation, None, door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     let messages = chat.restore(&memory, &ctx, &args.label).await?;
     say("restored", &args.label, messages, door)
@@ -63,7 +63,7 @@ fn say(word: &str, label: &str, messages: usize, door: &mut Door) -> Result<(), 
 }
 
 pub(super) async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let chat = chat(args.conversation, None, door).await?;
     chat.clear(&door.memory()?, &door.ctx()?).await?;
     return_json!(door, &json!({ "cleared": chat.session }));
     door.out.line("the window is empty; every message is kept")

@@ -21,9 +21,6 @@ pub(super) struct DeleteArgs {
     /// Erase for good, history and files included: this cannot be undone
     #[arg(long)]
     purge: bool,
-    /// Project in which the session has a log or pages, besides those that the store knows
-    #[arg(long, value_name = "ROOT")]
-    files: Vec<PathBuf>,
     /// Folder in which its states were saved
     #[arg(long, value_name = "DIR")]
     folder: Vec<PathBuf>,
@@ -47,7 +44,7 @@ async fn delete_snapshot(
 ) -> Result<(), Error> {
     let question = format!("This deletes snapshot {label} of {}.", conversation.session);
     agreed(&question, yes)?;
-    let chat = chat(conversation, None, door.config.window.value);
+    let chat = chat(conversation, None, door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     chat.delete_snapshot(&memory, &ctx, label).await?;
     return_json!(door, &json!({ "deleted": label }));
@@ -56,7 +53,8 @@ async fn delete_snapshot(
 }
 
 async fn delete_conversation(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let files = args.conversation.files.clone();
+    let chat = chat(args.conversation, None, door).await?;
     let whose = format!("conversation {} of {}", chat.session, chat.user);
     let question = match args.purge {
         true => format!("This erases {whose} for good; it cannot be undone."),
@@ -67,7 +65,7 @@ async fn delete_conversation(args: DeleteArgs, door: &mut Door) -> Result<(), Er
         user: chat.user.clone(),
         session: chat.session.clone(),
         purge: args.purge,
-        files: args.files,
+        files: files.into_iter().collect(),
         folders: args.folder,
     };
     let mut gone = {

@@ -53,7 +53,7 @@ pub(in crate::cli) fn mode() -> impl TypedValueParser<Value = Mode> {
 }
 
 pub(super) async fn prepare(args: PrepareArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let chat = chat(args.conversation, None, door).await?;
     let memory = Arc::new(door.memory()?);
     let prepared = chat.prepare(&memory, &door.ctx()?, args.mode.mode).await?;
     if let Some(format) = args.format {
@@ -74,7 +74,7 @@ pub(super) async fn prepare(args: PrepareArgs, door: &mut Door) -> Result<(), Er
 }
 
 pub(super) async fn record(args: RecordArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let chat = chat(args.conversation, None, door).await?;
     let memory = Arc::new(door.memory()?);
     let done = chat.record(&memory, &door.ctx()?, args.mode.mode).await?;
     return_json!(door, &done);

@@ -37,7 +37,7 @@ pub(super) struct EventsArgs {
 }
 
 pub(super) async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let chat = chat(args.conversation, None, door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     let messages = chat.reload(&memory, &ctx, &args.uuid).await?;
     return_json!(door, &json!({ "messages": messages }));
@@ -45,7 +45,7 @@ pub(super) async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Erro
 }
 
 pub(super) async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let chat = chat(args.conversation, None, door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     let before = args.before.as_deref();
     let tail = chat.tail(&memory, &ctx, args.count, before).await?;
@@ -55,7 +55,7 @@ pub(super) async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
 }
 
 pub(super) async fn events(args: EventsArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door.config.window.value);
+    let chat = chat(args.conversation, None, door).await?;
     let events = chat.events(&door.memory()?, &door.ctx()?).await?;
     return_json!(door, &json!({ "events": events }));
     if events.is_empty() {

@@ -1,10 +1,11 @@
 //! `mnemon chat show`
 
+use indicatif::ProgressBar;
 use mnemon_core::format::Unseen;
 use mnemon_engine::{Folded, Seen, SeenAs, Shown};
 
 use super::super::door::Door;
-use super::super::text;
+use super::super::{progress, text};
 use super::messages::line;
 use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
@@ -22,20 +23,29 @@ pub(super) struct ShowArgs {
 }
 
 pub(super) async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(
-        args.conversation,
-        Some(args.window),
-        door.config.window.value,
-    );
+    let chat = chat(args.conversation, Some(args.window), door).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
     if let Some(format) = args.format {
-        let messages = chat.messages(&door.memory()?, &door.ctx()?).await?;
+        let messages = chat.messages(&memory, &ctx).await?;
         let model = chat.model.or(door.config.llm.model.value.clone());
         let body = RequestBody::new(format, &messages, &[], model.as_deref());
         return print_body(&body, door);
     }
-    let shown = chat.show(&door.memory()?, &door.ctx()?).await?;
-    return_json!(door, &shown);
-    draw(&shown, door)
+    let shown = chat.show(&memory, &ctx).await?;
+    match door.out.json {
+        true => door.out.json(&shown)?,
+        false => draw(&shown, door)?,
+    }
+    door.out.flush()?;
+    // The window is there at once; what is older of a long log is only needed for searches.
+    let mut bar: Option<ProgressBar> = None;
+    let mut most = 0;
+    let mut tell = |left: u64| {
+        most = most.max(left);
+        let bar = bar.get_or_insert_with(|| progress::bar(most, "bytes of the log"));
+        bar.set_position(most - left);
+    };
+    chat.import_backlog(&memory, &ctx, &mut tell).await
 }
 
 /// A body alone, so that it can be sent as it is; what it lacks is told on stderr.

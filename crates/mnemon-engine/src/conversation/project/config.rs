@@ -1,29 +1,28 @@
 //! `[memory]` of `airsspec.toml`.
 
-use mnemon_core::Invalid;
+use mnemon_core::window::Settings;
+use mnemon_core::{Invalid, Limits, limits};
 use serde::{Deserialize, Serialize};
 
-/// How the tiers are set.
+/// How the conversations of a project are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct TierConfig {
-    /// Lines in the window.
+pub struct ProjectConfig {
+    /// The newest messages that a window shows.
     pub hot_window_size: usize,
     /// The share of the tokens from which on the window is compressed.
     pub compression_threshold: f64,
-    /// Lines, and then summaries, for one summary; at least two.
+    /// Messages for one part of a page; at least two.
     pub chunk_size: usize,
     /// Tokens that the model takes. The document does not say where this comes from: it is a key
     /// of our own.
     pub max_tokens: usize,
 }
 
-/// Lines that a window may have.
-const MOST_LINES: usize = 10_000;
-/// Lines that one summary may be made from.
+/// Messages that one part of a page may be made from.
 const MOST_CHUNK: usize = 1000;
 
-impl Default for TierConfig {
+impl Default for ProjectConfig {
     fn default() -> Self {
         Self {
             hot_window_size: 30,
@@ -37,20 +36,20 @@ impl Default for TierConfig {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct File {
-    memory: Said,
+    memory: MemoryTable,
 }
 
 /// What a file says of the settings.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Said {
+struct MemoryTable {
     hot_window_size: Option<usize>,
     compression_threshold: Option<f64>,
     chunk_size: Option<usize>,
     max_tokens: Option<usize>,
 }
 
-impl TierConfig {
+impl ProjectConfig {
     /// Reads the text of `airsspec.toml`; what it does not say is as in `plain`. Other tables and
     /// keys are somebody else's.
     pub fn from_toml(text: &str, plain: Self) -> Result<Self, Invalid> {
@@ -74,6 +73,17 @@ impl TierConfig {
         Ok(config)
     }
 
+    /// The settings of a window: tokens alone decide when it is compressed.
+    #[must_use]
+    pub fn settings(&self, plain: Settings) -> Settings {
+        Settings {
+            msg_threshold: None,
+            max_token: self.max_tokens,
+            token_ratio: self.compression_threshold,
+            ..plain
+        }
+    }
+
     /// Every rule that the settings must keep.
     pub fn check(&self) -> Result<(), Invalid> {
         let between = |field: &str, value: usize, least: usize, most: usize| {
@@ -83,9 +93,10 @@ impl TierConfig {
             let what = format!("is {value}, it must lie between {least} and {most}");
             Err(Invalid::new(field, what))
         };
-        between("hot_window_size", self.hot_window_size, 1, MOST_LINES)?;
+        let most = Limits::DEFAULT.window_messages;
+        between("hot_window_size", self.hot_window_size, 1, most)?;
         between("chunk_size", self.chunk_size, 2, MOST_CHUNK)?;
-        between("max_tokens", self.max_tokens, 1, usize::MAX)?;
+        between("max_tokens", self.max_tokens, 100, limits::CONTEXT_TOKENS)?;
         let share = self.compression_threshold;
         if share > 0.0 && share <= 1.0 {
             return Ok(());

@@ -1,0 +1,404 @@
+//! Catching up: the lines that were added to a log since it was last read become messages.
+
+use std::collections::HashSet;
+
+use mnemon_core::{Ctx, Id, Invalid, Owner, StoreError, Time};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::line::{Calls, Logged, Reader};
+use super::{log_path, read};
+use crate::conversation::project::Project;
+use crate::conversation::session::SessionId;
+use crate::conversation::window::message_draft;
+use crate::records::naming::fixed_id;
+use crate::records::{Draft, Error, Records};
+
+/// If more bytes than this were added, the last lines are read first and the others later.
+const TAIL_FIRST: u64 = 1024 * 1024;
+/// Ranges that may be left for later at the same time.
+const MOST_RANGES: usize = 16;
+/// How often another process may move the watermark while this one makes no progress.
+const TRIES: usize = 1000;
+/// Skipped lines that are named; more are counted.
+const NAMED: usize = 20;
+
+/// How far a log was read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Watermark {
+    /// The next byte that was not read.
+    next: u64,
+    /// What stands before it, so that another log in its place is noticed.
+    fingerprint: String,
+    /// When the last message was said, in milliseconds.
+    last: Option<i64>,
+    calls: Calls,
+    /// Ranges that were left for later.
+    backlog: Vec<Backlog>,
+}
+
+/// Lines that are older than others that were read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Backlog {
+    start: u64,
+    end: u64,
+    /// When the message before the range was said.
+    last: Option<i64>,
+    /// All its messages are told to be said before this.
+    before: i64,
+    calls: Calls,
+}
+
+/// The messages of a log in a store.
+pub(crate) struct LogCopy<'a> {
+    pub(crate) records: &'a Records,
+    /// The user, and the session with its project.
+    pub(crate) owner: Owner,
+    pub(crate) project: &'a Project,
+    pub(crate) session: &'a SessionId,
+}
+
+/// What catching up did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CaughtUp {
+    /// Messages that were added.
+    pub messages: usize,
+    /// Bytes of older lines that are left to be read.
+    pub backlog_bytes: u64,
+    pub(crate) commit: Option<u64>,
+}
+
+/// Part of a log that becomes one commit.
+struct Part {
+    from: u64,
+    to: u64,
+    /// Whether `to` is the end of the log.
+    is_log_end: bool,
+    calls: Calls,
+    last: Option<i64>,
+    before: Option<i64>,
+}
+
+/// What was read of a part.
+struct Converted {
+    drafts: Vec<Draft>,
+    consumed: u64,
+    calls: Calls,
+    last: Option<i64>,
+}
+
+impl LogCopy<'_> {
+    fn path(&self) -> String {
+        log_path(self.session)
+    }
+
+    /// The record of the message with this id in the log.
+    pub(crate) fn message_id(&self, line_id: &str) -> Id {
+        let names = [
+            self.owner.user.as_deref(),
+            self.owner.session.as_deref(),
+            Some(line_id),
+        ];
+        fixed_id("logged-message", &names)
+    }
+
+    /// When the session was last purged: lines that are not younger are not read.
+    pub(crate) async fn purged_at(&self, ctx: &Ctx) -> Result<Option<Time>, Error> {
+        let session = self.owner.session.as_deref().unwrap_or_default();
+        self.records.purged_at(ctx, session).await
+    }
+
+    /// Notes where the log lies, so that a purge finds it.
+    pub(crate) async fn mark_root(&self, ctx: &Ctx) -> Result<(), Error> {
+        let (session, root) = (self.session.as_str(), self.project.root());
+        self.records.mark_root(ctx, session, root).await
+    }
+
+    /// Reads what was added to the log, up to its last whole line. Older lines of a long log are
+    /// left as a backlog.
+    pub(crate) async fn catch_up(&self, ctx: &Ctx) -> Result<CaughtUp, Error> {
+        let (path, log) = (self.path(), &*self.project.log);
+        let purged = self.purged_at(ctx).await?;
+        let mut done = CaughtUp::default();
+        let mut tries = 0;
+        loop {
+            let (version, mut mark) = self.watermark(ctx).await?;
+            let Some(end) = read::length(log, &path).await? else {
+                return Ok(done);
+            };
+            if mark.next > 0
+                && (end < mark.next
+                    || read::fingerprint(log, &path, mark.next).await? != mark.fingerprint)
+            {
+                let last = mark.last;
+                mark = Watermark {
+                    last,
+                    ..Watermark::default()
+                };
+                ctx.notices
+                    .add(format!("Another log lies at {path}: it is read anew."));
+            }
+            done.backlog_bytes = mark.backlog.iter().map(|part| part.end - part.start).sum();
+            if mark.next == end {
+                return Ok(done);
+            }
+            if version.is_none() {
+                self.mark_root(ctx).await?;
+            }
+            let (mut part, left) = self.next_part(&mark, end).await?;
+            // So that there is a time for the lines in between.
+            part.last = part.last.map(|last| last + i64::from(left.is_some()));
+            let read = self.convert(ctx, &part, purged).await?;
+            if read.consumed == mark.next {
+                ctx.notices.add(format!(
+                    "The last line of {path} has no end yet; it is read when it has."
+                ));
+                return Ok(done);
+            }
+            (mark.last, mark.calls) = (read.last, read.calls);
+            if let Some(left) = left {
+                let before = first_time(&read.drafts).unwrap_or(ctx.now.millis());
+                mark.last = mark.last.max(Some(before));
+                mark.backlog.push(Backlog { before, ..left });
+            }
+            mark.next = read.consumed;
+            mark.fingerprint = read::fingerprint(log, &path, mark.next).await?;
+            match self
+                .import(ctx, version, &mark, read.drafts, &mut done)
+                .await
+            {
+                Err(Error::Store(StoreError::Conflict { .. })) if tries < TRIES => tries += 1,
+                imported => {
+                    imported?;
+                    tries = 0;
+                }
+            }
+        }
+    }
+
+    /// What is read next, and which older lines are left for later.
+    async fn next_part(
+        &self,
+        mark: &Watermark,
+        end: u64,
+    ) -> Result<(Part, Option<Backlog>), Error> {
+        let mut part = Part {
+            from: mark.next,
+            to: end,
+            is_log_end: true,
+            calls: mark.calls.clone(),
+            last: mark.last,
+            before: None,
+        };
+        if end - mark.next <= TAIL_FIRST || mark.backlog.len() >= MOST_RANGES {
+            return Ok((part, None));
+        }
+        let wanted = self.project.config().hot_window_size;
+        let (log, path) = (&*self.project.log, self.path());
+        part.from = read::tail_start(log, &path, mark.next, end, wanted).await?;
+        if part.from == mark.next {
+            return Ok((part, None));
+        }
+        let left = Backlog {
+            start: mark.next,
+            end: part.from,
+            last: mark.last,
+            before: 0,
+            calls: std::mem::take(&mut part.calls),
+        };
+        Ok((part, Some(left)))
+    }
+
+    /// Reads one piece of the backlog, the newest lines first; how many bytes are left.
+    pub(crate) async fn backlog_step(&self, ctx: &Ctx) -> Result<u64, Error> {
+        let purged = self.purged_at(ctx).await?;
+        for _ in 0..TRIES {
+            let (version, mut mark) = self.watermark(ctx).await?;
+            let Some(backlog) = mark.backlog.last_mut() else {
+                return Ok(0);
+            };
+            let part = Part {
+                from: backlog.start,
+                to: backlog.end,
+                is_log_end: false,
+                calls: std::mem::take(&mut backlog.calls),
+                last: backlog.last,
+                before: Some(backlog.before),
+            };
+            let read = self.convert(ctx, &part, purged).await?;
+            // Nothing is there if the log became shorter: the next catching up notices.
+            backlog.start = match read.consumed > part.from {
+                true => read.consumed,
+                false => backlog.end,
+            };
+            (backlog.last, backlog.calls) = (read.last, read.calls);
+            if backlog.start >= backlog.end {
+                mark.backlog.pop();
+            }
+            let left = mark.backlog.iter().map(|part| part.end - part.start).sum();
+            let mut done = CaughtUp::default();
+            match self
+                .import(ctx, version, &mark, read.drafts, &mut done)
+                .await
+            {
+                Err(Error::Store(StoreError::Conflict { .. })) => {}
+                imported => return imported.map(|()| left),
+            }
+        }
+        Err(self.contended())
+    }
+
+    fn contended(&self) -> Error {
+        StoreError::Conflict {
+            id: self.mark_id(),
+            expected: "the watermark of the log as it was read".to_owned(),
+            current: None,
+        }
+        .into()
+    }
+
+    /// Makes drafts of the lines of a part.
+    async fn convert(
+        &self,
+        ctx: &Ctx,
+        part: &Part,
+        purged: Option<Time>,
+    ) -> Result<Converted, Error> {
+        let (log, path) = (&*self.project.log, self.path());
+        let most = self.records.limits().commit_ops.saturating_sub(1).max(1);
+        let lines = read::forward(log, &path, part.from, part.to, most).await?;
+        let end = lines.last().map_or(part.from, |line| line.end);
+        let mut reader = Reader::after(part.calls.clone());
+        for line in lines {
+            reader.take(line, purged);
+        }
+        match end == part.to && !part.is_log_end {
+            true => reader.close(),
+            false => reader.finish(end == part.to),
+        }
+        let mut last = part.last;
+        let mut drafts = Vec::with_capacity(reader.messages.len());
+        for logged in std::mem::take(&mut reader.messages) {
+            let created = created(logged.time, last, part.before, ctx.now)?;
+            let offset = logged.at.start;
+            let draft = self.draft(ctx, logged, created)?;
+            match draft.check(ctx) {
+                Ok(()) => {
+                    last = Some(created.millis());
+                    drafts.push(draft);
+                }
+                Err(why) => reader.skip_at(offset, &why.to_string()),
+            }
+        }
+        self.report(ctx, &reader);
+        Ok(Converted {
+            drafts,
+            consumed: reader.consumed.max(part.from),
+            calls: reader.calls,
+            last,
+        })
+    }
+
+    fn report(&self, ctx: &Ctx, reader: &Reader) {
+        let path = self.path();
+        for line in reader.skipped.iter().take(NAMED) {
+            let (offset, why) = (line.offset, &line.why);
+            ctx.notices.add(format!(
+                "The line at byte {offset} of {path} was skipped: {why}."
+            ));
+        }
+        let more = reader.skipped.len().saturating_sub(NAMED);
+        if more > 0 {
+            ctx.notices
+                .add(format!("{more} more lines of {path} were skipped."));
+        }
+        if reader.orphans > 0 {
+            let count = reader.orphans;
+            ctx.notices.add(format!(
+                "{count} observations of {path} follow no action; they were kept as text."
+            ));
+        }
+    }
+
+    fn draft(&self, ctx: &Ctx, logged: Logged, created: Time) -> Result<Draft, Invalid> {
+        let Logged { at, id, .. } = logged;
+        let id = match id {
+            Some(id) => self.message_id(&id),
+            None => self.message_id(&format!("{}:{}", at.start, logged.digest)),
+        };
+        let mut message = logged.message;
+        if message.timestamp.is_none() {
+            message.timestamp = Some(created.to_string());
+        }
+        let mut draft = message_draft(ctx, &self.owner, id, message, created)?;
+        draft.source = Some(self.path());
+        draft
+            .metadata
+            .insert("log".to_owned(), json!([at.start, at.end]));
+        Ok(draft)
+    }
+
+    /// Writes the messages that are not there yet and moves the watermark, in one commit.
+    async fn import(
+        &self,
+        ctx: &Ctx,
+        version: Option<u64>,
+        mark: &Watermark,
+        drafts: Vec<Draft>,
+        done: &mut CaughtUp,
+    ) -> Result<(), Error> {
+        let ids: Vec<Id> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();
+        let there = self.records.get_all(ctx, &ids).await?;
+        let allowed = self.records.not_purged(ctx, &ids).await?;
+        let mut seen: HashSet<Id> = HashSet::new();
+        let new = drafts.into_iter().zip(there).zip(allowed);
+        let new = new.filter(|((draft, there), allowed)| {
+            there.is_none() && *allowed && draft.id.clone().is_some_and(|id| seen.insert(id))
+        });
+        let new: Vec<Draft> = new.map(|((draft, _), _)| draft).collect();
+        let count = new.len();
+        let body = serde_json::to_value(mark)
+            .map_err(|error| Invalid::new("watermark", error.to_string()))?;
+        let put = self
+            .records
+            .put_with_log_mark(ctx, new, &self.owner, body, version);
+        let receipt = put.await?;
+        done.messages += count;
+        done.commit = done.commit.or(receipt.commit);
+        done.backlog_bytes = mark.backlog.iter().map(|part| part.end - part.start).sum();
+        Ok(())
+    }
+
+    fn mark_id(&self) -> Id {
+        crate::records::session_marks::log_mark_id(&self.owner)
+    }
+
+    async fn watermark(&self, ctx: &Ctx) -> Result<(Option<u64>, Watermark), Error> {
+        let found = self.records.get(ctx, &[self.mark_id()]).await?;
+        let Some(record) = found.into_iter().flatten().next() else {
+            return Ok((None, Watermark::default()));
+        };
+        let mark = Watermark::deserialize(record.body.as_ref().unwrap_or(&json!({})))
+            .map_err(|error| Invalid::new("watermark", error.to_string()))?;
+        Ok((Some(record.version), mark))
+    }
+}
+
+/// When the first of the messages was said.
+fn first_time(drafts: &[Draft]) -> Option<i64> {
+    Some(drafts.first()?.created?.millis())
+}
+
+/// When a message was said, so that the order of messages is that of the log: not before the one
+/// before it, and before those that were read earlier although they stand later.
+fn created(
+    told: Option<Time>,
+    last: Option<i64>,
+    before: Option<i64>,
+    now: Time,
+) -> Result<Time, Invalid> {
+    let most = before.map_or(now.millis(), |before| before - 1);
+    let told = told.map(Time::millis).or(last).unwrap_or(most);
+    let at = told.min(most).max(last.unwrap_or(told.min(most)));
+    Time::from_millis(before.map_or(at, |before| at.min(before - 1)))
+}

@@ -1,0 +1,139 @@
+//! The strategy of a project: the older half becomes a page, and a link to it stays.
+
+use mnemon_core::files::Stamp;
+use mnemon_core::window::{Change, Extract, chars, message_tokens, tokens};
+use mnemon_core::{Ctx, Message, Record, Time};
+use serde_json::json;
+
+use super::compress::Made;
+use super::stored::Entry;
+use super::{Read, Window};
+use crate::conversation::pages::{Page, library_folder, link, next_name};
+use crate::records::Error;
+
+/// Characters that name a speaker in a summary.
+const SPEAKER: usize = 16;
+
+/// A page that was written, and what it is removed by.
+pub(super) type WrittenPage = (String, Stamp);
+
+impl Window<'_> {
+    /// The change with a page and a link to it; none if the link is no shorter than what it
+    /// replaces. The page is written when the change is carried out.
+    pub(super) async fn make_page(
+        &self,
+        ctx: &Ctx,
+        change: Change,
+        read: &Read,
+    ) -> Result<Option<Made>, Error> {
+        let Some((project, session)) = &self.project else {
+            return Ok(None);
+        };
+        let messages = &read.messages;
+        let name = next_name(&*project.files).await?;
+        let uuid = self.records.ids.next(ctx.now);
+        let message = change.replacement(messages, &link(&name), &uuid, &self.settings);
+        let replaced = change.replaced(messages);
+        let before = tokens(replaced, self.measure);
+        let after = message_tokens(&message, self.measure);
+        if after >= before {
+            return Ok(None);
+        }
+        let extract = self.by_extract(&change, replaced, messages);
+        let mut parts = Vec::new();
+        let size = project.config().chunk_size.max(2);
+        for start in change.replaced.clone().step_by(size) {
+            let end = (start + size).min(change.replaced.end);
+            let part = messages.get(start..end).unwrap_or_default();
+            let following = messages.get(end..).unwrap_or_default();
+            // With room for everything of it that matters.
+            let chars: usize = part.iter().map(|message| chars(message) + SPEAKER).sum();
+            let text = Extract::of(part, following).text(chars);
+            let (from, to) = period(part, ctx.now);
+            parts.push((from, to, text));
+        }
+        let page = Page {
+            session: session.clone(),
+            created_at: ctx.now,
+            uuid: uuid.clone(),
+            messages: replaced.len(),
+            period: period(replaced, ctx.now),
+            bytes: None,
+            summary: extract.text(change.summary_chars),
+            parts,
+        };
+        let sizes = (before, after);
+        let event = self.event(ctx, &change, messages, &message, sizes, &extract);
+        Ok(Some(Made {
+            change,
+            uuid,
+            message,
+            event,
+            page: Some(page),
+        }))
+    }
+
+    /// Writes the page, and names it in the change.
+    pub(super) async fn write_page(
+        &self,
+        ctx: &Ctx,
+        mut page: Page,
+        made: &mut Made,
+        entries: &[Entry],
+    ) -> Result<Option<WrittenPage>, Error> {
+        let Some((project, _)) = &self.project else {
+            return Ok(None);
+        };
+        let replaced = entries.get(made.change.replaced.clone());
+        page.bytes = self.log_range(ctx, replaced.unwrap_or_default()).await?;
+        let (name, stamp) = page.write(&*project.files).await?;
+        made.message = made
+            .change
+            .replacement(&[], &link(&name), &made.uuid, &self.settings);
+        made.event.metadata.insert("page".to_owned(), json!(name));
+        Ok(Some((name, stamp)))
+    }
+
+    /// From where to where the messages of these entries stand in the log.
+    async fn log_range(&self, ctx: &Ctx, entries: &[Entry]) -> Result<Option<(u64, u64)>, Error> {
+        let ends = entries.first().into_iter().chain(entries.last());
+        let ids: Vec<_> = ends.map(|entry| entry.of.clone()).collect();
+        let found = self.records.get(ctx, &ids).await?;
+        let place =
+            |record: Option<&Record>, end: usize| record?.metadata.get("log")?.get(end)?.as_u64();
+        let start = place(found.first().and_then(Option::as_ref), 0);
+        let end = place(found.last().and_then(Option::as_ref), 1);
+        Ok(start.zip(end))
+    }
+
+    /// Indexes the pages; or removes them, if the window that links to them was not written.
+    pub(super) async fn settle_pages(
+        &self,
+        ctx: &Ctx,
+        pages: Vec<Option<WrittenPage>>,
+        is_written: bool,
+    ) {
+        let Some((project, _)) = &self.project else {
+            return;
+        };
+        if pages.is_empty() {
+            return;
+        }
+        for (name, stamp) in pages.iter().flatten().filter(|_| !is_written) {
+            let path = format!("{}/{name}", library_folder());
+            if let Err(error) = project.files.remove(&path, stamp).await {
+                let what = format!("{path} is linked by no conversation: {error}.");
+                ctx.notices.add(what);
+            }
+        }
+        project.index_library(self.library, self.records, ctx).await;
+    }
+}
+
+/// When the first and the last of the messages were said.
+fn period(messages: &[Message], now: Time) -> (Time, Time) {
+    let time =
+        |message: Option<&Message>| -> Option<Time> { message?.timestamp.as_deref()?.parse().ok() };
+    let from = time(messages.first()).unwrap_or(now);
+    (from, time(messages.last()).unwrap_or(from))
+}

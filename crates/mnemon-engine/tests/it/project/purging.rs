@@ -1,0 +1,156 @@
+//! What was purged is neither shown nor read again.
+
+use std::sync::Arc;
+
+use mnemon_core::Ctx;
+use mnemon_core::files::Files;
+use mnemon_core::log::Log;
+use mnemon_engine::{Forgotten, Memory, Project, ProjectConfig, ProjectFiles, SessionForget};
+use mnemon_testkit::fakes::FilesInRam;
+
+use super::{LIBRARY, LOG, append, shown, window};
+use crate::{ctx, memory, wait};
+
+fn project(files: &Arc<FilesInRam>) -> Project {
+    let config = ProjectConfig {
+        hot_window_size: 20,
+        max_tokens: 100,
+        ..ProjectConfig::default()
+    };
+    super::project(files, config)
+}
+
+fn fill(memory: &Memory, project: &Project, text: &str) {
+    for n in 0..6 {
+        let line = format!("{text} number {n} is a line of some words");
+        append(&window(memory, project), &line);
+    }
+}
+
+fn found(memory: &Memory, text: &str) -> usize {
+    let records = crate::all(memory);
+    records
+        .iter()
+        .filter(|record| record.content.contains(text))
+        .count()
+}
+
+fn forget(memory: &Memory, ctx: &Ctx, files: Option<&Arc<FilesInRam>>, purge: bool) -> Forgotten {
+    let projects: Vec<ProjectFiles> = files
+        .iter()
+        .map(|files| ProjectFiles {
+            root: "/project".to_owned(),
+            files: (*files).clone(),
+            log: (*files).clone(),
+            may_erase: true,
+        })
+        .collect();
+    let asked = SessionForget {
+        user: "ann",
+        session: "s1",
+        purge,
+        only_projects: false,
+        projects: &projects,
+        folders: &[],
+    };
+    wait(memory.forget_session(ctx, &asked)).unwrap()
+}
+
+#[test]
+fn a_log_that_could_not_be_erased_is_listed_and_not_read_again() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = (memory(), project(&files));
+    fill(&memory, &project, "needle");
+    assert_eq!(found(&memory, "needle"), 6);
+    let gone = forget(&memory, &ctx(), None, true);
+    assert!(!gone.is_whole());
+    assert_eq!(gone.left[0].path, format!("/project/{LOG}"));
+    assert_eq!(found(&memory, "needle"), 0);
+    let window = window(&memory, &project);
+    assert!(shown(&window).is_empty());
+    fill(&memory, &project, "hay");
+    assert_eq!(found(&memory, "needle"), 0);
+    assert_eq!(shown(&window).len(), 6, "what came after is read");
+    // The root is still known.
+    let gone = forget(&memory, &ctx(), Some(&files), true);
+    assert!(gone.is_whole(), "{gone:?}");
+    assert!(wait(files.list("")).unwrap().is_empty());
+    assert!(wait(memory.session_roots(&ctx(), "s1")).unwrap().is_empty());
+}
+
+#[test]
+fn log_pages_and_records_are_erased_and_a_restored_copy_stays_silent() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = (memory(), project(&files));
+    fill(&memory, &project, "needle");
+    wait(window(&memory, &project).compress(&ctx())).unwrap();
+    let page = format!("{LIBRARY}/history-001.md");
+    let log = wait(files.read(LOG)).unwrap().unwrap().bytes;
+    let paged = wait(files.read(&page)).unwrap().unwrap().bytes;
+    wait(files.write(&format!("{LIBRARY}/hand.md"), b"# By hand\n", None)).unwrap();
+    shown(&window(&memory, &project));
+    // A session of the same name elsewhere is another one.
+    let (other, there) = (Arc::new(FilesInRam::default()), "another needle");
+    let other = super::at("/other", &other, super::hot(3));
+    wait(window(&memory, &other).add_message(&ctx(), super::user(there))).unwrap();
+    let gone = forget(&memory, &ctx(), Some(&files), true);
+    assert_eq!(gone.left.len(), 1, "{gone:?}");
+    assert_eq!(gone.left[0].path, format!("/other/{LOG}"));
+    assert!(gone.files.contains(&format!("/project/{LOG}")), "{gone:?}");
+    assert!(gone.files.contains(&format!("/project/{page}")), "{gone:?}");
+    let left = wait(files.list("")).unwrap();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(found(&memory, "needle"), 0);
+    // From a backup.
+    wait(files.append(LOG, &log)).unwrap();
+    wait(files.write(&page, &paged, None)).unwrap();
+    let (ctx, window) = (ctx(), window(&memory, &project));
+    wait(window.catch_up(&ctx)).unwrap();
+    let told = ctx.notices.take();
+    assert!(
+        told[0].contains("before the session was purged"),
+        "{told:?}"
+    );
+    assert!(shown(&window).is_empty());
+    fill(&memory, &project, "hay");
+    assert_eq!(found(&memory, "needle"), 0);
+}
+
+#[test]
+fn what_was_forgotten_stays_forgotten_and_undo_brings_it_back() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = (memory(), project(&files));
+    fill(&memory, &project, "needle");
+    let window = window(&memory, &project);
+    let before = shown(&window);
+    let gone = forget(&memory, &ctx(), Some(&files), false);
+    assert_eq!(gone.left[0].path, format!("/project/{LOG}"), "{gone:?}");
+    assert!(shown(&window).is_empty());
+    append(&window, "on we go");
+    assert_eq!(shown(&window), ["on we go"]);
+    wait(memory.records().undo(&ctx(), gone.commit.unwrap())).unwrap();
+    assert_eq!(shown(&window).len(), before.len() + 1);
+}
+
+#[test]
+fn one_purged_line_is_told_and_not_read_again() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = (memory(), project(&files));
+    fill(&memory, &project, "needle");
+    let records = crate::all(&memory);
+    let ids: Vec<_> = records
+        .iter()
+        .filter(|record| record.content.contains("number 2"))
+        .map(|record| record.id.clone())
+        .collect();
+    let done = wait(memory.purge_records(&ctx(), &ids, None)).unwrap();
+    assert_eq!(done.left[0].path, LOG);
+    assert!(done.left[0].why.contains(" s1 "), "{:?}", done.left);
+    // Even if the log is read from its beginning.
+    let log = wait(files.read(LOG)).unwrap().unwrap().bytes;
+    wait(files.erase(LOG)).unwrap();
+    wait(files.append(LOG, &log[..log.len() / 2])).unwrap();
+    shown(&window(&memory, &project));
+    let again = wait(memory.records().get(&ctx(), &ids)).unwrap();
+    assert!(again.iter().all(Option::is_none), "{again:?}");
+}
