@@ -99,6 +99,7 @@ fn a_compression_lasts() {
     assert_eq!(window(&sandbox, "s2", "p")["due"], true);
     let done = chat(&sandbox, &["compress", "s2"], "p");
     assert!(done.starts_with("HISTORY_PAGE: 14 messages, "), "{done}");
+    assert!(done.contains("; page: history-001.md; "), "{done}");
     let shown = window(&sandbox, "s2", "p");
     assert_eq!(texts(&shown)[0], "[History Link: history-001.md]");
     assert!(

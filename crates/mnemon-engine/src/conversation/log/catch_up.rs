@@ -14,8 +14,9 @@ use crate::conversation::window::message_draft;
 use crate::records::naming::fixed_id;
 use crate::records::{Draft, Error, Records};
 
-/// If more bytes than this were added, the last lines are read first and the others later.
-const TAIL_FIRST: u64 = 1024 * 1024;
+/// If more bytes than this were added, the last lines are read first and the others later. Reading
+/// 1 MiB of short lines took 1.3 s in a debug build, its end 0.1 s.
+const TAIL_FIRST: u64 = 128 * 1024;
 /// Ranges that may be left for later at the same time.
 const MOST_RANGES: usize = 16;
 /// How often another process may move the watermark while this one makes no progress.

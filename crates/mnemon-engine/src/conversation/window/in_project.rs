@@ -181,7 +181,14 @@ impl<'a> Window<'a> {
             let path = log_path(copy.session);
             copy.project.log.append(&path, &bytes).await?;
             match copy.catch_up(ctx).await {
-                Ok(done) => commit = done.commit,
+                Ok(done) => {
+                    commit = done.commit;
+                    // A piece with each append, so that a conversation that is never shown is
+                    // found by searches in the end. Nothing is lost if it fails.
+                    if done.backlog_bytes > 0 {
+                        copy.backlog_step(&as_index(ctx)).await.ok();
+                    }
+                }
                 Err(error) => ctx.notices.add(format!(
                     "The message is in the log; the store gets it when the conversation is opened \
                      next: {error}."

@@ -14,6 +14,9 @@ use crate::records::Error;
 /// Characters that name a speaker in a summary.
 const SPEAKER: usize = 16;
 
+/// Characters that the summary of a page may have however short its messages are.
+const SUMMARY: usize = 600;
+
 /// A page that was written, and what it is removed by.
 pub(super) type WrittenPage = (String, Stamp);
 
@@ -59,7 +62,8 @@ impl Window<'_> {
             messages: replaced.len(),
             period: period(replaced, ctx.now),
             bytes: None,
-            summary: extract.text(change.summary_chars),
+            // A page takes no room in the window.
+            summary: extract.text((change.original_chars * 3 / 5).max(SUMMARY)),
             parts,
         };
         let sizes = (before, after);

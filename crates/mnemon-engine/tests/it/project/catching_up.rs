@@ -188,7 +188,7 @@ fn a_long_log_is_shown_from_its_end_and_read_whole_afterwards() {
         shown(&window);
         assert!(counted.1.swap(0, Ordering::Relaxed) < 1000);
         append(&window, "new");
-        // Interrupted after each piece, and gone on by another process.
+        // The append has read a piece of the rest; another process goes on.
         if megabytes == 2 {
             let mut left = Vec::new();
             wait(window.import_backlog(&ctx(), &mut |bytes| left.push(bytes))).unwrap();

@@ -76,6 +76,9 @@ pub(super) fn event_line(event: &CompressionEvent) -> String {
     let count = text::count(event.compressed_message_count as u64, "message");
     let strategy = text::one_line(&event.event_type);
     let mut line = format!("{strategy}: {count}, {before} → {after} tokens");
+    if let Some(page) = event.metadata.get("page").and_then(Value::as_str) {
+        line.push_str(&format!("; page: {}", text::one_line(page)));
+    }
     if let Some(by) = event.summariser() {
         line.push_str(&format!("; summary: {}", text::one_line(by)));
     }
