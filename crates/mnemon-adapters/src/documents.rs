@@ -68,7 +68,6 @@ pub enum FileProblem {
 
 impl FileProblem {
     /// What the caller can do about it.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::TooLarge { .. } | Self::TooMany | Self::TooDeep | Self::Tangled => {
@@ -91,7 +90,6 @@ impl FileProblem {
     }
 
     /// Whether such a file is simply not meant when it is met in a folder.
-    #[must_use]
     pub fn is_usual(&self) -> bool {
         matches!(
             self,

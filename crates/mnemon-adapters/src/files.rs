@@ -35,7 +35,6 @@ pub struct Disk {
 
 impl Disk {
     /// The files below this folder, which is made when something is first written.
-    #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
@@ -45,7 +44,6 @@ impl Disk {
 
     /// The same for files that nobody else may read: new files, and the folders that are made to
     /// hold them, are their owner's only. Otherwise they follow the umask.
-    #[must_use]
     pub fn private(root: impl Into<PathBuf>) -> Self {
         Self {
             private: true,

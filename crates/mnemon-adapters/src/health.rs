@@ -11,7 +11,6 @@ pub struct Examination {
 
 impl Examination {
     /// Whether every check passed.
-    #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|finding| finding.ok)
     }
@@ -67,7 +66,6 @@ impl Finding {
     }
 
     /// In a word: `ok`, `warning` or `WRONG`.
-    #[must_use]
     pub fn state(&self) -> &'static str {
         match (self.ok, self.warning) {
             (false, _) => "WRONG",

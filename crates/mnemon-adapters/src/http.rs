@@ -16,7 +16,6 @@ const MAX_MESSAGE_BYTES: usize = 300;
 pub struct Secret(String);
 
 impl Secret {
-    #[must_use]
     pub fn new(key: impl Into<String>) -> Self {
         Self(key.into())
     }

@@ -24,7 +24,6 @@ impl Counter for Exact {
 }
 
 /// The counter of this family. Making it costs nothing.
-#[must_use]
 pub fn counter(family: Family) -> Box<dyn Counter> {
     let vocabulary = match family {
         Family::O200k => tiktoken_rs::o200k_base_singleton,

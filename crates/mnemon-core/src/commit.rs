@@ -34,7 +34,6 @@ pub struct Slot {
 
 impl Slot {
     /// The slot a record fills.
-    #[must_use]
     pub fn of(record: &Record) -> Self {
         Self {
             seq: record.seq,
@@ -101,7 +100,6 @@ pub struct Worth {
 
 impl Worth {
     /// The worth of a note with these fields.
-    #[must_use]
     pub fn new(namespace: Namespace, importance: f64, created: Time, seq: u64) -> Self {
         Self {
             namespace,
@@ -113,7 +111,6 @@ impl Worth {
     }
 
     /// The worth of this record.
-    #[must_use]
     pub fn of(record: &Record) -> Self {
         Self::new(
             record.namespace,
@@ -124,7 +121,6 @@ impl Worth {
     }
 
     /// No note of the namespace is worth less.
-    #[must_use]
     pub fn least(namespace: Namespace) -> Self {
         Self::new(namespace, 0.0, Time::EPOCH.plus_millis(i64::MIN), 0)
     }

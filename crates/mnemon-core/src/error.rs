@@ -98,7 +98,6 @@ macro_rules! words {
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             /// The word for it.
-            #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }

@@ -67,7 +67,6 @@ pub struct Section {
 
 impl Section {
     /// Whether it is called so, in either language.
-    #[must_use]
     pub fn is(&self, name: &str) -> bool {
         fields::is_named(&self.title, name)
     }
@@ -95,50 +94,42 @@ impl Document {
     }
 
     /// The text as it is now.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// The text as it is now.
-    #[must_use]
     pub fn into_string(self) -> String {
         self.text
     }
 
     /// The text in a range; empty where the range does not fit.
-    #[must_use]
     pub fn slice(&self, range: &Range<usize>) -> &str {
         self.text.get(range.clone()).unwrap_or_default()
     }
 
     /// The front matter between its `---` lines, if the text begins with one.
-    #[must_use]
     pub fn front_matter(&self) -> Option<&str> {
         let inside = self.text.get(..self.start)?.trim_end();
         inside.strip_prefix("---")?.strip_suffix("---")
     }
 
     /// The text after the front matter.
-    #[must_use]
     pub fn body(&self) -> &str {
         self.text.get(self.start..).unwrap_or_default()
     }
 
     /// Every section, in the order of the text.
-    #[must_use]
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
 
     /// The first section with this name, in either language.
-    #[must_use]
     pub fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.is(name))
     }
 
     /// How its lines end.
-    #[must_use]
     pub fn line_end(&self) -> &'static str {
         match self.text.find('\n') {
             Some(at) if self.text.get(..at).is_some_and(|line| line.ends_with('\r')) => "\r\n",
@@ -214,7 +205,6 @@ impl Document {
 
     /// What stands under a heading, up to the next heading of any level, without empty lines
     /// around it and the closing `---`. An empty range at its place when there is nothing.
-    #[must_use]
     pub fn content(&self, section: &Section) -> Range<usize> {
         let start = self.line_after_heading(section);
         self.trimmed(start..section.own.end)
@@ -296,7 +286,6 @@ impl Document {
 }
 
 /// The text after its front matter.
-#[must_use]
 pub fn without_front_matter(text: &str) -> &str {
     text.get(front_matter_end(text)..).unwrap_or(text)
 }

@@ -34,7 +34,6 @@ struct Searched {
 
 impl Ram {
     /// An empty store.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

@@ -48,7 +48,6 @@ pub struct Secret {
 }
 
 /// The secrets of a text, in its order; none overlaps another.
-#[must_use]
 pub fn find(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
     scan::scan(text, &mut found);
@@ -84,7 +83,6 @@ fn merged(mut found: Vec<Secret>) -> Vec<Secret> {
 
 /// The secrets of a text that has a name, as in `{"password": "…"}`: those that it holds, and the
 /// text itself if its name says so.
-#[must_use]
 pub fn find_under(name: &str, text: &str) -> Vec<Secret> {
     let mut found = find(text);
     if let Some((start, end, kind)) = named::member(name, text) {
@@ -96,7 +94,6 @@ pub fn find_under(name: &str, text: &str) -> Vec<Secret> {
 
 /// The first secret in a name that a caller chose: an id or an idempotency key. Names made of
 /// digits pass the check of a payment card by chance, and so are not taken for one.
-#[must_use]
 pub fn find_in_identifier(name: &str) -> Option<Secret> {
     let mut found = find(name).into_iter();
     found.find(|secret| secret.kind != rules::CARD)
@@ -106,13 +103,11 @@ pub fn find_in_identifier(name: &str) -> Option<Secret> {
 const MARK: &str = "[secret removed: ";
 
 /// Whether something was taken out of the text.
-#[must_use]
 pub fn is_masked(text: &str) -> bool {
     text.contains(MARK)
 }
 
 /// The text with a mark in the place of each secret.
-#[must_use]
 pub fn mask(text: &str, secrets: &[Secret]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;

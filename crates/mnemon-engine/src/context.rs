@@ -48,7 +48,6 @@ pub struct ContextQuery {
 
 impl ContextQuery {
     /// So many tokens about this, in Markdown.
-    #[must_use]
     pub fn new(about: MemoryQuery, tokens: usize) -> Self {
         Self {
             about,

@@ -85,7 +85,6 @@ const TICK_MS: i64 = 2000;
 impl FileStamp {
     /// Whether a file of this size and time must be the same one. One that was changed just before
     /// it was read may have been changed again within the same tick of the file system's clock.
-    #[must_use]
     pub fn vouches_for(&self, bytes: u64, modified: Time) -> bool {
         let settled = self.modified.plus_millis(TICK_MS) <= self.read;
         settled && self.bytes == bytes && self.modified == modified
@@ -321,7 +320,6 @@ impl Records {
 
 impl Document {
     /// Its id: the given one, or one that follows from where it comes from and whose it is.
-    #[must_use]
     pub fn id(&self) -> Id {
         self.id.clone().unwrap_or_else(|| plan::document_id(self))
     }

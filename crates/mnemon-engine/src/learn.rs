@@ -132,7 +132,6 @@ const TASKS: usize = 20;
 
 impl Memory {
     /// What is learnt by itself.
-    #[must_use]
     pub fn learning(&self) -> Learning<'_> {
         Learning { memory: self }
     }

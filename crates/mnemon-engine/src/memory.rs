@@ -179,7 +179,6 @@ impl Builder {
     }
 
     /// The memory.
-    #[must_use]
     pub fn build(self) -> Memory {
         let backend_of = |scope: &Scope| {
             let own = self.apart.iter().rev().find(|(apart, _)| apart == scope);
@@ -237,7 +236,6 @@ impl Builder {
 impl Memory {
     /// A memory over this store, with fresh ids from there. Every scope is kept on it unless the
     /// builder is told otherwise.
-    #[must_use]
     pub fn builder(backend: impl Into<Backend>, ids: Ids) -> Builder {
         Builder {
             backend: backend.into(),
@@ -257,31 +255,26 @@ impl Memory {
     }
 
     /// The records of the store that was given first.
-    #[must_use]
     pub fn records(&self) -> &Records {
         &self.records
     }
 
     /// The records of the store that keeps this scope.
-    #[must_use]
     pub fn records_of(&self, scope: Scope) -> &Records {
         self.scopes.get(scope as usize).unwrap_or(&self.records)
     }
 
     /// What each flow and each agent reads and writes.
-    #[must_use]
     pub fn policies(&self) -> &Policies {
         &self.policies
     }
 
     /// The language model, if there is one.
-    #[must_use]
     pub fn llm(&self) -> Option<&Arc<dyn Llm>> {
         self.llm.as_ref()
     }
 
     /// What was said.
-    #[must_use]
     pub fn dialog(&self) -> Dialog<'_> {
         Dialog {
             records: self.records_of(Scope::Dialog),
@@ -289,7 +282,6 @@ impl Memory {
     }
 
     /// Where flows and tasks stand.
-    #[must_use]
     pub fn state(&self) -> State<'_> {
         State {
             records: self.records_of(Scope::State),
@@ -297,7 +289,6 @@ impl Memory {
     }
 
     /// What is known.
-    #[must_use]
     pub fn semantic(&self) -> Semantic<'_> {
         Semantic {
             records: self.records_of(Scope::Semantic),
@@ -305,7 +296,6 @@ impl Memory {
     }
 
     /// How things are done.
-    #[must_use]
     pub fn procedural(&self) -> Procedural<'_> {
         Procedural {
             records: self.records_of(Scope::Procedural),
@@ -313,7 +303,6 @@ impl Memory {
     }
 
     /// Who somebody is and what they like.
-    #[must_use]
     pub fn profile(&self) -> Profile<'_> {
         Profile {
             records: self.records_of(Scope::Profile),
@@ -321,7 +310,6 @@ impl Memory {
     }
 
     /// What was tried, and how it went.
-    #[must_use]
     pub fn experience(&self) -> Experience<'_> {
         Experience {
             records: self.records_of(Scope::Experience),

@@ -30,7 +30,6 @@ pub struct Notes {
 
 impl Memory {
     /// Short-term and long-term notes.
-    #[must_use]
     pub fn notes(&self) -> Notes {
         Notes {
             records: self.records_of(Scope::Semantic).clone(),
@@ -42,7 +41,6 @@ impl Memory {
 
 impl Notes {
     /// How notes are kept, found and told.
-    #[must_use]
     pub fn config(&self) -> &NotesConfig {
         &self.config
     }

@@ -55,13 +55,11 @@ pub struct Records {
 
 impl Records {
     /// How many there may be of something.
-    #[must_use]
     pub fn limits(&self) -> &'static Limits {
         self.policy.limits
     }
 
     /// What the store can do.
-    #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.store.capabilities()
     }

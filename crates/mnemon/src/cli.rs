@@ -163,7 +163,6 @@ fn after_help() -> String {
 }
 
 /// Runs the program.
-#[must_use]
 pub fn main() -> ExitCode {
     quiet_pdf_panics();
     let args: Vec<OsString> = std::env::args_os().collect();
@@ -181,7 +180,6 @@ fn quiet_pdf_panics() {
 }
 
 /// The whole command line, for completions and documentation.
-#[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
 }

@@ -18,7 +18,6 @@ pub struct Code {
 /// The row of the table for this kind.
 ///
 /// Exit code 2 is also what the argument parser uses: to a script both mean "asked wrongly".
-#[must_use]
 pub const fn of(kind: ErrorKind) -> Code {
     let (exit, http, mcp) = match kind {
         ErrorKind::Invalid => (2, 400, -32602),

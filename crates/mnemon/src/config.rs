@@ -189,7 +189,6 @@ pub struct Row {
 
 impl Config {
     /// The defaults with this store; nothing is read.
-    #[must_use]
     pub fn for_store(store: impl Into<String>) -> Self {
         let retention = Keeping {
             ttl_days: Sourced::default(Some(14)),
@@ -274,7 +273,6 @@ impl Config {
     }
 
     /// Who may do what, and how much is kept.
-    #[must_use]
     pub fn policy(&self) -> Policy {
         Policy {
             caps: Caps {
@@ -288,7 +286,6 @@ impl Config {
 
     /// Whether the store lies below this folder, so that it is the folder's own. One in memory is
     /// nobody else's either.
-    #[must_use]
     pub fn store_is_below(&self, folder: &Path) -> bool {
         let (scheme, path) = self.store.value.split_once(':').unwrap_or_default();
         let path = path.strip_prefix("//").unwrap_or(path);
@@ -296,7 +293,6 @@ impl Config {
     }
 
     /// The project, if the store is its own and so may have come with it.
-    #[must_use]
     pub fn own_project(&self) -> Option<&Path> {
         let is_own = !self.store.value.starts_with("ram:") && self.store_is_below(&self.project);
         is_own.then_some(self.project.as_path())
@@ -304,7 +300,6 @@ impl Config {
 
     /// Whether agents' files may be indexed in the store without asking: if it is the project's
     /// own, or if the user named their folder.
-    #[must_use]
     pub fn may_index_agents(&self) -> bool {
         let folder = &self.agents.value;
         let is_named = match &self.agents.origin {
@@ -317,7 +312,6 @@ impl Config {
     }
 
     /// Every value and where it came from.
-    #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = vec![
             row(&STORE, &self.store),

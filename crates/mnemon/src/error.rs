@@ -102,7 +102,6 @@ pub enum Error {
 
 impl Error {
     /// What the caller can do about it.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid(_) | Self::Config(_) | Self::Unconfirmed(_) => ErrorKind::Invalid,
@@ -130,7 +129,6 @@ impl Error {
     }
 
     /// What to do about it, in a sentence: what its kind suggests, unless more is known.
-    #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Engine(error) => engine_hint(error),
@@ -169,7 +167,6 @@ impl Error {
     }
 
     /// Whether the reader of our output went away, which is no error: `mnemon list | head`.
-    #[must_use]
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -208,7 +208,6 @@ fn tenant_folder(tenant: &Tenant, folder: &Path) -> PathBuf {
 const TENANTS: &str = "tenants";
 
 /// Where this tenant's agents and teams have their Markdown.
-#[must_use]
 pub fn agents_folder(config: &Config) -> PathBuf {
     let folder = &config.agents.value;
     let above = folder.parent().unwrap_or(Path::new(""));
@@ -311,13 +310,11 @@ fn real_name(root: &Path) -> String {
 }
 
 /// The tenant's files in a project, for a purge.
-#[must_use]
 pub fn project(tenant: &Tenant, root: &Path) -> ProjectFiles {
     project_at(&project_folder(tenant, root))
 }
 
 /// The same in a root that a memory knows.
-#[must_use]
 pub fn project_at(root: &Path) -> ProjectFiles {
     let disk = Arc::new(mnemon_adapters::Disk::new(root));
     ProjectFiles {
@@ -330,7 +327,6 @@ pub fn project_at(root: &Path) -> ProjectFiles {
 
 /// Copies of the store that a restore or a repair kept beside it. A purge does not reach into them,
 /// as they are what is left if the restore or the repair was a mistake.
-#[must_use]
 pub fn kept_copies(config: &Config) -> Vec<NotErased> {
     let (_, path) = config.store.value.split_once(':').unwrap_or_default();
     let path = config.cwd.join(path.strip_prefix("//").unwrap_or(path));
@@ -357,7 +353,6 @@ pub fn kept_copies(config: &Config) -> Vec<NotErased> {
 }
 
 /// The tenant's folder of saved sessions, for a purge.
-#[must_use]
 pub fn saved_folder(tenant: &Tenant, folder: &Path) -> SavedFolder {
     let place = tenant_folder(tenant, folder);
     SavedFolder {
@@ -375,7 +370,6 @@ pub async fn sweep(config: &Config) -> Result<u64, Error> {
 }
 
 /// The files below this folder.
-#[must_use]
 pub fn files(folder: &Path) -> impl Files {
     mnemon_adapters::Disk::new(folder)
 }

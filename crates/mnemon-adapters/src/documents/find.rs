@@ -65,7 +65,6 @@ pub fn find(paths: &[PathBuf], exclude: &[String]) -> Result<Found, Invalid> {
 }
 
 /// Whether nothing stands there any more. A path that cannot be looked at is not gone.
-#[must_use]
 pub fn is_gone(path: &str) -> bool {
     let gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
     fs::symlink_metadata(path).is_err_and(|error| gone.contains(&error.kind()))

@@ -52,7 +52,6 @@ impl Form {
 
 impl FoundFile {
     /// By which rules its text will be cut.
-    #[must_use]
     pub fn syntax(&self) -> Syntax {
         match Form::of(&self.uri) {
             Form::Plain(syntax) => syntax,
@@ -62,7 +61,6 @@ impl FoundFile {
     }
 
     /// Whether its text is made from what is in it, so that line numbers mean nothing.
-    #[must_use]
     pub fn is_converted(&self) -> bool {
         !matches!(Form::of(&self.uri), Form::Plain(_))
     }

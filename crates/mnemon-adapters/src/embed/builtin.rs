@@ -50,7 +50,6 @@ impl Builtin {
     }
 
     /// The vector of one text; `None` where it has no known piece.
-    #[must_use]
     pub fn embed_one(&self, text: &str) -> Option<Vec<f32>> {
         let pieces = self.table.vocabulary.pieces(text, MAX_PIECES);
         // Sums of int8 × finite scale: always finite, so only a lack of direction is left.

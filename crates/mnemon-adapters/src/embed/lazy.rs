@@ -15,7 +15,6 @@ pub struct LazyOpenAi {
 }
 
 impl LazyOpenAi {
-    #[must_use]
     pub fn new(config: OpenAiConfig) -> Self {
         let base_url = config.base_url.trim_end_matches('/');
         let unknown = ModelId {

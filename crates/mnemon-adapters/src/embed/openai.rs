@@ -38,7 +38,6 @@ pub struct OpenAiConfig {
 }
 
 impl OpenAiConfig {
-    #[must_use]
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             base_url: base_url.into(),

@@ -121,7 +121,6 @@ pub(super) struct Hold {
 
 impl Ledger {
     /// Accounts that end with the process.
-    #[must_use]
     pub fn in_memory(budgets: Budgets, prices: Prices) -> Self {
         Self {
             file: None,
@@ -132,7 +131,6 @@ impl Ledger {
     }
 
     /// Accounts in this file, which is made with the first call.
-    #[must_use]
     pub fn in_file(path: impl Into<PathBuf>, budgets: Budgets, prices: Prices) -> Self {
         Self {
             file: Some(path.into()),

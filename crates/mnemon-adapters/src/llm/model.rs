@@ -39,7 +39,6 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
-    #[must_use]
     pub fn new(provider: Provider, base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             provider,
@@ -86,7 +85,6 @@ enum Again {
 
 impl Model {
     /// A model; nothing is sent before the first call.
-    #[must_use]
     pub fn new(config: ModelConfig, ledger: Arc<Ledger>) -> Self {
         Self {
             url: config.provider.url(&config.base_url),

@@ -84,7 +84,6 @@ impl Jsonl {
     }
 
     /// What was noticed so far about the logs that were read.
-    #[must_use]
     pub fn notices(&self) -> Notices {
         let mut all = Notices::default();
         for folder in self.shelf.held().values() {

@@ -44,7 +44,6 @@ pub struct Closure {
 ///
 /// A record stays if its bond says so given the sources that stay; of a circle nothing stays unless
 /// something outside holds it.
-#[must_use]
 pub fn closure(roots: &HashSet<Id>, derived: &[Derived]) -> Closure {
     let staying = staying(roots, derived);
     let stays_id: HashSet<&Id> = staying
@@ -123,7 +122,6 @@ fn staying(roots: &HashSet<Id>, derived: &[Derived]) -> Vec<bool> {
 
 /// Whether the text repeats the source: five words in a row, or all of it if it has fewer.
 /// Punctuation, spaces and case do not count.
-#[must_use]
 pub fn quotes(text: &str, source: &str) -> bool {
     let (text, source) = (words(text), words(source));
     let length = source.len().min(QUOTED_WORDS);

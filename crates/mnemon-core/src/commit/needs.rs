@@ -38,7 +38,6 @@ pub struct Grown {
 
 impl Grown {
     /// How many notes have to go at the most if there are `count` now.
-    #[must_use]
     pub fn most_over(&self, count: u64) -> usize {
         let over = (count + self.puts).saturating_sub(self.cap);
         usize::try_from(over).unwrap_or(usize::MAX)
@@ -49,7 +48,6 @@ impl Needs<'_> {
     /// How many records the group changes at the most, if operations and deletions reach `known`
     /// of them and `over` notes have to go. An ordered list of this length is always long enough,
     /// as the group cannot use up more of it.
-    #[must_use]
     pub fn most_changed(&self, known: usize, over: usize) -> usize {
         let erased = match over {
             0 => self.erased,
@@ -85,7 +83,6 @@ fn puts(request: &Request, namespace: Namespace) -> u64 {
 }
 
 /// What the requests, all of one tenant, need to know.
-#[must_use]
 pub fn needs(requests: &[Request]) -> Needs<'_> {
     let limits = || requests.iter().map(|request| request.grant.limits());
     let keys = requests.iter().filter_map(|it| it.batch.key.as_ref());

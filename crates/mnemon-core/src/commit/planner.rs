@@ -13,7 +13,6 @@ use crate::ports::{Batch, Cause, Expect, Fate, IdempotencyKey, Op, Outcome, Rece
 /// Decides what becomes of requests of one tenant, given a view that was loaded as
 /// [`needs`](super::needs) asks. Each finds what the ones before it did; one that fails leaves no
 /// trace.
-#[must_use]
 pub fn plan(view: View, requests: Vec<Request>) -> Plan {
     let mut planner = Planner {
         latest: latest(&requests),

@@ -23,25 +23,21 @@ impl Request {
     }
 
     /// Who asks.
-    #[must_use]
     pub fn grant(&self) -> &Grant {
         &self.grant
     }
 
     /// What is asked for, in order.
-    #[must_use]
     pub fn ops(&self) -> &[Op] {
         &self.batch.ops
     }
 
     /// Content, body and metadata of all records together, in bytes.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Whether something is erased for good.
-    #[must_use]
     pub fn purges(&self) -> bool {
         let mut ops = self.batch.ops.iter();
         ops.any(|op| matches!(op, Op::Purge { .. }))

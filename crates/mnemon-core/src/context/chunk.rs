@@ -50,7 +50,6 @@ words! {
 
 impl Syntax {
     /// What a file of this name holds: Markdown or code by its extension, plain text otherwise.
-    #[must_use]
     pub fn of_name(name: &str) -> Self {
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
         match extension.to_ascii_lowercase().as_str() {
@@ -94,13 +93,11 @@ impl Size {
     }
 
     /// What a chunk costs at the most, overlap included.
-    #[must_use]
     pub fn most(self) -> usize {
         self.most
     }
 
     /// What of it may be repeated.
-    #[must_use]
     pub fn overlap(self) -> usize {
         self.overlap
     }
@@ -144,14 +141,12 @@ pub struct Chunk {
 
 impl Chunk {
     /// Its text, without white space at the end and empty lines at the beginning.
-    #[must_use]
     pub fn text<'a>(&self, source: &'a str) -> &'a str {
         let text = source.get(self.start..self.end).unwrap_or_default();
         outline::without_blank_ends(text)
     }
 
     /// The lines it stands on: first and last, counted from 1.
-    #[must_use]
     pub fn lines(&self) -> (usize, usize) {
         (self.first_line, self.last_line)
     }
@@ -168,7 +163,6 @@ pub struct Divided {
 }
 
 /// Cuts the text by the rules of its syntax.
-#[must_use]
 pub fn divide(text: &str, syntax: Syntax, size: Size) -> Divided {
     let outline = match syntax {
         Syntax::Markdown => markdown::outline(text, size),
@@ -183,7 +177,6 @@ pub fn divide(text: &str, syntax: Syntax, size: Size) -> Divided {
 }
 
 /// What a text costs, in the characters of [`Size`].
-#[must_use]
 pub fn cost(text: &str) -> usize {
     text.chars().map(cost_of).sum()
 }

@@ -27,7 +27,6 @@ pub const INTRODUCTION: &str = "Below is content retrieved from the long-term me
     conversation.";
 
 /// Texts with their ids, as data for a model: nothing in them can end the mark or pass for one.
-#[must_use]
 pub fn tell<'a>(items: impl IntoIterator<Item = (&'a Id, &'a str)>) -> String {
     let mut out = format!("{OPEN}\n");
     for (id, text) in items {
@@ -49,7 +48,6 @@ pub struct Stripped {
 }
 
 /// Takes out what is marked as recalled; `None` if nothing is.
-#[must_use]
 pub fn strip(text: &str) -> Option<Stripped> {
     if let Some(ids) = data(text) {
         let rest = String::new();

@@ -67,7 +67,6 @@ const SPOKEN: [&str; 6] = [
 
 impl Act {
     /// A step without anything but its name and its end.
-    #[must_use]
     pub fn new(id: Id, tool: Option<&str>, ended: Ended) -> Self {
         Self {
             id,
@@ -182,7 +181,6 @@ fn is_stop(word: &str) -> bool {
 
 /// What sort of error a message tells of: its first line, in small letters, with whatever differs
 /// from one time to the next (numbers, ids, paths, addresses, what is quoted) taken out.
-#[must_use]
 pub fn error_class(message: &str) -> String {
     let line = message.lines().find(|line| !line.trim().is_empty());
     let line = line.unwrap_or_default();

@@ -29,7 +29,6 @@ pub struct Rate {
 
 impl Rate {
     /// From 0 to 1; 0 of nothing is 0.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         self.good as f64 / self.of.max(1) as f64
     }
@@ -88,7 +87,6 @@ pub struct Evidence {
 
 impl Evidence {
     /// Evidence that was counted just now.
-    #[must_use]
     pub fn counted(status: Status, support: usize, with: Rate, without: Rate) -> Self {
         Self {
             status,
@@ -117,7 +115,6 @@ const BAD_LUCK: f64 = 0.001;
 /// Whether something that used to work does not any more: of the newest 5, 10 or 20 runs that
 /// followed it, less than half went well, and that is no bad luck compared with those before.
 /// Says so in words.
-#[must_use]
 pub fn regressed(went_well: &[bool]) -> Option<String> {
     let Decline {
         now,
@@ -133,7 +130,6 @@ pub fn regressed(went_well: &[bool]) -> Option<String> {
 /// Whether runs stopped doing all of it: of the newest 5, 10 or 20 successes that did it, or all
 /// but one step of it, more than half left a step out, and it is not chance compared with those
 /// before. Says so in words.
-#[must_use]
 pub fn disused(did_all: &[bool]) -> Option<String> {
     let Decline {
         now,

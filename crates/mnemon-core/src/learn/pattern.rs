@@ -40,7 +40,6 @@ pub struct Mined {
 }
 
 /// Whether the sequence has these tools in this order, with anything in between.
-#[must_use]
 pub fn contains(sequence: &[&str], tools: &[String]) -> bool {
     begun(sequence, tools) == tools.len()
 }
@@ -59,7 +58,6 @@ fn begun(sequence: &[&str], tools: &[String]) -> usize {
 
 /// Whether a run that ended so did follow the procedure: it went all the way, or it failed at the
 /// very step of it that was next.
-#[must_use]
 pub fn follows(run: &Run, outcome: Outcome, tools: &[String]) -> bool {
     if contains(&run.done(), tools) {
         return true;
@@ -76,7 +74,6 @@ pub fn follows(run: &Run, outcome: Outcome, tools: &[String]) -> bool {
 }
 
 /// Whether the run failed because one of these tools did: it was the last that was called.
-#[must_use]
 pub fn died_at(run: &Run, outcome: Outcome, tools: &[String]) -> bool {
     let last = run.acts.iter().rev().find(|act| act.tool.is_some());
     let failed = last.filter(|act| outcome == Outcome::Failure && act.ended == Ended::Failed);
@@ -85,7 +82,6 @@ pub fn died_at(run: &Run, outcome: Outcome, tools: &[String]) -> bool {
 }
 
 /// Every closed pattern that at least `least` of the sequences have.
-#[must_use]
 pub fn patterns(sequences: &[Vec<&str>], least: usize) -> Mined {
     let mut names: Vec<&str> = Vec::new();
     let mut numbers: HashMap<&str, usize> = HashMap::new();
@@ -288,7 +284,6 @@ fn gaps_between(sequence: &[usize], prefix: &[usize]) -> Vec<(usize, usize)> {
 /// How likely it is, as a logarithm, that so many of these sequences have the tools in this order
 /// by chance: if each held the same tools in any order. Chance is tried out with a fixed seed, so
 /// the answer is always the same.
-#[must_use]
 pub fn chance(sequences: &[Vec<&str>], tools: &[String]) -> f64 {
     let hits = sequences
         .iter()

@@ -63,7 +63,6 @@ pub struct ProcedureStep {
 
 impl ProcedureStep {
     /// What to do with the tool, in words.
-    #[must_use]
     pub fn action(&self) -> String {
         let set = self.constant.iter();
         let set: Vec<String> = set
@@ -81,13 +80,11 @@ impl ProcedureStep {
 
 impl Procedure {
     /// Its tools, in order.
-    #[must_use]
     pub fn tools(&self) -> Vec<String> {
         self.steps.iter().map(|step| step.tool.clone()).collect()
     }
 
     /// When it is of use, in words.
-    #[must_use]
     pub fn use_when(&self, task_type: &str) -> String {
         let mut text = task_type.replace(['_', '-', '.', '/'], " ");
         if !self.words.is_empty() {
@@ -162,7 +159,6 @@ impl Findings {
 pub(super) type Told<'a> = (&'a Run, Outcome);
 
 /// The procedures that the runs of one type of task show; see [`findings`].
-#[must_use]
 pub fn procedures(told: &[(Run, Outcome)], settings: &LearnSettings) -> Vec<Procedure> {
     findings(told, settings).kept
 }
@@ -173,7 +169,6 @@ pub fn procedures(told: &[(Run, Outcome)], settings: &LearnSettings) -> Vec<Proc
 /// Of all closed patterns the best is held against the thresholds and against chance: a step more
 /// is better if seven of ten runs that do the rest do it, too. If it stands, the runs that have it
 /// are set aside and the rest is searched again, for another way of doing the same.
-#[must_use]
 pub fn findings(told: &[(Run, Outcome)], settings: &LearnSettings) -> Findings {
     let told: Vec<Told<'_>> = told.iter().map(|(run, outcome)| (run, *outcome)).collect();
     let mut left: Vec<&Run> = succeeded(&told).collect();
@@ -303,7 +298,6 @@ fn best(
 /// For each success that did these tools in one of these ways, or all but one tool of the first,
 /// whether it did all; the oldest first. Successes in which one of these things was not the case
 /// are another situation.
-#[must_use]
 pub fn uses(
     ways: &[Vec<String>],
     context: &[(String, String)],

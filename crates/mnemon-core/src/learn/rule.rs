@@ -81,7 +81,6 @@ pub enum Advice {
 
 impl Advice {
     /// Whether it turns agents away from the tool as it was called.
-    #[must_use]
     pub fn turns_away(&self) -> bool {
         match self {
             Self::Avoid | Self::Use { .. } | Self::Instead { .. } => true,
@@ -112,7 +111,6 @@ pub struct Rule {
 
 impl Rule {
     /// The rule in words.
-    #[must_use]
     pub fn text(&self) -> String {
         let tool = &self.tool;
         let when = match &self.condition {
@@ -227,7 +225,6 @@ struct Found<'a> {
 }
 
 /// The rules that the runs of one type of task show, the surest first.
-#[must_use]
 pub fn rules(told: &[(Run, Outcome)]) -> Vec<Rule> {
     let mut tries: BTreeMap<&str, Vec<Try<'_>>> = BTreeMap::new();
     for (run, _) in told {

@@ -47,7 +47,6 @@ fn everyone() -> Audience {
 
 impl Run {
     /// A run of which nothing is known yet.
-    #[must_use]
     pub fn new(id: Id, task_type: &str, last: Time) -> Self {
         Self {
             id,
@@ -81,7 +80,6 @@ impl Run {
     /// How it ended; `None` while it may still go on. Silence for `settle_ms` ends it, and so does
     /// somebody who says how it ended. Otherwise its last step decides: what failed on the way was
     /// overcome.
-    #[must_use]
     pub fn outcome(&self, now: Time, settle_ms: i64) -> Option<Outcome> {
         if self.said.is_some() {
             return self.said;
@@ -98,14 +96,12 @@ impl Run {
     }
 
     /// The tools that did their work, in order.
-    #[must_use]
     pub fn done(&self) -> Vec<&str> {
         let done = self.acts.iter().filter(|act| act.ended == Ended::Done);
         done.filter_map(|act| act.tool.as_deref()).collect()
     }
 
     /// The tools that were tried, in order.
-    #[must_use]
     pub fn tried(&self) -> Vec<&str> {
         let acts = self.acts.iter();
         acts.filter_map(|act| act.tool.as_deref()).collect()
@@ -113,7 +109,6 @@ impl Run {
 
     /// Words of what was asked for: those of the first step that says so, else of what the first
     /// step was called with.
-    #[must_use]
     pub fn words(&self) -> &[String] {
         let said = self.acts.iter().find(|act| act.asked);
         let first = said.or(self.acts.first());
@@ -121,20 +116,17 @@ impl Run {
     }
 
     /// Whether somebody said what was asked for.
-    #[must_use]
     pub fn is_asked(&self) -> bool {
         self.acts.iter().any(|act| act.asked)
     }
 
     /// How long its steps took together.
-    #[must_use]
     pub fn latency_ms(&self) -> u64 {
         let known = self.acts.iter().filter_map(|act| act.latency_ms);
         known.fold(0, u64::saturating_add)
     }
 
     /// What its steps cost together.
-    #[must_use]
     pub fn cost(&self) -> f64 {
         self.acts.iter().filter_map(|act| act.cost).sum()
     }

@@ -1,7 +1,6 @@
 //! The three formulas that learning rests on. Exact where that is cheap, and never a panic.
 
 /// Wilson's interval for `good` of `of` at 95 %: where the true rate lies.
-#[must_use]
 pub fn wilson(good: usize, of: usize) -> (f64, f64) {
     const Z: f64 = 1.959_964;
     if of == 0 {
@@ -44,7 +43,6 @@ fn ln_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
 }
 
 /// ln P(X ≥ `hits`) when each of `of` succeeds with probability `p`.
-#[must_use]
 pub fn binomial_tail(hits: usize, of: usize, p: f64) -> f64 {
     if hits == 0 {
         return 0.0;
@@ -62,7 +60,6 @@ pub fn binomial_tail(hits: usize, of: usize, p: f64) -> f64 {
 
 /// Fisher's exact test, one-sided: ln P(at least `a` of the first group fail) if both groups fail
 /// alike. `a` of `of_a` failed in the first, `b` of `of_b` in the second.
-#[must_use]
 pub fn fisher(a: usize, of_a: usize, b: usize, of_b: usize) -> f64 {
     let (a, b) = (a.min(of_a), b.min(of_b));
     let failed = a + b;

@@ -14,14 +14,12 @@ pub struct Day(Date);
 
 impl Day {
     /// The day of a moment, in UTC: files are shared between people in many zones.
-    #[must_use]
     pub fn of(time: Time) -> Self {
         let at = Timestamp::from_millisecond(time.millis()).unwrap_or(Timestamp::UNIX_EPOCH);
         Self(at.to_zoned(TimeZone::UTC).date())
     }
 
     /// Midnight at the beginning of the day, in UTC.
-    #[must_use]
     pub fn start(self) -> Time {
         let at = self.0.to_zoned(TimeZone::UTC);
         let ms = at.map_or(0, |at| at.timestamp().as_millisecond());

@@ -59,7 +59,6 @@ fn clock(text: &str) -> Option<(u16, &str)> {
 
 impl Document {
     /// The sections of the second level, in the order of the text.
-    #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         let sections = self.sections().iter().filter(|section| section.level == 2);
         sections.map(Entry::of).collect()
@@ -70,7 +69,6 @@ impl Document {
     /// Some logs have the newest entry on top, others at the end, and saving adds at the end to
     /// both: of two entries of one day the later one in the file is newer, unless the file as a
     /// whole runs from new to old.
-    #[must_use]
     pub fn recent(&self, most: usize) -> Vec<Entry> {
         let (mut dated, undated): (Vec<Entry>, Vec<Entry>) = self
             .entries()
@@ -88,7 +86,6 @@ impl Document {
     }
 
     /// An entry's text without empty lines around it and its closing `---`.
-    #[must_use]
     pub fn entry_text(&self, entry: &Entry) -> &str {
         self.slice(&self.trimmed(entry.span.clone()))
     }

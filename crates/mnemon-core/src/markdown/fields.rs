@@ -17,7 +17,6 @@ pub struct Field {
 
 impl Field {
     /// Whether it is called so, in either language.
-    #[must_use]
     pub fn is(&self, name: &str) -> bool {
         is_named(&self.label, name)
     }
@@ -52,7 +51,6 @@ fn label(line: &str) -> Option<(&str, usize)> {
 
 impl Document {
     /// The fields in a range, in the order of the text. What looks like one in code is none.
-    #[must_use]
     pub fn fields(&self, range: &Range<usize>) -> Vec<Field> {
         let mut found: Vec<(String, usize, usize)> = Vec::new();
         for line in self.lines(range.clone()) {
@@ -76,7 +74,6 @@ impl Document {
     }
 
     /// The first field in a range with this name, in either language.
-    #[must_use]
     pub fn field(&self, range: &Range<usize>, name: &str) -> Option<Field> {
         self.fields(range).into_iter().find(|field| field.is(name))
     }

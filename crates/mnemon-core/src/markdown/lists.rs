@@ -34,7 +34,6 @@ impl Document {
     }
 
     /// The words of an item's first line, without its marks.
-    #[must_use]
     pub fn item_text(&self, item: &Item) -> &str {
         let text = match &item.mark {
             Some(mark) => self.slice(&(mark.end..item.span.end)),

@@ -37,7 +37,6 @@ const MARKS: [&str; 3] = [
 /// Brings two changes of `base` together. `theirs` is what stands in the file, `ours` what was to
 /// be written. Changes of different sections never clash; two texts added at one place follow
 /// each other.
-#[must_use]
 pub fn merge(base: &str, ours: &str, theirs: &str) -> Merged {
     let plain = |text: &str| Merged {
         text: text.to_owned(),

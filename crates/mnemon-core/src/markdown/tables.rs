@@ -22,7 +22,6 @@ pub struct Row {
 
 impl Document {
     /// The tables in a range, in the order of the text.
-    #[must_use]
     pub fn tables(&self, range: &Range<usize>) -> Vec<Table> {
         let inside = |table: &&Range<usize>| range.start <= table.start && table.start < range.end;
         let tables = self.tables.iter().filter(inside);

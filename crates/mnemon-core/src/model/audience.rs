@@ -22,7 +22,6 @@ pub enum Audience {
 
 impl Audience {
     /// The default for a record of this owner: the user if one is named, otherwise everyone.
-    #[must_use]
     pub fn of_user(user: Option<&str>) -> Self {
         user.map_or(Self::Everyone, |user| Self::User(user.to_owned()))
     }
@@ -35,7 +34,6 @@ impl Audience {
     /// - If some sources are for one agent or one team, the text is for that agent or team, unless
     ///   the other sources are private to one user. Sources of two agents or teams have no common
     ///   audience.
-    #[must_use]
     pub fn of_sources<'a>(sources: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         let sources: BTreeSet<&Self> = sources.into_iter().collect();
         let (closed, open): (Vec<&Self>, Vec<&Self>) =
@@ -54,13 +52,11 @@ impl Audience {
 
     /// Whether it is for one agent or one team. What is learnt from such records stays with them,
     /// however many users they have.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self, Self::Agent(_) | Self::Team(_))
     }
 
     /// The user, if it is for one user.
-    #[must_use]
     pub fn user(&self) -> Option<&str> {
         match self {
             Self::User(user) => Some(user),
@@ -69,7 +65,6 @@ impl Audience {
     }
 
     /// Somebody who sees what is for this audience and for everyone, and nothing else.
-    #[must_use]
     pub fn viewer(&self) -> Viewer {
         let (mut user, mut agent, mut teams) = (None, None, Vec::new());
         match self.clone() {
@@ -83,7 +78,6 @@ impl Audience {
 
     /// A name to build ids and index keys from: the user's name, nothing for everyone, and for
     /// agents and teams a name that no user can have, because it holds a control character.
-    #[must_use]
     pub fn key(&self) -> Option<String> {
         match self {
             Self::User(user) => Some(user.clone()),
@@ -181,7 +175,6 @@ impl Viewer {
     }
 
     /// This user at this agent.
-    #[must_use]
     pub fn person(user: Option<String>, agent: Option<String>) -> Self {
         Self::Person {
             user,
@@ -192,7 +185,6 @@ impl Viewer {
 
     /// The caller of an operation that may name a user and an agent: without a user it is the
     /// tenant, which sees everything.
-    #[must_use]
     pub fn of_caller(user: Option<String>, agent: Option<String>) -> Self {
         match user {
             Some(user) => Self::person(Some(user), agent),
@@ -201,7 +193,6 @@ impl Viewer {
     }
 
     /// Whether this viewer may see what is for this audience. Nothing else decides it.
-    #[must_use]
     pub fn sees(&self, audience: &Audience) -> bool {
         let Self::Person { user, agent, teams } = self else {
             return true;
@@ -215,7 +206,6 @@ impl Viewer {
     }
 
     /// The audiences that a person sees beside everyone; `None` for the tenant, which sees all.
-    #[must_use]
     pub fn audiences(&self) -> Option<Vec<Audience>> {
         let Self::Person { user, agent, teams } = self else {
             return None;

@@ -49,7 +49,6 @@ impl Clock {
 
     /// How many days the caller's clock is ahead of the newest write, if that is too many to erase
     /// anything.
-    #[must_use]
     pub fn days_ahead(self, grant: &Grant) -> Option<i64> {
         let after = self.observe(grant.now(), grant.accepts_clock());
         after.suspect?;
@@ -58,7 +57,6 @@ impl Clock {
 
     /// Whether a call that changes nothing else is worth a write to remember this clock: a
     /// suspicion that comes or goes is, and so is each day.
-    #[must_use]
     pub fn is_worth_keeping_after(self, before: Self) -> bool {
         let Some((old, new)) = before.trusted.zip(self.trusted) else {
             return false;
@@ -68,7 +66,6 @@ impl Clock {
 }
 
 /// What a caller is told whose clock is too far ahead to erase anything.
-#[must_use]
 pub fn notice(days_ahead: i64) -> String {
     format!(
         "the clock is {days_ahead} days ahead of the newest write: nothing was expired. If the \

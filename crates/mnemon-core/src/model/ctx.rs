@@ -37,7 +37,6 @@ impl Ctx {
 
     /// The same call as one commit, however many batches it takes: that of the command it is part
     /// of, otherwise a new one.
-    #[must_use]
     pub fn as_one_commit(&self) -> Self {
         Self {
             group: Some(self.group.clone().unwrap_or_default()),
@@ -46,7 +45,6 @@ impl Ctx {
     }
 
     /// The same call outside the commit of the command it is part of.
-    #[must_use]
     pub fn ungrouped(&self) -> Self {
         Self {
             group: None,

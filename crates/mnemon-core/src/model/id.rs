@@ -19,7 +19,6 @@ pub struct Id(String);
 
 impl Id {
     /// The id as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -28,7 +27,6 @@ impl Id {
 impl Id {
     /// The id that stands for a digest: the same one for the same digest, for records of which
     /// there is one of its sort (a user's profile, a session's summary).
-    #[must_use]
     pub fn from_digest(digest: [u8; 16]) -> Self {
         uuid::Builder::from_custom_bytes(digest).into_uuid().into()
     }
@@ -89,7 +87,6 @@ pub struct Ids {
 
 impl Ids {
     /// Ids from this seed. Two processes must not share one.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
             seed,

@@ -149,7 +149,6 @@ impl Limits {
 impl Limits {
     /// Chunks of one document: all of them and the document itself go into one batch, with one
     /// operation that clears away what was there before.
-    #[must_use]
     pub fn document_chunks(&self) -> usize {
         self.batch_ops.saturating_sub(2)
     }

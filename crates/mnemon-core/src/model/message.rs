@@ -125,7 +125,6 @@ impl Message {
     }
 
     /// The top-level text blocks, a line break between them; empty when there are none.
-    #[must_use]
     pub fn text_content(&self) -> String {
         let texts: Vec<&str> = self
             .content
@@ -139,7 +138,6 @@ impl Message {
     }
 
     /// What a search finds it by: its texts, and what it thought, called and was given back.
-    #[must_use]
     pub fn searchable_text(&self) -> String {
         let texts: Vec<String> = self.content.iter().filter_map(block_text).collect();
         texts.join("\n")

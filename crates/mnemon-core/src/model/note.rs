@@ -16,7 +16,6 @@ pub const TRUNCATED: &str = "... [truncated]";
 const MORE: &str = "...";
 
 /// How long the text is.
-#[must_use]
 pub fn length(text: &str) -> usize {
     match text.is_ascii() {
         true => text.len(),
@@ -40,7 +39,6 @@ fn cut_at(text: &str, most: usize) -> Option<usize> {
 }
 
 /// The first units of a text.
-#[must_use]
 pub fn head(text: &str, most: usize) -> &str {
     let end = cut_at(text, most).unwrap_or(text.len());
     text.get(..end).unwrap_or(text)
@@ -48,7 +46,6 @@ pub fn head(text: &str, most: usize) -> &str {
 
 /// The content itself if it is short enough, otherwise its beginning: cut at the last space if
 /// that lies in the last fifth, with `...` after it.
-#[must_use]
 pub fn summary(content: &str, most: usize) -> Cow<'_, str> {
     let Some(cut) = cut_at(content, most) else {
         return Cow::Borrowed(content);
@@ -61,13 +58,11 @@ pub fn summary(content: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// The content, or as much of it as is kept, with a mark that says so.
-#[must_use]
 pub fn truncate(content: &str, most: usize) -> Cow<'_, str> {
     shorten(content, most, TRUNCATED)
 }
 
 /// The content, or its beginning with `...`.
-#[must_use]
 pub fn preview(content: &str, most: usize) -> Cow<'_, str> {
     shorten(content, most, MORE)
 }
@@ -80,7 +75,6 @@ fn shorten<'a>(text: &'a str, most: usize, mark: &str) -> Cow<'a, str> {
 }
 
 /// A score from 0 to 1 in percent with one decimal; what lies exactly between two goes up.
-#[must_use]
 pub fn percent(score: f64) -> String {
     let percent = score * 100.0;
     // Only quarters lie exactly between two tenths, and Rust would round those to the even one.

@@ -38,13 +38,11 @@ impl Notices {
     }
 
     /// All sentences so far, the oldest first. The list is empty afterwards.
-    #[must_use]
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The sentences so far; they stay in the list.
-    #[must_use]
     pub fn list(&self) -> Vec<String> {
         self.0
             .lock()

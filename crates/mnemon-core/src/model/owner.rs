@@ -17,7 +17,6 @@ pub struct Tenant(String);
 
 impl Tenant {
     /// The tenant as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -86,7 +85,6 @@ pub struct Owner {
 
 impl Owner {
     /// The five parts with their names.
-    #[must_use]
     pub fn parts(&self) -> [(&'static str, Option<&str>); 5] {
         [
             ("user", self.user.as_deref()),
@@ -98,13 +96,11 @@ impl Owner {
     }
 
     /// Whether nobody is named.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts().iter().all(|(_, part)| part.is_none())
     }
 
     /// Whether every part that `wanted` names is the same here.
-    #[must_use]
     pub fn includes(&self, wanted: &Self) -> bool {
         self.parts()
             .iter()

@@ -54,7 +54,6 @@ pub struct Caps {
 
 impl Caps {
     /// The cap of one namespace.
-    #[must_use]
     pub fn of(&self, namespace: Namespace) -> Option<u64> {
         match namespace {
             Namespace::ShortTerm => self.short_term,
@@ -138,49 +137,41 @@ impl Grant {
     }
 
     /// Whether the caller knows that the clock is right.
-    #[must_use]
     pub fn accepts_clock(&self) -> bool {
         self.accepts_clock
     }
 
     /// The only tenant this grant opens.
-    #[must_use]
     pub fn tenant(&self) -> &Tenant {
         &self.tenant
     }
 
     /// Who acts.
-    #[must_use]
     pub fn actor(&self) -> &str {
         &self.actor
     }
 
     /// When.
-    #[must_use]
     pub fn now(&self) -> Time {
         self.now
     }
 
     /// Where to report what the call could not do.
-    #[must_use]
     pub fn notices(&self) -> &Notices {
         &self.notices
     }
 
     /// How many there may be of something.
-    #[must_use]
     pub fn limits(&self) -> &'static Limits {
         self.limits
     }
 
     /// How many notes may be kept.
-    #[must_use]
     pub fn caps(&self) -> Caps {
         self.caps
     }
 
     /// Versions replaced before this moment may be dropped; `None` keeps all.
-    #[must_use]
     pub fn history_until(&self) -> Option<Time> {
         self.history_days
             .map(|days| self.now.plus_days(days.saturating_neg()))

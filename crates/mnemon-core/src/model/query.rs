@@ -52,7 +52,6 @@ pub struct Filter {
 
 impl Filter {
     /// Every record that this viewer may see.
-    #[must_use]
     pub fn seen_by(viewer: Viewer) -> Self {
         Self {
             viewer,
@@ -71,14 +70,12 @@ impl Filter {
 
     /// Every record of the tenant, whoever may see it. For the tenant's own upkeep and
     /// administration, and for records that are told apart by their ids or owners.
-    #[must_use]
     pub fn all_of_tenant() -> Self {
         Self::seen_by(Viewer::Tenant)
     }
 
     /// Whether the record is meant. Expiry and tenant are not the filter's business: a store
     /// never shows an expired or a foreign record, whatever is asked.
-    #[must_use]
     pub fn matches(&self, record: &Record) -> bool {
         let among = |list_is_empty: bool, found: bool| list_is_empty || found;
         record.owner.includes(&self.owner)
@@ -118,7 +115,6 @@ impl Filter {
     }
 
     /// Whether it asks for something that only the whole record tells.
-    #[must_use]
     pub fn needs_records(&self) -> bool {
         let owner = self.owner.flow.is_some() || self.owner.node.is_some();
         let links = !self.derived_from.is_empty();
@@ -126,7 +122,6 @@ impl Filter {
     }
 
     /// Whether nothing is asked for, so that every record is meant.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::all_of_tenant()
     }
@@ -157,7 +152,6 @@ pub struct Scan {
 
 impl Scan {
     /// The first page of what the filter means, newest first.
-    #[must_use]
     pub fn new(filter: Filter, limit: usize) -> Self {
         Self {
             filter,
@@ -187,7 +181,6 @@ pub struct Cursor {
 
 impl Cursor {
     /// The place right after this record.
-    #[must_use]
     pub fn after(record: &Record, order: Order) -> Self {
         let key = match order {
             Order::Newest | Order::Oldest => record.created.millis(),

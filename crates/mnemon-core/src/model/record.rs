@@ -138,21 +138,18 @@ impl Record {
     }
 
     /// Whether it is still to be seen at `now`. A record lives through the moment it expires at.
-    #[must_use]
     pub fn is_live(&self, now: Time) -> bool {
         self.expires.is_none_or(|expires| expires >= now)
     }
 
     /// Who may see it: the user it belongs to, or everyone if it belongs to none, unless its
     /// `audience` says otherwise.
-    #[must_use]
     pub fn audience(&self) -> Audience {
         let implied = || Audience::of_user(self.owner.user.as_deref());
         self.audience.clone().unwrap_or_else(implied)
     }
 
     /// Content, summary, body and metadata together, in bytes.
-    #[must_use]
     pub fn weight(&self) -> usize {
         let text = self.content.len() + self.summary.as_ref().map_or(0, String::len);
         let body = self.body.as_ref().map_or(0, json_bytes);
@@ -298,7 +295,6 @@ fn check_depth(field: &str, value: &Value) -> Result<(), Invalid> {
 }
 
 /// The bytes of a value as JSON.
-#[must_use]
 pub fn json_bytes(value: &Value) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {

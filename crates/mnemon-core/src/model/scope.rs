@@ -47,7 +47,6 @@ words! {
 
 impl Kind {
     /// The scope such a record belongs to unless it says otherwise.
-    #[must_use]
     pub fn usual_scope(self) -> Scope {
         match self {
             Self::Message | Self::Event | Self::Summary | Self::Session => Scope::Dialog,

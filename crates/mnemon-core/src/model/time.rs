@@ -33,7 +33,6 @@ impl Time {
     }
 
     /// Milliseconds since 1970.
-    #[must_use]
     pub fn millis(self) -> i64 {
         self.0
     }
@@ -53,7 +52,6 @@ impl Time {
     }
 
     /// How many whole days this is later; negative if it is earlier.
-    #[must_use]
     pub fn days_since(self, before: Self) -> i64 {
         self.0.saturating_sub(before.0) / DAY_MS
     }

@@ -67,7 +67,6 @@ pub enum EmbedError {
 
 impl EmbedError {
     /// What the caller can do about it.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unavailable { .. } | Self::BadAnswer { .. } => ErrorKind::Unavailable,

@@ -97,7 +97,6 @@ pub enum FilesError {
 
 impl FilesError {
     /// What the caller can do about it.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Outside { .. } => ErrorKind::Invalid,

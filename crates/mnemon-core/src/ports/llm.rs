@@ -51,7 +51,6 @@ impl Default for Account {
 
 impl Account {
     /// The account of this call's tenant for this task.
-    #[must_use]
     pub fn of(ctx: &Ctx, task: &str) -> Self {
         Self {
             tenant: ctx.tenant.clone(),
@@ -94,7 +93,6 @@ pub enum LlmError {
 
 impl LlmError {
     /// What the caller can do about it.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unavailable { .. } | Self::BadAnswer { .. } => ErrorKind::Unavailable,

@@ -43,7 +43,6 @@ pub enum LongTermError {
 
 impl LongTermError {
     /// What the caller can do about it.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unavailable { .. } => ErrorKind::Unavailable,

@@ -120,7 +120,6 @@ impl IndexFilters {
     };
 
     /// Whether all that the filter asks for is applied inside the index.
-    #[must_use]
     pub fn cover(&self, filter: &Filter) -> bool {
         let owner = &filter.owner;
         let owned = owner.user.is_some() || owner.agent.is_some() || owner.session.is_some();
@@ -161,7 +160,6 @@ pub struct Probe {
 
 impl Probe {
     /// A probe for the newest records that the filter means.
-    #[must_use]
     pub fn new(filter: Filter, depth: usize) -> Self {
         Self {
             filter,

@@ -240,7 +240,6 @@ pub struct Batch {
 
 impl Batch {
     /// A batch of one operation.
-    #[must_use]
     pub fn of(op: Op) -> Self {
         Self::from(vec![op])
     }
@@ -290,19 +289,16 @@ pub enum Op {
 
 impl Op {
     /// Writes the record whatever is there.
-    #[must_use]
     pub fn put(record: Record) -> Self {
         Self::put_if(record, Expect::Anything)
     }
 
     /// Writes the record if there is none with its id yet.
-    #[must_use]
     pub fn append(record: Record) -> Self {
         Self::put_if(record, Expect::Absent)
     }
 
     /// Writes the record if what is there is as expected.
-    #[must_use]
     pub fn put_if(record: Record, expect: Expect) -> Self {
         Self::Put {
             record: Box::new(record),
@@ -311,7 +307,6 @@ impl Op {
     }
 
     /// Deletes the record if it is there.
-    #[must_use]
     pub fn delete(id: Id) -> Self {
         Self::Delete {
             id,
@@ -320,7 +315,6 @@ impl Op {
     }
 
     /// The record it is about.
-    #[must_use]
     pub fn id(&self) -> &Id {
         match self {
             Self::Put { record, .. } => &record.id,
@@ -404,7 +398,6 @@ pub struct HiddenScan {
 
 impl HiddenScan {
     /// The first page of what the filter means.
-    #[must_use]
     pub fn new(filter: Filter) -> Self {
         Self {
             filter,
@@ -427,7 +420,6 @@ impl Hidden {
     /// Whether the filter means the record, given its versions with content, the newest first.
     /// What a record was derived from counts for its newest version only: stores know no other
     /// links.
-    #[must_use]
     pub fn of(filter: &Filter, versions: Vec<Record>, is_live: bool) -> Option<Self> {
         let has_older = || {
             versions
@@ -464,7 +456,6 @@ pub struct Changes {
 
 impl Changes {
     /// The newest changes that this viewer may see.
-    #[must_use]
     pub fn seen_by(viewer: Viewer, limit: usize) -> Self {
         Self {
             viewer,
@@ -476,13 +467,11 @@ impl Changes {
     }
 
     /// The newest changes of the tenant.
-    #[must_use]
     pub fn all_of_tenant(limit: usize) -> Self {
         Self::seen_by(Viewer::Tenant, limit)
     }
 
     /// Whether the viewer may see the change.
-    #[must_use]
     pub fn shows(&self, change: &Change) -> bool {
         let mut versions = change.before.iter().chain(&change.after).peekable();
         // Of a deletion whose content is gone nobody can tell whom it was for.
@@ -580,7 +569,6 @@ pub struct Tally {
 
 impl Tally {
     /// All records.
-    #[must_use]
     pub fn records(&self) -> u64 {
         self.groups.iter().map(|group| group.count).sum()
     }
@@ -618,7 +606,6 @@ pub struct Upkept {
 
 impl Upkept {
     /// Nothing was done, as the clock is this far ahead.
-    #[must_use]
     pub fn held_back(clock_days_ahead: i64) -> Self {
         Self {
             clock_days_ahead: Some(clock_days_ahead),
@@ -697,7 +684,6 @@ fn there(current: &Option<u64>) -> String {
 
 impl StoreError {
     /// What the caller can do about it.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid(_) => ErrorKind::Invalid,
@@ -718,7 +704,6 @@ impl StoreError {
 
 impl Page {
     /// A page of `records`, of which one more than `limit` was read if there was one.
-    #[must_use]
     pub fn cut(mut records: Vec<Record>, limit: usize, order: crate::model::Order) -> Self {
         let more = records.len() > limit;
         records.truncate(limit);

@@ -35,7 +35,6 @@ pub struct Past {
 
 impl Past {
     /// A replaced or deleted version.
-    #[must_use]
     pub fn of(entry: Entry, record: Record) -> Self {
         Self {
             entry,
@@ -96,7 +95,6 @@ impl Image {
     }
 
     /// What becomes of the requests, one after the other. Changes nothing.
-    #[must_use]
     pub fn plan(&self, requests: Vec<Request>) -> Plan {
         let view = self.view(&commit::needs(&requests));
         commit::plan(view, requests)
@@ -161,7 +159,6 @@ impl Image {
     }
 
     /// The current record that this change wrote, if it still is current.
-    #[must_use]
     pub fn by_seq(&self, seq: u64) -> Option<&Record> {
         let row = self.rows.get(self.by_seq.get(&seq)?)?;
         Some(&row.record)
@@ -194,7 +191,6 @@ impl Image {
     }
 
     /// The effects that rebuild the receipts, by key.
-    #[must_use]
     pub fn receipt_effects(&self) -> Vec<Effect> {
         let mut kept: Vec<&Receipted> = self.receipts.values().collect();
         kept.sort_by(|a, b| a.key.name.cmp(&b.key.name));
@@ -213,19 +209,16 @@ impl Image {
     }
 
     /// Whether a current record or the history has this number.
-    #[must_use]
     pub fn has_change(&self, seq: u64) -> bool {
         self.has_past(seq) || self.by_seq.contains_key(&seq)
     }
 
     /// Whether this change is in the history as a replaced version or a deletion.
-    #[must_use]
     pub fn has_past(&self, seq: u64) -> bool {
         self.past.contains_key(&seq)
     }
 
     /// Whether this very change is known, as the current version or in the history.
-    #[must_use]
     pub fn is_written(&self, entry: &Entry, record: &Record) -> bool {
         let current = self.rows.get(&record.id);
         let current = current.map(|row| (&row.entry, &row.record));
@@ -235,14 +228,12 @@ impl Image {
     }
 
     /// Whether this very deletion is in the history.
-    #[must_use]
     pub fn is_buried(&self, entry: &Entry, id: &Id) -> bool {
         let past = self.past.get(&entry.seq);
         past.is_some_and(|past| past.record.is_none() && past.entry == *entry && past.id == *id)
     }
 
     /// What is known of the clock.
-    #[must_use]
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -258,13 +249,11 @@ impl Image {
     }
 
     /// The record that is there now, expired or not.
-    #[must_use]
     pub fn slot(&self, id: &Id) -> Option<Slot> {
         self.rows.get(id).map(|row| Slot::of(&row.record))
     }
 
     /// The newest version under this id, a deletion included; 0 if there never was one.
-    #[must_use]
     pub fn newest_version(&self, id: &Id) -> u64 {
         match self.rows.get(id) {
             Some(row) => row.record.version,
@@ -280,25 +269,21 @@ impl Image {
     }
 
     /// How many records there are, expired ones included.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Whether there is no record.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Who speaks in the records.
-    #[must_use]
     pub fn speakers(&self) -> &Speakers {
         &self.speakers
     }
 
     /// The number of the newest change.
-    #[must_use]
     pub fn last_seq(&self) -> u64 {
         self.last_seq
     }

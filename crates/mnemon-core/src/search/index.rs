@@ -96,38 +96,32 @@ pub struct Index {
 
 impl Index {
     /// An empty index.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// How many documents there are, removed ones not counted.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.docs.alive()
     }
 
     /// Whether nothing can be found.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Whether so many documents were removed that a fresh index would be much smaller.
-    #[must_use]
     pub fn is_stale(&self) -> bool {
         let removed = self.docs.len() - self.docs.alive();
         removed > 1000 && removed > self.docs.alive()
     }
 
     /// How many models its vectors are of.
-    #[must_use]
     pub fn models(&self) -> usize {
         self.vectors.len()
     }
 
     /// About how many bytes it takes.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         let vectors: usize = self.vectors.values().map(VectorSet::bytes).sum();
         size_of::<Self>()
@@ -140,7 +134,6 @@ impl Index {
     }
 
     /// The `seq`s of its documents, oldest first.
-    #[must_use]
     pub fn seqs(&self) -> Vec<u64> {
         (0..self.docs.len() as u32)
             .filter(|doc| self.docs.is_alive(*doc))
@@ -249,7 +242,6 @@ impl Index {
     }
 
     /// The `seq`s of up to `most` documents without a vector of this model, oldest first.
-    #[must_use]
     pub fn lacking(&self, model: &ModelId, after: u64, most: usize) -> Vec<u64> {
         let set = self.vectors.get(model);
         (0..self.docs.len() as u32)

@@ -135,7 +135,6 @@ const REREAD: f32 = 0.5;
 
 /// The score of a hit after a model has read it with the question: `score` and `best` are its own
 /// and the best hit's, `reread` as in [`Parts`].
-#[must_use]
 pub fn after_rerank(score: f32, best: f32, reread: f32) -> f32 {
     if best <= 0.0 {
         return reread;
@@ -144,7 +143,6 @@ pub fn after_rerank(score: f32, best: f32, reread: f32) -> f32 {
 }
 
 /// Orders the candidates, best first; ties by `seq`, so that the order is always the same.
-#[must_use]
 pub fn rank(
     candidates: &[Candidate],
     recipe: Recipe,
@@ -194,7 +192,6 @@ pub fn rank(
 
 impl Parts {
     /// What the arms and the factors come to, before a model has read it again.
-    #[must_use]
     pub fn score(&self) -> f32 {
         (self.words + self.meaning)
             * self.speaker

@@ -15,7 +15,6 @@ const PIECES: usize = 8;
 
 impl Record {
     /// Who said it: named in the metadata, or in a message.
-    #[must_use]
     pub fn speaker(&self) -> Option<&str> {
         let named = self.metadata.get("speaker").and_then(|name| name.as_str());
         named.or_else(|| self.body.as_ref()?.get("name")?.as_str())
@@ -54,7 +53,6 @@ impl Speakers {
 
     /// At most so many speakers whose first word is among these: those with the most records
     /// first, equals by name.
-    #[must_use]
     pub fn named(&self, words: &[&str], most: usize) -> Vec<String> {
         let words: BTreeSet<&str> = words.iter().copied().collect();
         let named = words
@@ -68,7 +66,6 @@ impl Speakers {
 }
 
 /// The word under which a speaker is looked up.
-#[must_use]
 pub fn first_word(name: &str) -> String {
     let first = name.split_whitespace().next().unwrap_or_default();
     first.to_lowercase()
@@ -77,7 +74,6 @@ pub fn first_word(name: &str) -> String {
 /// Every word of the query that may be the first one of a name, in lower case. A name may contain
 /// punctuation and may stand beside it (`O'Brien's`), so that every span of a word that begins and
 /// ends at punctuation counts.
-#[must_use]
 pub fn lookup_words(query: &str) -> Vec<String> {
     let query = query.to_lowercase();
     let mut words = BTreeSet::new();

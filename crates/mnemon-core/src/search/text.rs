@@ -63,7 +63,6 @@ pub const MAX_QUERY_BYTES: usize = 8 << 10;
 pub const MAX_QUERY_TERMS: usize = 256;
 
 /// The terms of `text` in reading order.
-#[must_use]
 pub fn analyse(text: &str) -> Analysis {
     let text = cut(text, MAX_TEXT_BYTES);
     let mut sink = sink::Sink::with_capacity(text.len());
@@ -73,14 +72,12 @@ pub fn analyse(text: &str) -> Analysis {
 
 /// What a document is indexed under: each distinct term once, in order of first occurrence,
 /// with its weighted number of occurrences.
-#[must_use]
 pub fn index_terms(text: &str) -> Vec<IndexTerm> {
     analyse(text).counts()
 }
 
 /// What a query looks for: each distinct term once, the best-weighted first kept when there are
 /// more than [`MAX_QUERY_TERMS`].
-#[must_use]
 pub fn query_terms(text: &str) -> Vec<QueryTerm> {
     analyse(cut(text, MAX_QUERY_BYTES)).wanted()
 }

@@ -108,7 +108,6 @@ fn left_open(title: &str) -> Invalid {
 
 impl ContextChange {
     /// Whether nothing is to be changed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -68,7 +68,6 @@ pub struct Archived {
 
 impl Archived {
     /// Whether nothing moved.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -49,7 +49,6 @@ pub const RETRIEVE: &str = "retrieve_from_memory";
 /// What is known, as the model is told it. The remembered text holds no character that begins a
 /// tag, nor one that Unicode normalises to it, so that it cannot end the mark around it in any
 /// spelling.
-#[must_use]
 pub fn wrap(text: &str) -> String {
     let text = text.replace(['<', '\u{ff1c}', '\u{fe64}'], "&lt;");
     format!(
@@ -189,7 +188,6 @@ impl Remembering {
     }
 
     /// The tools that the agent is given; none if the frame alone looks after the memory.
-    #[must_use]
     pub fn tools(&self) -> Vec<Tool> {
         if !self.mode.has_tools() {
             return Vec::new();

@@ -78,7 +78,6 @@ impl Project {
     }
 
     /// Whether the pages are kept out of the memory of the conversations.
-    #[must_use]
     pub fn has_library_apart(&self) -> bool {
         !self.indexes_library
     }
@@ -99,19 +98,16 @@ impl Project {
     }
 
     /// How its conversations are kept.
-    #[must_use]
     pub fn config(&self) -> &ProjectConfig {
         &self.config
     }
 
     /// The settings of a window in this project.
-    #[must_use]
     pub fn settings(&self, plain: Settings) -> Settings {
         self.config.settings(plain)
     }
 
     /// Its real path.
-    #[must_use]
     pub fn root(&self) -> &str {
         &self.root
     }

@@ -101,7 +101,6 @@ struct Part<'a> {
 
 impl<'a> Session<'a> {
     /// The session of this id at this place.
-    #[must_use]
     pub fn new(id: SessionId, place: &'a dyn Sessions) -> Self {
         Self {
             id,

@@ -62,13 +62,11 @@ pub struct Forgotten {
 
 impl Forgotten {
     /// Whether nothing of the session is left that this call knows of.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         self.left.is_empty() && !self.more
     }
 
     /// Whether there was nothing of it anywhere.
-    #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.records == 0 && self.files.is_empty() && self.left.is_empty()
     }

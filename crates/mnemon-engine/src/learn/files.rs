@@ -25,7 +25,6 @@ pub struct SkillFile {
 }
 
 /// The name of a skill's folder: small letters, digits and hyphens.
-#[must_use]
 pub fn skill_folder(sop: &Sop) -> String {
     let from = sop.task_type.as_deref().unwrap_or(&sop.use_when);
     let mut name = String::new();
@@ -47,7 +46,6 @@ pub fn skill_folder(sop: &Sop) -> String {
 }
 
 /// The skill as a file, in a folder of this name.
-#[must_use]
 pub fn skill_file(folder: &str, sop: &Sop) -> SkillFile {
     let described: String = one_line(&sop.use_when)
         .chars()

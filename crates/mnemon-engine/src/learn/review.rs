@@ -96,7 +96,6 @@ impl Lesson {
     }
 
     /// The type of task it is for.
-    #[must_use]
     pub fn task_type(&self) -> Option<&str> {
         match &self.body {
             LessonBody::Skill(sop) => sop.task_type.as_deref(),
@@ -126,7 +125,6 @@ impl Lesson {
     }
 
     /// What it says, on one line.
-    #[must_use]
     pub fn text(&self) -> String {
         match &self.body {
             LessonBody::Skill(sop) => {

@@ -23,7 +23,6 @@ pub struct Node {
 
 impl Node {
     /// A node that asks this.
-    #[must_use]
     pub fn new(query: MemoryQuery) -> Self {
         Self {
             query,

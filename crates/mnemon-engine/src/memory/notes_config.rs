@@ -67,7 +67,6 @@ impl Default for NotesConfig {
 
 impl NotesConfig {
     /// The limits of one namespace.
-    #[must_use]
     pub fn of(&self, namespace: Namespace) -> NamespaceLimits {
         match namespace {
             Namespace::ShortTerm => self.short_term,

@@ -96,7 +96,6 @@ pub struct PerScope {
 
 impl PerScope {
     /// The number for this scope.
-    #[must_use]
     pub fn of(&self, scope: Scope) -> Option<u64> {
         let mut copy = *self;
         *copy.of_mut(scope)
@@ -126,7 +125,6 @@ enum Slot<'a> {
 
 impl MemoryPolicy {
     /// Every key, as it is written in a file.
-    #[must_use]
     pub fn keys() -> Vec<String> {
         let per_scope = ["max_items", "max_tokens", "writes_per_minute"];
         let per_scope = per_scope.iter().flat_map(|name| {
@@ -139,7 +137,6 @@ impl MemoryPolicy {
     }
 
     /// Whether what a scope holds is read.
-    #[must_use]
     pub fn reads(&self, scope: Scope) -> bool {
         match scope {
             Scope::Dialog => self.use_dialog,
@@ -206,7 +203,6 @@ impl MemoryPolicy {
     }
 
     /// The value of a key, for people and programs; `None` for a key that there is not.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<Value> {
         Some(match self.clone().slot(key)? {
             Slot::Switch(value) => json!(*value),
@@ -263,7 +259,6 @@ pub struct Whom {
 
 impl Whom {
     /// Everybody.
-    #[must_use]
     pub fn all() -> Self {
         Self::default()
     }
@@ -360,7 +355,6 @@ impl Policies {
 
     /// The policy for a call from this flow and agent. One that was never spoken of gets the
     /// default.
-    #[must_use]
     pub fn of(&self, flow: Option<&str>, agent: Option<&str>) -> MemoryPolicy {
         let mut policy = MemoryPolicy::default();
         for (whom, key, value) in &self.said {
@@ -374,7 +368,6 @@ impl Policies {
 
     /// What is asked of evidence before something is learnt from it: as it is said about
     /// everybody, since one type of task is done in many flows.
-    #[must_use]
     pub fn learning(&self) -> LearnSettings {
         let policy = self.of(None, None);
         LearnSettings {
@@ -389,7 +382,6 @@ impl Policies {
     }
 
     /// The same, with who said what.
-    #[must_use]
     pub fn explain(&self, flow: Option<&str>, agent: Option<&str>) -> Vec<Applied> {
         let policy = self.of(flow, agent);
         let keys = MemoryPolicy::keys().into_iter();

@@ -80,7 +80,6 @@ impl MemoryQuery {
     }
 
     /// The user at the agent: who sees what is read.
-    #[must_use]
     pub fn viewer(&self) -> Viewer {
         Viewer::person(Some(self.user_id.clone()), Some(self.agent_id.clone()))
     }
@@ -156,7 +155,6 @@ pub struct Failure {
 
 impl MemoryItem {
     /// What the scope has to say, if it has.
-    #[must_use]
     pub fn payload(&self) -> Option<&Payload> {
         match &self.answer {
             Answer::Payload(payload) => Some(payload),

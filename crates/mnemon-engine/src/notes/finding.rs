@@ -276,7 +276,6 @@ fn level(hits: &mut [Hit]) {
 
 impl NoteFilter {
     /// Every note that this viewer may see.
-    #[must_use]
     pub fn seen_by(viewer: Viewer) -> Self {
         Self {
             namespace: None,
@@ -287,7 +286,6 @@ impl NoteFilter {
     }
 
     /// Every note of the tenant.
-    #[must_use]
     pub fn all_of_tenant() -> Self {
         Self::seen_by(Viewer::Tenant)
     }

@@ -85,7 +85,6 @@ pub enum Error {
 
 impl Error {
     /// What the caller can do about it.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid(_) => ErrorKind::Invalid,

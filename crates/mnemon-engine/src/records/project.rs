@@ -3,7 +3,6 @@
 use mnemon_core::{Origin, Record};
 
 /// What marks all entries of a project's files.
-#[must_use]
 pub fn project_tag(project: &str) -> String {
     format!("{PROJECT_TAG}{}", short_digest(&[project]))
 }

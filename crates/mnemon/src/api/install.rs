@@ -45,7 +45,6 @@ pub struct Response {
 
 impl Response {
     /// Whether the entry is there already.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.before.as_ref() == Some(&self.after)
     }

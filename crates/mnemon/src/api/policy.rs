@@ -26,7 +26,6 @@ pub struct Row {
 }
 
 /// Without a flow: the policy of one that was never spoken of.
-#[must_use]
 pub fn run(config: &Config, flow: Option<String>, agent: Option<String>) -> Response {
     let policies = &config.policies;
     let applied = policies.policies.explain(flow.as_deref(), agent.as_deref());

@@ -19,7 +19,6 @@ pub(super) fn check(address: &str) -> Result<(), String> {
 }
 
 /// The text with `***` in place of every `USER:PASSWORD@` of an address.
-#[must_use]
 pub fn without_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

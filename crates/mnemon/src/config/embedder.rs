@@ -85,7 +85,6 @@ impl Secret {
     }
 
     /// The key itself, for the one that needs it.
-    #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -25,7 +25,6 @@ pub struct Environment {
 
 impl Environment {
     /// That of this process.
-    #[must_use]
     pub fn of_process() -> Self {
         Self {
             vars: std::env::vars_os().collect(),
@@ -44,13 +43,11 @@ impl Environment {
     }
 
     /// Where the user stands.
-    #[must_use]
     pub fn cwd(&self) -> &Path {
         &self.cwd
     }
 
     /// One made up for a test.
-    #[must_use]
     pub fn of(cwd: &Path, vars: &[(&str, &str)]) -> Self {
         let vars = vars
             .iter()

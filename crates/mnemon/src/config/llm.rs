@@ -174,7 +174,6 @@ impl LlmSettings {
     }
 
     /// What keeps the model from being used, as far as it can be told without asking it.
-    #[must_use]
     pub fn problem(&self) -> Option<String> {
         let key = match self.key() {
             Ok(key) => key,
@@ -324,7 +323,6 @@ fn parse_money(text: &str) -> Result<Money, String> {
 
 impl Money {
     /// A price for a million as one for each, in billionths.
-    #[must_use]
     pub fn of_one(self) -> u64 {
         self.0.div_ceil(1_000_000)
     }

@@ -124,7 +124,6 @@ impl NoteSettings {
 
 impl Config {
     /// How notes are kept, found and told.
-    #[must_use]
     pub fn notes_config(&self) -> NotesConfig {
         let plain = NotesConfig::default();
         let limits_of = |namespace: Namespace, keeping: &Keeping, lengths: &Lengths| {
@@ -151,7 +150,6 @@ impl Config {
     }
 
     /// What is kept out of what is written.
-    #[must_use]
     pub fn safety(&self) -> Safety {
         Safety {
             secrets: self.notes.secrets.value,

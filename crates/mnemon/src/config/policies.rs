@@ -79,7 +79,6 @@ impl FlowPolicies {
     }
 
     /// Where this was said; the default if nobody did.
-    #[must_use]
     pub fn origin(&self, whom: Option<&Whom>, key: &str) -> Origin {
         let mut said = self.origins.iter();
         let said = said.find(|(known, name, _)| Some(known) == whom && name == key);
@@ -88,7 +87,6 @@ impl FlowPolicies {
 
     /// The policy of whoever has none of their own, and all that was said about others. A limit
     /// that is not set is left out.
-    #[must_use]
     pub fn rows(&self) -> Vec<PolicyRow> {
         let default = self.policies.explain(None, None).into_iter();
         let default = default.filter(|applied| !applied.value.is_null());

@@ -26,7 +26,6 @@ pub enum Risk {
 
 impl Risk {
     /// In words that go on after "it".
-    #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
             Self::Sends => "can send memory, keys or files to another machine",

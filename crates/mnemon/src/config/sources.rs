@@ -113,7 +113,6 @@ pub fn inspect(path: &Path, list: &TrustList) -> Result<Inspected, ConfigError> 
 }
 
 /// One sentence about all settings that have no effect.
-#[must_use]
 pub fn ignored_notice(ignored: &[Ignored]) -> Option<String> {
     let first = ignored.first()?;
     let mut names: Vec<&str> = Vec::new();

@@ -48,7 +48,6 @@ struct Stored {
 
 impl TrustList {
     /// The list of this user, if they have a folder for it.
-    #[must_use]
     pub fn of(env: &Environment) -> Option<Self> {
         let path = env.user_folder()?.join(LIST);
         Some(Self { path })

@@ -126,6 +126,9 @@ fn a_message_comes_from_stdin_as_well() {
     let sandbox = Sandbox::new();
     let args = ["chat", "append", "s1", "--name", "Ann"];
     sandbox.pipe("trà xanh\n".as_bytes(), &args).ok();
+    sandbox
+        .run(&["chat", "append", "s1", "--message", CALL])
+        .ok();
     let json = ["chat", "append", "s1", "--message", "-", "--key", "k"];
     for _ in 0..2 {
         sandbox.pipe(RESULT.as_bytes(), &json).ok();
@@ -133,7 +136,8 @@ fn a_message_comes_from_stdin_as_well() {
     let tail = sandbox.run(&["chat", "tail", "s1"]).ok();
     assert_eq!(
         tail,
-        "user Ann: trà xanh\ntool: ← ls: green.txt\nblack.txt\n"
+        "user Ann: trà xanh\nassistant: I look. → ls {\"path\":\"/tea\"}\n\
+         tool: ← ls: green.txt\nblack.txt\n"
     );
 }
 

@@ -57,7 +57,6 @@ impl Notices {
     }
 
     /// The notices as sentences for people; none when all is well.
-    #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let mut told: Vec<String> = self
             .skipped

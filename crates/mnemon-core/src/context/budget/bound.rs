@@ -96,7 +96,6 @@ fn is_known(bytes: &[u8], at: usize, end: usize) -> bool {
 }
 
 /// A word's place in the table. The lowest bit is left free.
-#[must_use]
 pub fn word_mark(word: &[u8]) -> u64 {
     let mut mark = 0xcbf2_9ce4_8422_2325u64;
     for byte in word {

@@ -38,7 +38,6 @@ impl Family {
     /// assert_eq!(Family::of("gpt-4o-mini"), Named { family: Family::O200k, known: true });
     /// assert_eq!(Family::of("hal-9000"), Named { family: Family::Any, known: false });
     /// ```
-    #[must_use]
     pub fn of(model: &str) -> Named {
         let model = model.trim().to_lowercase();
         // A provider may stand before the name, and `ft:` before a model that was tuned.

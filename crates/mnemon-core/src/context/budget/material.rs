@@ -31,7 +31,6 @@ words! {
 
 impl Section {
     /// Whether it is mostly the same from call to call.
-    #[must_use]
     pub fn is_stable(self) -> bool {
         self < Self::Turns
     }
@@ -113,7 +112,6 @@ pub struct Budget {
 
 impl Budget {
     /// So many tokens, for whatever is worth most.
-    #[must_use]
     pub fn of(tokens: usize) -> Self {
         Self {
             tokens,
@@ -123,7 +121,6 @@ impl Budget {
     }
 
     /// The share of this section.
-    #[must_use]
     pub fn share(&self, section: Section) -> Share {
         self.shares.get(&section).copied().unwrap_or_default()
     }

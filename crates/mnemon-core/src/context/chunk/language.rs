@@ -73,7 +73,6 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 /// The language of a file of this name, if it is source code.
-#[must_use]
 pub fn language(name: &str) -> Option<&'static str> {
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let name = name.to_lowercase();

@@ -33,7 +33,6 @@ const IS_ERROR: &str = "is_error";
 
 impl Anthropic {
     /// The messages in the format.
-    #[must_use]
     pub fn of(messages: &[Message]) -> Self {
         let mut all = Self {
             system: Vec::new(),

@@ -28,7 +28,6 @@ enum Entry {
 
 impl OpenAi {
     /// The messages in the format.
-    #[must_use]
     pub fn of(messages: &[Message]) -> Self {
         let mut all = Self {
             messages: Vec::new(),

@@ -68,7 +68,6 @@ fn newest_calls(messages: &[Message]) -> Option<usize> {
 
 /// The last `count` messages, or fewer: what would begin with results whose calls are gone begins
 /// after them. The plainest way to make a window smaller; nothing is kept of the rest.
-#[must_use]
 pub fn truncated(messages: &[Message], count: usize) -> &[Message] {
     let calls = Calls::of(messages);
     let from = messages.len().saturating_sub(count);
@@ -81,7 +80,6 @@ pub fn truncated(messages: &[Message], count: usize) -> &[Message] {
 /// The messages as a model takes them, and how many blocks were changed for that: a result without
 /// its call before it, and a call that was passed over without a result, become text. Only calls
 /// after which nothing but results was said may still be answered.
-#[must_use]
 pub fn paired(messages: Vec<Message>) -> (Vec<Message>, usize) {
     let mut calls: HashMap<String, (usize, usize)> = HashMap::new();
     let mut answered: HashSet<(usize, usize)> = HashSet::new();
@@ -141,7 +139,6 @@ pub fn paired(messages: Vec<Message>) -> (Vec<Message>, usize) {
 }
 
 /// Whether every result has its call before it.
-#[must_use]
 pub fn is_paired(messages: &[Message]) -> bool {
     let mut called: HashSet<&str> = HashSet::new();
     for block in messages.iter().flat_map(|message| &message.content) {

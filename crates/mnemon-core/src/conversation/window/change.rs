@@ -27,14 +27,12 @@ pub struct Change {
 }
 
 /// What tells the model where the rest is.
-#[must_use]
 pub fn tag(uuid: &Id) -> String {
     format!("<!-- CONTEXT_OFFLOAD: uuid={uuid} -->")
 }
 
 impl Change {
     /// What is kept under the uuid, out of the messages that were planned over.
-    #[must_use]
     pub fn offloaded<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
         messages.get(self.offloaded.clone()).unwrap_or_default()
     }
@@ -48,14 +46,12 @@ impl Change {
     }
 
     /// What goes.
-    #[must_use]
     pub fn replaced<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
         messages.get(self.replaced.clone()).unwrap_or_default()
     }
 
     /// The message that takes the place of the replaced ones. A strategy that only offloads needs
     /// no summary.
-    #[must_use]
     pub fn replacement(
         &self,
         messages: &[Message],

@@ -23,13 +23,11 @@ pub struct CompressionEvent {
 
 impl CompressionEvent {
     /// Who wrote the summary: `extractive`, `extractive, model pending`, or the model's name.
-    #[must_use]
     pub fn summariser(&self) -> Option<&str> {
         self.metadata.get("summariser").and_then(Value::as_str)
     }
 
     /// A number out of the metadata.
-    #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.metadata.get(name).and_then(Value::as_u64)
     }

@@ -31,7 +31,6 @@ const WORTH: f64 = 1.0;
 const TOPICS: usize = 6;
 
 /// What these messages say, in at most `chars` characters but for one short line.
-#[must_use]
 pub fn extract(messages: &[Message], chars: usize) -> String {
     Extract::of(messages, &[]).text(chars)
 }
@@ -45,7 +44,6 @@ pub struct Extract {
 impl Extract {
     /// Reads the messages, and those that follow them, which may answer or take back what is said
     /// in them.
-    #[must_use]
     pub fn of(messages: &[Message], following: &[Message]) -> Self {
         Self {
             said: related(messages, following),
@@ -53,7 +51,6 @@ impl Extract {
     }
 
     /// What is said, in at most `chars` characters but for one short line.
-    #[must_use]
     pub fn text(&self, chars: usize) -> String {
         let lines = chosen(&self.said, chars);
         match lines.is_empty() {
@@ -63,7 +60,6 @@ impl Extract {
     }
 
     /// A few words for what the messages are about.
-    #[must_use]
     pub fn topics(&self) -> Vec<String> {
         let matters = self.said.iter().filter(|s| s.score >= 7.0 && !s.dropped);
         let mut texts: Vec<&str> = matters.map(|s| s.text.as_str()).collect();

@@ -10,33 +10,28 @@ pub const COMPRESS_META: &str = "_compress_meta";
 pub(super) const CURRENT_ROUND: &str = "compressed_current_round";
 
 /// Whether it has to do with tools: its role is the tool's, or it holds a call or a result.
-#[must_use]
 pub fn is_tool(message: &Message) -> bool {
     message.role == Role::Tool || has_use(message) || has_result(message)
 }
 
 /// Whether the model calls a tool in it.
-#[must_use]
 pub fn is_tool_use(message: &Message) -> bool {
     message.role == Role::Assistant && has_use(message)
 }
 
 /// Whether a tool answers in it.
-#[must_use]
 pub fn is_tool_result(message: &Message) -> bool {
     message.role == Role::Tool || has_result(message)
 }
 
 /// Whether the user speaks in it. Some formats hand tool results over in the user's name: those
 /// are not meant.
-#[must_use]
 pub fn is_user(message: &Message) -> bool {
     message.role == Role::User && !has_result(message)
 }
 
 /// Whether it ends a round: the model speaks to the user, calls nothing, and it is no replacement
 /// of a round that still runs.
-#[must_use]
 pub fn is_final_assistant(message: &Message) -> bool {
     message.role == Role::Assistant
         && !has_use(message)
@@ -45,7 +40,6 @@ pub fn is_final_assistant(message: &Message) -> bool {
 }
 
 /// Whether it stands for messages that were replaced.
-#[must_use]
 pub fn is_compressed(message: &Message) -> bool {
     matches!(message.metadata.get(COMPRESS_META), Some(Value::Object(_)))
 }
@@ -76,7 +70,6 @@ pub(super) fn output_text(output: &[Block]) -> String {
 }
 
 /// All that can be read in it: its texts, what it thought, calls and outputs.
-#[must_use]
 pub fn chars(message: &Message) -> usize {
     message.content.iter().map(block_chars).sum()
 }

@@ -68,7 +68,6 @@ pub struct Prompts {
 
 impl Prompts {
     /// The prompt for a strategy.
-    #[must_use]
     pub fn of(&self, strategy: Strategy) -> &str {
         let (own, ours) = match strategy {
             Strategy::ToolInvocations => (&self.tool_invocations, TOOLS),
@@ -100,7 +99,6 @@ pub struct Plan {
 
 impl Plan {
     /// What a model is told of the plan.
-    #[must_use]
     pub fn hint(&self) -> String {
         let mut lines = vec![format!("Goal: {}", self.description)];
         if !self.current.is_empty() {
@@ -127,7 +125,6 @@ pub struct Ask<'a> {
 
 impl Change {
     /// The messages that a summary is made from, out of the originals of what is offloaded.
-    #[must_use]
     pub fn to_summarise(&self, originals: &[Message]) -> Vec<Message> {
         match self.strategy {
             Strategy::CurrentLarge => originals.iter().map(plain).collect(),
@@ -136,7 +133,6 @@ impl Change {
     }
 
     /// What a model is asked about the originals. The caller says whom it is charged to.
-    #[must_use]
     pub fn summary_prompt(&self, originals: &[Message], ask: Ask<'_>) -> Prompt {
         let user = |id: &str, text: &str| Message::text(id, Role::User, text);
         let mut list = vec![user("prompt", ask.prompts.of(self.strategy))];
@@ -188,7 +184,6 @@ fn plain(message: &Message) -> Message {
 }
 
 /// The messages without the calls that only keep a plan, and without their results.
-#[must_use]
 pub fn without_plan_tools(messages: &[Message]) -> Vec<Message> {
     let mut dropped: HashSet<&str> = HashSet::new();
     let mut kept = Vec::new();

@@ -49,21 +49,18 @@ impl Default for Settings {
 
 impl Settings {
     /// Tokens from which on the window is compressed.
-    #[must_use]
     pub fn token_limit(&self) -> usize {
         // Both are checked: the product is no more than a few millions.
         (self.max_token as f64 * self.token_ratio) as usize
     }
 
     /// Whether a window of this size is compressed.
-    #[must_use]
     pub fn is_triggered(&self, messages: usize, tokens: usize) -> bool {
         self.msg_threshold.is_some_and(|most| messages >= most) || tokens >= self.token_limit()
     }
 
     /// The last messages that the gentle strategies leave alone: as set, or else 50, or half of
     /// `msg_threshold` if that is less.
-    #[must_use]
     pub fn last_keep(&self) -> usize {
         let half = self.msg_threshold.map_or(LAST_KEEP, |most| most / 2);
         self.last_keep.unwrap_or(half.min(LAST_KEEP))

@@ -37,13 +37,11 @@ words! {
 
 impl Strategy {
     /// Whether it keeps the beginning of a large text instead of a summary.
-    #[must_use]
     pub fn is_offload(self) -> bool {
         matches!(self, Self::LargeProtected | Self::Large)
     }
 
     /// Whether it leaves the last messages alone: only these are used below the limits.
-    #[must_use]
     pub fn is_gentle(self) -> bool {
         matches!(
             self,
@@ -63,7 +61,6 @@ impl Strategy {
 
 /// What the strategy would replace: ranges that do not overlap, the last one first, so that each
 /// can be carried out without moving those that follow.
-#[must_use]
 pub fn plan(
     strategy: Strategy,
     messages: &[Message],

@@ -549,3 +549,22 @@ fn a_new_value_beside_the_old_one_takes_its_place() {
     let made = extract(&talk, 1000);
     assert_eq!(made.lines().count(), 1, "{made}");
 }
+
+#[test]
+fn code_and_data_are_no_statements_and_a_date_is_an_answer() {
+    let talk = [
+        say(0, Role::User, "What about the launch date of the shop?"),
+        say(1, Role::Assistant, "2027-01-15."),
+        say(2, Role::User, "- - Bullets hold 3 facts."),
+        say(
+            3,
+            Role::Assistant,
+            "write_file {\"path\":\"src/c.rs\"}\n} // 240 lines\n```\nlet x = 7;\n```",
+        ),
+    ];
+    assert_eq!(
+        extract(&talk, 1000),
+        "- user: What about the launch date of the shop? → assistant: 2027-01-15.\n\
+         - user: Bullets hold 3 facts."
+    );
+}

@@ -8,19 +8,16 @@ use crate::model::{Block, Message, Role};
 pub type Measure = dyn Fn(&str) -> usize + Send + Sync;
 
 /// The estimate that needs no vocabulary: two tokens for five UTF-16 units, rounded up.
-#[must_use]
 pub fn estimate(text: &str) -> usize {
     (utf16(text) * 2).div_ceil(5)
 }
 
 /// The tokens of these messages together.
-#[must_use]
 pub fn tokens(messages: &[Message], measure: &Measure) -> usize {
     messages.iter().map(|m| message_tokens(m, measure)).sum()
 }
 
 /// The tokens of a message: what it says, who says it, and what the format around it takes.
-#[must_use]
 pub fn message_tokens(message: &Message, measure: &Measure) -> usize {
     let name = message.name.as_deref().map_or(0, measure);
     let role = measure(role_name(message.role));

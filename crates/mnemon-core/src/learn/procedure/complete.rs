@@ -37,7 +37,6 @@ pub struct Missing {
 
 impl Missing {
     /// The step in words.
-    #[must_use]
     pub fn text(&self) -> String {
         let tools = self.tools.join(" or ");
         format!(
@@ -152,7 +151,6 @@ fn calls_of<'a>(laid: &[Laid<'a>], gaps: usize) -> CallsOf<'a> {
 
 /// The steps that seven of ten successful runs of the pattern have and that it lacks: a tool that
 /// keeps to some of its gaps, or several of which each run has one, all in the same gap.
-#[must_use]
 pub fn missing(tools: &[String], successes: &[Vec<&str>]) -> Vec<Missing> {
     let laid: Vec<Laid<'_>> = successes.iter().filter_map(|run| lay(run, tools)).collect();
     let gaps = tools.len() + 1;
@@ -211,7 +209,6 @@ fn alternatives(calls: &CallsOf<'_>, gap: usize, of: usize) -> Option<Missing> {
 
 /// The tools that half of the successful runs of the pattern call beside its steps. A run that died
 /// at one of them was on its way.
-#[must_use]
 pub fn usual_beside(tools: &[String], successes: &[Vec<&str>]) -> Vec<String> {
     let laid: Vec<Laid<'_>> = successes.iter().filter_map(|run| lay(run, tools)).collect();
     let calls = calls_of(&laid, tools.len() + 1);

@@ -21,7 +21,6 @@ pub struct Complexity {
 impl Complexity {
     /// The points. What a user says counts at once; what goes wrong counts when it was no accident:
     /// in two runs, and in one of twenty.
-    #[must_use]
     pub fn points(&self) -> u32 {
         let often = |runs: usize| runs >= 2 && runs * 20 >= self.of;
         u32::from(often(self.parameter_errors))
@@ -32,7 +31,6 @@ impl Complexity {
 }
 
 /// How hard the task proved to be in these runs.
-#[must_use]
 pub fn complexity(tools: &[String], told: &[Told<'_>]) -> Complexity {
     let mut sum = Complexity {
         of: told.len(),

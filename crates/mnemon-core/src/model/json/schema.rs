@@ -33,7 +33,6 @@ impl Schema {
     }
 
     /// The schema as it was written.
-    #[must_use]
     pub fn as_json(&self) -> &Value {
         &self.0
     }

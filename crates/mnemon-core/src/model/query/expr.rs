@@ -70,7 +70,6 @@ const ANY: &str = "*";
 
 impl Expr {
     /// Whether the metadata satisfies it.
-    #[must_use]
     pub fn matches(&self, metadata: &Map<String, Value>) -> bool {
         self.0.matches(metadata)
     }

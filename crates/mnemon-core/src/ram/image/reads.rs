@@ -29,7 +29,6 @@ impl Image {
     }
 
     /// A page of live records in order.
-    #[must_use]
     pub fn scan(&self, grant: &Grant, scan: &Scan) -> Page {
         let limit = scan.limit.min(grant.limits().page);
         if !scan.filter.derived_from.is_empty() {
@@ -108,7 +107,6 @@ impl Image {
     }
 
     /// A page of records that a scan does not show, by id.
-    #[must_use]
     pub fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Vec<Hidden> {
         let sources = &scan.filter.derived_from;
         let ids: BTreeSet<&Id> = match sources.is_empty() {
@@ -134,7 +132,6 @@ impl Image {
     }
 
     /// A part of the history, newest first.
-    #[must_use]
     pub fn changes(&self, grant: &Grant, changes: &Changes) -> Vec<Change> {
         let limit = changes.limit.min(grant.limits().changes);
         let before = changes.before.unwrap_or(u64::MAX);
@@ -204,7 +201,6 @@ impl Image {
     }
 
     /// How much there is.
-    #[must_use]
     pub fn tally(&self, grant: &Grant) -> Tally {
         let groups = self.groups.iter().map(|(sort, count)| Group {
             scope: sort.0,

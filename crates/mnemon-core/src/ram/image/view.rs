@@ -6,7 +6,6 @@ use crate::model::{Id, Kind, Namespace, Time};
 
 impl Image {
     /// Everything that the group needs.
-    #[must_use]
     pub fn view(&self, needs: &Needs<'_>) -> View {
         let mut view = View {
             last_seq: self.last_seq,

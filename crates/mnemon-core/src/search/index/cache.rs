@@ -79,7 +79,6 @@ impl<K: Clone + Eq + Hash, V: Default> Cache<K, V> {
     }
 
     /// What the values take together.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -112,7 +112,6 @@ pub struct Doc<'a> {
 
 impl<'a> Doc<'a> {
     /// What the index wants to know of this record.
-    #[must_use]
     pub fn of(record: &'a Record) -> Self {
         Self {
             seq: record.seq,

@@ -96,7 +96,6 @@ impl Index {
     }
 
     /// Whether a probe with this filter looks at so many documents at the most.
-    #[must_use]
     pub fn is_among(&self, filter: &Filter, most: usize) -> bool {
         self.docs.is_among(filter, most)
     }

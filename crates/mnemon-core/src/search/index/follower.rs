@@ -107,25 +107,21 @@ pub struct TrackedIndex {
 
 impl TrackedIndex {
     /// An index as it was when the store stood at this cursor.
-    #[must_use]
     pub fn at(cursor: Cursor, index: Index) -> Self {
         let records = index.len();
         let cursor = Cursor { records, ..cursor };
         Self { index, cursor }
     }
 
-    #[must_use]
     pub fn index(&self) -> &Index {
         &self.index
     }
 
-    #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.cursor
     }
 
     /// Whether the index shows everything of this moment; it may show a later one.
-    #[must_use]
     pub fn has_followed(&self, feed: &dyn Feed) -> bool {
         self.cursor.has_seen(&feed.newest())
     }

@@ -13,7 +13,6 @@ const QUARTERS: f32 = 4.0;
 const MOST: usize = 65_535;
 
 /// The number of a term: index and query agree on it, and nobody has to keep the words.
-#[must_use]
 pub fn hash(term: &str) -> u32 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for byte in term.bytes() {
@@ -35,13 +34,11 @@ pub struct Terms {
 
 impl Terms {
     /// Analyses a record.
-    #[must_use]
     pub fn of(record: &Record) -> Self {
         Self::of_words(&record.content, &record.tags, record.summary.as_deref())
     }
 
     /// Analyses what of a record has words.
-    #[must_use]
     pub fn of_words(content: &str, tags: &[String], summary: Option<&str>) -> Self {
         let mut counts: Vec<(u32, f32)> = Vec::new();
         let asking = asking(content);
@@ -79,19 +76,16 @@ impl Terms {
     }
 
     /// How many words there are, stop words not counted.
-    #[must_use]
     pub fn length(&self) -> f32 {
         f32::from(self.length)
     }
 
     /// The share of the words that stand in questions.
-    #[must_use]
     pub fn asking(&self) -> f32 {
         f32::from(self.asking) / 255.0
     }
 
     /// How often the term of this number occurs.
-    #[must_use]
     pub fn occurs(&self, term: u32) -> f32 {
         let at = self.counts.binary_search_by_key(&term, |(term, _)| *term);
         let quarters = at.ok().and_then(|at| self.counts.get(at));
@@ -99,7 +93,6 @@ impl Terms {
     }
 
     /// As a store keeps them: length, asking, then five bytes a term.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(3 + 5 * self.counts.len());
         bytes.extend(self.length.to_le_bytes());
@@ -112,7 +105,6 @@ impl Terms {
     }
 
     /// Reads what [`Terms::to_bytes`] wrote; `None` if it is something else.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<3>()?;
         let [low, high, asking] = *head;

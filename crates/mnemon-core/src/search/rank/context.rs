@@ -134,7 +134,6 @@ impl InContext<'_, '_> {
 /// built-in index scores them. `windows` are those of the best matches, of [`CONTEXT_REACH`].
 /// `depth` is what the index was asked for: if it found fewer, a record that it did not find is
 /// not near at all; otherwise it may be as near as the last match.
-#[must_use]
 pub fn score_in_context(
     answer: &Answer,
     terms: &[QueryTerm],
@@ -231,7 +230,6 @@ fn scale(
 
 impl QueryTerm {
     /// The terms of a text that are no stop words.
-    #[must_use]
     pub fn words_of(text: &str) -> Vec<Self> {
         let terms = crate::search::text::query_terms(text).into_iter();
         let words = terms.filter(|term| !term.stop).map(|term| Self {
@@ -245,7 +243,6 @@ impl QueryTerm {
 
 impl Features {
     /// What ranking needs to know of this record, which has these terms.
-    #[must_use]
     pub fn of(record: &Record, terms: &Terms, cosine: f32) -> Self {
         Self {
             seq: record.seq,

@@ -4,7 +4,6 @@ use crate::model::{Record, Time, note};
 
 /// The tokens of a query: lower case; what is neither an ASCII letter or digit, `_`, kana nor a
 /// common Chinese character is a gap; tokens of one character do not count.
-#[must_use]
 pub fn formula_tokens(query: &str) -> Vec<String> {
     let kept = |c: char| {
         c.is_ascii_alphanumeric()
@@ -22,7 +21,6 @@ pub fn formula_tokens(query: &str) -> Vec<String> {
 
 /// How well the record matches the tokens: substrings in summary, content and tags, a bonus for
 /// the last hundred hours, and a little for importance; at most 1, and 0 without tokens.
-#[must_use]
 pub fn formula(record: &Record, tokens: &[String], now: Time) -> f64 {
     if tokens.is_empty() {
         return 0.0;

@@ -32,7 +32,6 @@ pub struct Question {
 impl Question {
     /// Reads a query. A speaker is named by the whole name, whatever its case, or by its first
     /// word written with a capital.
-    #[must_use]
     pub fn read(query: &str, speakers: &[String]) -> Self {
         let mut rest = query.to_owned();
         let mut named = Vec::new();

@@ -22,7 +22,6 @@ pub enum Kind {
 impl Kind {
     /// What one occurrence counts in a document. A form that was derived counts less than one
     /// that was written, so that `quyet` finds a page with `quyet` before one with `quyết`.
-    #[must_use]
     pub fn index_weight(self) -> f32 {
         match self {
             Self::Exact | Self::Surface | Self::Stem => 1.0,
@@ -111,13 +110,11 @@ impl Analysis {
     }
 
     /// Number of words: the length that BM25 normalises by.
-    #[must_use]
     pub fn words(&self) -> u32 {
         self.words
     }
 
     /// True where nothing can be searched for.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -130,7 +127,6 @@ impl Analysis {
     }
 
     /// Each distinct term once, in order of first occurrence.
-    #[must_use]
     pub fn counts(&self) -> Vec<IndexTerm> {
         let mut seen: HashMap<&str, usize> = HashMap::with_capacity(self.entries.len());
         let mut out: Vec<IndexTerm> = Vec::with_capacity(self.entries.len());
@@ -152,7 +148,6 @@ impl Analysis {
     }
 
     /// Each distinct term once with its weight in a query, in order of first occurrence.
-    #[must_use]
     pub fn wanted(&self) -> Vec<QueryTerm> {
         let only_stop = self.entries.iter().all(|e| e.stop);
         let mut seen: HashMap<&str, usize> = HashMap::with_capacity(self.entries.len());

@@ -20,7 +20,6 @@ pub enum VectorError {
 const LANES: usize = 16;
 
 /// The dot product; of the shorter length where the lengths differ.
-#[must_use]
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     let len = a.len().min(b.len());
     let (a_head, a_tail) = a.split_at(len).0.as_chunks::<LANES>();

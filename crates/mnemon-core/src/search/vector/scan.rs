@@ -232,7 +232,6 @@ fn bar(mut sample: Vec<f32>, share: f64) -> f32 {
 
 impl Candidates<'_> {
     /// How many slots there are, in a set of `len`.
-    #[must_use]
     pub fn count(&self, len: usize) -> usize {
         match self {
             Self::All => len,

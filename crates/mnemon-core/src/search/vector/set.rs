@@ -27,14 +27,12 @@ pub struct Quantised {
 
 impl Quantised {
     /// The codes and then the nibbles, as a store keeps them.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let codes = self.codes.iter().map(|code| code.cast_unsigned());
         codes.chain(self.fine.iter().copied()).collect()
     }
 
     /// Reads what [`Quantised::to_bytes`] wrote. Where there are no nibbles, the middle is taken.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8], dimension: usize, scale: f32) -> Self {
         let (codes, fine) = bytes.split_at_checked(dimension).unwrap_or((bytes, &[]));
         let mut fine = fine.to_vec();
@@ -47,7 +45,6 @@ impl Quantised {
     }
 
     /// A place for a document that has no vector.
-    #[must_use]
     pub fn nothing(dimension: usize) -> Self {
         Self {
             codes: vec![0; dimension],
@@ -127,17 +124,14 @@ impl VectorSet {
         })
     }
 
-    #[must_use]
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    #[must_use]
     pub fn len(&self) -> usize {
         self.scales.len()
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.scales.is_empty()
     }
@@ -278,14 +272,12 @@ impl VectorSet {
     }
 
     /// Whether there is a vector at the slot, and not just a place for one.
-    #[must_use]
     pub fn has(&self, slot: u32) -> bool {
         let scale = self.scales.get(slot as usize);
         scale.is_some_and(|scale| *scale != 0.0)
     }
 
     /// The vector at a slot.
-    #[must_use]
     pub fn get(&self, slot: u32) -> Option<Quantised> {
         let (codes, fine, scale) = self.row(slot)?;
         Some(Quantised {

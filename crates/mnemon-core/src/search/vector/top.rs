@@ -44,7 +44,6 @@ impl<I: Ord> PartialEq for Kept<I> {
 impl<I: Ord> Eq for Kept<I> {}
 
 impl<I: Ord> TopK<I> {
-    #[must_use]
     pub fn new(k: usize) -> Self {
         // A caller may ask for usize::MAX to get everything.
         Self {
@@ -79,7 +78,6 @@ impl<I: Ord> TopK<I> {
     }
 
     /// The best first.
-    #[must_use]
     pub fn into_sorted(mut self) -> Vec<(f32, I)> {
         self.thin();
         self.kept.sort_unstable();

@@ -28,7 +28,6 @@ const TOP: usize = 5;
 
 impl OwnLongTerm {
     /// The knowledge of this memory.
-    #[must_use]
     pub fn new(memory: Arc<Memory>) -> Self {
         Self { memory, top: TOP }
     }

@@ -74,7 +74,6 @@ impl ProjectConfig {
     }
 
     /// The settings of a window: tokens alone decide when it is compressed.
-    #[must_use]
     pub fn settings(&self, plain: Settings) -> Settings {
         Settings {
             msg_threshold: None,

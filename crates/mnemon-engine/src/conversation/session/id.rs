@@ -15,7 +15,6 @@ pub struct SessionId(String);
 
 impl SessionId {
     /// The id as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

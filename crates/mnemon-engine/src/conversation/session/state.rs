@@ -37,7 +37,6 @@ impl SessionState {
     }
 
     /// A session without parts.
-    #[must_use]
     pub fn new(session: SessionId) -> Self {
         Self {
             session,
@@ -48,7 +47,6 @@ impl SessionState {
     }
 
     /// The envelope: `sessionId`, `components`, `timestamp`.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let mut envelope = self.extra.clone();
         envelope.insert(ID.to_owned(), json!(self.session));

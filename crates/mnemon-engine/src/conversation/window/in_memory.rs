@@ -15,7 +15,6 @@ impl InMemory {
     }
 
     /// All of them, oldest first.
-    #[must_use]
     pub fn get_messages(&self) -> Vec<Message> {
         self.messages.clone()
     }
@@ -41,7 +40,6 @@ impl InMemory {
     }
 
     /// Nothing was ever offloaded from it, and it says so.
-    #[must_use]
     pub fn context_reload(&self, uuid: Option<&str>) -> Vec<Message> {
         let uuid = uuid.unwrap_or_default();
         let text = match uuid.trim().is_empty() {

@@ -69,7 +69,6 @@ pub struct Shown {
 
 impl Shown {
     /// Messages, the messages they stand for, and tokens of those that are seen like this.
-    #[must_use]
     pub fn part(&self, as_: SeenAs) -> (usize, u64, usize) {
         let seen = self.messages.iter().filter(|seen| seen.as_ == as_);
         seen.fold((0, 0, 0), |(count, covers, tokens), seen| {

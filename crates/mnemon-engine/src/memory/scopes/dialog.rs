@@ -126,7 +126,6 @@ impl Utterance {
     }
 
     /// The message that it is. Without an id of the caller's it has none yet.
-    #[must_use]
     pub fn into_message(self) -> Message {
         Message {
             id: self.id.unwrap_or_default(),

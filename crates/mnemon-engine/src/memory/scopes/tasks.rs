@@ -21,7 +21,6 @@ pub enum TaskStatus {
 
 impl TaskStatus {
     /// The word for it.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -188,7 +187,6 @@ impl TaskList {
     }
 
     /// What can start now: pending, and all that it waits for is done.
-    #[must_use]
     pub fn startable(&self) -> Vec<&Task> {
         let done: HashSet<&str> = self
             .tasks

@@ -29,7 +29,6 @@ pub struct RequestBody {
 
 impl RequestBody {
     /// The body for these messages. Without a model the field `model` is left out.
-    #[must_use]
     pub fn new(format: Format, messages: &[Message], tools: &[Tool], model: Option<&str>) -> Self {
         let mut body = Map::new();
         let mut set = |name: &str, value: Value| body.insert(name.to_owned(), value);

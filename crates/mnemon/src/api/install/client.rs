@@ -34,7 +34,6 @@ pub enum Level {
 
 impl Client {
     /// Whether it reads servers from a project's folder, too.
-    #[must_use]
     pub fn knows_projects(self) -> bool {
         self != Self::Windsurf
     }

@@ -71,7 +71,7 @@ pub(super) fn is_fragment(line: &str) -> bool {
         .count();
     let all = line.chars().count();
     spoken * 10 < all * 6
-        || !line.chars().any(char::is_alphabetic)
+        || !line.chars().any(char::is_alphanumeric)
         || line.starts_with(['{', '}', '[', ']', '<', '|', ';', '$', '('])
         || line.starts_with("//")
         || line.starts_with("/*")
