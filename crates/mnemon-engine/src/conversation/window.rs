@@ -136,9 +136,7 @@ async fn offload_at(
     let Ok(id) = uuid.trim().parse::<Id>() else {
         return Ok(None);
     };
-    let found = records.get(ctx, std::slice::from_ref(&id)).await?;
-    let record = found.into_iter().flatten().next();
-    Ok(record.and_then(|record| {
+    Ok(records.find(ctx, &id).await?.and_then(|record| {
         let offload = Offload::of(&record)?;
         Some((record.owner, offload))
     }))
@@ -342,6 +340,11 @@ impl<'a> Window<'a> {
 
     /// Empties the window. What was said, offloads and events stay.
     pub async fn clear(&self, ctx: &Ctx) -> Result<(), Error> {
+        self.replace(ctx, Vec::new()).await
+    }
+
+    /// Puts these entries in the place of all that was said up to now.
+    async fn replace(&self, ctx: &Ctx, entries: Vec<Entry>) -> Result<(), Error> {
         for _ in 0..limits::CHANGE_TRIES {
             let (version, working) = self.working(ctx).await?;
             let newest = Scan::new(self.within(Kind::Message), 1);
@@ -349,11 +352,11 @@ impl<'a> Window<'a> {
             let read = Read {
                 version,
                 covered: newest.first().map(Covered::by).or(working.covered),
-                entries: Vec::new(),
+                entries: entries.clone(),
                 messages: Vec::new(),
                 more: false,
             };
-            if read.covered.is_none() {
+            if read.covered.is_none() && entries.is_empty() {
                 return Ok(());
             }
             match self.write(ctx, &read, Vec::new()).await {
@@ -472,8 +475,7 @@ impl<'a> Window<'a> {
     /// The place that the window reaches to. It has a record of its own, so that appending does
     /// not read the window.
     async fn covered(&self, ctx: &Ctx) -> Result<Option<Covered>, Error> {
-        let found = self.records.get(ctx, &[self.fixed("window-place")]).await?;
-        let record = found.into_iter().flatten().next();
+        let record = self.records.find(ctx, &self.fixed("window-place")).await?;
         Ok(record.as_ref().map(Covered::of).transpose()?)
     }
 

@@ -374,8 +374,7 @@ impl LogCopy<'_> {
     }
 
     async fn watermark(&self, ctx: &Ctx) -> Result<(Option<u64>, Watermark), Error> {
-        let found = self.records.get(ctx, &[self.mark_id()]).await?;
-        let Some(record) = found.into_iter().flatten().next() else {
+        let Some(record) = self.records.find(ctx, &self.mark_id()).await? else {
             return Ok((None, Watermark::default()));
         };
         let mark = Watermark::deserialize(record.body.as_ref().unwrap_or(&json!({})))

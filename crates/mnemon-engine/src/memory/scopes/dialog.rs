@@ -296,8 +296,7 @@ impl Dialog<'_> {
     ) -> Result<Receipt, Error> {
         let owner = session_of(user, session)?;
         let id = summary_id(&owner);
-        let there = self.records.get(ctx, std::slice::from_ref(&id)).await?;
-        let there = there.into_iter().flatten().next();
+        let there = self.records.find(ctx, &id).await?;
         let draft = Draft {
             id: Some(id),
             content: summary.to_owned(),
