@@ -37,7 +37,7 @@ pub use view::{Folded, Seen, SeenAs, Shown};
 use super::session::SessionId;
 use crate::conversation::project::Project;
 use crate::memory::Memory;
-use crate::memory::scopes::{message_of, origin_of, session_of_owner, within};
+use crate::memory::scopes::{message_draft, message_of, session_of_owner, within};
 use crate::records::draft::intent;
 use crate::records::naming::{check_name, fixed_id};
 use crate::records::safety::TakenOut;
@@ -268,7 +268,7 @@ impl<'a> Window<'a> {
 
     fn message_draft(&self, ctx: &Ctx, message: Message, created: Time) -> Result<Draft, Invalid> {
         let id = self.records.ids.next(ctx.now);
-        message_draft(ctx, &self.owner, id, message, created)
+        message_draft(ctx, &self.owner, id, message, Some(created))
     }
 
     /// Another process, with a faster clock, may have compressed the window without seeing these:
@@ -519,34 +519,4 @@ fn told_as_text(ctx: &Ctx, messages: Vec<Message>) -> Vec<Message> {
 /// One message that says this.
 fn said(text: String) -> Vec<Message> {
     vec![Message::text("context_reload", Role::System, text)]
-}
-
-/// The record of a message.
-pub(super) fn message_draft(
-    ctx: &Ctx,
-    owner: &Owner,
-    id: Id,
-    mut message: Message,
-    created: Time,
-) -> Result<Draft, Invalid> {
-    if message.id.is_empty() {
-        message.id = id.to_string();
-    }
-    if message.timestamp.is_none() {
-        message.timestamp = Some(ctx.now.to_string());
-    }
-    let body = serde_json::to_value(&message)
-        .map_err(|error| Invalid::new("message", error.to_string()))?;
-    Ok(Draft {
-        id: Some(id),
-        // A NUL may be in what a tool gave back, but not in a text.
-        content: message.searchable_text().replace('\0', "\u{fffd}"),
-        owner: owner.clone(),
-        kind: Some(Kind::Message),
-        body: Some(body),
-        origin: Some(origin_of(message.role)),
-        created: Some(created),
-        metadata: message.metadata,
-        ..Draft::default()
-    })
 }
