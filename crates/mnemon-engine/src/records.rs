@@ -236,6 +236,12 @@ impl Records {
         Ok(self.store.get(&grant, ids).await?)
     }
 
+    /// The record with this id.
+    pub async fn find(&self, ctx: &Ctx, id: &Id) -> Result<Option<Record>, Error> {
+        let found = self.get(ctx, std::slice::from_ref(id)).await?;
+        Ok(found.into_iter().flatten().next())
+    }
+
     /// The same for any number of ids, page by page.
     pub(crate) async fn get_all(
         &self,
@@ -266,6 +272,23 @@ impl Records {
     pub async fn list(&self, ctx: &Ctx, scan: &Scan) -> Result<Page, Error> {
         let grant = self.policy.check(ctx, Right::Read)?;
         Ok(self.store.scan(&grant, scan).await?)
+    }
+
+    /// Reads page after page, until there is no other one or `take` wants no more. Whether there
+    /// is another one.
+    pub async fn each_page(
+        &self,
+        ctx: &Ctx,
+        mut scan: Scan,
+        mut take: impl FnMut(Vec<Record>) -> bool,
+    ) -> Result<bool, Error> {
+        loop {
+            let page = self.list(ctx, &scan).await?;
+            match (take(page.records), page.next) {
+                (true, Some(next)) => scan.after = Some(next),
+                (_, next) => return Ok(next.is_some()),
+            }
+        }
     }
 
     /// The sessions of the records that the filter means, the one that was used last first.

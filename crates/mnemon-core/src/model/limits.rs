@@ -281,8 +281,6 @@ pub const BOOT_BYTES: usize = 64 * 1024 * 1024;
 pub const WINDOW_REPLACED: usize = SOURCES;
 /// Original messages that one summary is made from, the newest ones.
 pub const WINDOW_ORIGINALS: usize = 10_000;
-/// The summary on a page that is made without a model, in characters.
-pub const WINDOW_SUMMARY_CHARS: usize = 6000;
 /// Groups of tool messages that one compression replaces.
 pub const WINDOW_TOOL_GROUPS: usize = 5;
 /// Strategies that one compression may try in a row to get below what the model can read.

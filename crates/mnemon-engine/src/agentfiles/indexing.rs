@@ -129,8 +129,7 @@ impl Index<'_> {
 
     async fn known(&self, ctx: &Ctx, id: &Id) -> Result<Option<Stamps>, Error> {
         let records = self.memory.records_of(Scope::State);
-        let found = records.get(ctx, std::slice::from_ref(id)).await?;
-        let found = found.into_iter().flatten().next();
+        let found = records.find(ctx, id).await?;
         let files = found.and_then(|record| record.body?.get("files").cloned());
         Ok(files.map(|files| serde_json::from_value(files).unwrap_or_default()))
     }
@@ -343,20 +342,14 @@ async fn records_of_file(
         tags: vec![tag.to_owned()],
         ..Filter::all_of_tenant()
     };
-    let mut scan = Scan::new(filter, records.limits().page);
+    let scan = Scan::new(filter, records.limits().page);
     let mut found = HashMap::new();
-    loop {
-        let page = records.list(ctx, &scan).await?;
-        found.extend(
-            page.records
-                .into_iter()
-                .map(|record| (record.id.clone(), record)),
-        );
-        match page.next {
-            Some(next) => scan.after = Some(next),
-            None => return Ok(found),
-        }
-    }
+    let take = |page: Vec<Record>| {
+        found.extend(page.into_iter().map(|record| (record.id.clone(), record)));
+        true
+    };
+    records.each_page(ctx, scan, take).await?;
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -142,14 +142,12 @@ async fn known_pages(
     ctx: &Ctx,
     project: &Project,
 ) -> Result<Vec<Record>, Error> {
-    let mut scan = Scan::new(pages(project.tag()), records.limits().page);
+    let scan = Scan::new(pages(project.tag()), records.limits().page);
     let mut known = Vec::new();
-    loop {
-        let page = records.list(ctx, &scan).await?;
-        known.extend(page.records);
-        match page.next {
-            Some(next) if known.len() < limits::FILES => scan.after = Some(next),
-            _ => return Ok(known),
-        }
-    }
+    let take = |page| {
+        known.extend(page);
+        known.len() < limits::FILES
+    };
+    records.each_page(ctx, scan, take).await?;
+    Ok(known)
 }

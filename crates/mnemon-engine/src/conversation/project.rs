@@ -77,11 +77,6 @@ impl Project {
         self
     }
 
-    /// Whether the pages are kept out of the memory of the conversations.
-    pub fn has_library_apart(&self) -> bool {
-        !self.indexes_library
-    }
-
     /// What `airsspec.toml` says, and `plain` where it says nothing.
     pub async fn read_config(
         files: &dyn Files,

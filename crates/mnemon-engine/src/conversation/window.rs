@@ -37,7 +37,7 @@ pub use view::{Folded, Seen, SeenAs, Shown};
 use super::session::SessionId;
 use crate::conversation::project::Project;
 use crate::memory::Memory;
-use crate::memory::scopes::{message_of, origin_of, session_of_owner, within};
+use crate::memory::scopes::{message_draft, message_of, session_of_owner, within};
 use crate::records::draft::intent;
 use crate::records::naming::{check_name, fixed_id};
 use crate::records::safety::TakenOut;
@@ -136,9 +136,7 @@ async fn offload_at(
     let Ok(id) = uuid.trim().parse::<Id>() else {
         return Ok(None);
     };
-    let found = records.get(ctx, std::slice::from_ref(&id)).await?;
-    let record = found.into_iter().flatten().next();
-    Ok(record.and_then(|record| {
+    Ok(records.find(ctx, &id).await?.and_then(|record| {
         let offload = Offload::of(&record)?;
         Some((record.owner, offload))
     }))
@@ -270,7 +268,7 @@ impl<'a> Window<'a> {
 
     fn message_draft(&self, ctx: &Ctx, message: Message, created: Time) -> Result<Draft, Invalid> {
         let id = self.records.ids.next(ctx.now);
-        message_draft(ctx, &self.owner, id, message, created)
+        message_draft(ctx, &self.owner, id, message, Some(created))
     }
 
     /// Another process, with a faster clock, may have compressed the window without seeing these:
@@ -342,6 +340,11 @@ impl<'a> Window<'a> {
 
     /// Empties the window. What was said, offloads and events stay.
     pub async fn clear(&self, ctx: &Ctx) -> Result<(), Error> {
+        self.replace(ctx, Vec::new()).await
+    }
+
+    /// Puts these entries in the place of all that was said up to now.
+    async fn replace(&self, ctx: &Ctx, entries: Vec<Entry>) -> Result<(), Error> {
         for _ in 0..limits::CHANGE_TRIES {
             let (version, working) = self.working(ctx).await?;
             let newest = Scan::new(self.within(Kind::Message), 1);
@@ -349,11 +352,11 @@ impl<'a> Window<'a> {
             let read = Read {
                 version,
                 covered: newest.first().map(Covered::by).or(working.covered),
-                entries: Vec::new(),
+                entries: entries.clone(),
                 messages: Vec::new(),
                 more: false,
             };
-            if read.covered.is_none() {
+            if read.covered.is_none() && entries.is_empty() {
                 return Ok(());
             }
             match self.write(ctx, &read, Vec::new()).await {
@@ -472,8 +475,7 @@ impl<'a> Window<'a> {
     /// The place that the window reaches to. It has a record of its own, so that appending does
     /// not read the window.
     async fn covered(&self, ctx: &Ctx) -> Result<Option<Covered>, Error> {
-        let found = self.records.get(ctx, &[self.fixed("window-place")]).await?;
-        let record = found.into_iter().flatten().next();
+        let record = self.records.find(ctx, &self.fixed("window-place")).await?;
         Ok(record.as_ref().map(Covered::of).transpose()?)
     }
 
@@ -517,34 +519,4 @@ fn told_as_text(ctx: &Ctx, messages: Vec<Message>) -> Vec<Message> {
 /// One message that says this.
 fn said(text: String) -> Vec<Message> {
     vec![Message::text("context_reload", Role::System, text)]
-}
-
-/// The record of a message.
-pub(super) fn message_draft(
-    ctx: &Ctx,
-    owner: &Owner,
-    id: Id,
-    mut message: Message,
-    created: Time,
-) -> Result<Draft, Invalid> {
-    if message.id.is_empty() {
-        message.id = id.to_string();
-    }
-    if message.timestamp.is_none() {
-        message.timestamp = Some(ctx.now.to_string());
-    }
-    let body = serde_json::to_value(&message)
-        .map_err(|error| Invalid::new("message", error.to_string()))?;
-    Ok(Draft {
-        id: Some(id),
-        // A NUL may be in what a tool gave back, but not in a text.
-        content: message.searchable_text().replace('\0', "\u{fffd}"),
-        owner: owner.clone(),
-        kind: Some(Kind::Message),
-        body: Some(body),
-        origin: Some(origin_of(message.role)),
-        created: Some(created),
-        metadata: message.metadata,
-        ..Draft::default()
-    })
 }

@@ -115,8 +115,7 @@ pub(super) fn run_id(task_type: &str, trace: Option<&str>, step: &Id, whose: &Au
 }
 
 pub(super) async fn diary(records: &Records, ctx: &Ctx) -> Result<Versioned<Diary>, Error> {
-    let found = records.get(ctx, &[diary_id()]).await?;
-    let Some(record) = found.into_iter().flatten().next() else {
+    let Some(record) = records.find(ctx, &diary_id()).await? else {
         return Ok(Versioned::new(Diary::default()));
     };
     let body = record.body.unwrap_or_default();

@@ -228,18 +228,15 @@ impl Learning<'_> {
             ..Filter::seen_by(viewer.clone())
         };
         let procedural = self.memory.records_of(Scope::Procedural);
-        let mut scan = Scan::new(filter, procedural.limits().page);
+        let scan = Scan::new(filter, procedural.limits().page);
         let mut lessons: Vec<Lesson> = Vec::new();
-        loop {
-            let page = procedural.list(ctx, &scan).await?;
-            let found = page.records.into_iter().filter_map(Lesson::of);
+        let take = |page: Vec<Record>| {
+            let found = page.into_iter().filter_map(Lesson::of);
             let wanted = |lesson: &Lesson| status.is_none_or(|s| lesson.evidence.status == s);
             lessons.extend(found.filter(wanted));
-            match page.next {
-                Some(next) if lessons.len() < limit => scan.after = Some(next),
-                _ => break,
-            }
-        }
+            lessons.len() < limit
+        };
+        procedural.each_page(ctx, scan, take).await?;
         lessons.truncate(limit);
         Ok(lessons)
     }
@@ -247,9 +244,7 @@ impl Learning<'_> {
     /// The skill or rule with this id.
     pub async fn lesson(&self, ctx: &Ctx, id: &Id) -> Result<Lesson, Error> {
         let procedural = self.memory.records_of(Scope::Procedural);
-        let found = procedural.get(ctx, std::slice::from_ref(id)).await?;
-        let found = found.into_iter().flatten().next();
-        let lesson = found.and_then(Lesson::of);
+        let lesson = procedural.find(ctx, id).await?.and_then(Lesson::of);
         lesson.ok_or_else(|| Error::NotThere(format!("there is no skill or rule {id}")))
     }
 
@@ -264,8 +259,7 @@ impl Learning<'_> {
     pub(super) async fn save(&self, ctx: &Ctx, lesson: Lesson) -> Result<Receipt, Error> {
         let procedural = self.memory.records_of(Scope::Procedural);
         let (id, version) = (lesson.id.clone(), lesson.version);
-        let found = procedural.get(ctx, std::slice::from_ref(&id)).await?;
-        let Some(mut record) = found.into_iter().flatten().next() else {
+        let Some(mut record) = procedural.find(ctx, &id).await? else {
             return Err(Error::NotThere(format!("there is no skill or rule {id}")));
         };
         let draft = lesson.into_draft(None)?;

@@ -11,7 +11,7 @@ mod tasks;
 pub use dialog::{
     Content, Dialog, DialogContext, LIMIT_TURNS, Said, SalientFact, SessionSummary, Turn, Utterance,
 };
-pub(crate) use dialog::{message_of, origin_of, session_of_owner, within};
+pub(crate) use dialog::{message_draft, message_of, session_of_owner, within};
 pub(crate) use experience::logged;
 pub use experience::{Experience, LIMIT_STEPS, LoggedStep, Step, Trace};
 pub use mnemon_core::learn::Ended;

@@ -257,8 +257,7 @@ impl Notes {
         let mut taken = 0;
         for _ in 0..limits::CHANGE_TRIES {
             let id = note_id(&draft, taken)?;
-            let there = records.get(ctx, std::slice::from_ref(&id)).await?;
-            let known = match there.into_iter().flatten().next() {
+            let known = match records.find(ctx, &id).await? {
                 Some(record) if is_note(&record) && record.content == draft.content => Some(record),
                 // Somebody else's record under this id: the next one is ours.
                 Some(_) => {

@@ -1,6 +1,8 @@
 //! Counting notes and taking them away.
 
-use mnemon_core::{Ctx, Fate, Id, Kind, Namespace, Owner, Scan, Scope, Upkept, Viewer, clock};
+use mnemon_core::{
+    Ctx, Fate, Id, Kind, Namespace, Owner, Record, Scan, Scope, Upkept, Viewer, clock,
+};
 use serde::Serialize;
 
 use super::{NoteFilter, Notes, is_note, notes_of};
@@ -62,16 +64,13 @@ impl Notes {
             return Ok(counts);
         }
         let filter = NoteFilter::seen_by(viewer.clone()).of_records();
-        let mut scan = Scan::new(filter, self.records.limits().page);
-        loop {
-            let page = self.records.list(ctx, &scan).await?;
-            let notes = page.records.iter();
-            notes.for_each(|note| counts.add(note.namespace, 1));
-            match page.next {
-                Some(next) => scan.after = Some(next),
-                None => return Ok(counts),
-            }
-        }
+        let scan = Scan::new(filter, self.records.limits().page);
+        let take = |page: Vec<Record>| {
+            page.iter().for_each(|note| counts.add(note.namespace, 1));
+            true
+        };
+        self.records.each_page(ctx, scan, take).await?;
+        Ok(counts)
     }
 
     /// How many notes there are, in one namespace or both.

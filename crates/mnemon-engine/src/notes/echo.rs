@@ -94,8 +94,7 @@ pub(super) async fn renew(
         match records.update_screened(ctx, better.clone()).await {
             Ok(_) => return Ok((better, true)),
             Err(Error::Store(StoreError::Conflict { .. })) => {
-                let found = records.get(ctx, std::slice::from_ref(&record.id)).await?;
-                match found.into_iter().flatten().next() {
+                match records.find(ctx, &record.id).await? {
                     Some(now) => record = now,
                     None => return Ok((record, false)),
                 }

@@ -147,28 +147,23 @@ impl Notes {
         let known: HashSet<Id> = hits.iter().map(|hit| hit.record.id.clone()).collect();
         let mut more: Vec<Hit> = Vec::new();
         let limits = self.records.policy.limits;
-        let mut scan = Scan::new(asked.filter.clone(), limits.page);
+        let scan = Scan::new(asked.filter.clone(), limits.page);
         let mut read = 0;
-        loop {
-            let page = self.records.list(ctx, &scan).await?;
-            read += page.records.len();
-            let fresh = page.records.into_iter().map(|record| Hit {
+        let take = |page: Vec<Record>| {
+            read += page.len();
+            let fresh = page.into_iter().map(|record| Hit {
                 score: rank::formula(&record, &tokens, ctx.now),
                 parts: None,
                 matched: Vec::new(),
                 record,
             });
             more.extend(fresh.filter(|hit| hit.score >= least && !known.contains(&hit.record.id)));
-            match page.next {
-                Some(next) if read < limits.note_reads => scan.after = Some(next),
-                Some(_) => {
-                    ctx.notices.add(format!(
-                        "Parts of words were looked for in the newest {read} notes only."
-                    ));
-                    break;
-                }
-                None => break,
-            }
+            read < limits.note_reads
+        };
+        if self.records.each_page(ctx, scan, take).await? {
+            ctx.notices.add(format!(
+                "Parts of words were looked for in the newest {read} notes only."
+            ));
         }
         more.sort_by(|a, b| b.score.total_cmp(&a.score));
         merge(hits, more, asked.limit);

@@ -64,8 +64,7 @@ pub(crate) fn roots_of(session: &str) -> Filter {
 impl Records {
     /// When the session was last purged.
     pub(crate) async fn purged_at(&self, ctx: &Ctx, session: &str) -> Result<Option<Time>, Error> {
-        let found = self.get(ctx, &[purge_mark_id(session)]).await?;
-        let mark = found.into_iter().flatten().next();
+        let mark = self.find(ctx, &purge_mark_id(session)).await?;
         Ok(mark.and_then(|mark| mark.body?.get("purged")?.as_str()?.parse().ok()))
     }
 

@@ -314,17 +314,13 @@ impl Records {
     }
 
     async fn newest(&self, ctx: &Ctx, query: &Query, filter: &Filter) -> Result<Vec<Hit>, Error> {
-        let mut scan = Scan::new(filter.clone(), query.limit);
+        let scan = Scan::new(filter.clone(), query.limit);
         let mut records = Vec::new();
-        loop {
-            let page = self.list(ctx, &scan).await?;
-            let shown = page.records.into_iter();
-            records.extend(shown.filter(|record| self.shows(record)));
-            match page.next {
-                Some(next) if records.len() < query.limit => scan.after = Some(next),
-                _ => break,
-            }
-        }
+        let take = |page: Vec<Record>| {
+            records.extend(page.into_iter().filter(|record| self.shows(record)));
+            records.len() < query.limit
+        };
+        self.each_page(ctx, scan, take).await?;
         records.truncate(query.limit);
         let hits = records.into_iter().map(|record| Hit {
             score: newness(&record, ctx.now),
@@ -343,34 +339,28 @@ impl Records {
         filter: &Filter,
     ) -> Result<Vec<Hit>, Error> {
         let tokens = rank::formula_tokens(&query.text);
-        let mut scan = Scan {
+        let scan = Scan {
             order: Order::Written,
             ..Scan::new(filter.clone(), self.policy.limits.page)
         };
         let (mut read, most) = (0, self.policy.limits.formula_reads);
         let mut hits: Vec<Hit> = Vec::new();
-        loop {
-            let page = self.list(ctx, &scan).await?;
-            read += page.records.len();
-            let shown = page.records.into_iter();
-            let shown = shown.filter(|record| self.shows(record));
+        let take = |page: Vec<Record>| {
+            read += page.len();
+            let shown = page.into_iter().filter(|record| self.shows(record));
             hits.extend(shown.map(|record| Hit {
                 score: rank::formula(&record, &tokens, ctx.now),
                 parts: None,
                 matched: Vec::new(),
                 record,
             }));
-            match page.next {
-                Some(next) if read < most => scan.after = Some(next),
-                Some(_) => {
-                    ctx.notices.add(format!(
-                        "The recipe `formula` compared the first {read} records only; narrow the \
-                         filter to reach the others."
-                    ));
-                    break;
-                }
-                None => break,
-            }
+            read < most
+        };
+        if self.each_page(ctx, scan, take).await? {
+            ctx.notices.add(format!(
+                "The recipe `formula` compared the first {read} records only; narrow the \
+                 filter to reach the others."
+            ));
         }
         hits.retain(|hit| hit.score > 0.0);
         // Stable: equals stay in the order they were written.

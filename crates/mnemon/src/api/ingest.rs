@@ -320,16 +320,13 @@ impl Work<'_> {
             owner: self.request.owner.clone(),
             ..Filter::all_of_tenant()
         };
-        let mut scan = Scan::new(filter, limits::PAGE);
-        loop {
-            let page = self.records.list(self.ctx, &scan).await?;
-            let records = page.records.into_iter();
+        let scan = Scan::new(filter, limits::PAGE);
+        let take = |page: Vec<Record>| {
+            let records = page.into_iter();
             gone.extend(records.filter(|record| self.is_gone(record, folders)));
-            match page.next {
-                Some(next) => scan.after = Some(next),
-                None => break,
-            }
-        }
+            true
+        };
+        self.records.each_page(self.ctx, scan, take).await?;
         for gone in gone.chunks(limits::PAGE) {
             if !self.request.dry_run {
                 let ids: Vec<Id> = gone.iter().map(|record| record.id.clone()).collect();

@@ -63,7 +63,7 @@ enum Command {
     /// Print the last messages as they were appended
     Tail(messages::TailArgs),
     /// List what compressions did, the last 1000, oldest first
-    Events(messages::EventsArgs),
+    Events(ConversationArgs),
     /// Find passages in conversations, pages, notes and documents
     Query(query::QueryArgs),
     /// Copy a conversation, with its window, to a new name
@@ -77,7 +77,7 @@ enum Command {
     /// Messages appended since stay in the conversation, but are not in its window any more.
     Restore(copies::SnapshotArgs),
     /// Empty the window; every message stays in the conversation
-    Clear(copies::ClearArgs),
+    Clear(ConversationArgs),
     /// Delete a conversation and everything known only from it, or one of its snapshots
     ///
     /// Deletes its messages, summaries, state and experience, its snapshots, and all records that
@@ -98,7 +98,6 @@ enum Command {
     Record(long_term::RecordArgs),
 }
 
-/// Which conversation.
 #[derive(Debug, clap::Args)]
 struct ConversationArgs {
     /// Name of the conversation: at most 255 characters, without / \ and ..

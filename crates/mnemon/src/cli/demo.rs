@@ -141,11 +141,9 @@ impl Demo<'_> {
 
     async fn change(&mut self, id: &Id) -> Result<(), Error> {
         self.say("Ann changes her mind; the old version stays in the history.")?;
-        let ids = [id.clone()];
         let records = self.memory.records();
-        let found = records.get(&self.ctx()?, &ids).await?;
-        let Some(mut record) = found.into_iter().flatten().next() else {
-            return Err(Error::Missing(ids.to_vec()));
+        let Some(mut record) = records.find(&self.ctx()?, id).await? else {
+            return Err(Error::Missing(vec![id.clone()]));
         };
         record.content = "Ann prefers oolong tea in the afternoon".to_owned();
         let receipt = records.update(&self.ctx()?, record).await?;

@@ -160,15 +160,7 @@ fn dialog(context: &DialogContext) -> Vec<String> {
             .map(|fact| format!("fact: {}", fact.text)),
     );
     let messages = context.turns.iter().flat_map(|turn| &turn.messages);
-    lines.extend(messages.map(|said| {
-        let role = match said.role {
-            mnemon_core::Role::User => "user",
-            mnemon_core::Role::Assistant => "assistant",
-            mnemon_core::Role::System => "system",
-            mnemon_core::Role::Tool => "tool",
-        };
-        format!("{role}: {}", said.content)
-    }));
+    lines.extend(messages.map(|said| format!("{}: {}", said.role.word(), said.content)));
     lines
 }
 

@@ -10,7 +10,7 @@ use super::line::{Calls, Logged, Reader};
 use super::{log_path, read};
 use crate::conversation::project::Project;
 use crate::conversation::session::SessionId;
-use crate::conversation::window::message_draft;
+use crate::memory::scopes::message_draft;
 use crate::records::naming::fixed_id;
 use crate::records::{Draft, Error, Records};
 
@@ -36,6 +36,13 @@ struct Watermark {
     calls: Calls,
     /// Ranges that were left for later.
     backlog: Vec<Backlog>,
+}
+
+impl Watermark {
+    fn backlog_bytes(&self) -> u64 {
+        let left = self.backlog.iter().map(|part| part.end - part.start);
+        left.sum()
+    }
 }
 
 /// Lines that are older than others that were read.
@@ -139,7 +146,7 @@ impl LogCopy<'_> {
                 ctx.notices
                     .add(format!("Another log lies at {path}: it is read anew."));
             }
-            done.backlog_bytes = mark.backlog.iter().map(|part| part.end - part.start).sum();
+            done.backlog_bytes = mark.backlog_bytes();
             if mark.next == end {
                 return Ok(done);
             }
@@ -236,7 +243,7 @@ impl LogCopy<'_> {
             if backlog.start >= backlog.end {
                 mark.backlog.pop();
             }
-            let left = mark.backlog.iter().map(|part| part.end - part.start).sum();
+            let left = mark.backlog_bytes();
             let mut done = CaughtUp::default();
             match self
                 .import(ctx, version, &mark, read.drafts, &mut done)
@@ -328,10 +335,8 @@ impl LogCopy<'_> {
             None => self.message_id(&format!("{}:{}", at.start, logged.digest)),
         };
         let mut message = logged.message;
-        if message.timestamp.is_none() {
-            message.timestamp = Some(created.to_string());
-        }
-        let mut draft = message_draft(ctx, &self.owner, id, message, created)?;
+        message.timestamp.get_or_insert_with(|| created.to_string());
+        let mut draft = message_draft(ctx, &self.owner, id, message, Some(created))?;
         draft.source = Some(self.path());
         draft
             .metadata
@@ -366,7 +371,7 @@ impl LogCopy<'_> {
         let receipt = put.await?;
         done.messages += count;
         done.commit = done.commit.or(receipt.commit);
-        done.backlog_bytes = mark.backlog.iter().map(|part| part.end - part.start).sum();
+        done.backlog_bytes = mark.backlog_bytes();
         Ok(())
     }
 
@@ -375,8 +380,7 @@ impl LogCopy<'_> {
     }
 
     async fn watermark(&self, ctx: &Ctx) -> Result<(Option<u64>, Watermark), Error> {
-        let found = self.records.get(ctx, &[self.mark_id()]).await?;
-        let Some(record) = found.into_iter().flatten().next() else {
+        let Some(record) = self.records.find(ctx, &self.mark_id()).await? else {
             return Ok((None, Watermark::default()));
         };
         let mark = Watermark::deserialize(record.body.as_ref().unwrap_or(&json!({})))

@@ -37,8 +37,7 @@ impl KeptSessions<'_> {
     }
 
     async fn record(&self, ctx: &Ctx, session: &SessionId) -> Result<Option<Record>, Error> {
-        let found = self.records.get(ctx, &[self.id(session)]).await?;
-        Ok(found.into_iter().flatten().next())
+        self.records.find(ctx, &self.id(session)).await
     }
 }
 
@@ -114,23 +113,17 @@ impl Sessions for KeptSessions<'_> {
             ..Filter::all_of_tenant()
         };
         let limits = self.records.limits();
-        let mut scan = Scan {
+        let scan = Scan {
             order: Order::Oldest,
             ..Scan::new(filter, limits.page)
         };
         let mut names = Vec::new();
-        loop {
-            let page = self.records.list(ctx, &scan).await?;
-            let ours = page
-                .records
-                .iter()
-                .filter(|one| one.owner.user == self.user);
-            names.extend(ours.filter_map(|record| record.owner.session.clone()));
-            match page.next {
-                Some(next) if names.len() < limits.sessions => scan.after = Some(next),
-                _ => break,
-            }
-        }
+        let take = |page: Vec<Record>| {
+            let ours = page.into_iter().filter(|one| one.owner.user == self.user);
+            names.extend(ours.filter_map(|record| record.owner.session));
+            names.len() < limits.sessions
+        };
+        self.records.each_page(ctx, scan, take).await?;
         names.sort();
         names.truncate(limits.sessions);
         Ok(names)

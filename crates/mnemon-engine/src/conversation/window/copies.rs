@@ -4,8 +4,8 @@ use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Origin, Scan, Scope, StoreErro
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::stored::{Covered, Working};
-use super::{Read, Window, check_session, too_many};
+use super::stored::Working;
+use super::{Window, check_session, too_many};
 use crate::conversation::session::FORK_OF;
 use crate::records::naming::{check_name, fixed_id};
 use crate::records::{Draft, Error};
@@ -53,13 +53,8 @@ impl<'a> Window<'a> {
         if self.is_empty(ctx).await? {
             return Ok(true);
         }
-        let found = self.records.get(ctx, &[self.fixed("window-fork")]).await?;
-        let mark = found
-            .into_iter()
-            .flatten()
-            .next()
-            .and_then(|mark| mark.body);
-        Ok(mark.is_some_and(|mark| {
+        let mark = self.records.find(ctx, &self.fixed("window-fork")).await?;
+        Ok(mark.and_then(|mark| mark.body).is_some_and(|mark| {
             mark.get(COMPLETE) == Some(&json!(false))
                 && mark.get(FORK_OF) == Some(&json!(from.owner.session))
         }))
@@ -140,68 +135,43 @@ impl<'a> Window<'a> {
     /// Shows the window as it was when the snapshot was taken; `None` if there is none. What was
     /// said since is kept, but not in view. How many messages it shows.
     pub async fn restore(&self, ctx: &Ctx, label: &str) -> Result<Option<usize>, Error> {
-        let found = self.records.get(ctx, &[self.snapshot_id(label)?]).await?;
-        let Some(kept) = found.into_iter().flatten().next() else {
+        let id = self.snapshot_id(label)?;
+        let Some(kept) = self.records.find(ctx, &id).await? else {
             return Ok(None);
         };
-        let kept = Working::of(&kept)?;
-        for _ in 0..limits::CHANGE_TRIES {
-            let (version, working) = self.working(ctx).await?;
-            let newest = Scan::new(self.within(Kind::Message), 1);
-            let newest = self.records.list(ctx, &newest).await?.records;
-            let read = Read {
-                version,
-                covered: newest.first().map(Covered::by).or(working.covered),
-                entries: kept.entries.clone(),
-                messages: Vec::new(),
-                more: false,
-            };
-            match self.write(ctx, &read, Vec::new()).await {
-                Err(Error::Store(StoreError::Conflict { .. })) => {}
-                done => return done.map(|_| Some(kept.entries.len())),
-            }
-        }
-        Err(self.contended())
+        let entries = Working::of(&kept)?.entries;
+        let count = entries.len();
+        self.replace(ctx, entries).await?;
+        Ok(Some(count))
     }
 
     /// The snapshots of this conversation, the newest first.
     pub async fn snapshots(&self, ctx: &Ctx) -> Result<Vec<Snapshot>, Error> {
-        let mut scan = Scan::new(self.within(Kind::Session), self.records.limits().page);
-        let mut found = Vec::new();
-        loop {
-            let page = self.records.list(ctx, &scan).await?;
-            for record in page.records {
-                let label = record.metadata.get(LABEL).and_then(Value::as_str);
-                if let Some(label) = label {
-                    found.push(Snapshot {
-                        label: label.to_owned(),
-                        taken: record.created,
-                        messages: Working::of(&record)?.entries.len(),
-                    });
-                }
-            }
-            match page.next {
-                Some(next) => scan.after = Some(next),
-                None => return Ok(found),
-            }
-        }
+        let scan = Scan::new(self.within(Kind::Session), self.records.limits().page);
+        let mut kept = Vec::new();
+        let take = |page| {
+            kept.extend(page);
+            true
+        };
+        self.records.each_page(ctx, scan, take).await?;
+        let labelled = kept.iter().filter_map(|record| {
+            let label = record.metadata.get(LABEL).and_then(Value::as_str)?;
+            Some(Working::of(record).map(|working| Snapshot {
+                label: label.to_owned(),
+                taken: record.created,
+                messages: working.entries.len(),
+            }))
+        });
+        Ok(labelled.collect::<Result<_, _>>()?)
     }
 
     /// Deletes a snapshot; undo brings it back. Whether there was one.
     pub async fn delete_snapshot(&self, ctx: &Ctx, label: &str) -> Result<bool, Error> {
-        let id = [self.snapshot_id(label)?];
-        if self
-            .records
-            .get(ctx, &id)
-            .await?
-            .into_iter()
-            .flatten()
-            .count()
-            == 0
-        {
+        let id = self.snapshot_id(label)?;
+        if self.records.find(ctx, &id).await?.is_none() {
             return Ok(false);
         }
-        self.records.forget(ctx, &id, None).await?;
+        self.records.forget(ctx, &[id], None).await?;
         Ok(true)
     }
 

@@ -6,10 +6,10 @@ use mnemon_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Window, message_draft};
+use super::Window;
 use crate::conversation::log::{CaughtUp, LogCopy, Said, Writer, after_purge, log_path};
 use crate::conversation::project::{Project, session_in};
-use crate::memory::scopes::message_of;
+use crate::memory::scopes::{message_draft, message_of};
 use crate::records::naming::fixed_id;
 use crate::records::safety::TakenOut;
 use crate::records::undo::as_index;
@@ -107,7 +107,7 @@ impl<'a> Window<'a> {
         for (number, message) in messages.into_iter().enumerate() {
             let id = self.line_id(ctx, key, number);
             let record: Id = id.parse()?;
-            let mut draft = message_draft(ctx, &self.owner, record, message, ctx.now)?;
+            let mut draft = message_draft(ctx, &self.owner, record, message, Some(ctx.now))?;
             self.records.safety.screen(&mut draft, &mut taken)?;
             draft.check(ctx)?;
             unwritten.push((id, Unwritten::Message(kept(&draft)?)));

@@ -15,8 +15,7 @@ use crate::records::{Draft, Error};
 impl Window<'_> {
     /// The window's record, and its version.
     pub(super) async fn working(&self, ctx: &Ctx) -> Result<(Option<u64>, Working), Error> {
-        let found = self.records.get(ctx, &[self.id()]).await?;
-        match found.into_iter().flatten().next() {
+        match self.records.find(ctx, &self.id()).await? {
             Some(record) => Ok((Some(record.version), Working::of(&record)?)),
             None => Ok((None, Working::default())),
         }

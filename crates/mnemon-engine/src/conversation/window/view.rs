@@ -120,13 +120,8 @@ impl Window<'_> {
         ctx: &Ctx,
         entry: &Entry,
     ) -> Result<Option<Offload>, Error> {
-        let ids = std::slice::from_ref(&entry.of);
-        let found = self.records.get(ctx, ids).await?;
-        Ok(found
-            .into_iter()
-            .flatten()
-            .next()
-            .and_then(|r| Offload::of(&r)))
+        let found = self.records.find(ctx, &entry.of).await?;
+        Ok(found.and_then(|record| Offload::of(&record)))
     }
 }
 

@@ -78,12 +78,7 @@ pub struct Said {
 }
 
 fn lower_case<S: Serializer>(role: &Role, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(match role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
-        Role::System => "system",
-        Role::Tool => "tool",
-    })
+    serializer.serialize_str(role.word())
 }
 
 /// A message to be remembered, as the caller says it.
@@ -142,30 +137,45 @@ impl Utterance {
 
     fn into_draft(self, ctx: &Ctx, id: Id, owner: &Owner) -> Result<Draft, Invalid> {
         let created = self.timestamp;
-        let mut message = self.into_message();
-        if message.id.is_empty() {
-            message.id = id.to_string();
-        }
-        message.timestamp.get_or_insert_with(|| ctx.now.to_string());
+        let message = self.into_message();
         let content = message.text_content();
         let says_nothing = |block: &Block| matches!(block, Block::Text { .. });
         if content.trim().is_empty() && message.content.iter().all(says_nothing) {
             return Err(Invalid::new("content", "is empty; nothing was said"));
         }
-        let body = serde_json::to_value(&message)
-            .map_err(|error| Invalid::new("content", error.to_string()))?;
         Ok(Draft {
-            id: Some(id),
             content,
-            owner: owner.clone(),
-            kind: Some(Kind::Message),
-            body: Some(body),
-            origin: Some(origin_of(message.role)),
-            created,
-            metadata: message.metadata,
-            ..Draft::default()
+            ..message_draft(ctx, owner, id, message, created)?
         })
     }
+}
+
+/// The record of a message.
+pub(crate) fn message_draft(
+    ctx: &Ctx,
+    owner: &Owner,
+    id: Id,
+    mut message: Message,
+    created: Option<Time>,
+) -> Result<Draft, Invalid> {
+    if message.id.is_empty() {
+        message.id = id.to_string();
+    }
+    message.timestamp.get_or_insert_with(|| ctx.now.to_string());
+    let body = serde_json::to_value(&message)
+        .map_err(|error| Invalid::new("message", error.to_string()))?;
+    Ok(Draft {
+        id: Some(id),
+        // A NUL may be in what a tool gave back, but not in a text.
+        content: message.searchable_text().replace('\0', "\u{fffd}"),
+        owner: owner.clone(),
+        kind: Some(Kind::Message),
+        body: Some(body),
+        origin: Some(origin_of(message.role)),
+        created,
+        metadata: message.metadata,
+        ..Draft::default()
+    })
 }
 
 impl Dialog<'_> {
@@ -296,8 +306,7 @@ impl Dialog<'_> {
     ) -> Result<Receipt, Error> {
         let owner = session_of(user, session)?;
         let id = summary_id(&owner);
-        let there = self.records.get(ctx, std::slice::from_ref(&id)).await?;
-        let there = there.into_iter().flatten().next();
+        let there = self.records.find(ctx, &id).await?;
         let draft = Draft {
             id: Some(id),
             content: summary.to_owned(),
@@ -421,7 +430,7 @@ fn said(mut record: Record) -> Said {
 }
 
 /// Who such a message comes from.
-pub(crate) fn origin_of(role: Role) -> Origin {
+fn origin_of(role: Role) -> Origin {
     match role {
         Role::User => Origin::User,
         Role::Assistant | Role::System => Origin::Agent,

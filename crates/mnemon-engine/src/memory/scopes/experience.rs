@@ -232,8 +232,7 @@ impl Experience<'_> {
         id: &Id,
         step: Step,
     ) -> Result<Option<Receipt>, Error> {
-        let begun = self.records.get(ctx, std::slice::from_ref(id)).await?;
-        let Some(begun) = begun.into_iter().flatten().next() else {
+        let Some(begun) = self.records.find(ctx, id).await? else {
             return Ok(None);
         };
         let ended = step.ended();

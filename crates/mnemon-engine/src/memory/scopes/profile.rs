@@ -123,8 +123,7 @@ impl Profile<'_> {
     }
 
     async fn one(&self, ctx: &Ctx, id: Id) -> Result<Option<Record>, Error> {
-        let found = self.records.get(ctx, &[id]).await?;
-        Ok(found.into_iter().flatten().next())
+        self.records.find(ctx, &id).await
     }
 }
 

@@ -54,13 +54,10 @@ pub(super) struct AppendArgs {
 }
 
 fn role() -> impl TypedValueParser<Value = Role> {
-    PossibleValuesParser::new(["user", "assistant", "system", "tool"]).map(|word| {
-        match word.as_str() {
-            "assistant" => Role::Assistant,
-            "system" => Role::System,
-            "tool" => Role::Tool,
-            _ => Role::User,
-        }
+    let roles = [Role::User, Role::Assistant, Role::System, Role::Tool];
+    PossibleValuesParser::new(roles.map(Role::word)).map(move |word| {
+        let role = roles.into_iter().find(|role| role.word() == word);
+        role.unwrap_or_default()
     })
 }
 

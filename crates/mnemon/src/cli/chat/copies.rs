@@ -25,12 +25,6 @@ pub(super) struct SnapshotArgs {
     label: String,
 }
 
-#[derive(Debug, clap::Args)]
-pub(super) struct ClearArgs {
-    #[command(flatten)]
-    conversation: ConversationArgs,
-}
-
 pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
     let chat = chat(args.conversation, None, door).await?;
     let messages = chat.fork(&door.memory()?, &door.ctx()?, &args.to).await?;
@@ -62,8 +56,8 @@ fn say(word: &str, label: &str, messages: usize, door: &mut Door) -> Result<(), 
         .line(format!("{word}: snapshot {label} with {count}"))
 }
 
-pub(super) async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door).await?;
+pub(super) async fn clear(args: ConversationArgs, door: &mut Door) -> Result<(), Error> {
+    let chat = chat(args, None, door).await?;
     chat.clear(&door.memory()?, &door.ctx()?).await?;
     return_json!(door, &json!({ "cleared": chat.session }));
     door.out.line("the window is empty; every message is kept")

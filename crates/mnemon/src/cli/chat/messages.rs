@@ -1,7 +1,7 @@
 //! `mnemon chat reload|tail|events`
 
 use mnemon_core::window::CompressionEvent;
-use mnemon_core::{Block, Message, Role, Time};
+use mnemon_core::{Block, Message, Time};
 use serde_json::{Value, json};
 
 use super::super::door::Door;
@@ -30,12 +30,6 @@ pub(super) struct TailArgs {
     before: Option<String>,
 }
 
-#[derive(Debug, clap::Args)]
-pub(super) struct EventsArgs {
-    #[command(flatten)]
-    conversation: ConversationArgs,
-}
-
 pub(super) async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Error> {
     let chat = chat(args.conversation, None, door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
@@ -54,8 +48,8 @@ pub(super) async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
     door.out.next_page("--before", tail.before)
 }
 
-pub(super) async fn events(args: EventsArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door).await?;
+pub(super) async fn events(args: ConversationArgs, door: &mut Door) -> Result<(), Error> {
+    let chat = chat(args, None, door).await?;
     let events = chat.events(&door.memory()?, &door.ctx()?).await?;
     return_json!(door, &json!({ "events": events }));
     if events.is_empty() {
@@ -100,7 +94,7 @@ fn print(messages: &[Message], door: &mut Door) -> Result<(), Error> {
 
 /// A message in words: who, the text, calls and results.
 pub(super) fn line(message: &Message) -> String {
-    let mut who = word(message.role).to_owned();
+    let mut who = message.role.word().to_owned();
     if let Some(name) = &message.name
         && *name != who
     {
@@ -125,14 +119,5 @@ fn part(block: &Block) -> String {
             let output: Vec<String> = output.iter().map(part).collect();
             format!("← {name}: {}", output.join(" "))
         }
-    }
-}
-
-fn word(role: Role) -> &'static str {
-    match role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
-        Role::System => "system",
-        Role::Tool => "tool",
     }
 }

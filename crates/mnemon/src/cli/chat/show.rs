@@ -76,34 +76,30 @@ const BAR: usize = 50;
 fn draw(shown: &Shown, door: &mut Door) -> Result<(), Error> {
     let (tokens, limit) = (shown.tokens, shown.token_limit);
     let messages = text::count(shown.messages.len() as u64, "message");
-    let due = if shown.due {
-        "; it is due to be compressed"
-    } else {
-        ""
+    let due = match shown.due {
+        true => "; it is due to be compressed",
+        false => "",
     };
     let max = shown.max_token;
     door.out.line(format!(
         "{messages}, {tokens} tokens; compressed from {limit} on, the model reads {max}{due}"
     ))?;
-    let kinds = [
-        (SeenAs::Summarised, '='),
-        (SeenAs::Offloaded, '-'),
-        (SeenAs::Hot, '#'),
-    ];
+    let kinds = [SeenAs::Summarised, SeenAs::Offloaded, SeenAs::Hot];
     let mut bar = String::new();
-    for (as_, sign) in kinds {
+    for as_ in kinds {
         let columns = (shown.part(as_).2 * BAR).div_ceil(limit.max(tokens).max(1));
-        bar.extend(std::iter::repeat_n(sign, columns));
+        bar.extend(std::iter::repeat_n(sign(as_).0, columns));
     }
     door.out.line(format!("[{bar:<BAR$.BAR$}]"))?;
-    let rows = kinds.iter().map(|(as_, sign)| {
+    let rows = kinds.iter().map(|as_| {
         let (count, covers, tokens) = shown.part(*as_);
+        let (sign, name) = sign(*as_);
         let stands_for = match *as_ {
             SeenAs::Hot => String::new(),
             _ => format!("for {covers}"),
         };
         vec![
-            format!("{sign} {}", name(*as_)),
+            format!("{sign} {name}"),
             count.to_string(),
             stands_for,
             format!("{tokens} tokens"),
@@ -111,27 +107,23 @@ fn draw(shown: &Shown, door: &mut Door) -> Result<(), Error> {
     });
     door.out.table(&[], rows.collect())?;
     for (number, seen) in shown.messages.iter().enumerate() {
-        let line = row(number, seen);
-        let line = text::cut(&line, door.out.width);
+        let line = text::cut(&row(number, seen), door.out.width);
         door.out.line(line)?;
     }
     Ok(())
 }
 
-fn name(as_: SeenAs) -> &'static str {
+/// The sign of a message in the bar, and the word for it.
+fn sign(as_: SeenAs) -> (char, &'static str) {
     match as_ {
-        SeenAs::Hot => "hot",
-        SeenAs::Summarised => "summarised",
-        SeenAs::Offloaded => "offloaded",
+        SeenAs::Hot => ('#', "hot"),
+        SeenAs::Summarised => ('=', "summarised"),
+        SeenAs::Offloaded => ('-', "offloaded"),
     }
 }
 
 fn row(number: usize, seen: &Seen) -> String {
-    let sign = match seen.as_ {
-        SeenAs::Hot => '#',
-        SeenAs::Summarised => '=',
-        SeenAs::Offloaded => '-',
-    };
+    let (sign, _) = sign(seen.as_);
     let stands_for = match &seen.uuid {
         Some(uuid) => {
             let about = seen.folded.as_ref().map(about).unwrap_or_default();

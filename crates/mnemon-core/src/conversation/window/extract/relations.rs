@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::cues::{NOT, content_words, names, padded};
+use super::cues::{CHOICE, DOES, GETS, NOT, content_words, names, padded};
 use super::statement::{Kind, Statement};
 
 /// An answer stands within so many messages after its question.
@@ -95,9 +95,9 @@ fn answers(said: &mut [Statement], index: &Index) {
             continue;
         };
         let fate = fate(said, at, &question, index);
-        let (reply, text) = match fate {
-            Fate::Open(deferral) => (deferral, None),
-            Fate::Answered => (None, None),
+        let reply = match fate {
+            Fate::Open(deferral) => deferral,
+            Fate::Answered => None,
             Fate::AnsweredBy(answer) => {
                 // The answer to a question of choice settles it, in whatever words.
                 if let Some(answer) = said.get_mut(answer).filter(|a| a.kind == Kind::Other)
@@ -106,20 +106,19 @@ fn answers(said: &mut [Statement], index: &Index) {
                     answer.kind = Kind::Decision;
                     answer.score += 8.0;
                 }
-                (None, None)
+                None
             }
-            Fate::By(reply) => (Some(reply), Some("→ ")),
+            Fate::By(reply) => Some(reply),
         };
         let is_open = matches!(fate, Fate::Open(_));
         let joined = reply.and_then(|reply| said.get_mut(reply)).map(|reply| {
             reply.dropped = true;
-            let line = format!("{}{}: {}", text.unwrap_or("("), reply.who, reply.text);
-            let decides = reply.kind == Kind::Decision;
-            (
-                if is_open { format!("{line})") } else { line },
-                decides,
-                reply.words.clone(),
-            )
+            let said = format!("{}: {}", reply.who, reply.text);
+            let line = match is_open {
+                true => format!("({said})"),
+                false => format!("→ {said}"),
+            };
+            (line, reply.kind == Kind::Decision, reply.words.clone())
         });
         let Some(question) = said.get_mut(at) else {
             continue;
@@ -132,9 +131,7 @@ fn answers(said: &mut [Statement], index: &Index) {
                     question.kind = if chooses { Kind::Decision } else { Kind::Other };
                     question.score = if chooses { 9.5 } else { 2.5 };
                     question.subject = question.words.clone();
-                    question.words.extend(words);
-                    question.words.sort_unstable();
-                    question.words.dedup();
+                    question.add_words(words);
                 }
             }
             None => question.dropped = !is_open,
@@ -225,16 +222,7 @@ fn first_reply(said: &[Statement], at: usize, question: &Statement) -> Fate {
 
 fn asks_for_choice(question: &str) -> bool {
     let low = padded(question);
-    let words = [
-        " what ",
-        " which ",
-        " should ",
-        " shall ",
-        " decision ",
-        " preference ",
-        " suggest ",
-    ];
-    words.iter().any(|word| low.contains(word)) || question.contains('何')
+    CHOICE.split('|').any(|word| low.contains(word)) || question.contains('何')
 }
 
 /// Joins short sentences that follow a decision, and those who take it on, with the decision.
@@ -255,9 +243,7 @@ fn owners(said: &mut [Statement]) {
             let (words, commits) = (statement.words.clone(), statement.commits);
             if let Some(decision) = last.and_then(|last| said.get_mut(last)) {
                 decision.joined.push(line);
-                decision.words.extend(words);
-                decision.words.sort_unstable();
-                decision.words.dedup();
+                decision.add_words(words);
                 decision.commits |= commits;
             }
             if let Some(statement) = said.get_mut(at) {
@@ -374,18 +360,13 @@ fn renewed(said: &[Statement], at: usize, index: &Index) -> Option<usize> {
     let mut older = index.before(at, &new.words).into_iter().rev();
     older.find(|place| {
         said.get(*place).is_some_and(|older| {
-            let values = older.values.iter();
+            let mut old_values = older.values.iter();
             matches!(older.kind, Kind::Decision | Kind::Other)
                 && !older.dropped
                 && older.subject.len() > 1
                 && holds(&new.words, &older.subject)
-                && values
-                    .clone()
-                    .any(|value| new.words.binary_search(value).is_ok())
-                && new
-                    .values
-                    .iter()
-                    .any(|value| older.words.binary_search(value).is_err())
+                && old_values.any(|value| new.words.binary_search(value).is_ok())
+                && !holds(&older.words, &new.values)
         })
     })
 }
@@ -398,7 +379,7 @@ fn holds(words: &[u32], wanted: &[u32]) -> bool {
 /// The words of the value that a correction names as wrong.
 fn taken_back(text: &str, vocabulary: &impl Fn(&str) -> Vec<u32>) -> Vec<u32> {
     let low = text.to_lowercase();
-    let after = NOT.iter().find_map(|not| {
+    let after = NOT.split('|').find_map(|not| {
         let at = low.find(&format!(" {not}")).map(|at| at + 1);
         let at = at.or_else(|| low.starts_with(not).then_some(0))?;
         low.get(at + not.len()..)
@@ -406,16 +387,11 @@ fn taken_back(text: &str, vocabulary: &impl Fn(&str) -> Vec<u32>) -> Vec<u32> {
     let value = after.map(|after| {
         let end = after.find([',', '.', ';', ':']).unwrap_or(after.len());
         let value = after.get(..end).unwrap_or_default();
-        let end = [" but ", " to ", " for ", " as ", " by "]
-            .iter()
-            .filter_map(|word| value.find(word))
-            .min();
-        value
-            .get(..end.unwrap_or(value.len()))
-            .unwrap_or_default()
-            .to_owned()
+        let ends = [" but ", " to ", " for ", " as ", " by "];
+        let end = ends.iter().filter_map(|word| value.find(word)).min();
+        value.get(..end.unwrap_or(value.len())).unwrap_or_default()
     });
-    value.map(|value| vocabulary(&value)).unwrap_or_default()
+    value.map(vocabulary).unwrap_or_default()
 }
 
 /// The newest decision before a correction without a subject: one that holds the value it names,
@@ -436,8 +412,7 @@ fn latest_with(said: &[Statement], at: usize, values: &[u32], text: &str) -> Opt
 fn people(said: &[Statement]) -> HashSet<String> {
     let mut people = HashSet::new();
     for statement in said {
-        let speaks = ["user", "assistant", "system", "tool"].contains(&statement.who.as_str());
-        if !speaks {
+        if statement.has_named_speaker() {
             people.insert(statement.who.clone());
         }
         if statement.commits {
@@ -452,65 +427,24 @@ fn people(said: &[Statement]) -> HashSet<String> {
 
 /// Whether a name stands where somebody stands who does something.
 fn takes_on(low: &str, name: &str) -> bool {
-    const DOES: [&str; 21] = [
-        "will ",
-        "takes ",
-        "take ",
-        "owns ",
-        "own ",
-        "is going ",
-        "is responsible",
-        "is on ",
-        "volunteer",
-        "can ",
-        "leads ",
-        "handles ",
-        "drives ",
-        "runs ",
-        "has ",
-        "said ",
-        "agreed ",
-        "works ",
-        "looks ",
-        "sẽ ",
-        "さん",
-    ];
-    const GETS: [&str; 12] = [
-        "goes to ",
-        "assigned it to ",
-        "assigned to ",
-        "handed to ",
-        "give it to ",
-        "owner: ",
-        "responsible: ",
-        "asked ",
-        "put ",
-        "tell ",
-        "giao cho ",
-        "担当は",
-    ];
     low.match_indices(name).any(|(at, _)| {
         let after = low.get(at + name.len()..).unwrap_or_default().trim_start();
         let before = low.get(..at).unwrap_or_default();
-        DOES.iter().any(|word| after.starts_with(word))
-            || GETS.iter().any(|word| before.ends_with(word))
+        DOES.split('|').any(|word| after.starts_with(word))
+            || GETS.split('|').any(|word| before.ends_with(word))
     })
 }
 
 /// The person who takes a decision on, if one is named with it.
 fn owner_of(decision: &Statement, people: &HashSet<String>) -> Option<String> {
-    let mut found: Vec<&String> = Vec::new();
     let line = decision.line();
-    for person in people {
-        let commits = takes_on(&line.to_lowercase(), &person.to_lowercase())
-            || line.contains(&format!("({person}: "));
-        if commits {
-            found.push(person);
-        }
-    }
-    // The longest name first: "Nguyễn An" rather than "An".
-    found.sort_by_key(|name| (std::cmp::Reverse(name.len()), (*name).clone()));
-    found.first().map(|name| (*name).clone())
+    let low = line.to_lowercase();
+    let found = people.iter().filter(|person| {
+        takes_on(&low, &person.to_lowercase()) || line.contains(&format!("({person}: "))
+    });
+    // The longest name: "Nguyễn An" rather than "An".
+    let longest = found.min_by_key(|name| (std::cmp::Reverse(name.len()), *name));
+    longest.cloned()
 }
 
 /// What a decision says of its owner: the name, or the words if the name cannot be told from them.
@@ -563,10 +497,8 @@ fn fixes(said: &mut [Statement], index: &Index) {
 pub(super) fn topics(texts: &[&str], most: usize) -> Vec<String> {
     let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
     for (at, text) in texts.iter().enumerate() {
-        for word in content_words(text)
-            .into_iter()
-            .filter(|w| w.chars().count() > 2)
-        {
+        let words = content_words(text).into_iter();
+        for word in words.filter(|word| word.chars().count() > 2) {
             counts.entry(word).or_insert((0, at)).0 += 1;
         }
     }
@@ -574,9 +506,6 @@ pub(super) fn topics(texts: &[&str], most: usize) -> Vec<String> {
     ranked.sort_by(|(a, (many, first)), (b, (more, then))| {
         more.cmp(many).then(first.cmp(then)).then(a.cmp(b))
     });
-    ranked
-        .into_iter()
-        .take(most)
-        .map(|(word, _)| word)
-        .collect()
+    let words = ranked.into_iter().map(|(word, _)| word);
+    words.take(most).collect()
 }

@@ -60,10 +60,9 @@ impl Statement {
             Kind::Question => "open question, ",
             _ => "",
         };
-        let between = if self.kind == Kind::Outcome {
-            " →"
-        } else {
-            ":"
+        let between = match self.kind {
+            Kind::Outcome => " →",
+            _ => ":",
         };
         let mut line = format!("- {open}{}{between} {}", self.who, self.text);
         for joined in &self.joined {
@@ -78,18 +77,25 @@ impl Statement {
         length(&self.text)
     }
 
+    /// Adds to what it is about.
+    pub(super) fn add_words(&mut self, words: Vec<u32>) {
+        self.words.extend(words);
+        self.words.sort_unstable();
+        self.words.dedup();
+    }
+
+    /// Whether the speaker is called by a name, not by a role.
+    pub(super) fn has_named_speaker(&self) -> bool {
+        !["user", "assistant", "system", "tool"].contains(&self.who.as_str())
+    }
+
     /// Whether it names a person, or the speaker speaks of themselves.
     pub(super) fn names_someone(&self) -> bool {
-        if !["user", "assistant", "system", "tool"].contains(&self.who.as_str()) {
-            return true;
-        }
         let low = padded(&self.text);
-        let first_person = [
-            " i ", " i'll ", " i've ", " i'm ", " me ", " mine ", " my ", " tôi ", " さん",
-        ];
-        !names(&self.text).is_empty()
-            || first_person.iter().any(|word| low.contains(word))
-            || low.contains("さん")
+        let mut first_person = " i | i'll | i've | i'm | me | mine | my | tôi |さん".split('|');
+        self.has_named_speaker()
+            || !names(&self.text).is_empty()
+            || first_person.any(|word| low.contains(word))
     }
 }
 
@@ -125,10 +131,7 @@ impl Vocabulary {
 pub(super) fn speaker(message: &Message) -> String {
     match (&message.name, message.role) {
         (Some(name), Role::User) => cut(name, 40),
-        (_, Role::User) => "user".to_owned(),
-        (_, Role::Assistant) => "assistant".to_owned(),
-        (_, Role::System) => "system".to_owned(),
-        (_, Role::Tool) => "tool".to_owned(),
+        (_, role) => role.word().to_owned(),
     }
 }
 
@@ -141,10 +144,8 @@ pub(super) fn statements(
     let text = message.text_content();
     let all = sentences(&text);
     let (count, half) = (all.len(), SENTENCES / 2);
-    let edges = all
-        .into_iter()
-        .enumerate()
-        .filter(|(place, _)| *place < half || place + half >= count);
+    let all = all.into_iter().enumerate();
+    let edges = all.filter(|(place, _)| *place < half || place + half >= count);
     let who = speaker(message);
     let said = edges.map(|(_, text)| statement(at, &who, message.role, text, vocabulary));
     said.collect()
@@ -228,9 +229,8 @@ fn kind(text: &str, low: &str, cues: &Cues) -> Kind {
     }
     // An order settles what it names.
     let orders = ["use", "make", "take", "pick", "choose", "keep", "switch"];
-    let orders = orders
-        .iter()
-        .any(|verb| low.starts_with(&format!(" {verb} ")));
+    let first = low.split_whitespace().next();
+    let orders = first.is_some_and(|first| orders.contains(&first));
     if cues.decided || orders || cues.corrected && length > 3 {
         return Kind::Decision;
     }
