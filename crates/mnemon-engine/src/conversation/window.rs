@@ -44,6 +44,9 @@ use crate::records::safety::TakenOut;
 use crate::records::{Draft, Error, Records};
 use stored::{Covered, Entry, Offload, Position, TAG};
 
+/// Clocks of two processes that write one conversation may be this far apart.
+const CLOCK_AHEAD_MS: i64 = 24 * 60 * 60 * 1000;
+
 /// Tells that a uuid names nothing.
 fn not_found(uuid: &str) -> String {
     format!(
@@ -221,10 +224,7 @@ impl<'a> Window<'a> {
         let key = key
             .map(|key| intent(key, &("window", &self.owner, &messages)))
             .transpose()?;
-        // What is said now stands after all that the window has covered, whatever the clock says.
-        let covered = self.covered(ctx).await?;
-        let floor = covered.map_or(Ok(ctx.now), |c| Time::from_millis(c.at.created))?;
-        let created = ctx.now.max(floor);
+        let created = self.time_of_append(ctx).await?;
         let drafts = messages.iter().map(|message| {
             let draft = self.message_draft(ctx, message.clone(), created)?;
             Ok((draft, Expect::Absent))
@@ -239,6 +239,19 @@ impl<'a> Window<'a> {
         self.stay_visible(ctx, &receipt, created).await?;
         self.warn_of_orphans(ctx, &messages).await?;
         Ok(receipt)
+    }
+
+    /// When a message that is added now was said: after all that the window has covered, and after
+    /// the newest message, even if the clock of the process that wrote that one is ahead.
+    async fn time_of_append(&self, ctx: &Ctx) -> Result<Time, Error> {
+        let covered = self.covered(ctx).await?;
+        let covered = covered.map_or(Ok(ctx.now), |c| Time::from_millis(c.at.created))?;
+        let newest = Scan::new(self.within(Kind::Message), 1);
+        let newest = self.records.list(ctx, &newest).await?.records;
+        let newest = newest.first().map(|record| record.created);
+        // A message with a later time than that was dated by its author.
+        let ahead = newest.filter(|at| *at <= ctx.now.plus_millis(CLOCK_AHEAD_MS));
+        Ok(ctx.now.max(covered).max(ahead.unwrap_or(ctx.now)))
     }
 
     /// Says so if a result was added whose call is not among the last messages.
