@@ -95,7 +95,6 @@ impl Lesson {
         })
     }
 
-    /// The type of task it is for.
     pub fn task_type(&self) -> Option<&str> {
         match &self.body {
             LessonBody::Skill(sop) => sop.task_type.as_deref(),

@@ -54,7 +54,6 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A note.
     pub fn note(content: impl Into<String>) -> Self {
         Self {
             content: content.into(),

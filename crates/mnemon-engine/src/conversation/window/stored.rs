@@ -1,5 +1,7 @@
 //! The forms in which a window is kept.
 
+use std::collections::HashSet;
+
 use mnemon_core::window::CompressionEvent;
 use mnemon_core::{Cursor, Id, Invalid, Message, Order, Record};
 use serde::{Deserialize, Serialize};
@@ -151,6 +153,11 @@ impl Working {
 
     pub(super) fn to_json(&self) -> Result<Value, Invalid> {
         to_json("window", self)
+    }
+
+    /// The records that its entries point at.
+    pub(super) fn ids(&self) -> HashSet<Id> {
+        self.entries.iter().map(|entry| entry.of.clone()).collect()
     }
 }
 
