@@ -84,11 +84,7 @@ impl Memory {
     pub fn window(&self, user: &str, session: &str) -> Result<Window<'_>, Error> {
         check_session(session)?;
         check_name("user", user, limits::NAME_CHARS)?;
-        let owner = Owner {
-            user: Some(user.to_owned()),
-            session: Some(session.to_owned()),
-            ..Owner::default()
-        };
+        let owner = Owner::of(Some(user), Some(session));
         session_of_owner(&owner)?;
         Ok(self.window_of(owner))
     }

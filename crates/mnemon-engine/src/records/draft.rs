@@ -154,6 +154,11 @@ impl Retention {
     }
 }
 
+/// The value as JSON; an error names the field.
+pub(crate) fn to_json(field: &str, value: &impl Serialize) -> Result<Value, Invalid> {
+    serde_json::to_value(value).map_err(|error| Invalid::new(field, error.to_string()))
+}
+
 /// The key with a digest of what the caller wants, ids and times that we make up left out: a retry
 /// has the same digest, another wish under the same key has not.
 pub(crate) fn intent(name: &str, wish: &impl Serialize) -> Result<IdempotencyKey, Invalid> {

@@ -11,6 +11,7 @@ use super::stored::{Covered, Entry, Offload};
 use super::{InMemory, Read, Window};
 use crate::conversation::session::StateModule;
 use crate::memory::scopes::message_of;
+use crate::records::draft::to_json;
 use crate::records::safety::TakenOut;
 use crate::records::{Error, Safety};
 
@@ -40,7 +41,7 @@ impl StateModule for WindowState {
     }
 
     fn save_state(&self) -> Result<Value, Invalid> {
-        serde_json::to_value(self).map_err(|error| Invalid::new("window", error.to_string()))
+        to_json("window", self)
     }
 
     fn load_state(&mut self, state: &Value) -> Result<(), Invalid> {

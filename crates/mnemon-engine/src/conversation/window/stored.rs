@@ -7,6 +7,8 @@ use mnemon_core::{Cursor, Id, Invalid, Message, Order, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::records::draft::to_json;
+
 /// Marks the records that keep what was replaced.
 pub(super) const TAG: &str = "window";
 /// Marks those whose summary a model is still to write.
@@ -177,10 +179,6 @@ impl Offload {
     pub(super) fn to_json(&self) -> Result<Value, Invalid> {
         to_json("offload", self)
     }
-}
-
-fn to_json(field: &str, value: &impl Serialize) -> Result<Value, Invalid> {
-    serde_json::to_value(value).map_err(|error| Invalid::new(field, error.to_string()))
 }
 
 fn from_json<T: serde::de::DeserializeOwned>(what: &str, record: &Record) -> Result<T, Invalid> {
