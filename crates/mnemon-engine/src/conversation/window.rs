@@ -87,11 +87,7 @@ impl Memory {
     pub fn window(&self, user: &str, session: &str) -> Result<Window<'_>, Error> {
         check_session(session)?;
         check_name("user", user, limits::NAME_CHARS)?;
-        let owner = Owner {
-            user: Some(user.to_owned()),
-            session: Some(session.to_owned()),
-            ..Owner::default()
-        };
+        let owner = Owner::of(Some(user), Some(session));
         session_of_owner(&owner)?;
         Ok(self.window_of(owner))
     }
@@ -315,20 +311,22 @@ impl<'a> Window<'a> {
     /// The messages as the model sees them, oldest first. A result whose call was forgotten or
     /// taken out, and a call that never got its result, are told as text.
     pub async fn get_messages(&self, ctx: &Ctx) -> Result<Vec<Message>, Error> {
-        let messages = self.whole(ctx).await?;
+        let messages = self.whole(ctx).await?.messages;
         Ok(told_as_text(ctx, messages))
     }
 
-    /// The messages of the window as they were stored.
-    async fn whole(&self, ctx: &Ctx) -> Result<Vec<Message>, Error> {
+    /// The window as it was stored; an error if it holds too many messages.
+    async fn whole(&self, ctx: &Ctx) -> Result<Read, Error> {
         let read = self.read(ctx).await?;
         if read.more {
-            return Err(too_many(
-                read.messages.len(),
-                self.records.limits().window_messages,
-            ));
+            return Err(StoreError::TooLarge {
+                what: "messages in the window (compress it)",
+                count: read.messages.len(),
+                most: self.records.limits().window_messages,
+            }
+            .into());
         }
-        Ok(read.messages)
+        Ok(read)
     }
 
     /// Takes a message out of the window; what was said stays. Out of range nothing happens.
@@ -481,8 +479,13 @@ impl<'a> Window<'a> {
     }
 
     fn fixed(&self, sort: &str) -> Id {
-        let names = [self.owner.user.as_deref(), self.owner.session.as_deref()];
-        fixed_id(sort, &names)
+        self.fixed_for(sort, &[])
+    }
+
+    fn fixed_for(&self, sort: &str, names: &[&str]) -> Id {
+        let mut all = vec![self.owner.user.as_deref(), self.owner.session.as_deref()];
+        all.extend(names.iter().copied().map(Some));
+        fixed_id(sort, &all)
     }
 
     /// The place that the window reaches to. It has a record of its own, so that appending does
@@ -500,15 +503,6 @@ impl<'a> Window<'a> {
         }
         .into()
     }
-}
-
-fn too_many(count: usize, most: usize) -> Error {
-    StoreError::TooLarge {
-        what: "messages in the window (compress it)",
-        count,
-        most,
-    }
-    .into()
 }
 
 fn result_id(block: &Block) -> Option<&str> {

@@ -54,11 +54,7 @@ impl Memory {
         let found = records.list(ctx, &Scan::new(filter, page)).await?;
         for record in found.records {
             let window = self.window_of(record.owner.clone());
-            if done.refused.is_none() {
-                window.refine(ctx, record, &mut done).await?;
-            } else {
-                done.pending += 1;
-            }
+            window.refine(ctx, record, &mut done).await?;
         }
         done.pending += u64::from(found.next.is_some());
         Ok(done)
@@ -78,18 +74,18 @@ impl Window<'_> {
         };
         let scan = Scan::new(filter, self.records.limits().page);
         for record in self.records.list(ctx, &scan).await?.records {
-            match done.refused {
-                None => self.refine(ctx, record, &mut done).await?,
-                // One that did not answer is not asked again: somebody is waiting.
-                Some(_) => done.pending += 1,
-            }
+            self.refine(ctx, record, &mut done).await?;
         }
         Ok(done)
     }
 
     /// Asks the model for one summary and puts it in the place of the extracted one, under the same
-    /// uuid.
+    /// uuid. A model that gave no usable summary is not asked for others: somebody may be waiting.
     async fn refine(&self, ctx: &Ctx, record: Record, done: &mut Refined) -> Result<(), Error> {
+        if done.refused.is_some() {
+            done.pending += 1;
+            return Ok(());
+        }
         let Some(mut offload) = Offload::of(&record) else {
             return Ok(());
         };
