@@ -452,12 +452,17 @@ fn corrected(
         .collect();
     // Where a subject's words occur in decisions on many subjects, they do not tell which one is
     // meant: "the port was wrong" takes back the last port, not those of all modules.
-    let subjects: HashSet<&Vec<u32>> = found.iter().map(|(_, older, _)| &older.subject).collect();
+    let is_other = |older: &Statement| {
+        let narrower = new.subject.len() > 1 && holds(&older.subject, &new.subject);
+        !narrower && !holds(&new.subject, &older.subject)
+    };
+    let others = found.iter().filter(|(_, older, _)| is_other(older));
+    let subjects: HashSet<&Vec<u32>> = others.map(|(_, older, _)| &older.subject).collect();
     let vague = subjects.len() >= LIST;
     let last = found.last().map(|(other, _, _)| *other);
     let last = last.filter(|_| found.iter().all(|(_, _, named)| !named));
     let meant = found.into_iter().filter(|(other, older, named)| {
-        let one_of_many = lists.share(&older.subject) || vague && older.subject != new.subject;
+        let one_of_many = lists.share(&older.subject) || vague && is_other(older);
         !one_of_many || *named || Some(*other) == last
     });
     meant.map(|(other, _, _)| other).collect()

@@ -325,11 +325,19 @@ fn is_date(words: &[String]) -> bool {
 /// Whether the phrase names one of several things of a kind: a noun and then its number or name
 /// ("invoice 4701", "customer Acme"), or a path.
 fn identifies(phrase: &[&str]) -> bool {
+    // "So Kafka it is": the thing is named elsewhere.
+    if phrase
+        .last()
+        .is_some_and(|last| content_words(last).is_empty())
+    {
+        return false;
+    }
     let small = |word: &str| word.chars().all(char::is_alphabetic) && word.len() > 2;
     let mut pairs = phrase.iter().zip(phrase.iter().skip(1)).enumerate();
     let numbered = pairs.any(|(at, (noun, id))| {
         let id = id.trim_start_matches(['#', '"', '`', '(']);
-        let named = id.chars().next().is_some_and(char::is_uppercase);
+        let named =
+            id.chars().next().is_some_and(char::is_uppercase) && !is_date(&content_words(id));
         let has_digit = id.chars().any(char::is_numeric);
         let is_noun = noun.chars().next().is_some_and(char::is_lowercase) || at == 0 && has_digit;
         (named || has_digit) && is_noun && small(noun) && !content_words(noun).is_empty()
