@@ -5,9 +5,12 @@
 //! its score as long as there is room. The same messages always give the same summary.
 
 mod cues;
+mod people;
 mod relations;
 mod sentences;
 mod statement;
+#[cfg(test)]
+mod tests;
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -16,7 +19,7 @@ use cues::{details, is_failure};
 use relations::relate;
 use sentences::{cut, is_fragment};
 use serde_json::Value;
-use statement::{Kind, Statement, Vocabulary, statements};
+use statement::{Kind, Statement, Vocabulary, speaker, statements};
 
 use super::predicates::output_text;
 use crate::model::{Block, Message};
@@ -25,7 +28,7 @@ use crate::model::{Block, Message};
 const OUTCOME: usize = 200;
 /// Shown of what a tool was given.
 const INPUT: usize = 60;
-/// Below this score a statement is left out, however much room there is.
+/// Below this score a statement is left out beside better ones, however much room there is.
 const WORTH: f64 = 1.0;
 /// Words that name what a range of messages is about.
 const TOPICS: usize = 6;
@@ -90,24 +93,50 @@ fn related(messages: &[Message], following: &[Message]) -> Vec<Statement> {
     relate(&mut said, &|text: &str| vocabulary.borrow_mut().of(text));
     // A correction further on is told here, too, if the owner it keeps is named only here.
     said.retain(|statement| statement.at < messages.len() || statement.inherits);
+    if !said.iter().any(|statement| statement.at < messages.len()) {
+        let texts = messages.iter().enumerate();
+        said.extend(texts.filter_map(|(at, message)| unread(at, message)));
+    }
     said
 }
 
-/// The best lines that fit together, in the order in which they were said.
+/// The beginning of a message that holds code or data only, for a summary of nothing else.
+fn unread(at: usize, message: &Message) -> Option<Statement> {
+    let text = message.text_content();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!text.is_empty()).then(|| Statement {
+        text: cut(&text, OUTCOME),
+        score: 0.5,
+        ..Statement::new(at, speaker(message), Kind::Other)
+    })
+}
+
+/// The best lines that fit together, in the order in which they were said. Statements that were
+/// dropped are shown only if there are no others; superseded ones last.
 fn chosen(said: &[Statement], chars: usize) -> Vec<String> {
+    let shown: [fn(&Statement) -> bool; 3] = [|s| !s.dropped, |s| !s.superseded, |_| true];
+    let lines = shown.iter().map(|shown| best(said, shown, chars));
+    let mut lines = lines.skip_while(Vec::is_empty);
+    lines.next().unwrap_or_default()
+}
+
+fn best(said: &[Statement], shown: &fn(&Statement) -> bool, chars: usize) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut ranked: Vec<(usize, f64, String)> = Vec::new();
-    for (at, statement) in said.iter().enumerate().filter(|(_, s)| !s.dropped) {
+    for (at, statement) in said.iter().enumerate().filter(|(_, s)| shown(s)) {
         if seen.insert(statement.text.to_lowercase()) {
             ranked.push((at, statement.score, statement.line()));
         }
     }
     // Of equal ones the newest is kept.
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+    // Where nothing is worth showing, everything is shown that is more than small talk.
+    let worthy = ranked.first().is_some_and(|(_, score, _)| *score >= WORTH);
+    let least = if worthy { WORTH } else { f64::MIN_POSITIVE };
     let mut left = chars;
     let mut taken: Vec<(usize, String)> = Vec::new();
     for (at, score, line) in ranked {
-        if score < WORTH && !taken.is_empty() {
+        if score < least && !taken.is_empty() {
             break;
         }
         let size = line.chars().count() + 1;
@@ -147,20 +176,11 @@ fn outcome<'a>(
         } => {
             let text = telling_line(&output_text(output))?;
             let failed = is_failure(&text);
+            let who = calls.get(id.as_str()).unwrap_or(name).clone();
             Some(Statement {
-                at,
-                who: calls.get(id.as_str()).unwrap_or(name).clone(),
-                kind: Kind::Outcome,
-                corrects: false,
-                commits: false,
-                words: Vec::new(),
-                subject: Vec::new(),
-                values: Vec::new(),
-                joined: Vec::new(),
                 score: details(&text).min(1.5) + if failed { 4.0 } else { 0.5 },
-                dropped: false,
-                inherits: false,
                 text,
+                ..Statement::new(at, who, Kind::Outcome)
             })
         }
         _ => None,

@@ -29,19 +29,23 @@ const CORRECTED: &str = "\
     đính chính|sửa lại|thực ra|thay vì|đổi sang|nhầm|\
     訂正|やはり|やっぱり|ではなく|変更";
 /// Names the value that is no longer right, right after it.
-pub(super) const NOT: &str = "\
-    not |instead of |rather than |no longer |forget |vetoed |scrap |scrapped |ruled out |turns out |\
-    replaces |from |không phải |thay vì |no ";
-/// After a name: its bearer does something.
-pub(super) const DOES: &str = "\
-    will |takes |take |owns |own |is going |is responsible|is on |volunteer|can |leads |handles |\
-    drives |runs |has |said |agreed |works |looks |sẽ |さん";
-/// Before a name: its bearer is given something to do.
-pub(super) const GETS: &str = "\
-    goes to |assigned it to |assigned to |handed to |give it to |owner: |responsible: |asked |put |\
-    tell |giao cho |担当は";
-/// A question asks for a choice.
-pub(super) const CHOICE: &str = " what | which | should | shall | decision | preference | suggest ";
+pub(super) const NOT: [&str; 15] = [
+    "not ",
+    "instead of ",
+    "rather than ",
+    "no longer ",
+    "forget ",
+    "vetoed ",
+    "scrap ",
+    "scrapped ",
+    "ruled out ",
+    "turns out ",
+    "replaces ",
+    "from ",
+    "không phải ",
+    "thay vì ",
+    "no ",
+];
 /// Somebody takes something on, or is given it.
 const COMMITTED: &str = "\
     has this|on the hook|put |drives |drive |agreed to|pick it up|picks it up|got this|count on me|\

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::cues::{CHOICE, DOES, GETS, NOT, content_words, names, padded};
+use super::cues::{NOT, content_words, names, padded};
+use super::people::{People, inheritance};
 use super::statement::{Kind, Statement};
 
 /// An answer stands within so many messages after its question.
@@ -18,15 +19,20 @@ const COVERED: f64 = 0.85;
 /// So many statements with a word are compared, so that a text that says the same ten thousand
 /// times costs no more than another one.
 const NEAR: usize = 100;
+/// So many decisions of one form are a list.
+const LIST: usize = 4;
+/// A fix stands within so many messages after the failure that it does not name.
+const FIX_WITHIN: usize = 8;
 /// A sentence of more words than this stands for itself.
 const SHORT: usize = 12;
 
 /// Drops what was answered, taken back or fixed, and joins what belongs together.
 pub(super) fn relate(said: &mut [Statement], vocabulary: &impl Fn(&str) -> Vec<u32>) {
     let index = Index::of(said);
+    let lists = Lists::of(said);
     answers(said, &index);
     owners(said);
-    corrections(said, &index, vocabulary);
+    corrections(said, &index, &lists, vocabulary);
     fixes(said, &index);
 }
 
@@ -46,6 +52,11 @@ impl Index {
 
     fn frequency(&self, word: u32) -> usize {
         self.0.get(&word).map_or(0, Vec::len)
+    }
+
+    /// Whether a word occurs in so few statements that it can tell their subject.
+    fn is_telling(&self, word: u32) -> bool {
+        self.frequency(word) <= NEAR
     }
 
     /// The next statements after `at` that hold one of the rarest of these words.
@@ -95,9 +106,9 @@ fn answers(said: &mut [Statement], index: &Index) {
             continue;
         };
         let fate = fate(said, at, &question, index);
-        let reply = match fate {
-            Fate::Open(deferral) => deferral,
-            Fate::Answered => None,
+        let (reply, text) = match fate {
+            Fate::Open(deferral) => (deferral, None),
+            Fate::Answered => (None, None),
             Fate::AnsweredBy(answer) => {
                 // The answer to a question of choice settles it, in whatever words.
                 if let Some(answer) = said.get_mut(answer).filter(|a| a.kind == Kind::Other)
@@ -106,19 +117,20 @@ fn answers(said: &mut [Statement], index: &Index) {
                     answer.kind = Kind::Decision;
                     answer.score += 8.0;
                 }
-                None
+                (None, None)
             }
-            Fate::By(reply) => Some(reply),
+            Fate::By(reply) => (Some(reply), Some("→ ")),
         };
         let is_open = matches!(fate, Fate::Open(_));
         let joined = reply.and_then(|reply| said.get_mut(reply)).map(|reply| {
             reply.dropped = true;
-            let said = format!("{}: {}", reply.who, reply.text);
-            let line = match is_open {
-                true => format!("({said})"),
-                false => format!("→ {said}"),
-            };
-            (line, reply.kind == Kind::Decision, reply.words.clone())
+            let line = format!("{}{}: {}", text.unwrap_or("("), reply.who, reply.text);
+            let decides = reply.kind == Kind::Decision;
+            (
+                if is_open { format!("{line})") } else { line },
+                decides,
+                reply.words.clone(),
+            )
         });
         let Some(question) = said.get_mut(at) else {
             continue;
@@ -131,7 +143,9 @@ fn answers(said: &mut [Statement], index: &Index) {
                     question.kind = if chooses { Kind::Decision } else { Kind::Other };
                     question.score = if chooses { 9.5 } else { 2.5 };
                     question.subject = question.words.clone();
-                    question.add_words(words);
+                    question.words.extend(words);
+                    question.words.sort_unstable();
+                    question.words.dedup();
                 }
             }
             None => question.dropped = !is_open,
@@ -222,7 +236,16 @@ fn first_reply(said: &[Statement], at: usize, question: &Statement) -> Fate {
 
 fn asks_for_choice(question: &str) -> bool {
     let low = padded(question);
-    CHOICE.split('|').any(|word| low.contains(word)) || question.contains('何')
+    let words = [
+        " what ",
+        " which ",
+        " should ",
+        " shall ",
+        " decision ",
+        " preference ",
+        " suggest ",
+    ];
+    words.iter().any(|word| low.contains(word)) || question.contains('何')
 }
 
 /// Joins short sentences that follow a decision, and those who take it on, with the decision.
@@ -243,7 +266,9 @@ fn owners(said: &mut [Statement]) {
             let (words, commits) = (statement.words.clone(), statement.commits);
             if let Some(decision) = last.and_then(|last| said.get_mut(last)) {
                 decision.joined.push(line);
-                decision.add_words(words);
+                decision.words.extend(words);
+                decision.words.sort_unstable();
+                decision.words.dedup();
                 decision.commits |= commits;
             }
             if let Some(statement) = said.get_mut(at) {
@@ -278,18 +303,23 @@ fn belongs(decision: &Statement, next: &Statement) -> bool {
 }
 
 /// Whether a sentence speaks of what was said just before.
-fn refers_back(padded: &str) -> bool {
+pub(super) fn refers_back(padded: &str) -> bool {
     let words = [" it ", " that ", " this ", " one ", " job ", " will do "];
     words.iter().any(|word| padded.contains(word))
 }
 
 /// Drops statements that a later one takes back: one that says so, or a later decision on the same
 /// subject. The owner of what was decided stays, unless another one is named.
-fn corrections(said: &mut [Statement], index: &Index, vocabulary: &impl Fn(&str) -> Vec<u32>) {
-    let people = people(said);
-    let mut by_subject: HashMap<Vec<u32>, Vec<usize>> = HashMap::new();
+fn corrections(
+    said: &mut [Statement],
+    index: &Index,
+    lists: &Lists,
+    vocabulary: &impl Fn(&str) -> Vec<u32>,
+) {
+    let people = People::of(said);
+    let mut by_subject: HashMap<Vec<u32>, Live> = HashMap::new();
     for at in 0..said.len() {
-        let older = renewed(said, at, index).and_then(|older| said.get(older));
+        let older = renewed(said, at, index, lists).and_then(|older| said.get(older));
         let subject = older.map(|older| older.subject.clone());
         if let (Some(subject), Some(new)) = (subject, said.get_mut(at)) {
             new.kind = Kind::Decision;
@@ -307,23 +337,13 @@ fn corrections(said: &mut [Statement], index: &Index, vocabulary: &impl Fn(&str)
         let old_values = taken_back(&new.text, vocabulary);
         let mut stale: Vec<usize> = Vec::new();
         if !new.subject.is_empty() {
-            let same = by_subject.get(&new.subject).into_iter().flatten();
-            stale.extend(same.copied());
-            for other in index.before(at, &new.subject) {
-                let older = said.get(other).filter(|older| {
-                    let decides = older.kind == Kind::Decision
-                        && (new.corrects || older.subject.is_empty())
-                        || new.corrects && older.subject == new.subject;
-                    let named = !old_values.is_empty() && holds(&older.words, &old_values);
-                    older.kind != Kind::Question
-                        && (decides || named && new.corrects)
-                        && holds(&older.words, &new.subject)
-                });
-                stale.extend(older.map(|_| other));
+            if !lists.share(&new.subject) {
+                let same = by_subject.entry(new.subject.clone()).or_default();
+                stale.extend(same.replaced_by(at, &new));
             }
-            by_subject.entry(new.subject.clone()).or_default().push(at);
+            stale.extend(corrected(said, at, &new, &old_values, (index, lists)));
         } else if new.corrects {
-            stale.extend(latest_with(said, at, &old_values, &new.text));
+            stale.extend(latest_with(said, at, &old_values, &new.text, index));
         }
         let mut inherited: Vec<String> = Vec::new();
         for other in stale {
@@ -335,6 +355,7 @@ fn corrections(said: &mut [Statement], index: &Index, vocabulary: &impl Fn(&str)
                 continue;
             }
             older.dropped = true;
+            older.superseded = true;
             inherited.extend(inheritance(older, &people));
         }
         if let Some(new) = said.get_mut(at) {
@@ -347,8 +368,108 @@ fn corrections(said: &mut [Statement], index: &Index, vocabulary: &impl Fn(&str)
     }
 }
 
+/// Decisions on one subject that hold, grouped by their words: a text that decides the same ten
+/// thousand times has one group.
+#[derive(Default)]
+struct Live(Vec<(Vec<u32>, Vec<usize>)>);
+
+impl Live {
+    /// Takes out the decisions that the new one replaces, and adds the new one.
+    fn replaced_by(&mut self, at: usize, new: &Statement) -> Vec<usize> {
+        let mut replaced: Vec<usize> = Vec::new();
+        self.0.retain(|(words, places)| {
+            let same = holds(words, &new.words) && !new.corrects;
+            if !same {
+                replaced.extend(places);
+            }
+            same
+        });
+        let mut groups = self.0.iter_mut();
+        match groups.find(|(words, _)| *words == new.words) {
+            Some((_, places)) => places.push(at),
+            None => self.0.push((new.words.clone(), vec![at])),
+        }
+        replaced
+    }
+}
+
+/// Subjects with many decisions that differ in their values only: "We pay invoice 1 for Acme", "We
+/// pay invoice 2 for Acme". Two of them may be a correction; many are a list, and all of them hold.
+struct Lists(HashSet<Vec<u32>>);
+
+impl Lists {
+    fn of(said: &[Statement]) -> Self {
+        let mut forms: HashMap<_, HashSet<&[u32]>> = HashMap::new();
+        for statement in said.iter().filter(|s| !s.dropped && !s.corrects) {
+            if let Some(form) = form(statement) {
+                let values = forms.entry((&statement.subject, form)).or_default();
+                values.insert(&statement.values);
+            }
+        }
+        forms.retain(|_, values| values.len() >= LIST);
+        Self(forms.into_keys().map(|(s, _)| s.clone()).collect())
+    }
+
+    /// Whether decisions with this subject may be about different things.
+    fn share(&self, subject: &[u32]) -> bool {
+        self.0.contains(subject)
+    }
+}
+
+/// The words of a decision but for its subject and its values. `None` if there are none or if it
+/// says what its subject is: a new value then takes the place of the old one.
+fn form(statement: &Statement) -> Option<Vec<u32>> {
+    let subject = &statement.subject;
+    let of_form = |word: &&u32| {
+        subject.binary_search(word).is_err() && statement.values.binary_search(word).is_err()
+    };
+    let words: Vec<u32> = statement.words.iter().filter(of_form).copied().collect();
+    let decides = statement.kind == Kind::Decision && !statement.states && !subject.is_empty();
+    (decides && !words.is_empty()).then_some(words)
+}
+
+/// Earlier statements, in other words than a decision's, that hold its subject and are taken back
+/// by it.
+fn corrected(
+    said: &[Statement],
+    at: usize,
+    new: &Statement,
+    old_values: &[u32],
+    (index, lists): (&Index, &Lists),
+) -> Vec<usize> {
+    let before = index.before(at, &new.subject).into_iter();
+    let found: Vec<(usize, &Statement, bool)> = before
+        .filter_map(|other| said.get(other).map(|older| (other, older)))
+        .filter(|(_, older)| !older.dropped && older.kind != Kind::Question)
+        .filter(|(_, older)| holds(&older.words, &new.subject))
+        .filter_map(|(other, older)| {
+            let decides = older.kind == Kind::Decision
+                && (new.corrects || older.subject.is_empty())
+                || new.corrects && older.subject == new.subject;
+            let named = !old_values.is_empty() && holds(&older.words, old_values);
+            (decides || named && new.corrects).then_some((other, older, named))
+        })
+        .collect();
+    // Where a subject's words occur in decisions on many subjects, they do not tell which one is
+    // meant: "the port was wrong" takes back the last port, not those of all modules.
+    let is_other = |older: &Statement| {
+        let narrower = new.subject.len() > 1 && holds(&older.subject, &new.subject);
+        !narrower && !holds(&new.subject, &older.subject)
+    };
+    let others = found.iter().filter(|(_, older, _)| is_other(older));
+    let subjects: HashSet<&Vec<u32>> = others.map(|(_, older, _)| &older.subject).collect();
+    let vague = subjects.len() >= LIST;
+    let last = found.last().map(|(other, _, _)| *other);
+    let last = last.filter(|_| found.iter().all(|(_, _, named)| !named));
+    let meant = found.into_iter().filter(|(other, older, named)| {
+        let one_of_many = lists.share(&older.subject) || vague && is_other(older);
+        !one_of_many || *named || Some(*other) == last
+    });
+    meant.map(|(other, _, _)| other).collect()
+}
+
 /// The earlier decision whose subject and value this statement names together with a new value.
-fn renewed(said: &[Statement], at: usize, index: &Index) -> Option<usize> {
+fn renewed(said: &[Statement], at: usize, index: &Index, lists: &Lists) -> Option<usize> {
     let new = said.get(at)?;
     let speaks = matches!(
         new.kind,
@@ -360,13 +481,16 @@ fn renewed(said: &[Statement], at: usize, index: &Index) -> Option<usize> {
     let mut older = index.before(at, &new.words).into_iter().rev();
     older.find(|place| {
         said.get(*place).is_some_and(|older| {
-            let mut old_values = older.values.iter();
+            let holds_value = |value: &u32| new.words.binary_search(value).is_ok();
+            let is_new = |value: &u32| older.words.binary_search(value).is_err();
             matches!(older.kind, Kind::Decision | Kind::Other)
                 && !older.dropped
                 && older.subject.len() > 1
+                && !lists.share(&older.subject)
                 && holds(&new.words, &older.subject)
-                && old_values.any(|value| new.words.binary_search(value).is_ok())
-                && !holds(&older.words, &new.values)
+                && older.subject.iter().any(|word| index.is_telling(*word))
+                && older.values.iter().any(holds_value)
+                && new.values.iter().any(is_new)
         })
     })
 }
@@ -379,7 +503,7 @@ fn holds(words: &[u32], wanted: &[u32]) -> bool {
 /// The words of the value that a correction names as wrong.
 fn taken_back(text: &str, vocabulary: &impl Fn(&str) -> Vec<u32>) -> Vec<u32> {
     let low = text.to_lowercase();
-    let after = NOT.split('|').find_map(|not| {
+    let after = NOT.iter().find_map(|not| {
         let at = low.find(&format!(" {not}")).map(|at| at + 1);
         let at = at.or_else(|| low.starts_with(not).then_some(0))?;
         low.get(at + not.len()..)
@@ -387,83 +511,45 @@ fn taken_back(text: &str, vocabulary: &impl Fn(&str) -> Vec<u32>) -> Vec<u32> {
     let value = after.map(|after| {
         let end = after.find([',', '.', ';', ':']).unwrap_or(after.len());
         let value = after.get(..end).unwrap_or_default();
-        let ends = [" but ", " to ", " for ", " as ", " by "];
-        let end = ends.iter().filter_map(|word| value.find(word)).min();
-        value.get(..end.unwrap_or(value.len())).unwrap_or_default()
+        let end = [" but ", " to ", " for ", " as ", " by "]
+            .iter()
+            .filter_map(|word| value.find(word))
+            .min();
+        value
+            .get(..end.unwrap_or(value.len()))
+            .unwrap_or_default()
+            .to_owned()
     });
-    value.map(vocabulary).unwrap_or_default()
+    value.map(|value| vocabulary(&value)).unwrap_or_default()
 }
 
 /// The newest decision before a correction without a subject: one that holds the value it names,
 /// or just the last one if it clearly takes something back.
-fn latest_with(said: &[Statement], at: usize, values: &[u32], text: &str) -> Option<usize> {
+fn latest_with(
+    said: &[Statement],
+    at: usize,
+    values: &[u32],
+    text: &str,
+    index: &Index,
+) -> Option<usize> {
+    let decides = |place: &usize| {
+        let older = said.get(*place);
+        older.is_some_and(|s| s.kind == Kind::Decision && !s.dropped)
+    };
+    if !values.is_empty() {
+        let named = |place: &usize| said.get(*place).is_some_and(|s| holds(&s.words, values));
+        let mut before = index.before(at, values).into_iter().rev();
+        return before.find(|place| decides(place) && named(place));
+    }
     let low = padded(text);
     let clearly = low.starts_with(" scratch that") || low.starts_with(" correction");
-    let before = said.get(..at)?;
-    let here = said.get(at)?.at;
-    before.iter().rposition(|older| {
-        let decides = older.kind == Kind::Decision && !older.dropped;
-        let named = !values.is_empty() && holds(&older.words, values);
-        decides && (named || values.is_empty() && clearly && older.at + OWNER_WITHIN >= here)
-    })
-}
-
-/// Those who take something on somewhere in the conversation, by name.
-fn people(said: &[Statement]) -> HashSet<String> {
-    let mut people = HashSet::new();
-    for statement in said {
-        if statement.has_named_speaker() {
-            people.insert(statement.who.clone());
-        }
-        if statement.commits {
-            people.extend(names(&statement.text).into_iter().filter(|name| {
-                let low = statement.text.to_lowercase();
-                takes_on(&low, &name.to_lowercase())
-            }));
-        }
-    }
-    people
-}
-
-/// Whether a name stands where somebody stands who does something.
-fn takes_on(low: &str, name: &str) -> bool {
-    low.match_indices(name).any(|(at, _)| {
-        let after = low.get(at + name.len()..).unwrap_or_default().trim_start();
-        let before = low.get(..at).unwrap_or_default();
-        DOES.split('|').any(|word| after.starts_with(word))
-            || GETS.split('|').any(|word| before.ends_with(word))
-    })
-}
-
-/// The person who takes a decision on, if one is named with it.
-fn owner_of(decision: &Statement, people: &HashSet<String>) -> Option<String> {
-    let line = decision.line();
-    let low = line.to_lowercase();
-    let found = people.iter().filter(|person| {
-        takes_on(&low, &person.to_lowercase()) || line.contains(&format!("({person}: "))
-    });
-    // The longest name: "Nguyễn An" rather than "An".
-    let longest = found.min_by_key(|name| (std::cmp::Reverse(name.len()), *name));
-    longest.cloned()
-}
-
-/// What a decision says of its owner: the name, or the words if the name cannot be told from them.
-fn inheritance(decision: &Statement, people: &HashSet<String>) -> Option<String> {
-    if let Some(owner) = owner_of(decision, people) {
-        return Some(format!("(owner: {owner})"));
-    }
-    let named = |text: &&str| {
-        let low = padded(text);
-        let is_value = [" it ", " that ", " this "]
-            .iter()
-            .any(|word| low.starts_with(word));
-        !is_value && refers_back(&low) && !names(text).is_empty()
+    let here = said.get(at).filter(|_| clearly)?.at;
+    let recent = |place: &usize| {
+        said.get(*place)
+            .is_some_and(|s| s.at + OWNER_WITHIN >= here)
     };
-    let joined = decision.joined.iter().map(String::as_str);
-    let parts = decision.text.split("; ").skip(1);
-    let words = joined.chain(parts).find(named)?;
-    let words = words.trim_start_matches('(').trim_end_matches([')', '.']);
-    Some(format!("({words})"))
+    let mut before = (0..at).rev().take_while(recent);
+    before.find(decides)
 }
 
 /// Drops failures that were fixed later, and outcomes of a tool that gave another one later.
@@ -484,21 +570,93 @@ fn fixes(said: &mut [Statement], index: &Index) {
         });
         if fixed && let Some(failure) = said.get_mut(at) {
             failure.dropped = true;
+            failure.superseded = true;
         }
     }
+    join_fixes(said);
     let mut latest: HashSet<String> = HashSet::new();
     for statement in said.iter_mut().rev().filter(|s| s.kind == Kind::Outcome) {
         let call = statement.who.clone();
-        statement.dropped |= !latest.insert(call);
+        let repeated = !latest.insert(call);
+        statement.dropped |= repeated;
+        statement.superseded |= repeated;
     }
+}
+
+/// Joins a fix that does not name its failure ("fixed it; 14 passed") with the last failure before
+/// it, which is then shown as fixed.
+fn join_fixes(said: &mut [Statement]) {
+    let mut last: Option<usize> = None;
+    for at in 0..said.len() {
+        let Some(statement) = said.get(at) else {
+            continue;
+        };
+        match statement.kind {
+            // A failure that was dropped has its fix.
+            Kind::Failure => last = (!statement.dropped).then_some(at),
+            Kind::Decision if begins_with_fix(&statement.text) => {
+                let here = statement.at;
+                let failure = last.take().and_then(|last| said.get_mut(last));
+                if let Some(failure) = failure.filter(|f| f.at + FIX_WITHIN >= here) {
+                    failure.dropped = true;
+                    failure.superseded = true;
+                }
+            }
+            Kind::Fix if !statement.dropped && says_fixed(&statement.text) => {
+                let line = format!("({}: {})", statement.who, statement.text);
+                let (here, score) = (statement.at, statement.score);
+                let failure = last.take().and_then(|last| said.get_mut(last));
+                let Some(failure) = failure.filter(|f| f.at + FIX_WITHIN >= here) else {
+                    continue;
+                };
+                failure.joined.push(line);
+                failure.kind = Kind::Fix;
+                failure.score = score;
+                if let Some(fix) = said.get_mut(at) {
+                    fix.dropped = true;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a decision tells first that something was fixed ("Resolved, we use UTC now").
+fn begins_with_fix(text: &str) -> bool {
+    let low = padded(text);
+    let words = [
+        " fixed ",
+        " solved ",
+        " resolved ",
+        " i fixed ",
+        " we fixed ",
+    ];
+    words.iter().any(|word| low.starts_with(word)) && !low.starts_with(" resolved that ")
+}
+
+/// Whether a fix says so itself, and not only that something works.
+fn says_fixed(text: &str) -> bool {
+    let low = padded(text);
+    let words = [
+        " fixed ",
+        " solved ",
+        " resolved ",
+        " passed ",
+        " đã sửa ",
+        "修正",
+        "解決",
+    ];
+    words.iter().any(|word| low.contains(word))
 }
 
 /// The words that come up most among what matters: what a range of messages is about.
 pub(super) fn topics(texts: &[&str], most: usize) -> Vec<String> {
     let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
     for (at, text) in texts.iter().enumerate() {
-        let words = content_words(text).into_iter();
-        for word in words.filter(|word| word.chars().count() > 2) {
+        for word in content_words(text)
+            .into_iter()
+            .filter(|w| w.chars().count() > 2)
+        {
             counts.entry(word).or_insert((0, at)).0 += 1;
         }
     }
@@ -506,6 +664,9 @@ pub(super) fn topics(texts: &[&str], most: usize) -> Vec<String> {
     ranked.sort_by(|(a, (many, first)), (b, (more, then))| {
         more.cmp(many).then(first.cmp(then)).then(a.cmp(b))
     });
-    let words = ranked.into_iter().map(|(word, _)| word);
-    words.take(most).collect()
+    ranked
+        .into_iter()
+        .take(most)
+        .map(|(word, _)| word)
+        .collect()
 }

@@ -44,25 +44,51 @@ pub(super) struct Statement {
     pub(super) words: Vec<u32>,
     /// The words for what it decides on, sorted; empty if they cannot be told.
     pub(super) subject: Vec<u32>,
+    /// Whether the subject is that of a verb (`the port is 80`), so that the rest is its value.
+    pub(super) states: bool,
     /// The names and numbers in it that are not part of its subject.
     pub(super) values: Vec<u32>,
     /// Further sentences that belong to it: its owner, its reason, the answer to a question.
     pub(super) joined: Vec<String>,
     pub(super) score: f64,
     pub(super) dropped: bool,
+    /// Whether it was dropped because it no longer holds.
+    pub(super) superseded: bool,
     /// Whether it names the owner of an earlier decision that it takes back.
     pub(super) inherits: bool,
 }
 
 impl Statement {
+    /// A statement of which nothing else is known.
+    pub(super) fn new(at: usize, who: String, kind: Kind) -> Self {
+        Self {
+            at,
+            who,
+            text: String::new(),
+            kind,
+            corrects: false,
+            commits: false,
+            words: Vec::new(),
+            subject: Vec::new(),
+            states: false,
+            values: Vec::new(),
+            joined: Vec::new(),
+            score: 0.0,
+            dropped: false,
+            superseded: false,
+            inherits: false,
+        }
+    }
+
     pub(super) fn line(&self) -> String {
         let open = match self.kind {
             Kind::Question => "open question, ",
             _ => "",
         };
-        let between = match self.kind {
-            Kind::Outcome => " →",
-            _ => ":",
+        let between = if self.kind == Kind::Outcome {
+            " →"
+        } else {
+            ":"
         };
         let mut line = format!("- {open}{}{between} {}", self.who, self.text);
         for joined in &self.joined {
@@ -77,25 +103,18 @@ impl Statement {
         length(&self.text)
     }
 
-    /// Adds to what it is about.
-    pub(super) fn add_words(&mut self, words: Vec<u32>) {
-        self.words.extend(words);
-        self.words.sort_unstable();
-        self.words.dedup();
-    }
-
-    /// Whether the speaker is called by a name, not by a role.
-    pub(super) fn has_named_speaker(&self) -> bool {
-        !["user", "assistant", "system", "tool"].contains(&self.who.as_str())
-    }
-
     /// Whether it names a person, or the speaker speaks of themselves.
     pub(super) fn names_someone(&self) -> bool {
+        if !["user", "assistant", "system", "tool"].contains(&self.who.as_str()) {
+            return true;
+        }
         let low = padded(&self.text);
-        let mut first_person = " i | i'll | i've | i'm | me | mine | my | tôi |さん".split('|');
-        self.has_named_speaker()
-            || !names(&self.text).is_empty()
-            || first_person.any(|word| low.contains(word))
+        let first_person = [
+            " i ", " i'll ", " i've ", " i'm ", " me ", " mine ", " my ", " tôi ", " さん",
+        ];
+        !names(&self.text).is_empty()
+            || first_person.iter().any(|word| low.contains(word))
+            || low.contains("さん")
     }
 }
 
@@ -131,7 +150,10 @@ impl Vocabulary {
 pub(super) fn speaker(message: &Message) -> String {
     match (&message.name, message.role) {
         (Some(name), Role::User) => cut(name, 40),
-        (_, role) => role.word().to_owned(),
+        (_, Role::User) => "user".to_owned(),
+        (_, Role::Assistant) => "assistant".to_owned(),
+        (_, Role::System) => "system".to_owned(),
+        (_, Role::Tool) => "tool".to_owned(),
     }
 }
 
@@ -144,8 +166,10 @@ pub(super) fn statements(
     let text = message.text_content();
     let all = sentences(&text);
     let (count, half) = (all.len(), SENTENCES / 2);
-    let all = all.into_iter().enumerate();
-    let edges = all.filter(|(place, _)| *place < half || place + half >= count);
+    let edges = all
+        .into_iter()
+        .enumerate()
+        .filter(|(place, _)| *place < half || place + half >= count);
     let who = speaker(message);
     let said = edges.map(|(_, text)| statement(at, &who, message.role, text, vocabulary));
     said.collect()
@@ -160,7 +184,8 @@ fn statement(
 ) -> Statement {
     let low = padded(text);
     let cues = Cues::of(&low);
-    let subject = vocabulary.numbered(subject(text));
+    let (subject, states) = subject(text);
+    let subject = vocabulary.numbered(subject);
     let mut values = vocabulary.of(&values(text));
     values.retain(|value| subject.binary_search(value).is_err());
     let kind = kind(text, &low, &cues);
@@ -187,19 +212,15 @@ fn statement(
         _ => details(text) + speaker + assertion,
     };
     Statement {
-        at,
-        who: who.to_owned(),
         text: cut(text, LINE),
-        kind,
         corrects: cues.corrected && kind == Kind::Decision,
         commits: cues.committed,
         words: vocabulary.of(text),
         subject,
+        states,
         values,
-        joined: Vec::new(),
         score: score + detail,
-        dropped: false,
-        inherits: false,
+        ..Statement::new(at, who.to_owned(), kind)
     }
 }
 
@@ -229,8 +250,9 @@ fn kind(text: &str, low: &str, cues: &Cues) -> Kind {
     }
     // An order settles what it names.
     let orders = ["use", "make", "take", "pick", "choose", "keep", "switch"];
-    let first = low.split_whitespace().next();
-    let orders = first.is_some_and(|first| orders.contains(&first));
+    let orders = orders
+        .iter()
+        .any(|verb| low.starts_with(&format!(" {verb} ")));
     if cues.decided || orders || cues.corrected && length > 3 {
         return Kind::Decision;
     }
@@ -246,8 +268,9 @@ fn kind(text: &str, low: &str, cues: &Cues) -> Kind {
     Kind::Other
 }
 
-/// The words for what a sentence decides on: after `for`, `as`, `about` or `on`, or before `is`.
-fn subject(text: &str) -> Vec<String> {
+/// The words for what a sentence decides on: after `for`, `as`, `about` or `on`, or before `is`;
+/// and whether it is the latter.
+fn subject(text: &str) -> (Vec<String>, bool) {
     let tokens: Vec<&str> = text.split_whitespace().collect();
     let bare = |token: &str| {
         let token = token.trim_matches(|c: char| !c.is_alphanumeric() && c != '=');
@@ -259,6 +282,17 @@ fn subject(text: &str) -> Vec<String> {
     let tokens = tokens
         .get(..ends.unwrap_or(tokens.len()))
         .unwrap_or_default();
+    let stated = before_copula(tokens, bare);
+    let stated_words = || content_words(&stated.unwrap_or_default().join(" "));
+    // "Invoice 4701 is paid for Acme" is about that invoice; "version 3 is used for the client" is
+    // about the client.
+    let chosen = ["used", "chosen", "picked", "selected", "fine", "right"];
+    let chooses = tokens
+        .iter()
+        .any(|token| chosen.contains(&bare(token).as_str()));
+    if !chooses && stated.is_some_and(identifies) {
+        return (stated_words(), true);
+    }
     for leads in [["for", "as", "cho", "làm"].as_slice(), &["about", "on"]] {
         for (at, _) in tokens
             .iter()
@@ -266,26 +300,64 @@ fn subject(text: &str) -> Vec<String> {
             .filter(|(_, t)| leads.contains(&bare(t).as_str()))
         {
             let words = content_words(&phrase(tokens.get(at + 1..).unwrap_or_default(), bare));
-            if !words.is_empty() {
-                return words;
+            if !words.is_empty() && !is_date(&words) {
+                return (words, false);
             }
         }
     }
     if let Some((before, _)) = text.split_once('は') {
-        return content_words(before);
+        return (content_words(before), true);
     }
-    before_copula(tokens, bare)
+    (stated_words(), true)
 }
 
-/// The tokens up to a punctuation mark or the next clause.
+/// Whether the words are numbers or parts of a date or of a period, which is never a subject.
+fn is_date(words: &[String]) -> bool {
+    const TIMES: &str = "monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|\
+        march|april|june|july|august|september|october|november|december|day|week|month|year|hour|\
+        minute|tomorrow";
+    let is_time = |word: &String| {
+        word.chars().all(char::is_numeric) || TIMES.split('|').any(|time| time == word)
+    };
+    !words.is_empty() && words.iter().all(is_time)
+}
+
+/// Whether the phrase names one of several things of a kind: a noun and then its number or name
+/// ("invoice 4701", "customer Acme"), or a path.
+fn identifies(phrase: &[&str]) -> bool {
+    // "So Kafka it is": the thing is named elsewhere.
+    if phrase
+        .last()
+        .is_some_and(|last| content_words(last).is_empty())
+    {
+        return false;
+    }
+    let small = |word: &str| word.chars().all(char::is_alphabetic) && word.len() > 2;
+    let mut pairs = phrase.iter().zip(phrase.iter().skip(1)).enumerate();
+    let numbered = pairs.any(|(at, (noun, id))| {
+        let id = id.trim_start_matches(['#', '"', '`', '(']);
+        let named =
+            id.chars().next().is_some_and(char::is_uppercase) && !is_date(&content_words(id));
+        let has_digit = id.chars().any(char::is_numeric);
+        let is_noun = noun.chars().next().is_some_and(char::is_lowercase) || at == 0 && has_digit;
+        (named || has_digit) && is_noun && small(noun) && !content_words(noun).is_empty()
+    });
+    let is_path = |word: &&str| word.contains(['/', '_']) || word.contains("::");
+    numbered || phrase.iter().any(is_path)
+}
+
+/// The tokens up to a punctuation mark, a date or the next clause.
 fn phrase(tokens: &[&str], bare: impl Fn(&str) -> String) -> String {
     const STOPS: [&str; 18] = [
         "we", "we're", "we'll", "i", "i'm", "is", "are", "will", "should", "so", "and", "now",
         "instead", "but", "with", "it", "là", "must",
     ];
     let mut words = Vec::new();
-    for token in tokens {
-        if STOPS.contains(&bare(token).as_str()) {
+    for (at, token) in tokens.iter().enumerate() {
+        let next = tokens.get(at + 1).map(|next| content_words(next));
+        let dated = next.is_some_and(|next| is_date(&next));
+        let dates = ["on", "at", "by", "until"].contains(&bare(token).as_str()) && dated;
+        if dates || STOPS.contains(&bare(token).as_str()) {
             break;
         }
         words.push(*token);
@@ -296,7 +368,11 @@ fn phrase(tokens: &[&str], bare: impl Fn(&str) -> String) -> String {
     words.join(" ")
 }
 
-fn before_copula(tokens: &[&str], bare: impl Fn(&str) -> String) -> Vec<String> {
+/// The tokens before the verb that gives something a value.
+fn before_copula<'a>(
+    tokens: &'a [&'a str],
+    bare: impl Fn(&str) -> String,
+) -> Option<&'a [&'a str]> {
     let copula = tokens.iter().enumerate().position(|(at, token)| {
         let next = tokens
             .get(at + 1)
@@ -310,13 +386,9 @@ fn before_copula(tokens: &[&str], bare: impl Fn(&str) -> String) -> Vec<String> 
             _ => false,
         }
     });
-    let Some(copula) = copula else {
-        return Vec::new();
-    };
-    let before = tokens.get(..copula).unwrap_or_default();
+    let before = tokens.get(..copula?)?;
     let start = before
         .iter()
         .rposition(|token| token.ends_with([':', ',', ';']));
-    let phrase = before.get(start.map_or(0, |start| start + 1)..);
-    content_words(&phrase.unwrap_or_default().join(" "))
+    before.get(start.map_or(0, |start| start + 1)..)
 }
