@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use mnemon_core::{Ctx, Id, Invalid, Owner, StoreError, Time};
+use mnemon_core::{Ctx, Id, Invalid, Owner, StoreError, Time, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -272,17 +272,11 @@ impl LogCopy<'_> {
         part: &Part,
         purged: Option<Time>,
     ) -> Result<Converted, Error> {
-        let (log, path) = (&*self.project.log, self.path());
-        let most = self.records.limits().commit_ops.saturating_sub(1).max(1);
-        let lines = read::forward(log, &path, part.from, part.to, most).await?;
-        let end = lines.last().map_or(part.from, |line| line.end);
         let mut reader = Reader::after(part.calls.clone());
-        for line in lines {
-            reader.take(line, purged);
-        }
-        match end == part.to && !part.is_log_end {
+        match self.read_part(part, purged, &mut reader).await? {
+            false => reader.leave(),
+            true if part.is_log_end => reader.finish(),
             true => reader.close(),
-            false => reader.finish(end == part.to),
         }
         let mut last = part.last;
         let mut drafts = Vec::with_capacity(reader.messages.len());
@@ -305,6 +299,46 @@ impl LogCopy<'_> {
             calls: reader.calls,
             last,
         })
+    }
+
+    /// Reads about as many lines as one commit takes, and on until the message is whole that the
+    /// first of them began. Whether the message under way has all lines that there are.
+    async fn read_part(
+        &self,
+        part: &Part,
+        purged: Option<Time>,
+        reader: &mut Reader,
+    ) -> Result<bool, Error> {
+        let (log, path) = (&*self.project.log, self.path());
+        let most = self.records.limits().commit_ops.saturating_sub(1).max(1);
+        let mut at = part.from;
+        loop {
+            let lines = read::forward(log, &path, at, part.to, most).await?;
+            if lines.is_empty() {
+                return Ok(true);
+            }
+            let is_first = at == part.from;
+            if !is_first && reader.consumed > 0 {
+                return Ok(false);
+            }
+            for line in lines {
+                if !is_first && !reader.is_open() {
+                    return Ok(true);
+                }
+                at = line.end;
+                reader.take(line, purged);
+                if !is_first && reader.consumed > 0 {
+                    return Ok(false);
+                }
+            }
+            // A message that goes on and on is longer than a record may be.
+            if at - part.from > limits::FILE_BYTES as u64 {
+                reader.close();
+            }
+            if !reader.is_open() {
+                return Ok(true);
+            }
+        }
     }
 
     fn report(&self, ctx: &Ctx, reader: &Reader) {
