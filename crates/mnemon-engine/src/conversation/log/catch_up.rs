@@ -125,6 +125,15 @@ impl LogCopy<'_> {
     /// Reads what was added to the log, up to its last whole line. Older lines of a long log are
     /// left as a backlog.
     pub(crate) async fn catch_up(&self, ctx: &Ctx) -> Result<CaughtUp, Error> {
+        self.read_new(ctx, None).await
+    }
+
+    /// Reads what was added to the log before this place, one line after the other.
+    pub(crate) async fn catch_up_to(&self, ctx: &Ctx, to: u64) -> Result<CaughtUp, Error> {
+        self.read_new(ctx, Some(to)).await
+    }
+
+    async fn read_new(&self, ctx: &Ctx, to: Option<u64>) -> Result<CaughtUp, Error> {
         let (path, log) = (self.path(), &*self.project.log);
         let purged = self.purged_at(ctx).await?;
         let mut done = CaughtUp::default();
@@ -147,17 +156,21 @@ impl LogCopy<'_> {
                     .add(format!("Another log lies at {path}: it is read anew."));
             }
             done.backlog_bytes = mark.backlog_bytes();
-            if mark.next == end {
+            let end = to.map_or(end, |to| to.min(end));
+            if mark.next >= end {
                 return Ok(done);
             }
             if version.is_none() {
                 self.mark_root(ctx).await?;
             }
-            let (mut part, left) = self.next_part(&mark, end).await?;
+            let (mut part, left) = self.next_part(&mark, end, to.is_none()).await?;
             // So that there is a time for the lines in between.
             part.last = part.last.map(|last| last + i64::from(left.is_some()));
             let read = self.convert(ctx, &part, purged).await?;
             if read.consumed == mark.next {
+                if to.is_some() {
+                    return Ok(done);
+                }
                 ctx.notices.add(format!(
                     "The last line of {path} has no end yet; it is read when it has."
                 ));
@@ -189,6 +202,7 @@ impl LogCopy<'_> {
         &self,
         mark: &Watermark,
         end: u64,
+        may_leave: bool,
     ) -> Result<(Part, Option<Backlog>), Error> {
         let mut part = Part {
             from: mark.next,
@@ -198,7 +212,7 @@ impl LogCopy<'_> {
             last: mark.last,
             before: None,
         };
-        if end - mark.next <= TAIL_FIRST || mark.backlog.len() >= MOST_RANGES {
+        if !may_leave || end - mark.next <= TAIL_FIRST || mark.backlog.len() >= MOST_RANGES {
             return Ok((part, None));
         }
         let wanted = self.project.config().hot_window_size;

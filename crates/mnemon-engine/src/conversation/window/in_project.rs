@@ -1,5 +1,7 @@
 //! A conversation in a project: its log is the source of truth, and the records a copy of it.
 
+use std::ops::Range;
+
 use mnemon_core::{
     Ctx, ErrorKind, Fate, Id, Invalid, Message, Outcome, Receipt, Record, Right, StoreError,
 };
@@ -147,10 +149,11 @@ impl<'a> Window<'a> {
         let ids = unwritten.iter().map(|(id, _)| copy.message_id(id));
         let ids: Vec<Id> = ids.collect();
         let mut there: Vec<Option<Record>> = vec![None; ids.len()];
+        // What others wrote is no part of the caller's commit.
+        let others = copy.catch_up(&as_index(ctx)).await;
         if let Some(key) = key {
-            self.records.safety.check_identifier("key", key)?;
-            copy.catch_up(ctx).await?;
-            there = self.records.get_all(ctx, &ids).await?;
+            others?;
+            there = self.under_key(ctx, &copy, key, &ids).await?;
             check_same(key, &there, unwritten)?;
         }
         let purged = copy.purged_at(ctx).await;
@@ -179,16 +182,10 @@ impl<'a> Window<'a> {
         let mut commit = None;
         if !bytes.is_empty() {
             let path = log_path(copy.session);
-            copy.project.log.append(&path, &bytes).await?;
-            match copy.catch_up(ctx).await {
-                Ok(done) => {
-                    commit = done.commit;
-                    // A piece with each append, so that a conversation that is never shown is
-                    // found by searches in the end. Nothing is lost if it fails.
-                    if done.backlog_bytes > 0 {
-                        copy.backlog_step(&as_index(ctx)).await.ok();
-                    }
-                }
+            let end = copy.project.log.append(&path, &bytes).await?;
+            let own = end.saturating_sub(bytes.len() as u64)..end;
+            match self.copy_own(ctx, &copy, own).await {
+                Ok(done) => commit = done,
                 Err(error) => ctx.notices.add(format!(
                     "The message is in the log; the store gets it when the conversation is opened \
                      next: {error}."
@@ -205,6 +202,43 @@ impl<'a> Window<'a> {
             items: items.collect(),
             ..Receipt::default()
         })
+    }
+
+    /// What is in the log under the ids of a key.
+    async fn under_key(
+        &self,
+        ctx: &Ctx,
+        copy: &LogCopy<'_>,
+        key: &str,
+        ids: &[Id],
+    ) -> Result<Vec<Option<Record>>, Error> {
+        self.records.safety.check_identifier("key", key)?;
+        let there = self.records.get_all(ctx, ids).await?;
+        if there.iter().all(Option::is_some) {
+            return Ok(there);
+        }
+        // It may be among the lines that were left for later.
+        while copy.backlog_step(&as_index(ctx)).await? > 0 {}
+        self.records.get_all(ctx, ids).await
+    }
+
+    /// Copies the lines that were just written from the log to the store: only they are in the
+    /// commit that is returned.
+    async fn copy_own(
+        &self,
+        ctx: &Ctx,
+        copy: &LogCopy<'_>,
+        own: Range<u64>,
+    ) -> Result<Option<u64>, Error> {
+        let side = as_index(ctx);
+        copy.catch_up_to(&side, own.start).await?;
+        let done = copy.catch_up_to(ctx, own.end).await?;
+        // A piece with each append, so that a conversation that is never shown is found by
+        // searches in the end. Nothing is lost if it fails.
+        if done.backlog_bytes > 0 {
+            copy.backlog_step(&side).await.ok();
+        }
+        Ok(done.commit)
     }
 }
 

@@ -229,6 +229,45 @@ fn another_log_in_the_same_place_is_read_anew() {
     assert_eq!(shown(&window), ["one", "two", "TWO", "three", "four"]);
 }
 
+#[test]
+fn undoing_an_append_leaves_what_others_wrote() {
+    let files = with_log(line("before").as_bytes());
+    let (memory, project) = (memory(), project(&files, hot(9)));
+    let window = window(&memory, &project);
+    for key in [None, Some("k")] {
+        add(&files, &line("of another"));
+        let mine = wait(window.add_messages(&ctx(), vec![user("mine")], key)).unwrap();
+        wait(memory.records().undo(&ctx(), mine.commit.unwrap())).unwrap();
+    }
+    assert_eq!(shown(&window), ["before", "of another", "of another"]);
+}
+
+#[test]
+fn a_retry_finds_its_line_far_from_the_end() {
+    let files = Arc::new(FilesInRam::default());
+    let project = project(&files, hot(5));
+    let first = memory();
+    let say = |memory: &Memory, text: &str| {
+        let messages = vec![user(text)];
+        wait(window(memory, &project).add_messages(&ctx(), messages, Some(text))).unwrap()
+    };
+    say(&first, "one");
+    for n in 0..40 {
+        add(&files, &line(&format!("{n} {}", "x".repeat(9_000))));
+    }
+    let later = memory();
+    say(&later, "one");
+    say(&later, "two");
+    let long = "long ".repeat(60_000);
+    say(&later, "three");
+    append(&window(&later, &project), &long);
+    assert_eq!(super::read(&files, LOG).lines().count(), 44);
+    let all = said(&window(&later, &project));
+    assert_eq!(all.len(), 44);
+    assert_eq!(all[0], "one");
+    assert_eq!(all[41..], ["two", "three", &long]);
+}
+
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         6 => (0..200usize).prop_map(|n| line(&"é".repeat(n)).into_bytes()),
