@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use mnemon_core::{Ctx, Id, Invalid, Owner, StoreError, Time, limits};
+use mnemon_core::{Changes, Ctx, Id, Invalid, Owner, StoreError, Time, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -36,6 +36,9 @@ struct Watermark {
     calls: Calls,
     /// Ranges that were left for later.
     backlog: Vec<Backlog>,
+    /// Up to here the log is one that took the place of another: its lines may be known.
+    #[serde(default)]
+    anew: u64,
 }
 
 impl Watermark {
@@ -150,6 +153,7 @@ impl LogCopy<'_> {
                 let last = mark.last;
                 mark = Watermark {
                     last,
+                    anew: end,
                     ..Watermark::default()
                 };
                 ctx.notices
@@ -166,6 +170,7 @@ impl LogCopy<'_> {
             let (mut part, left) = self.next_part(&mark, end, to.is_none()).await?;
             // So that there is a time for the lines in between.
             part.last = part.last.map(|last| last + i64::from(left.is_some()));
+            let is_again = part.from < mark.anew;
             let read = self.convert(ctx, &part, purged).await?;
             if read.consumed == mark.next {
                 if to.is_some() {
@@ -185,7 +190,7 @@ impl LogCopy<'_> {
             mark.next = read.consumed;
             mark.fingerprint = read::fingerprint(log, &path, mark.next).await?;
             match self
-                .import(ctx, version, &mark, read.drafts, &mut done)
+                .import(ctx, version, &mark, (read.drafts, is_again), &mut done)
                 .await
             {
                 Err(Error::Store(StoreError::Conflict { .. })) if tries < TRIES => tries += 1,
@@ -236,6 +241,7 @@ impl LogCopy<'_> {
         let purged = self.purged_at(ctx).await?;
         for _ in 0..TRIES {
             let (version, mut mark) = self.watermark(ctx).await?;
+            let anew = mark.anew;
             let Some(backlog) = mark.backlog.last_mut() else {
                 return Ok(0);
             };
@@ -247,6 +253,7 @@ impl LogCopy<'_> {
                 last: backlog.last,
                 before: Some(backlog.before),
             };
+            let is_again = part.from < anew;
             let read = self.convert(ctx, &part, purged).await?;
             // Nothing is there if the log became shorter: the next catching up notices.
             backlog.start = match read.consumed > part.from {
@@ -260,7 +267,7 @@ impl LogCopy<'_> {
             let left = mark.backlog_bytes();
             let mut done = CaughtUp::default();
             match self
-                .import(ctx, version, &mark, read.drafts, &mut done)
+                .import(ctx, version, &mark, (read.drafts, is_again), &mut done)
                 .await
             {
                 Err(Error::Store(StoreError::Conflict { .. })) => {}
@@ -392,24 +399,55 @@ impl LogCopy<'_> {
         Ok(draft)
     }
 
+    /// Which of these messages, which are not there, may be written: not those that were purged, and
+    /// of those that may have been there not those that were forgotten or undone.
+    pub(crate) async fn readable(
+        &self,
+        ctx: &Ctx,
+        missing: Vec<Id>,
+        is_again: bool,
+    ) -> Result<HashSet<Id>, Error> {
+        let allowed = self.records.not_purged(ctx, &missing).await?;
+        let allowed = missing
+            .into_iter()
+            .zip(allowed)
+            .filter(|(_, allowed)| *allowed);
+        let mut readable: HashSet<Id> = allowed.map(|(id, _)| id).collect();
+        if is_again {
+            for id in readable.clone() {
+                let newest = Changes {
+                    id: Some(id.clone()),
+                    ..Changes::all_of_tenant(1)
+                };
+                let changes = self.records.history(ctx, &newest).await?;
+                if changes.first().is_some_and(|change| change.after.is_none()) {
+                    readable.remove(&id);
+                }
+            }
+        }
+        Ok(readable)
+    }
+
     /// Writes the messages that are not there yet and moves the watermark, in one commit.
     async fn import(
         &self,
         ctx: &Ctx,
         version: Option<u64>,
         mark: &Watermark,
-        drafts: Vec<Draft>,
+        read: (Vec<Draft>, bool),
         done: &mut CaughtUp,
     ) -> Result<(), Error> {
+        let (drafts, is_again) = read;
         let ids: Vec<Id> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();
         let there = self.records.get_all(ctx, &ids).await?;
-        let allowed = self.records.not_purged(ctx, &ids).await?;
-        let mut seen: HashSet<Id> = HashSet::new();
-        let new = drafts.into_iter().zip(there).zip(allowed);
-        let new = new.filter(|((draft, there), allowed)| {
-            there.is_none() && *allowed && draft.id.clone().is_some_and(|id| seen.insert(id))
-        });
-        let new: Vec<Draft> = new.map(|((draft, _), _)| draft).collect();
+        let missing = ids
+            .into_iter()
+            .zip(there)
+            .filter(|(_, there)| there.is_none());
+        let missing: Vec<Id> = missing.map(|(id, _)| id).collect();
+        let mut new = self.readable(ctx, missing, is_again).await?;
+        let is_new = |draft: &Draft| draft.id.as_ref().is_some_and(|id| new.remove(id));
+        let new: Vec<Draft> = drafts.into_iter().filter(is_new).collect();
         let count = new.len();
         let body = serde_json::to_value(mark)
             .map_err(|error| Invalid::new("watermark", error.to_string()))?;

@@ -49,6 +49,27 @@ impl Said {
         }
     }
 
+    /// Whether this message is what the line was read as, whatever call it answers.
+    pub(crate) fn is_said_by(&self, message: &Message) -> bool {
+        let (role, content) = (message.role, message.content.as_slice());
+        match (self, content) {
+            (Self::User { content }, [Block::Text { text }]) => {
+                role == Role::User && text == content
+            }
+            (Self::Thought { content }, [Block::Text { text }]) => {
+                role == Role::Assistant && text == content
+            }
+            (Self::Action { tool, params }, [Block::ToolUse { id, .. }]) => {
+                content == [tool_use(id.clone(), tool.clone(), params.clone())]
+            }
+            (Self::Observation { result }, [Block::ToolResult { id, name, .. }]) => {
+                content == [tool_result(id.clone(), name.clone(), result.clone())]
+            }
+            (Self::Observation { result }, [Block::Text { text }]) => *text == unanswering(result),
+            _ => false,
+        }
+    }
+
     fn text(role: Role, content: String) -> Self {
         match role {
             Role::User => Self::User { content },
@@ -413,8 +434,7 @@ impl Reader {
                     Some((id, name)) => (Role::Tool, tool_result(id, name, result)),
                     None => {
                         self.orphans += 1;
-                        let said = format!("Observation: {}", plain_text(&result));
-                        (Role::Assistant, text(said))
+                        (Role::Assistant, text(unanswering(&result)))
                     }
                 }
             }
@@ -502,6 +522,11 @@ fn tool_result(id: String, name: String, result: Value) -> Block {
         output,
         metadata: Map::new(),
     }
+}
+
+/// How an observation reads that answers no call.
+fn unanswering(result: &Value) -> String {
+    format!("Observation: {}", plain_text(result))
 }
 
 fn plain_text(value: &Value) -> String {

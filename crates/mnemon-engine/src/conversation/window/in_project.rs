@@ -179,27 +179,41 @@ impl<'a> Window<'a> {
                 Unwritten::Line(said) => writer.line(said, id)?,
             });
         }
-        let mut commit = None;
+        let (mut commit, mut is_copied) = (None, false);
         if !bytes.is_empty() {
             let path = log_path(copy.session);
             let end = copy.project.log.append(&path, &bytes).await?;
             let own = end.saturating_sub(bytes.len() as u64)..end;
-            match self.copy_own(ctx, &copy, own).await {
-                Ok(done) => commit = done,
+            let done = self.copy_own(ctx, &copy, own).await;
+            let copied = match done {
+                Ok(done) => self
+                    .records
+                    .get_all(ctx, &ids)
+                    .await
+                    .map(|there| (done, there)),
+                Err(error) => Err(error),
+            };
+            match copied {
+                Ok(done) => ((commit, there), is_copied) = (done, true),
                 Err(error) => ctx.notices.add(format!(
                     "The message is in the log; the store gets it when the conversation is opened \
                      next: {error}."
                 )),
             }
         }
-        let fate = Fate::Stored { version: 1 };
-        let items = ids.into_iter().map(|id| Outcome {
-            id,
-            fate: fate.clone(),
+        let fates = there.iter().map(|there| match there {
+            Some(record) => Fate::Stored {
+                version: record.version,
+            },
+            None if is_copied => Fate::Rejected {
+                why: "it is in the log, but the store does not take it".to_owned(),
+            },
+            None => Fate::Stored { version: 1 },
         });
+        let items = ids.iter().cloned().zip(fates);
         Ok(Receipt {
             commit,
-            items: items.collect(),
+            items: items.map(|(id, fate)| Outcome { id, fate }).collect(),
             ..Receipt::default()
         })
     }
@@ -219,7 +233,15 @@ impl<'a> Window<'a> {
         }
         // It may be among the lines that were left for later.
         while copy.backlog_step(&as_index(ctx)).await? > 0 {}
-        self.records.get_all(ctx, ids).await
+        let there = self.records.get_all(ctx, ids).await?;
+        let missing = ids.iter().zip(&there).filter(|(_, there)| there.is_none());
+        let missing: Vec<Id> = missing.map(|(id, _)| id.clone()).collect();
+        let count = missing.len();
+        if copy.readable(ctx, missing, true).await?.len() == count {
+            return Ok(there);
+        }
+        let what = "belongs to a message that was forgotten or undone; choose a new key";
+        Err(Invalid::new("key", what).into())
     }
 
     /// Copies the lines that were just written from the log to the store: only they are in the
@@ -251,8 +273,10 @@ fn check_same(
     let mut pairs = there.iter().zip(unwritten);
     let differs = pairs.any(|(there, (_, said))| {
         let there = there.as_ref().map(message_of);
-        matches!((there, said), (Some(there), Unwritten::Message(said))
-            if (there.role, &there.content) != (said.role, &said.content))
+        there.is_some_and(|there| match said {
+            Unwritten::Message(said) => (there.role, &there.content) != (said.role, &said.content),
+            Unwritten::Line(said) => !said.is_said_by(&there),
+        })
     });
     match differs {
         true => Err(StoreError::KeyReused {

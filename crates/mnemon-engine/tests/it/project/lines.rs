@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mnemon_core::files::Files;
 use mnemon_core::window::is_paired;
-use mnemon_core::{Block, Media, Message, Role};
+use mnemon_core::{Block, ErrorKind, Media, Message, Role};
 use mnemon_engine::{LogLine, Window};
 use mnemon_testkit::fakes::FilesInRam;
 use serde_json::{Map, Value, json};
@@ -253,4 +253,34 @@ fn a_message_that_was_written_in_part_is_written_again() {
     say(&window);
     let parts: [&[String]; 3] = [&three[..2], &["other".to_owned()], &three];
     assert_eq!(blocks(&window), parts);
+}
+
+#[test]
+fn a_key_stands_for_one_line() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = (memory(), project(&files, hot(9)));
+    let window = window(&memory, &project);
+    let lines = [
+        json!({"type": "user", "content": "Hi"}),
+        json!({"type": "thought", "content": "Hi"}),
+        json!({"type": "observation", "result": {"of": "nothing"}}),
+        json!({"type": "action", "tool": "ls", "params": {"path": "x"}}),
+        json!({"type": "observation", "result": "done"}),
+        json!({"type": "action", "tool": "ls", "params": "x"}),
+    ];
+    let say = |line: &Value, key: &str| {
+        let line: LogLine = serde_json::from_value(line.clone()).unwrap();
+        wait(window.append_line(&ctx(), &line, Some(key)))
+    };
+    for (key, line) in lines.iter().enumerate() {
+        let first = say(line, &key.to_string()).unwrap();
+        assert_eq!(say(line, &key.to_string()).unwrap().items, first.items);
+    }
+    for (key, _) in lines.iter().enumerate() {
+        for (other, line) in lines.iter().enumerate().filter(|(other, _)| *other != key) {
+            let error = say(line, &key.to_string()).expect_err(&format!("{key} {other}"));
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        }
+    }
+    assert_eq!(read(&files, LOG).lines().count(), lines.len());
 }
