@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use mnemon_core::Ctx;
 use mnemon_core::files::{Files, FilesError};
 use mnemon_core::log::{Log, Piece};
 use mnemon_core::ram::Ram;
-use mnemon_core::{Ids, limits};
+use mnemon_core::{Block, Ctx, Ids, Role, limits};
 use mnemon_engine::{Memory, Project};
 use mnemon_testkit::fakes::FilesInRam;
 use proptest::prelude::*;
@@ -133,6 +132,74 @@ fn a_line_without_end_is_skipped() {
     let ctx = ctx();
     wait(window.import_backlog(&ctx, &mut |_| {})).unwrap();
     assert_eq!(said(&window), ["one".to_owned(), long, "two".to_owned()]);
+}
+
+#[test]
+fn no_result_is_parted_from_its_call_where_reading_begins() {
+    let old: String = (0..200)
+        .map(|n| line(&format!("{n} {}", "x".repeat(1000))))
+        .collect();
+    let action = |tool: &str| json!({"type": "action", "tool": tool}).to_string() + "\n";
+    let result = |of: &str| json!({"type": "observation", "result": of}).to_string() + "\n";
+    let thought = json!({"type": "thought", "content": "hm"}).to_string() + "\n";
+    let together = [action("a"), action("b"), result("a"), result("b")].concat();
+    let apart = [action("a"), thought.clone(), result("a")].concat();
+    let chatter = thought.repeat(90) + &together;
+    for (new, wanted) in [(&together, 3), (&apart, 2), (&apart, 1), (&chatter, 3)] {
+        let files = with_log((old.clone() + new).as_bytes());
+        let (memory, project) = (memory(), project(&files, hot(wanted)));
+        let window = window(&memory, &project);
+        let ctx = ctx();
+        let read = wait(window.catch_up(&ctx)).unwrap();
+        assert!(read.backlog_bytes > 100_000, "{read:?}");
+        wait(window.import_backlog(&ctx, &mut |_| {})).unwrap();
+        assert_eq!(ctx.notices.take(), Vec::<String>::new());
+        let (messages, _) = wait(window.original(&ctx, None, 500)).unwrap();
+        for message in &messages {
+            if let [Block::ToolResult { name, output, .. }] = message.content.as_slice() {
+                assert_eq!(output, &[Block::Text { text: name.clone() }]);
+            }
+        }
+        let results = messages.iter().filter(|message| message.role == Role::Tool);
+        assert_eq!(results.count(), new.matches("observation").count());
+    }
+}
+
+/// Gives at most a megabyte at once.
+struct Sparing(Arc<FilesInRam>);
+
+#[async_trait]
+impl Log for Sparing {
+    async fn append(&self, path: &str, bytes: &[u8]) -> Result<u64, FilesError> {
+        self.0.append(path, bytes).await
+    }
+
+    async fn read_before(
+        &self,
+        path: &str,
+        end: Option<u64>,
+        most: usize,
+    ) -> Result<Option<Piece>, FilesError> {
+        self.0.read_before(path, end, most.min(1 << 20)).await
+    }
+
+    async fn erase(&self, path: &str) -> Result<bool, FilesError> {
+        self.0.erase(path).await
+    }
+}
+
+#[test]
+fn a_log_that_ends_in_noise_is_read_from_where_a_line_begins() {
+    let noise = format!("{}\n", "noise ".repeat(500)).repeat(700);
+    let log = line("one") + &noise + &line("two") + &noise + &line("three");
+    let files = with_log(log.as_bytes());
+    let sparing = Arc::new(Sparing(files.clone()));
+    let project = Project::new(files, sparing, "/p", hot(3)).unwrap();
+    let memory = memory();
+    let window = window(&memory, &project);
+    shown(&window);
+    wait(window.import_backlog(&ctx(), &mut |_| {})).unwrap();
+    assert_eq!(said(&window), ["one", "two", "three"]);
 }
 
 /// Counts what is read of a log.
