@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use mnemon_core::{Ctx, Id, Invalid, Owner, StoreError, Time};
+use mnemon_core::{Changes, Ctx, Id, Invalid, Owner, StoreError, Time, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -37,6 +37,9 @@ struct Watermark {
     calls: Calls,
     /// Ranges that were left for later.
     backlog: Vec<Backlog>,
+    /// Up to here the log is one that took the place of another: its lines may be known.
+    #[serde(default)]
+    anew: u64,
 }
 
 impl Watermark {
@@ -126,6 +129,15 @@ impl LogCopy<'_> {
     /// Reads what was added to the log, up to its last whole line. Older lines of a long log are
     /// left as a backlog.
     pub(crate) async fn catch_up(&self, ctx: &Ctx) -> Result<CaughtUp, Error> {
+        self.read_new(ctx, None).await
+    }
+
+    /// Reads what was added to the log before this place, one line after the other.
+    pub(crate) async fn catch_up_to(&self, ctx: &Ctx, to: u64) -> Result<CaughtUp, Error> {
+        self.read_new(ctx, Some(to)).await
+    }
+
+    async fn read_new(&self, ctx: &Ctx, to: Option<u64>) -> Result<CaughtUp, Error> {
         let (path, log) = (self.path(), &*self.project.log);
         let purged = self.purged_at(ctx).await?;
         let mut done = CaughtUp::default();
@@ -142,23 +154,29 @@ impl LogCopy<'_> {
                 let last = mark.last;
                 mark = Watermark {
                     last,
+                    anew: end,
                     ..Watermark::default()
                 };
                 ctx.notices
                     .add(format!("Another log lies at {path}: it is read anew."));
             }
             done.backlog_bytes = mark.backlog_bytes();
-            if mark.next == end {
+            let end = to.map_or(end, |to| to.min(end));
+            if mark.next >= end {
                 return Ok(done);
             }
             if version.is_none() {
                 self.mark_root(ctx).await?;
             }
-            let (mut part, left) = self.next_part(&mark, end).await?;
+            let (mut part, left) = self.next_part(&mark, end, to.is_none()).await?;
             // So that there is a time for the lines in between.
             part.last = part.last.map(|last| last + i64::from(left.is_some()));
+            let is_again = part.from < mark.anew;
             let read = self.convert(ctx, &part, purged).await?;
             if read.consumed == mark.next {
+                if to.is_some() {
+                    return Ok(done);
+                }
                 ctx.notices.add(format!(
                     "The last line of {path} has no end yet; it is read when it has."
                 ));
@@ -173,7 +191,7 @@ impl LogCopy<'_> {
             mark.next = read.consumed;
             mark.fingerprint = read::fingerprint(log, &path, mark.next).await?;
             match self
-                .import(ctx, version, &mark, read.drafts, &mut done)
+                .import(ctx, version, &mark, (read.drafts, is_again), &mut done)
                 .await
             {
                 Err(Error::Store(StoreError::Conflict { .. })) if tries < TRIES => tries += 1,
@@ -190,6 +208,7 @@ impl LogCopy<'_> {
         &self,
         mark: &Watermark,
         end: u64,
+        may_leave: bool,
     ) -> Result<(Part, Option<Backlog>), Error> {
         let mut part = Part {
             from: mark.next,
@@ -199,7 +218,7 @@ impl LogCopy<'_> {
             last: mark.last,
             before: None,
         };
-        if end - mark.next <= TAIL_FIRST || mark.backlog.len() >= MOST_RANGES {
+        if !may_leave || end - mark.next <= TAIL_FIRST || mark.backlog.len() >= MOST_RANGES {
             return Ok((part, None));
         }
         let wanted = self.project.config().hot_window_size;
@@ -223,6 +242,7 @@ impl LogCopy<'_> {
         let purged = self.purged_at(ctx).await?;
         for _ in 0..TRIES {
             let (version, mut mark) = self.watermark(ctx).await?;
+            let anew = mark.anew;
             let Some(backlog) = mark.backlog.last_mut() else {
                 return Ok(0);
             };
@@ -234,6 +254,7 @@ impl LogCopy<'_> {
                 last: backlog.last,
                 before: Some(backlog.before),
             };
+            let is_again = part.from < anew;
             let read = self.convert(ctx, &part, purged).await?;
             // Nothing is there if the log became shorter: the next catching up notices.
             backlog.start = match read.consumed > part.from {
@@ -247,7 +268,7 @@ impl LogCopy<'_> {
             let left = mark.backlog_bytes();
             let mut done = CaughtUp::default();
             match self
-                .import(ctx, version, &mark, read.drafts, &mut done)
+                .import(ctx, version, &mark, (read.drafts, is_again), &mut done)
                 .await
             {
                 Err(Error::Store(StoreError::Conflict { .. })) => {}
@@ -273,17 +294,11 @@ impl LogCopy<'_> {
         part: &Part,
         purged: Option<Time>,
     ) -> Result<Converted, Error> {
-        let (log, path) = (&*self.project.log, self.path());
-        let most = self.records.limits().commit_ops.saturating_sub(1).max(1);
-        let lines = read::forward(log, &path, part.from, part.to, most).await?;
-        let end = lines.last().map_or(part.from, |line| line.end);
         let mut reader = Reader::after(part.calls.clone());
-        for line in lines {
-            reader.take(line, purged);
-        }
-        match end == part.to && !part.is_log_end {
+        match self.read_part(part, purged, &mut reader).await? {
+            false => reader.leave(),
+            true if part.is_log_end => reader.finish(),
             true => reader.close(),
-            false => reader.finish(end == part.to),
         }
         let mut last = part.last;
         let mut drafts = Vec::with_capacity(reader.messages.len());
@@ -306,6 +321,46 @@ impl LogCopy<'_> {
             calls: reader.calls,
             last,
         })
+    }
+
+    /// Reads about as many lines as one commit takes, and on until the message is whole that the
+    /// first of them began. Whether the message under way has all lines that there are.
+    async fn read_part(
+        &self,
+        part: &Part,
+        purged: Option<Time>,
+        reader: &mut Reader,
+    ) -> Result<bool, Error> {
+        let (log, path) = (&*self.project.log, self.path());
+        let most = self.records.limits().commit_ops.saturating_sub(1).max(1);
+        let mut at = part.from;
+        loop {
+            let lines = read::forward(log, &path, at, part.to, most).await?;
+            if lines.is_empty() {
+                return Ok(true);
+            }
+            let is_first = at == part.from;
+            if !is_first && reader.consumed > 0 {
+                return Ok(false);
+            }
+            for line in lines {
+                if !is_first && !reader.is_open() {
+                    return Ok(true);
+                }
+                at = line.end;
+                reader.take(line, purged);
+                if !is_first && reader.consumed > 0 {
+                    return Ok(false);
+                }
+            }
+            // A message that goes on and on is longer than a record may be.
+            if at - part.from > limits::FILE_BYTES as u64 {
+                reader.close();
+            }
+            if !reader.is_open() {
+                return Ok(true);
+            }
+        }
     }
 
     fn report(&self, ctx: &Ctx, reader: &Reader) {
@@ -345,24 +400,55 @@ impl LogCopy<'_> {
         Ok(draft)
     }
 
+    /// Which of these messages, which are not there, may be written: not those that were purged, and
+    /// of those that may have been there not those that were forgotten or undone.
+    pub(crate) async fn readable(
+        &self,
+        ctx: &Ctx,
+        missing: Vec<Id>,
+        is_again: bool,
+    ) -> Result<HashSet<Id>, Error> {
+        let allowed = self.records.not_purged(ctx, &missing).await?;
+        let allowed = missing
+            .into_iter()
+            .zip(allowed)
+            .filter(|(_, allowed)| *allowed);
+        let mut readable: HashSet<Id> = allowed.map(|(id, _)| id).collect();
+        if is_again {
+            for id in readable.clone() {
+                let newest = Changes {
+                    id: Some(id.clone()),
+                    ..Changes::all_of_tenant(1)
+                };
+                let changes = self.records.history(ctx, &newest).await?;
+                if changes.first().is_some_and(|change| change.after.is_none()) {
+                    readable.remove(&id);
+                }
+            }
+        }
+        Ok(readable)
+    }
+
     /// Writes the messages that are not there yet and moves the watermark, in one commit.
     async fn import(
         &self,
         ctx: &Ctx,
         version: Option<u64>,
         mark: &Watermark,
-        drafts: Vec<Draft>,
+        read: (Vec<Draft>, bool),
         done: &mut CaughtUp,
     ) -> Result<(), Error> {
+        let (drafts, is_again) = read;
         let ids: Vec<Id> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();
         let there = self.records.get_all(ctx, &ids).await?;
-        let allowed = self.records.not_purged(ctx, &ids).await?;
-        let mut seen: HashSet<Id> = HashSet::new();
-        let new = drafts.into_iter().zip(there).zip(allowed);
-        let new = new.filter(|((draft, there), allowed)| {
-            there.is_none() && *allowed && draft.id.clone().is_some_and(|id| seen.insert(id))
-        });
-        let new: Vec<Draft> = new.map(|((draft, _), _)| draft).collect();
+        let missing = ids
+            .into_iter()
+            .zip(there)
+            .filter(|(_, there)| there.is_none());
+        let missing: Vec<Id> = missing.map(|(id, _)| id).collect();
+        let mut new = self.readable(ctx, missing, is_again).await?;
+        let is_new = |draft: &Draft| draft.id.as_ref().is_some_and(|id| new.remove(id));
+        let new: Vec<Draft> = drafts.into_iter().filter(is_new).collect();
         let count = new.len();
         let body = to_json("watermark", mark)?;
         let put = self

@@ -50,6 +50,27 @@ impl Said {
         }
     }
 
+    /// Whether this message is what the line was read as, whatever call it answers.
+    pub(crate) fn is_said_by(&self, message: &Message) -> bool {
+        let (role, content) = (message.role, message.content.as_slice());
+        match (self, content) {
+            (Self::User { content }, [Block::Text { text }]) => {
+                role == Role::User && text == content
+            }
+            (Self::Thought { content }, [Block::Text { text }]) => {
+                role == Role::Assistant && text == content
+            }
+            (Self::Action { tool, params }, [Block::ToolUse { id, .. }]) => {
+                content == [tool_use(id.clone(), tool.clone(), params.clone())]
+            }
+            (Self::Observation { result }, [Block::ToolResult { id, name, .. }]) => {
+                content == [tool_result(id.clone(), name.clone(), result.clone())]
+            }
+            (Self::Observation { result }, [Block::Text { text }]) => *text == unanswering(result),
+            _ => false,
+        }
+    }
+
     fn text(role: Role, content: String) -> Self {
         match role {
             Role::User => Self::User { content },
@@ -269,9 +290,7 @@ impl Reader {
             return self.skip(&raw, "it is longer than a line may be");
         }
         if bytes.is_empty() {
-            self.close();
-            self.consumed = raw.end;
-            return;
+            return self.pass(&raw);
         }
         let members: Map<String, Value> = match std::str::from_utf8(bytes) {
             Err(_) => return self.skip(&raw, "it is not UTF-8"),
@@ -290,9 +309,20 @@ impl Reader {
     }
 
     fn skip(&mut self, raw: &RawLine, why: &str) {
-        self.close();
-        self.consumed = raw.end;
+        self.pass(raw);
         self.skip_at(raw.start, why);
+    }
+
+    /// Goes past a line that says nothing. Behind a message that lacks lines it may be the rest of
+    /// a write that failed, after which the message is written again.
+    fn pass(&mut self, raw: &RawLine) {
+        match self.open.as_mut().filter(|open| open.missing > Some(0)) {
+            Some(open) => open.logged.at.end = raw.end,
+            None => {
+                self.close();
+                self.consumed = raw.end;
+            }
+        }
     }
 
     pub(super) fn skip_at(&mut self, offset: u64, why: &str) {
@@ -310,12 +340,20 @@ impl Reader {
         let text = |name: &str| members.get(name).and_then(Value::as_str);
         let named = text("id");
         let id = named.filter(|id| is_uuid(id)).map(str::to_owned);
+        let lines = members.get(LINES).and_then(Value::as_u64);
+        // The message begins anew: what lacks lines was written by a process that failed.
+        let is_torn = |open: &mut Open| open.missing > Some(0) && open.logged.id == id;
+        if lines.is_some()
+            && let Some(torn) = self.open.take_if(is_torn)
+        {
+            self.calls = torn.calls;
+        }
         let calls = self.calls.clone();
         let (role, block) = self.block(&members, at.start, id.as_deref());
         let same = self
             .open
             .as_mut()
-            .filter(|open| id.is_some() && open.logged.id == id);
+            .filter(|open| lines.is_none() && id.is_some() && open.logged.id == id);
         let goes_on = same.filter(|open| match open.missing {
             Some(missing) => missing > 0,
             // The same line twice is one message that two processes wrote under one key.
@@ -329,7 +367,6 @@ impl Reader {
             return;
         }
         self.close();
-        let lines = members.get(LINES).and_then(Value::as_u64);
         let mut hasher = blake3::Hasher::new();
         hasher.update(bytes);
         self.open = Some(Open {
@@ -395,21 +432,23 @@ impl Reader {
                     Some((id, name)) => (Role::Tool, tool_result(id, name, result)),
                     None => {
                         self.orphans += 1;
-                        let said = format!("Observation: {}", plain_text(&result));
-                        (Role::Assistant, text(said))
+                        (Role::Assistant, text(unanswering(&result)))
                     }
                 }
             }
         }
     }
 
-    /// Ends the message under way.
+    /// Ends the message under way. One that lacks lines keeps what it has, but not its id: its
+    /// writer may write it again.
     pub(super) fn close(&mut self) {
         let Some(open) = self.open.take() else {
             return;
         };
         let mut logged = open.logged;
-        if let Some(overlay) = open.overlay {
+        if open.missing > Some(0) {
+            logged.id = None;
+        } else if let Some(overlay) = open.overlay {
             logged.message = overlaid(logged.message, overlay);
         }
         logged.digest = open.hasher.finalize().to_hex().chars().take(16).collect();
@@ -417,17 +456,24 @@ impl Reader {
         self.messages.push(logged);
     }
 
-    /// Ends the last message; unless at the end of the log its writer may still be at work on it,
-    /// or elsewhere more lines of it may follow.
-    pub(super) fn finish(&mut self, is_log_end: bool) {
-        let waits = match is_log_end {
-            true => self
-                .open
-                .as_ref()
-                .is_some_and(|open| open.missing > Some(0)),
-            false => self.consumed > 0,
-        };
-        match self.open.take_if(|_| waits) {
+    /// Whether the next line may belong to the message under way.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| match open.missing {
+            Some(missing) => missing > 0,
+            None => open.logged.id.is_some(),
+        })
+    }
+
+    /// Leaves the message under way unread, because more lines of it may follow.
+    pub(super) fn leave(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.calls = open.calls;
+        }
+    }
+
+    /// Ends the last message of the log, unless lines of it are still to come.
+    pub(super) fn finish(&mut self) {
+        match self.open.take_if(|open| open.missing > Some(0)) {
             Some(open) => self.calls = open.calls,
             None => self.close(),
         }
@@ -474,6 +520,11 @@ fn tool_result(id: String, name: String, result: Value) -> Block {
         output,
         metadata: Map::new(),
     }
+}
+
+/// How an observation reads that answers no call.
+fn unanswering(result: &Value) -> String {
+    format!("Observation: {}", plain_text(result))
 }
 
 fn plain_text(value: &Value) -> String {

@@ -10,6 +10,8 @@ use crate::records::Error;
 const PIECE: usize = 256 * 1024;
 /// Bytes that are read at first to find the last lines.
 const TAIL_PIECE: usize = 64 * 1024;
+/// Lines that are read besides the wanted ones to begin with what the user said.
+const NEAR: usize = 64;
 
 /// A line without its break.
 pub(super) struct RawLine {
@@ -98,44 +100,74 @@ pub(super) async fn tail_start(
     let mut size = TAIL_PIECE as u64;
     loop {
         let from = end.saturating_sub(size).max(floor);
-        let piece = bytes(log, path, from, end).await?;
-        if let Some(start) = last_lines(&piece, wanted) {
-            return Ok(from + start as u64);
+        let most = usize::try_from(end - from).unwrap_or(usize::MAX);
+        let Some(piece) = log.read_before(path, Some(end), most).await? else {
+            return Ok(floor);
+        };
+        // A log may give less than was asked for.
+        let from = piece.start.max(floor);
+        if let Some(start) = last_lines(&piece.bytes, wanted) {
+            return Ok(floor.max(piece.start + start as u64));
         }
         if from == floor {
             return Ok(floor);
         }
-        if size > limits::BOOT_BYTES as u64 {
-            let first = piece.iter().position(|byte| *byte == b'\n');
+        if size >= limits::BOOT_BYTES as u64 {
+            let first = piece.bytes.iter().position(|byte| *byte == b'\n');
             return Ok(first.map_or(end, |at| from + at as u64 + 1));
         }
         size *= 4;
     }
 }
 
-/// Where the last lines begin in the piece, whose own beginning may lie within a line.
+/// A line of the end of a log.
+struct LateLine {
+    start: usize,
+    id: Option<String>,
+    kind: String,
+}
+
+impl LateLine {
+    /// Whether the log may be parted between that line and this one.
+    fn may_follow(&self, before: &Self) -> bool {
+        let is_same = self.id.is_some() && self.id == before.id;
+        // Calls that are made at the same time have their results behind the last of them.
+        let is_call = self.kind == "action" && before.kind == "action";
+        !is_same && !is_call && self.kind != "observation"
+    }
+}
+
+/// Where the last lines begin in the piece, whose own beginning may lie within a line: with what
+/// the user said, if that is near.
 fn last_lines(piece: &[u8], wanted: usize) -> Option<usize> {
     let mut valid = 0;
     let mut end = piece.len();
-    // Where the last line begins that was looked at, and its id.
-    let mut later: Option<(usize, Option<String>, bool)> = None;
-    loop {
-        let before = piece.get(..end).unwrap_or_default();
-        let at = before.iter().rposition(|byte| *byte == b'\n')? + 1;
-        let line = before.get(at..).unwrap_or_default();
-        if let Ok(members) = serde_json::from_slice::<Map<String, Value>>(line.trim_ascii()) {
-            let text = |name: &str| members.get(name).and_then(Value::as_str);
-            let id = text("id").map(str::to_owned);
-            if let Some((start, later_id, follows)) = &later
-                && valid >= wanted
-                && !follows
-                && (later_id.is_none() || *later_id != id)
-            {
-                return Some(*start);
+    let mut later: Option<LateLine> = None;
+    let mut found = None;
+    while let Some(at) = piece.get(..end)?.iter().rposition(|byte| *byte == b'\n') {
+        let start = at + 1;
+        let line = piece.get(start..end).unwrap_or_default();
+        end = at;
+        let Ok(members) = serde_json::from_slice::<Map<String, Value>>(line.trim_ascii()) else {
+            continue;
+        };
+        let text = |name: &str| members.get(name)?.as_str().map(str::to_owned);
+        let line = LateLine {
+            start,
+            id: text("id"),
+            kind: text("type").unwrap_or_default(),
+        };
+        if let Some(later) = later.filter(|later| valid >= wanted && later.may_follow(&line)) {
+            if later.kind == "user" {
+                return Some(later.start);
             }
-            valid += 1;
-            later = Some((at, id, text("type") == Some("observation")));
+            found = found.or(Some(later.start));
         }
-        end = at - 1;
+        if found.is_some() && valid >= wanted + NEAR {
+            break;
+        }
+        valid += 1;
+        later = Some(line);
     }
+    found
 }

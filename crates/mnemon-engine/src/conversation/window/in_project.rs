@@ -1,5 +1,7 @@
 //! A conversation in a project: its log is the source of truth, and the records a copy of it.
 
+use std::ops::Range;
+
 use mnemon_core::{
     Ctx, ErrorKind, Fate, Id, Invalid, Message, Outcome, Receipt, Record, Right, StoreError,
 };
@@ -139,10 +141,11 @@ impl<'a> Window<'a> {
         let ids = unwritten.iter().map(|(id, _)| copy.message_id(id));
         let ids: Vec<Id> = ids.collect();
         let mut there: Vec<Option<Record>> = vec![None; ids.len()];
+        // What others wrote is no part of the caller's commit.
+        let others = copy.catch_up(&as_index(ctx)).await;
         if let Some(key) = key {
-            self.records.safety.check_identifier("key", key)?;
-            copy.catch_up(ctx).await?;
-            there = self.records.get_all(ctx, &ids).await?;
+            others?;
+            there = self.under_key(ctx, &copy, key, &ids).await?;
             check_same(key, &there, unwritten)?;
         }
         let purged = copy.purged_at(ctx).await;
@@ -168,35 +171,88 @@ impl<'a> Window<'a> {
                 Unwritten::Line(said) => writer.line(said, id)?,
             });
         }
-        let mut commit = None;
+        let (mut commit, mut is_copied) = (None, false);
         if !bytes.is_empty() {
             let path = log_path(copy.session);
-            copy.project.log.append(&path, &bytes).await?;
-            match copy.catch_up(ctx).await {
-                Ok(done) => {
-                    commit = done.commit;
-                    // A piece with each append, so that a conversation that is never shown is
-                    // found by searches in the end. Nothing is lost if it fails.
-                    if done.backlog_bytes > 0 {
-                        copy.backlog_step(&as_index(ctx)).await.ok();
-                    }
-                }
+            let end = copy.project.log.append(&path, &bytes).await?;
+            let own = end.saturating_sub(bytes.len() as u64)..end;
+            let done = self.copy_own(ctx, &copy, own).await;
+            let copied = match done {
+                Ok(done) => self
+                    .records
+                    .get_all(ctx, &ids)
+                    .await
+                    .map(|there| (done, there)),
+                Err(error) => Err(error),
+            };
+            match copied {
+                Ok(done) => ((commit, there), is_copied) = (done, true),
                 Err(error) => ctx.notices.add(format!(
                     "The message is in the log; the store gets it when the conversation is opened \
                      next: {error}."
                 )),
             }
         }
-        let fate = Fate::Stored { version: 1 };
-        let items = ids.into_iter().map(|id| Outcome {
-            id,
-            fate: fate.clone(),
+        let fates = there.iter().map(|there| match there {
+            Some(record) => Fate::Stored {
+                version: record.version,
+            },
+            None if is_copied => Fate::Rejected {
+                why: "it is in the log, but the store does not take it".to_owned(),
+            },
+            None => Fate::Stored { version: 1 },
         });
+        let items = ids.iter().cloned().zip(fates);
         Ok(Receipt {
             commit,
-            items: items.collect(),
+            items: items.map(|(id, fate)| Outcome { id, fate }).collect(),
             ..Receipt::default()
         })
+    }
+
+    /// What is in the log under the ids of a key.
+    async fn under_key(
+        &self,
+        ctx: &Ctx,
+        copy: &LogCopy<'_>,
+        key: &str,
+        ids: &[Id],
+    ) -> Result<Vec<Option<Record>>, Error> {
+        self.records.safety.check_identifier("key", key)?;
+        let there = self.records.get_all(ctx, ids).await?;
+        if there.iter().all(Option::is_some) {
+            return Ok(there);
+        }
+        // It may be among the lines that were left for later.
+        while copy.backlog_step(&as_index(ctx)).await? > 0 {}
+        let there = self.records.get_all(ctx, ids).await?;
+        let missing = ids.iter().zip(&there).filter(|(_, there)| there.is_none());
+        let missing: Vec<Id> = missing.map(|(id, _)| id.clone()).collect();
+        let count = missing.len();
+        if copy.readable(ctx, missing, true).await?.len() == count {
+            return Ok(there);
+        }
+        let what = "belongs to a message that was forgotten or undone; choose a new key";
+        Err(Invalid::new("key", what).into())
+    }
+
+    /// Copies the lines that were just written from the log to the store: only they are in the
+    /// commit that is returned.
+    async fn copy_own(
+        &self,
+        ctx: &Ctx,
+        copy: &LogCopy<'_>,
+        own: Range<u64>,
+    ) -> Result<Option<u64>, Error> {
+        let side = as_index(ctx);
+        copy.catch_up_to(&side, own.start).await?;
+        let done = copy.catch_up_to(ctx, own.end).await?;
+        // A piece with each append, so that a conversation that is never shown is found by
+        // searches in the end. Nothing is lost if it fails.
+        if done.backlog_bytes > 0 {
+            copy.backlog_step(&side).await.ok();
+        }
+        Ok(done.commit)
     }
 }
 
@@ -209,8 +265,10 @@ fn check_same(
     let mut pairs = there.iter().zip(unwritten);
     let differs = pairs.any(|(there, (_, said))| {
         let there = there.as_ref().map(message_of);
-        matches!((there, said), (Some(there), Unwritten::Message(said))
-            if (there.role, &there.content) != (said.role, &said.content))
+        there.is_some_and(|there| match said {
+            Unwritten::Message(said) => (there.role, &there.content) != (said.role, &said.content),
+            Unwritten::Line(said) => !said.is_said_by(&there),
+        })
     });
     match differs {
         true => Err(StoreError::KeyReused {

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use mnemon_core::Ctx;
 use mnemon_core::files::{Files, FilesError};
 use mnemon_core::log::{Log, Piece};
 use mnemon_core::ram::Ram;
-use mnemon_core::{Ids, limits};
+use mnemon_core::{Block, Ctx, Ids, Role, limits};
 use mnemon_engine::{Memory, Project};
 use mnemon_testkit::fakes::FilesInRam;
 use proptest::prelude::*;
@@ -135,6 +134,74 @@ fn a_line_without_end_is_skipped() {
     assert_eq!(said(&window), ["one".to_owned(), long, "two".to_owned()]);
 }
 
+#[test]
+fn no_result_is_parted_from_its_call_where_reading_begins() {
+    let old: String = (0..200)
+        .map(|n| line(&format!("{n} {}", "x".repeat(1000))))
+        .collect();
+    let action = |tool: &str| json!({"type": "action", "tool": tool}).to_string() + "\n";
+    let result = |of: &str| json!({"type": "observation", "result": of}).to_string() + "\n";
+    let thought = json!({"type": "thought", "content": "hm"}).to_string() + "\n";
+    let together = [action("a"), action("b"), result("a"), result("b")].concat();
+    let apart = [action("a"), thought.clone(), result("a")].concat();
+    let chatter = thought.repeat(90) + &together;
+    for (new, wanted) in [(&together, 3), (&apart, 2), (&apart, 1), (&chatter, 3)] {
+        let files = with_log((old.clone() + new).as_bytes());
+        let (memory, project) = (memory(), project(&files, hot(wanted)));
+        let window = window(&memory, &project);
+        let ctx = ctx();
+        let read = wait(window.catch_up(&ctx)).unwrap();
+        assert!(read.backlog_bytes > 100_000, "{read:?}");
+        wait(window.import_backlog(&ctx, &mut |_| {})).unwrap();
+        assert_eq!(ctx.notices.take(), Vec::<String>::new());
+        let (messages, _) = wait(window.original(&ctx, None, 500)).unwrap();
+        for message in &messages {
+            if let [Block::ToolResult { name, output, .. }] = message.content.as_slice() {
+                assert_eq!(output, &[Block::Text { text: name.clone() }]);
+            }
+        }
+        let results = messages.iter().filter(|message| message.role == Role::Tool);
+        assert_eq!(results.count(), new.matches("observation").count());
+    }
+}
+
+/// Gives at most a megabyte at once.
+struct Sparing(Arc<FilesInRam>);
+
+#[async_trait]
+impl Log for Sparing {
+    async fn append(&self, path: &str, bytes: &[u8]) -> Result<u64, FilesError> {
+        self.0.append(path, bytes).await
+    }
+
+    async fn read_before(
+        &self,
+        path: &str,
+        end: Option<u64>,
+        most: usize,
+    ) -> Result<Option<Piece>, FilesError> {
+        self.0.read_before(path, end, most.min(1 << 20)).await
+    }
+
+    async fn erase(&self, path: &str) -> Result<bool, FilesError> {
+        self.0.erase(path).await
+    }
+}
+
+#[test]
+fn a_log_that_ends_in_noise_is_read_from_where_a_line_begins() {
+    let noise = format!("{}\n", "noise ".repeat(500)).repeat(700);
+    let log = line("one") + &noise + &line("two") + &noise + &line("three");
+    let files = with_log(log.as_bytes());
+    let sparing = Arc::new(Sparing(files.clone()));
+    let project = Project::new(files, sparing, "/p", hot(3)).unwrap();
+    let memory = memory();
+    let window = window(&memory, &project);
+    shown(&window);
+    wait(window.import_backlog(&ctx(), &mut |_| {})).unwrap();
+    assert_eq!(said(&window), ["one", "two", "three"]);
+}
+
 /// Counts what is read of a log.
 struct Counted(Arc<FilesInRam>, AtomicU64);
 
@@ -227,6 +294,45 @@ fn another_log_in_the_same_place_is_read_anew() {
     wait(files.erase(LOG)).unwrap();
     wait(files.append(LOG, line("four").as_bytes())).unwrap();
     assert_eq!(shown(&window), ["one", "two", "TWO", "three", "four"]);
+}
+
+#[test]
+fn undoing_an_append_leaves_what_others_wrote() {
+    let files = with_log(line("before").as_bytes());
+    let (memory, project) = (memory(), project(&files, hot(9)));
+    let window = window(&memory, &project);
+    for key in [None, Some("k")] {
+        add(&files, &line("of another"));
+        let mine = wait(window.add_messages(&ctx(), vec![user("mine")], key)).unwrap();
+        wait(memory.records().undo(&ctx(), mine.commit.unwrap())).unwrap();
+    }
+    assert_eq!(shown(&window), ["before", "of another", "of another"]);
+}
+
+#[test]
+fn a_retry_finds_its_line_far_from_the_end() {
+    let files = Arc::new(FilesInRam::default());
+    let project = project(&files, hot(5));
+    let first = memory();
+    let say = |memory: &Memory, text: &str| {
+        let messages = vec![user(text)];
+        wait(window(memory, &project).add_messages(&ctx(), messages, Some(text))).unwrap()
+    };
+    say(&first, "one");
+    for n in 0..40 {
+        add(&files, &line(&format!("{n} {}", "x".repeat(9_000))));
+    }
+    let later = memory();
+    say(&later, "one");
+    say(&later, "two");
+    let long = "long ".repeat(60_000);
+    say(&later, "three");
+    append(&window(&later, &project), &long);
+    assert_eq!(super::read(&files, LOG).lines().count(), 44);
+    let all = said(&window(&later, &project));
+    assert_eq!(all.len(), 44);
+    assert_eq!(all[0], "one");
+    assert_eq!(all[41..], ["two", "three", &long]);
 }
 
 fn piece() -> impl Strategy<Value = Vec<u8>> {

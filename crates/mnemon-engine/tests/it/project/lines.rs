@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use mnemon_core::files::Files;
 use mnemon_core::window::is_paired;
-use mnemon_core::{Block, Media, Message, Role};
-use mnemon_engine::LogLine;
+use mnemon_core::{Block, ErrorKind, Media, Message, Role};
+use mnemon_engine::{LogLine, Window};
 use mnemon_testkit::fakes::FilesInRam;
 use serde_json::{Map, Value, json};
 
-use super::{LOG, hot, project, read, shown, window};
+use super::{LOG, hot, project, read, shown, user, window};
 use crate::{ctx, memory, wait};
 
 #[test]
@@ -172,4 +172,115 @@ fn logs_of_other_tools_and_of_earlier_versions_are_read() {
     assert_eq!(messages[5].text_content(), r#"{"steps":3,"type":"plan"}"#);
     assert_eq!(messages[8].content.len(), 2);
     assert_eq!(shown(&window).len(), 9);
+}
+
+fn of_blocks(texts: impl IntoIterator<Item = String>) -> Message {
+    Message {
+        content: texts.into_iter().map(|said| text(&said)).collect(),
+        ..user("")
+    }
+}
+
+/// What each block of each message says.
+fn blocks(window: &Window<'_>) -> Vec<Vec<String>> {
+    let messages = wait(window.get_messages(&ctx())).unwrap();
+    let texts = |message: &Message| -> Vec<String> {
+        let texts = message.content.iter().map(|block| match block {
+            Block::Text { text } => text.clone(),
+            other => panic!("{other:?}"),
+        });
+        texts.collect()
+    };
+    messages.iter().map(texts).collect()
+}
+
+#[test]
+fn a_message_of_many_or_long_blocks_stays_whole() {
+    let long: Vec<String> = (0..3).map(|n| n.to_string().repeat(200_000)).collect();
+    let many: Vec<String> = (0..1200).map(|n| format!("block {n}")).collect();
+    let short = vec!["short".to_owned()];
+    let files = Arc::new(FilesInRam::default());
+    let project = project(&files, hot(99));
+    let writer = memory();
+    let all = [&short, &long, &short, &many, &many, &long];
+    for texts in all {
+        wait(window(&writer, &project).add_message(&ctx(), of_blocks(texts.clone()))).unwrap();
+    }
+    let reader = memory();
+    let reader = window(&reader, &project);
+    wait(reader.catch_up(&ctx())).unwrap();
+    wait(reader.import_backlog(&ctx(), &mut |_| {})).unwrap();
+    for window in [&reader, &window(&writer, &project)] {
+        let read = blocks(window);
+        let counts: Vec<usize> = read.iter().map(Vec::len).collect();
+        assert_eq!(counts, [1, 3, 1, 1200, 1200, 3]);
+        assert!(read.iter().eq(all));
+    }
+}
+
+#[test]
+fn a_message_that_was_written_in_part_is_written_again() {
+    let three = ["one", "two", "three"].map(str::to_owned);
+    let say = |window: &Window<'_>| {
+        let messages = vec![of_blocks(three.clone())];
+        wait(window.add_messages(&ctx(), messages, Some("k"))).unwrap();
+    };
+    let whole = Arc::new(FilesInRam::default());
+    say(&window(&memory(), &project(&whole, hot(9))));
+    let log = read(&whole, LOG);
+    let ends: Vec<usize> = log.match_indices('\n').map(|(at, _)| at + 1).collect();
+    for cut in [ends[0], ends[0] + 9, ends[1], ends[1] + 9] {
+        let files = Arc::new(FilesInRam::default());
+        wait(files.write(LOG, &log.as_bytes()[..cut], None)).unwrap();
+        let (memory, project) = (memory(), project(&files, hot(9)));
+        let window = window(&memory, &project);
+        wait(window.catch_up(&ctx())).unwrap();
+        assert!(blocks(&window).is_empty(), "it is not whole");
+        say(&window);
+        assert_eq!(blocks(&window), [&three], "cut at {cut}");
+        // A process that comes later reads the same.
+        let later = crate::memory();
+        let later = super::window(&later, &project);
+        wait(later.catch_up(&ctx())).unwrap();
+        assert_eq!(blocks(&later), [&three], "cut at {cut}");
+    }
+    // If another message comes first, nothing that was written is lost.
+    let files = Arc::new(FilesInRam::default());
+    wait(files.write(LOG, &log.as_bytes()[..ends[1]], None)).unwrap();
+    let (memory, project) = (memory(), project(&files, hot(9)));
+    let window = window(&memory, &project);
+    wait(window.add_message(&ctx(), user("other"))).unwrap();
+    say(&window);
+    let parts: [&[String]; 3] = [&three[..2], &["other".to_owned()], &three];
+    assert_eq!(blocks(&window), parts);
+}
+
+#[test]
+fn a_key_stands_for_one_line() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = (memory(), project(&files, hot(9)));
+    let window = window(&memory, &project);
+    let lines = [
+        json!({"type": "user", "content": "Hi"}),
+        json!({"type": "thought", "content": "Hi"}),
+        json!({"type": "observation", "result": {"of": "nothing"}}),
+        json!({"type": "action", "tool": "ls", "params": {"path": "x"}}),
+        json!({"type": "observation", "result": "done"}),
+        json!({"type": "action", "tool": "ls", "params": "x"}),
+    ];
+    let say = |line: &Value, key: &str| {
+        let line: LogLine = serde_json::from_value(line.clone()).unwrap();
+        wait(window.append_line(&ctx(), &line, Some(key)))
+    };
+    for (key, line) in lines.iter().enumerate() {
+        let first = say(line, &key.to_string()).unwrap();
+        assert_eq!(say(line, &key.to_string()).unwrap().items, first.items);
+    }
+    for (key, _) in lines.iter().enumerate() {
+        for (other, line) in lines.iter().enumerate().filter(|(other, _)| *other != key) {
+            let error = say(line, &key.to_string()).expect_err(&format!("{key} {other}"));
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        }
+    }
+    assert_eq!(read(&files, LOG).lines().count(), lines.len());
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use mnemon_core::Ctx;
 use mnemon_core::files::Files;
 use mnemon_core::log::Log;
+use mnemon_core::{Ctx, ErrorKind};
 use mnemon_engine::{Forgotten, Memory, Project, ProjectConfig, ProjectFiles, SessionForget};
 use mnemon_testkit::fakes::FilesInRam;
 
-use super::{LIBRARY, LOG, append, shown, window};
+use super::{LIBRARY, LOG, append, shown, user, window};
 use crate::{ctx, memory, wait};
 
 fn project(files: &Arc<FilesInRam>) -> Project {
@@ -153,4 +153,53 @@ fn one_purged_line_is_told_and_not_read_again() {
     shown(&window(&memory, &project));
     let again = wait(memory.records().get(&ctx(), &ids)).unwrap();
     assert!(again.iter().all(Option::is_none), "{again:?}");
+}
+
+#[test]
+fn the_key_of_what_is_gone_is_refused() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = (memory(), project(&files));
+    let window = window(&memory, &project);
+    let say = |text: &str| wait(window.add_messages(&ctx(), vec![user(text)], Some(text)));
+    let purged = say("needle").unwrap().items[0].id.clone();
+    let forgotten = say("hay").unwrap().items[0].id.clone();
+    let undone = say("straw").unwrap().commit.unwrap();
+    wait(memory.purge_records(&ctx(), &[purged], None)).unwrap();
+    wait(memory.records().forget(&ctx(), &[forgotten], None)).unwrap();
+    wait(memory.records().undo(&ctx(), undone)).unwrap();
+    for text in ["needle", "hay", "straw"] {
+        let error = say(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains("forgotten or undone"), "{error}");
+    }
+    assert_eq!(super::read(&files, LOG).lines().count(), 3);
+}
+
+#[test]
+fn what_is_gone_stays_so_when_the_log_is_read_anew() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = (memory(), project(&files));
+    let window = window(&memory, &project);
+    let long = "z".repeat(150_000);
+    for text in ["one", "two", &long, "three", "four", "five"] {
+        append(&window, text);
+    }
+    let id = |text: &str| {
+        let records = crate::all(&memory);
+        let mut found = records.iter().filter(|record| record.content == text);
+        found.next().unwrap().id.clone()
+    };
+    let ids = [id("two"), id("four")];
+    wait(memory.records().forget(&ctx(), &ids, None)).unwrap();
+    let undone = wait(window.add_message(&ctx(), user("six"))).unwrap();
+    wait(memory.records().undo(&ctx(), undone.commit.unwrap())).unwrap();
+    let log = wait(files.read(LOG)).unwrap().unwrap().bytes;
+    // The first line was taken out by hand.
+    let second = log.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    wait(files.erase(LOG)).unwrap();
+    wait(files.append(LOG, &log[second..])).unwrap();
+    wait(window.add_message(&ctx(), user("seven"))).unwrap();
+    wait(window.import_backlog(&ctx(), &mut |_| {})).unwrap();
+    let kept = ["one", &long, "three", "five", "seven"];
+    assert_eq!(super::said(&window), kept);
 }
