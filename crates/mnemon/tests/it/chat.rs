@@ -175,7 +175,6 @@ fn what_is_asked_wrongly_is_said() {
             &["chat", "show", "s1", "--max-token", "0"],
             "max_token: is 0",
         ),
-        (&["chat", "reload", "s1", "a b"], "id:"),
     ];
     for (args, message) in cases {
         let (code, said) = sandbox.run(args).failed();
@@ -281,4 +280,53 @@ fn a_nul_in_a_text_is_replaced() {
     assert!(ran.err.contains("NUL character"), "{}", ran.err);
     let tail = sandbox.run(&["chat", "tail", "s1"]).ok();
     assert_eq!(tail, "user: a\u{fffd}b\n");
+}
+
+#[test]
+fn a_key_says_whether_its_message_is_still_there() {
+    let sandbox = Sandbox::new();
+    let args = ["chat", "append", "s1", "Where is the tea?", "--key", "k"];
+    sandbox.run(&["chat", "append", "s1", "Hello"]).ok();
+    let said = sandbox.run(&args).ok();
+    assert!(said.starts_with("appended "), "{said}");
+    let said = sandbox.run(&args).ok();
+    assert!(said.starts_with("already there: "), "{said}");
+    sandbox.run(&["undo"]).ok();
+    let (code, said) = sandbox.run(&args).failed();
+    assert!(said.contains("was used before"), "{code}: {said}");
+    assert!(said.contains("use another key"), "{said}");
+    assert_eq!(sandbox.run(&["chat", "tail", "s1"]).ok(), "user: Hello\n");
+}
+
+#[test]
+fn a_tag_or_a_uuid_in_capitals_is_reloaded() {
+    let sandbox = talked();
+    sandbox.run(&chat("compress", SIZE)).ok();
+    let shown = sandbox
+        .run(&chat("show", &[SIZE, &["--json"]].concat()))
+        .json();
+    let uuid = shown["messages"][0]["uuid"].as_str().unwrap();
+    let back = sandbox.run(&chat("reload", &[uuid])).ok();
+    let tag = format!("<!-- CONTEXT_OFFLOAD: uuid={uuid} -->");
+    for form in [uuid.to_uppercase(), tag] {
+        assert_eq!(sandbox.run(&chat("reload", &[&form])).ok(), back, "{form}");
+    }
+    for unknown in ["a b", "01890a5d-ac96-774b-bcce-b302099a8057"] {
+        let (code, said) = sandbox.run(&chat("reload", &[unknown])).failed();
+        assert_eq!(code, 3, "{said}");
+        assert!(
+            said.contains("no replaced message with this uuid"),
+            "{said}"
+        );
+        assert!(!said.contains("mnemon list"), "{said}");
+    }
+}
+
+#[test]
+fn a_query_refuses_a_folder_that_is_not_there() {
+    let sandbox = Sandbox::new();
+    let args = ["chat", "query", "x", "--files", "nofolder"];
+    let (code, said) = sandbox.run(&args).failed();
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("nofolder is not a folder"), "{said}");
 }

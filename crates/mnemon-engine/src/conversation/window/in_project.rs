@@ -6,7 +6,7 @@ use mnemon_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Window, message_draft};
+use super::{Window, already_there, message_draft};
 use crate::conversation::log::{CaughtUp, LogCopy, Said, Writer, after_purge, log_path};
 use crate::conversation::project::{Project, session_in};
 use crate::memory::scopes::message_of;
@@ -195,10 +195,12 @@ impl<'a> Window<'a> {
                 )),
             }
         }
-        let fate = Fate::Stored { version: 1 };
-        let items = ids.into_iter().map(|id| Outcome {
-            id,
-            fate: fate.clone(),
+        let items = ids.into_iter().zip(&there).map(|(id, there)| {
+            let fate = match there {
+                Some(_) => already_there(&id),
+                None => Fate::Stored { version: 1 },
+            };
+            Outcome { id, fate }
         });
         Ok(Receipt {
             commit,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mnemon_core::window::CompressionEvent;
-use mnemon_core::{Ctx, Invalid, Message, Receipt, Role};
+use mnemon_core::{Ctx, Fate, Invalid, Message, Receipt, Role};
 use mnemon_engine::LogLine;
 use serde_json::{Value, json};
 
@@ -101,7 +101,11 @@ fn report(done: &Appended, door: &mut Door) -> Result<(), Error> {
     let commit = done.receipt.commit;
     let commit = commit.map_or(String::new(), |commit| format!(" (commit {commit})"));
     for item in &done.receipt.items {
-        door.out.line(format!("appended {}{commit}", item.id))?;
+        let line = match item.fate {
+            Fate::Duplicate { .. } => format!("already there: {}", item.id),
+            _ => format!("appended {}{commit}", item.id),
+        };
+        door.out.line(line)?;
     }
     say_compressed(&done.events, door)
 }
