@@ -41,6 +41,8 @@ pub enum Error {
         /// Existing conversations, the most alike first.
         nearest: Vec<Conversation>,
     },
+    #[error("There is no replaced message with this uuid in this conversation")]
+    NotReplaced,
     #[error("{0}")]
     LongTerm(String),
     #[error("{}", nothing_to_undo(.0))]
@@ -112,9 +114,10 @@ impl Error {
             Self::Embed(error) => error.kind(),
             Self::Llm(error) => error.kind(),
             Self::NotBuilt { .. } => ErrorKind::Unsupported,
-            Self::Missing(_) | Self::NothingToUndo(_) | Self::NoConversation { .. } => {
-                ErrorKind::NotFound
-            }
+            Self::Missing(_)
+            | Self::NothingToUndo(_)
+            | Self::NoConversation { .. }
+            | Self::NotReplaced => ErrorKind::NotFound,
             Self::LongTerm(_) => ErrorKind::Unavailable,
             Self::Line { source, .. } => source.kind(),
             Self::File { source, .. } | Self::Output(source) | Self::Input(source) => {
@@ -135,6 +138,9 @@ impl Error {
             Self::Line { source, .. } => source.hint(),
             Self::NoConversation { .. } => {
                 "`mnemon chat list` shows the conversations of all users, `mnemon chat append` begins one"
+            }
+            Self::NotReplaced => {
+                "`mnemon chat show SESSION` lists the uuids of the messages that were replaced"
             }
             Self::LongTerm(_) => "the conversation itself is unharmed; try again",
             Self::NotErased { left: 1.., .. } => {
@@ -175,13 +181,14 @@ impl Error {
 /// What is asked for in files is not found by looking into the store.
 fn engine_hint(error: &mnemon_engine::Error) -> &'static str {
     use mnemon_engine::Error::{
-        ConversationExists, Files, NoSession, NoSessionFile, NoSnapshot, NotThere, SessionExists,
-        SnapshotExists, Store,
+        ConversationExists, Files, KeySpent, NoSession, NoSessionFile, NoSnapshot, NotThere,
+        SessionExists, SnapshotExists, Store,
     };
     match error {
         Store(StoreError::KeyReused { .. }) => {
             "use another key, or repeat the same request with this one"
         }
+        KeySpent { .. } => "use another key to add them again",
         NoSession(_) => "`mnemon session list` shows what was saved, and where with --folder",
         SessionExists(_) => "`mnemon session list` shows the names that are taken",
         NoSessionFile { .. } => {

@@ -286,14 +286,11 @@ pub async fn pages(
     ctx: &Ctx,
     marks: &Arc<Memory>,
     root: &Path,
-) -> Result<Option<Arc<Memory>>, Error> {
-    if !root.is_dir() {
-        return Ok(None);
-    }
+) -> Result<Arc<Memory>, Error> {
     let project = open_project(config, root).await?;
     let library = empty_library(config)?;
     project.index_library_in(&library, marks, ctx).await?;
-    Ok(Some(Arc::new(library)))
+    Ok(Arc::new(library))
 }
 
 /// Where a tenant has its files in a project, as a memory knows it: by its real path, which no other

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use mnemon_core::llm::Llm;
 use mnemon_core::window::{CompressionEvent, Measure, Plan, Prompts, Settings, estimate, paired};
 use mnemon_core::{
-    Block, Ctx, Cursor, Expect, Filter, Id, Invalid, Kind, Message, Order, Owner, Page, Receipt,
-    Record, Role, Scan, Scope, StoreError, Time, Viewer, limits,
+    Block, Ctx, Cursor, Expect, Fate, Filter, Id, Invalid, Kind, Message, Order, Owner, Page,
+    Receipt, Record, Role, Scan, Scope, StoreError, Time, Viewer, limits,
 };
 
 pub use compress::Preview;
@@ -126,13 +126,25 @@ impl Memory {
     }
 }
 
+/// The outcome of a message that was added before.
+fn already_there(id: &Id) -> Fate {
+    Fate::Duplicate { of: id.clone() }
+}
+
+/// The id in the tag of a replacement, or the id alone, in any case.
+fn offload_id(text: &str) -> Result<Id, Invalid> {
+    let after = text.split_once("uuid=").map_or(text, |(_, after)| after);
+    let word = after.split_whitespace().next().unwrap_or_default();
+    word.trim_end_matches("-->").to_lowercase().parse()
+}
+
 /// What was replaced under this uuid, and whose it is.
 async fn offload_at(
     records: &Records,
     ctx: &Ctx,
     uuid: &str,
 ) -> Result<Option<(Owner, Offload)>, Error> {
-    let Ok(id) = uuid.trim().parse::<Id>() else {
+    let Ok(id) = offload_id(uuid) else {
         return Ok(None);
     };
     Ok(records.find(ctx, &id).await?.and_then(|record| {
@@ -217,7 +229,7 @@ impl<'a> Window<'a> {
             self.warn_of_orphans(ctx, &messages).await.ok();
             return Ok(receipt);
         }
-        let key = key
+        let intended = key
             .map(|key| intent(key, &("window", &self.owner, &messages)))
             .transpose()?;
         let created = self.time_of_append(ctx).await?;
@@ -230,8 +242,14 @@ impl<'a> Window<'a> {
         for (draft, _) in &mut drafts {
             self.records.safety.screen(draft, &mut taken)?;
         }
-        let receipt = self.records.put_screened(ctx, drafts, key).await?;
+        let drawn = drafts.first().and_then(|(draft, _)| draft.id.clone());
+        let receipt = self.records.put_screened(ctx, drafts, intended).await?;
         ctx.notices.extend(taken.sentences());
+        // The receipt of a retry names the ids of the first attempt.
+        let is_retry = receipt.items.first().map(|item| &item.id) != drawn.as_ref();
+        if let Some(key) = key.filter(|_| is_retry) {
+            return self.repeated(ctx, receipt, key).await;
+        }
         self.stay_visible(ctx, &receipt, created).await?;
         self.warn_of_orphans(ctx, &messages).await?;
         Ok(receipt)
@@ -248,6 +266,26 @@ impl<'a> Window<'a> {
         // A message with a later time than that was dated by its author.
         let ahead = newest.filter(|at| *at <= ctx.now.plus_millis(CLOCK_AHEAD_MS));
         Ok(ctx.now.max(covered).max(ahead.unwrap_or(ctx.now)))
+    }
+
+    /// The receipt of messages that were added before under this key.
+    async fn repeated(&self, ctx: &Ctx, mut receipt: Receipt, key: &str) -> Result<Receipt, Error> {
+        let there = self.written(ctx, &receipt).await?.len();
+        if there == 0 {
+            return Err(Error::KeySpent {
+                key: key.to_owned(),
+            });
+        }
+        if there < receipt.items.len() {
+            ctx.notices.add(
+                "Some messages that were added under this key have been deleted or undone since; \
+                 they were not added again.",
+            );
+        }
+        for item in &mut receipt.items {
+            item.fate = already_there(&item.id);
+        }
+        Ok(receipt)
     }
 
     /// Says so if a result was added whose call is not among the last messages.

@@ -61,6 +61,11 @@ pub enum Error {
         "{path} is written by so many others at once that no change got through; nothing was changed"
     )]
     Crowded { path: String },
+    #[error(
+        "key `{}` was used before, and the messages that were added under it have been deleted or \
+         undone since; nothing was added", key.escape_debug()
+    )]
+    KeySpent { key: String },
     #[error("there is no record {0}")]
     NoRecord(Id),
     #[error("there is no commit {0} to undo; it was purged, has expired, or never was")]
@@ -97,9 +102,10 @@ impl Error {
             Self::NoSession(_) | Self::NoComponent { .. } | Self::NoSnapshot { .. } => {
                 ErrorKind::NotFound
             }
-            Self::SessionExists(_) | Self::ConversationExists(_) | Self::SnapshotExists { .. } => {
-                ErrorKind::Conflict
-            }
+            Self::SessionExists(_)
+            | Self::ConversationExists(_)
+            | Self::SnapshotExists { .. }
+            | Self::KeySpent { .. } => ErrorKind::Conflict,
             Self::NoSessionFile { .. } => ErrorKind::Foreign,
             Self::BadState { .. } => ErrorKind::Invalid,
             Self::BadFile { .. } => ErrorKind::Corrupt,

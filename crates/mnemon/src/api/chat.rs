@@ -275,10 +275,8 @@ impl Chat {
         uuid: &str,
     ) -> Result<Vec<Message>, Error> {
         let window = self.existing(memory, ctx, None).await?;
-        match window.reload(ctx, uuid).await? {
-            Some(messages) => Ok(messages),
-            None => Err(Error::Missing(vec![uuid.trim().parse()?])),
-        }
+        let messages = window.reload(ctx, uuid).await?;
+        messages.ok_or(Error::NotReplaced)
     }
 
     /// The last messages as they were said, or the last before a place.

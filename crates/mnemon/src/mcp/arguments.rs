@@ -98,6 +98,7 @@ fn object(
         };
         let value = match field.is_lenient {
             true => without_blanks(value),
+            false if field.is_joined => joined(value),
             false => value,
         };
         // A client that sends null for what it leaves out means just that.
@@ -141,6 +142,18 @@ fn without_blanks(value: Value) -> Value {
         Value::Array(items) => items.into_iter().map(unnull).collect(),
         Value::String(text) if text.trim().is_empty() => Value::Null,
         value => value,
+    }
+}
+
+/// A list of texts as one text.
+fn joined(value: Value) -> Value {
+    let texts = value.as_array().map(|items| {
+        let texts = items.iter().map(Value::as_str);
+        texts.collect::<Option<Vec<&str>>>()
+    });
+    match texts {
+        Some(Some(texts)) => Value::String(texts.join("\n")),
+        _ => value,
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) struct Field {
     /// Whether empty and null values count as left out: the tool itself says what is missing. The
     /// schema still asks for the field if it is required.
     pub(super) is_lenient: bool,
+    /// Whether a list of texts counts as one text, a line for each.
+    pub(super) is_joined: bool,
     /// Other names that models reach for.
     pub(super) aliases: &'static [&'static str],
 }
@@ -64,6 +66,7 @@ impl Field {
             shape,
             is_required: false,
             is_lenient: false,
+            is_joined: false,
             aliases: &[],
         }
     }
@@ -125,6 +128,11 @@ impl Field {
 
     pub(super) fn lenient(mut self) -> Self {
         self.is_lenient = true;
+        self
+    }
+
+    pub(super) fn joined(mut self) -> Self {
+        self.is_joined = true;
         self
     }
 

@@ -175,11 +175,158 @@ fn what_is_asked_wrongly_is_said() {
             &["chat", "show", "s1", "--max-token", "0"],
             "max_token: is 0",
         ),
-        (&["chat", "reload", "s1", "a b"], "id:"),
     ];
     for (args, message) in cases {
         let (code, said) = sandbox.run(args).failed();
         assert_eq!(code, 2, "{args:?}: {said}");
         assert!(said.contains(message), "{args:?}: {said}");
     }
+}
+
+/// Calls and results of the messages in a conversation.
+fn tools_of(sandbox: &Sandbox, session: &str) -> Vec<serde_json::Value> {
+    let tail = sandbox.run(&["chat", "tail", session, "--json"]).json();
+    let messages = tail["messages"].as_array().unwrap().clone();
+    let blocks = messages.into_iter().flat_map(|message| {
+        let blocks = message["content"].as_array().unwrap().clone();
+        let role = message["role"].clone();
+        let is_tool = |block: &serde_json::Value| block["type"] != "text";
+        let blocks = blocks.into_iter().filter(is_tool);
+        blocks.map(move |block| serde_json::json!([role, block]))
+    });
+    blocks.collect()
+}
+
+const OPENAI_CALL: &str = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]}"#;
+const OPENAI_RESULT: &str = r#"{"role":"tool","tool_call_id":"c1","content":"Sunny"}"#;
+const ANTHROPIC_CALL: &str = r#"{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"weather","input":{"city":"Rome"}}]}"#;
+const ANTHROPIC_RESULT: &str =
+    r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"Sunny"}]}"#;
+
+#[test]
+fn tool_calls_of_openai_and_anthropic_are_read() {
+    let sandbox = Sandbox::new();
+    let add = |session: &str, json: &str| {
+        let args = ["chat", "append", session, "--message", json];
+        sandbox.run(&args).ok();
+    };
+    let lines = format!("{OPENAI_CALL}\n{OPENAI_RESULT}\n");
+    let args = ["chat", "append", "lines", "--jsonl", "-"];
+    sandbox.pipe(lines.as_bytes(), &args).ok();
+    add("openai", &format!("[{OPENAI_CALL},{OPENAI_RESULT}]"));
+    add(
+        "anthropic",
+        &format!("[{ANTHROPIC_CALL},{ANTHROPIC_RESULT}]"),
+    );
+    let expected = [
+        serde_json::json!(["ASSISTANT", {"type": "tool_use", "id": "c1", "name": "weather",
+            "input": {"city": "Rome"}}]),
+        serde_json::json!(["TOOL", {"type": "tool_result", "id": "c1", "name": "weather",
+            "output": [{"type": "text", "text": "Sunny"}]}]),
+    ];
+    for session in ["lines", "openai", "anthropic"] {
+        assert_eq!(tools_of(&sandbox, session), expected, "{session}");
+    }
+    // A printed request can be appended to another conversation.
+    for format in ["openai", "anthropic"] {
+        add(
+            format,
+            r#"[{"role":"system","content":"Be kind."},{"role":"user","content":"Hi"}]"#,
+        );
+        let show = |session: &str| {
+            let args = [
+                "chat", "show", session, "--format", format, "--model", "gpt-4o",
+            ];
+            sandbox.run(&args).ok()
+        };
+        let body = show(format);
+        let copy = format!("copy of {format}");
+        sandbox
+            .pipe(
+                body.as_bytes(),
+                &["chat", "append", &copy, "--message", "-"],
+            )
+            .ok();
+        assert_eq!(tools_of(&sandbox, &copy), expected, "{body}");
+        let again = show(&copy);
+        let messages = |body: &str| {
+            let body: serde_json::Value = serde_json::from_str(body).unwrap();
+            (body["system"].clone(), body["messages"].clone())
+        };
+        assert_eq!(messages(&again), messages(&body));
+    }
+}
+
+#[test]
+fn a_message_without_content_is_refused() {
+    let sandbox = Sandbox::new();
+    for json in [
+        r#"{"role":"assistant","content":null}"#,
+        r#"{"role":"assistant","content":null,"tool_calls":[]}"#,
+        r#"{"role":"user","content":[]}"#,
+        r#"{"role":"user","content":""}"#,
+    ] {
+        let args = ["chat", "append", "s1", "--message", json];
+        let (code, said) = sandbox.run(&args).failed();
+        assert_eq!(code, 2, "{json}: {said}");
+        assert!(said.contains("has no content"), "{json}: {said}");
+    }
+}
+
+#[test]
+fn a_nul_in_a_text_is_replaced() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.pipe(b"a\0b", &["chat", "append", "s1"]);
+    assert!(ran.err.contains("NUL character"), "{}", ran.err);
+    let tail = sandbox.run(&["chat", "tail", "s1"]).ok();
+    assert_eq!(tail, "user: a\u{fffd}b\n");
+}
+
+#[test]
+fn a_key_says_whether_its_message_is_still_there() {
+    let sandbox = Sandbox::new();
+    let args = ["chat", "append", "s1", "Where is the tea?", "--key", "k"];
+    sandbox.run(&["chat", "append", "s1", "Hello"]).ok();
+    let said = sandbox.run(&args).ok();
+    assert!(said.starts_with("appended "), "{said}");
+    let said = sandbox.run(&args).ok();
+    assert!(said.starts_with("already there: "), "{said}");
+    sandbox.run(&["undo"]).ok();
+    let (code, said) = sandbox.run(&args).failed();
+    assert!(said.contains("was used before"), "{code}: {said}");
+    assert!(said.contains("use another key"), "{said}");
+    assert_eq!(sandbox.run(&["chat", "tail", "s1"]).ok(), "user: Hello\n");
+}
+
+#[test]
+fn a_tag_or_a_uuid_in_capitals_is_reloaded() {
+    let sandbox = talked();
+    sandbox.run(&chat("compress", SIZE)).ok();
+    let shown = sandbox
+        .run(&chat("show", &[SIZE, &["--json"]].concat()))
+        .json();
+    let uuid = shown["messages"][0]["uuid"].as_str().unwrap();
+    let back = sandbox.run(&chat("reload", &[uuid])).ok();
+    let tag = format!("<!-- CONTEXT_OFFLOAD: uuid={uuid} -->");
+    for form in [uuid.to_uppercase(), tag] {
+        assert_eq!(sandbox.run(&chat("reload", &[&form])).ok(), back, "{form}");
+    }
+    for unknown in ["a b", "01890a5d-ac96-774b-bcce-b302099a8057"] {
+        let (code, said) = sandbox.run(&chat("reload", &[unknown])).failed();
+        assert_eq!(code, 3, "{said}");
+        assert!(
+            said.contains("no replaced message with this uuid"),
+            "{said}"
+        );
+        assert!(!said.contains("mnemon list"), "{said}");
+    }
+}
+
+#[test]
+fn a_query_refuses_a_folder_that_is_not_there() {
+    let sandbox = Sandbox::new();
+    let args = ["chat", "query", "x", "--files", "nofolder"];
+    let (code, said) = sandbox.run(&args).failed();
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("nofolder is not a folder"), "{said}");
 }

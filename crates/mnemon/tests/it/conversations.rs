@@ -209,7 +209,6 @@ fn a_message_of_another_program_is_accepted() {
         r#"{"role":"user","content":"plain","mood":"good"}"#,
         r#"{"role":"Assistant","content":[null,{"type":"text","text":"null block"}]}"#,
         r#"{"content":"no role","timestamp":"2024-01-15 10:30:00.123"}"#,
-        r#"{"role":"ASSISTANT"}"#,
         r#"[{"content":"first of two"},{"content":"second of two"}]"#,
         r#"{"role":"TOOL","content":[{"type":"tool_result","id":"c","name":"ls","output":"a\u0000b"}]}"#,
     ] {
@@ -220,14 +219,15 @@ fn a_message_of_another_program_is_accepted() {
     }
     let told = sandbox.run(&["chat", "tail", "s1", "--json"]).json();
     let messages = told["messages"].as_array().unwrap();
-    assert_eq!(messages.len(), 7);
+    assert_eq!(messages.len(), 6);
     assert_eq!(messages[2]["timestamp"], "2024-01-15 10:30:00.123");
     assert_eq!(messages[2]["role"], "USER");
-    assert_eq!(messages[6]["content"][0]["output"][0]["text"], "a\u{fffd}b");
+    assert_eq!(messages[5]["content"][0]["output"][0]["text"], "a\u{fffd}b");
     for (message, why) in [
         ("[1]", "message 1: is not an object"),
         ("7", "is not an object"),
         ("{", "is not JSON"),
+        (r#"{"role":"ASSISTANT"}"#, "has no content"),
         (r#"{"content":[{"type":"dance"}]}"#, "dance"),
     ] {
         let (code, said) = sandbox

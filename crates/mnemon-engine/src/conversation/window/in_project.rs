@@ -8,7 +8,7 @@ use mnemon_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Window;
+use super::{Window, already_there};
 use crate::conversation::log::{CaughtUp, LogCopy, Said, Writer, after_purge, log_path};
 use crate::conversation::project::{Project, session_in};
 use crate::memory::scopes::{message_draft, message_of};
@@ -171,6 +171,7 @@ impl<'a> Window<'a> {
                 Unwritten::Line(said) => writer.line(said, id)?,
             });
         }
+        let known: Vec<bool> = there.iter().map(Option::is_some).collect();
         let (mut commit, mut is_copied) = (None, false);
         if !bytes.is_empty() {
             let path = log_path(copy.session);
@@ -193,19 +194,23 @@ impl<'a> Window<'a> {
                 )),
             }
         }
-        let fates = there.iter().map(|there| match there {
-            Some(record) => Fate::Stored {
-                version: record.version,
-            },
-            None if is_copied => Fate::Rejected {
-                why: "it is in the log, but the store does not take it".to_owned(),
-            },
-            None => Fate::Stored { version: 1 },
+        let items = ids.into_iter().zip(there).zip(known);
+        let items = items.map(|((id, there), is_known)| {
+            let fate = match there {
+                Some(_) if is_known => already_there(&id),
+                Some(record) => Fate::Stored {
+                    version: record.version,
+                },
+                None if is_copied => Fate::Rejected {
+                    why: "it is in the log, but the store does not take it".to_owned(),
+                },
+                None => Fate::Stored { version: 1 },
+            };
+            Outcome { id, fate }
         });
-        let items = ids.iter().cloned().zip(fates);
         Ok(Receipt {
             commit,
-            items: items.map(|(id, fate)| Outcome { id, fate }).collect(),
+            items: items.collect(),
             ..Receipt::default()
         })
     }

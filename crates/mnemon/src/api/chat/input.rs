@@ -1,21 +1,50 @@
-//! Messages as other programs write them. The format is lenient: unknown fields are ignored, null
-//! blocks are dropped, and a message without a role is the user's.
+//! Messages as other programs write them: in our own format, or as the APIs of OpenAI and Anthropic
+//! have them. The format is lenient: unknown fields are ignored, null blocks are dropped, and a
+//! message without a role is the user's.
 
-use mnemon_core::{Ctx, Invalid, Message};
+use mnemon_core::format::{Anthropic, OpenAi};
+use mnemon_core::{Block, Ctx, Invalid, Message, Role};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The messages of a JSON text: one, or a list of them.
+/// The messages of a JSON text: one, a list of them, or the body of a request with `messages`.
 pub fn messages_of(ctx: &Ctx, json: Value) -> Result<Vec<Message>, Invalid> {
-    match json {
-        Value::Array(items) => {
-            let messages = items.into_iter().enumerate().map(|(number, item)| {
-                let read = message_of(ctx, item);
-                read.map_err(|error| Invalid::new(format!("message {}", number + 1), error.what))
-            });
-            messages.collect()
+    let (system, items) = match json {
+        Value::Array(items) => (None, items),
+        Value::Object(mut body) if body.get("messages").is_some_and(Value::is_array) => {
+            let system = body.remove("system").filter(|system| !system.is_null());
+            match body.remove("messages") {
+                Some(Value::Array(items)) => (system, items),
+                _ => (system, Vec::new()),
+            }
         }
-        one => Ok(vec![message_of(ctx, one)?]),
+        one => return Ok(vec![message_of(ctx, one)?]),
+    };
+    let prompt = system.map(|system| message_of(ctx, json!({"role": "system", "content": system})));
+    let messages = items.into_iter().enumerate().map(|(number, item)| {
+        let read = message_of(ctx, item);
+        read.map_err(|error| Invalid::new(format!("message {}", number + 1), error.what))
+    });
+    let mut messages = prompt
+        .into_iter()
+        .chain(messages)
+        .collect::<Result<Vec<_>, _>>()?;
+    name_results(&mut messages);
+    Ok(messages)
+}
+
+/// A foreign result has only the id of its call: the name of the tool is taken from the call.
+fn name_results(messages: &mut [Message]) {
+    let mut called: Vec<(String, String)> = Vec::new();
+    for block in messages.iter_mut().flat_map(|message| &mut message.content) {
+        match block {
+            Block::ToolUse { id, name, .. } => called.push((id.clone(), name.clone())),
+            Block::ToolResult { id, name, .. } if name.is_empty() => {
+                let call = called.iter().rev().find(|(called, _)| called == id);
+                *name = call.map_or_else(String::new, |(_, name)| name.clone());
+            }
+            _ => {}
+        }
     }
 }
 
@@ -35,42 +64,121 @@ pub fn message_of(ctx: &Ctx, mut json: Value) -> Result<Message, Invalid> {
     }
     fields.retain(|_, value| !value.is_null());
     fields.entry("id").or_insert_with(|| json!(""));
+    let read = match is_openai(&fields) {
+        true => from_openai(fields),
+        false => native(fields),
+    };
+    let message = read.map_err(|error| wrong(format!("is not a message: {error}")))?;
+    let is_empty = |block: &Block| matches!(block, Block::Text { text } if text.trim().is_empty());
+    if message.content.iter().all(is_empty) {
+        return Err(wrong(
+            "has no content: it needs a text, a block, a tool call or a tool result".to_owned(),
+        ));
+    }
+    Ok(message)
+}
+
+/// Whether the message has fields or a role that only OpenAI's format has.
+fn is_openai(fields: &Map<String, Value>) -> bool {
+    let calls = fields.get("tool_calls").and_then(Value::as_array);
+    calls.is_some_and(|calls| !calls.is_empty())
+        || fields.contains_key("tool_call_id")
+        || fields.get("role") == Some(&json!("developer"))
+}
+
+fn from_openai(mut fields: Map<String, Value>) -> Result<Message, Invalid> {
+    let role = match fields.get("role").and_then(Value::as_str) {
+        Some(role) => role.to_lowercase(),
+        None if fields.contains_key("tool_call_id") => "tool".to_owned(),
+        None => "assistant".to_owned(),
+    };
+    fields.insert("role".to_owned(), json!(role));
+    let read = one(OpenAi::read(
+        &[Value::Object(fields.clone())],
+        &mut String::new,
+    ))?;
+    fields.remove("content");
+    fields.remove("role");
+    Ok(Message {
+        role: read.role,
+        content: read.content,
+        ..native(fields)?
+    })
+}
+
+fn native(mut fields: Map<String, Value>) -> Result<Message, Invalid> {
     if let Some(role) = fields.get("role").and_then(Value::as_str) {
         let role = role.to_uppercase();
         fields.insert("role".to_owned(), json!(role));
     }
-    if let Some(content) = fields.remove("content") {
-        fields.insert("content".to_owned(), blocks(content));
+    let content = fields.remove("content");
+    let of_anthropic = |block: &Value| block.get("tool_use_id").is_some();
+    let results = content.as_ref().and_then(Value::as_array);
+    let only_results = results.is_some_and(|blocks| blocks.iter().all(of_anthropic));
+    if let Some(content) = content {
+        fields.insert("content".to_owned(), blocks(content)?);
     }
-    Message::deserialize(Value::Object(fields))
-        .map_err(|error| wrong(format!("is not a message: {error}")))
+    let mut message = Message::deserialize(Value::Object(fields))
+        .map_err(|error| Invalid::new("message", error.to_string()))?;
+    // Anthropic has no role for tools: their results are sent by the user.
+    if only_results && message.role == Role::User {
+        message.role = Role::Tool;
+    }
+    Ok(message)
 }
 
 /// A text is a text block, and a block alone is a list of one.
-fn blocks(content: Value) -> Value {
+fn blocks(content: Value) -> Result<Value, Invalid> {
     match content {
-        Value::String(text) => json!([{"type": "text", "text": text}]),
+        Value::String(text) => Ok(json!([{"type": "text", "text": text}])),
         Value::Array(items) => {
             let items = items.into_iter().filter(|item| !item.is_null());
             items.map(block).collect()
         }
-        object @ Value::Object(_) => json!([block(object)]),
-        other => other,
+        object @ Value::Object(_) => Ok(json!([block(object)?])),
+        other => Ok(other),
     }
 }
 
-/// The output of a tool is content, too.
-fn block(block: Value) -> Value {
-    let is_result = block.get("type") == Some(&json!("tool_result"));
-    match block {
-        Value::Object(mut fields) if is_result => {
-            if let Some(output) = fields.remove("output") {
-                fields.insert("output".to_owned(), blocks(output));
-            }
-            Value::Object(fields)
+/// A block in our format. The output of a tool is content, too.
+fn block(block: Value) -> Result<Value, Invalid> {
+    let Value::Object(mut fields) = block else {
+        return Ok(block);
+    };
+    let has = |name: &str| fields.get(name).is_some_and(|value| !value.is_null());
+    let read = match fields.get("type").and_then(Value::as_str) {
+        Some("image_url" | "input_audio" | "refusal") => {
+            let message = json!({"role": "user", "content": [fields]});
+            OpenAi::read(&[message], &mut String::new)
         }
-        other => other,
-    }
+        Some("tool_result") if !has("output") && (has("content") || has("tool_use_id")) => {
+            let id = fields.get("id").filter(|_| !has("tool_use_id")).cloned();
+            fields.extend(id.map(|id| ("tool_use_id".to_owned(), id)));
+            from_anthropic(&fields)
+        }
+        Some("redacted_thinking") => from_anthropic(&fields),
+        Some("thinking") if has("signature") => from_anthropic(&fields),
+        Some("tool_result") => {
+            if let Some(output) = fields.remove("output") {
+                fields.insert("output".to_owned(), blocks(output)?);
+            }
+            return Ok(Value::Object(fields));
+        }
+        _ => return Ok(Value::Object(fields)),
+    };
+    let block = one(read)?.content.into_iter().next();
+    serde_json::to_value(block).map_err(|error| Invalid::new("content", error.to_string()))
+}
+
+fn from_anthropic(block: &Map<String, Value>) -> Result<Vec<Message>, Invalid> {
+    let message = json!({"role": "user", "content": [block]});
+    Anthropic::read(None, &[message], &mut String::new)
+}
+
+/// The message that was read.
+fn one(read: Result<Vec<Message>, Invalid>) -> Result<Message, Invalid> {
+    let first = read?.into_iter().next();
+    first.ok_or_else(|| Invalid::new("message", "is empty"))
 }
 
 /// Whether there was one.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mnemon_core::window::CompressionEvent;
-use mnemon_core::{Invalid, Message, Receipt, Role};
+use mnemon_core::{Ctx, Fate, Invalid, Message, Receipt, Role};
 use mnemon_engine::LogLine;
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ pub(super) async fn append(mut args: AppendArgs, door: &mut Door) -> Result<(), 
     let ctx = door.ctx()?;
     let messages = match args.message.as_deref() {
         Some(json) => messages_of(&ctx, parse(json)?)?,
-        None => vec![spoken(&args)?],
+        None => vec![spoken(&ctx, &args)?],
     };
     let append = Append {
         messages,
@@ -98,20 +98,22 @@ fn report(done: &Appended, door: &mut Door) -> Result<(), Error> {
     let commit = done.receipt.commit;
     let commit = commit.map_or(String::new(), |commit| format!(" (commit {commit})"));
     for item in &done.receipt.items {
-        door.out.line(format!("appended {}{commit}", item.id))?;
+        let line = match item.fate {
+            Fate::Duplicate { .. } => format!("already there: {}", item.id),
+            _ => format!("appended {}{commit}", item.id),
+        };
+        door.out.line(line)?;
     }
     say_compressed(&done.events, door)
 }
 
-fn spoken(args: &AppendArgs) -> Result<Message, Error> {
+fn spoken(ctx: &Ctx, args: &AppendArgs) -> Result<Message, Error> {
     let said = input::words(&args.text)?;
     if said.trim().is_empty() {
         return Err(Invalid::new("text", "is empty; nothing was said").into());
     }
-    Ok(Message {
-        name: args.name.clone(),
-        ..Message::text("", args.role, said)
-    })
+    let json = json!({"role": args.role, "name": args.name, "content": said});
+    Ok(message_of(ctx, json)?)
 }
 
 fn parse(json: &str) -> Result<Value, Error> {
@@ -141,9 +143,9 @@ async fn append_lines(args: AppendArgs, path: &Path, door: &mut Door) -> Result<
         let first = numbers.first().map_or(1, |(line, _)| *line);
         // The batches of a file are always the same, and so are their keys.
         let key = key.as_deref().map(|key| format!("{key}:{first}"));
-        let read = batch.into_iter().map(|item| message_of(&ctx, item.value));
+        let items = batch.into_iter().map(|item| item.value).collect();
         let append = Append {
-            messages: read.collect::<Result<_, Invalid>>()?,
+            messages: messages_of(&ctx, Value::Array(items))?,
             key: key.as_deref(),
             leave_window: true,
         };

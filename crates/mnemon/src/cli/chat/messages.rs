@@ -13,7 +13,7 @@ use crate::{Error, api};
 pub(super) struct ReloadArgs {
     #[command(flatten)]
     conversation: ConversationArgs,
-    /// The uuid in the tag
+    /// The uuid that `chat show` lists, or the whole tag in the window
     #[arg(value_name = "UUID")]
     uuid: String,
 }

@@ -29,7 +29,7 @@ pub(super) struct QueryArgs {
 pub(super) async fn query(args: QueryArgs, door: &mut Door) -> Result<(), Error> {
     let (memory, ctx) = (Arc::new(door.memory()?), door.ctx()?);
     let pages = match &args.files {
-        Some(root) => wiring::pages(&door.config, &ctx, &memory, root).await?,
+        Some(root) => Some(wiring::pages(&door.config, &ctx, &memory, root).await?),
         None => None,
     };
     let request = api::query::Request {

@@ -1,6 +1,6 @@
 //! Tools for conversations: append to one, read its window, reload what it stands for.
 
-use mnemon_core::Message;
+use mnemon_core::{Fate, Invalid, Message, Outcome};
 use mnemon_engine::longterm::Mode;
 use serde_json::{Value, json};
 
@@ -40,7 +40,9 @@ fn append_to_conversation() -> Tool {
             message and for your answer; a conversation that does not exist is created.",
         fields: vec![
             session("The conversation's name").required(),
-            Field::text("content", TEXT, "Text of the message").or(&["text", "message_text"]),
+            Field::text("content", TEXT, "Text of the message")
+                .or(&["text", "message_text"])
+                .joined(),
             Field::choice("role", roles, "Who said it; user unless you say"),
             Field::text("name", NAME, "The speaker's name").or(&["speaker"]),
             Field::object("message", message),
@@ -68,18 +70,23 @@ fn chat(served: &Served, call: &Call) -> Chat {
 
 async fn run_append(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let chat = chat(served, &call);
-    let json = match call.arguments.take("message") {
-        Some(message) => message,
-        None => {
+    let wrong = |what: &str| Invalid::new("content", what);
+    let content = call.arguments.take_text("content");
+    let json = match (call.arguments.take("message"), content) {
+        (Some(_), Some(_)) => {
+            return Err(wrong("is sent beside a message; send one of them").into());
+        }
+        (None, None) => {
+            let what = "is missing: send `content`, the text, or `message`, a whole message";
+            return Err(wrong(what).into());
+        }
+        (Some(message), None) => message,
+        (None, Some(content)) => {
             let text = |name: &str| call.arguments.text(name).map(Value::String);
-            json!({"role": text("role"), "content": text("content"), "name": text("name")})
+            json!({"role": text("role"), "content": content, "name": text("name")})
         }
     };
     let messages = messages_of(&call.ctx, json)?;
-    if messages.iter().all(|message| message.content.is_empty()) {
-        let what = "is missing: say what was said, or send a whole message";
-        return Err(mnemon_core::Invalid::new("content", what).into());
-    }
     let replied = messages
         .iter()
         .any(|message| message.role == mnemon_core::Role::Assistant);
@@ -109,7 +116,12 @@ async fn run_append(served: &Served, mut call: Call) -> Result<Answer, Error> {
     };
     let data =
         json!({"ids": ids, "compressed": done.compressed, "summariser": by, "recorded": recorded});
-    Answer::with(format!("Appended {}.{more}", ids.join(", ")), &data)
+    let is_duplicate = |item: &Outcome| matches!(item.fate, Fate::Duplicate { .. });
+    let done = match done.receipt.items.iter().all(is_duplicate) {
+        true => "Already there:",
+        false => "Appended",
+    };
+    Answer::with(format!("{done} {}.{more}", ids.join(", ")), &data)
 }
 
 fn read_conversation() -> Tool {
@@ -196,6 +208,12 @@ fn page(messages: &[Message], call: &Call) -> Answer {
         }
         used += more;
         shown += 1;
+    }
+    if from > 0 && from >= messages.len() {
+        let all = messages.len();
+        text.push_str(&format!(
+            "\n[from = {from} is beyond the end: there are {all} messages, numbered from 0]\n"
+        ));
     }
     let next = from + shown;
     let left = messages.len().saturating_sub(next);

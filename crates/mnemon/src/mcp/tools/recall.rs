@@ -23,7 +23,7 @@ const THING: usize = 100_000;
 
 pub(super) fn user() -> Field {
     let about = "Whose memory; leave it out for the one this server was started for";
-    Field::text("user", NAME, about).or(&["user_id"])
+    Field::text("user", NAME, about).or(&["user_id"]).lenient()
 }
 
 pub(super) fn session(about: &'static str) -> Field {
@@ -137,7 +137,11 @@ async fn run_query(served: &Served, call: Call) -> Result<Answer, Error> {
         limit: call.arguments.whole("limit").unwrap_or(api::query::LIMIT),
     };
     let (config, memory) = (&served.config, &served.memory);
-    let pages = wiring::pages(config, &call.ctx, memory, &served.root()).await?;
+    let root = served.root();
+    let pages = match root.is_dir() {
+        true => Some(wiring::pages(config, &call.ctx, memory, &root).await?),
+        false => None,
+    };
     if let Some(pages) = &pages {
         served.read_files_into(&call.ctx, pages).await;
     }

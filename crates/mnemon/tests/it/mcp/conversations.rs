@@ -171,3 +171,34 @@ fn static_mode_reads_and_records_for_the_model() {
     let read = agent.text("read_conversation", json!({"session": "friday"}));
     assert!(!read.contains("allergic"), "{read}");
 }
+
+#[test]
+fn content_and_message_are_alternatives() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, ANN);
+    let lines = json!({"session": "s1", "content": ["a", "b"], "user": ""});
+    client.tool("append_to_conversation", lines);
+    let tail = sandbox.run(&["chat", "tail", "s1", "--user", "ann"]).ok();
+    assert_eq!(tail, "user: a\nb\n");
+    let both = json!({"session": "s1", "content": "a", "message": {"content": "b"}});
+    let said = client.fails("append_to_conversation", both);
+    assert!(said.contains("is sent beside a message"), "{said}");
+    let neither = json!({"session": "s1", "content": null});
+    let said = client.fails("append_to_conversation", neither);
+    assert!(
+        said.contains("`content`") && said.contains("`message`"),
+        "{said}"
+    );
+    let call = json!({"session": "s1", "message": {"role": "assistant", "content": null,
+        "tool_calls": [{"id": "c1", "type": "function",
+            "function": {"name": "ls", "arguments": "{}"}}]}});
+    client.tool("append_to_conversation", call);
+    let read = client.text("read_conversation", json!({"session": "s1"}));
+    assert!(read.contains("ls"), "{read}");
+    let read = client.text("read_conversation", json!({"session": "s1", "from": 9}));
+    assert!(read.contains("beyond the end: there are 2"), "{read}");
+    let once = json!({"session": "s1", "content": "Thanks.", "key": "k1"});
+    client.text("append_to_conversation", once.clone());
+    let said = client.text("append_to_conversation", once);
+    assert!(said.contains("Already there"), "{said}");
+}
