@@ -17,7 +17,6 @@ pub(crate) use find::modified;
 pub use find::{Found, FoundFile, NotTaken, find, is_gone};
 pub use read::FileText;
 
-/// A text file, in bytes.
 pub const TEXT_FILE_BYTES: u64 = limits::DOCUMENT_BYTES as u64;
 /// A PDF file, in bytes; most of it is seldom text.
 pub const PDF_FILE_BYTES: u64 = 64 * 1024 * 1024;

@@ -178,7 +178,6 @@ impl Builder {
         self.scope(Scope::Experience, backend)
     }
 
-    /// The memory.
     pub fn build(self) -> Memory {
         let backend_of = |scope: &Scope| {
             let own = self.apart.iter().rev().find(|(apart, _)| apart == scope);

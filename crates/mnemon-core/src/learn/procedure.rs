@@ -51,7 +51,6 @@ pub struct Procedure {
     pub ln_chance: f64,
 }
 
-/// One step of a procedure.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProcedureStep {
     pub tool: String,

@@ -78,7 +78,6 @@ impl Document {
         self.fields(range).into_iter().find(|field| field.is(name))
     }
 
-    /// Sets the value of a field.
     pub fn set_field(&mut self, field: &Field, value: &str) {
         let lead = if field.value.is_empty() { " " } else { "" };
         self.replace(field.value.clone(), &format!("{lead}{value}"));

@@ -84,6 +84,15 @@ pub struct Owner {
 }
 
 impl Owner {
+    /// A user, a session, or a user's session.
+    pub fn of(user: Option<&str>, session: Option<&str>) -> Self {
+        Self {
+            user: user.map(str::to_owned),
+            session: session.map(str::to_owned),
+            ..Self::default()
+        }
+    }
+
     /// The five parts with their names.
     pub fn parts(&self) -> [(&'static str, Option<&str>); 5] {
         [

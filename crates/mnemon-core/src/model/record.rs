@@ -294,7 +294,6 @@ fn check_depth(field: &str, value: &Value) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// The bytes of a value as JSON.
 pub fn json_bytes(value: &Value) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {

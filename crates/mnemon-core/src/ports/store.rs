@@ -568,7 +568,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// All records.
     pub fn records(&self) -> u64 {
         self.groups.iter().map(|group| group.count).sum()
     }

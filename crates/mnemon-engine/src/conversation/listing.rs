@@ -30,10 +30,7 @@ impl Memory {
         user: Option<&str>,
     ) -> Result<Vec<Conversation>, Error> {
         let filter = Filter {
-            owner: Owner {
-                user: user.map(str::to_owned),
-                ..Owner::default()
-            },
+            owner: Owner::of(user, None),
             scopes: vec![Scope::Dialog],
             kinds: vec![Kind::Message],
             ..Filter::all_of_tenant()
@@ -66,11 +63,7 @@ impl Memory {
             Some(project) => format!("{project}/{}", conversation.session),
             None => conversation.session.clone(),
         };
-        let owner = Owner {
-            user: Some(conversation.user.clone()),
-            session: Some(session),
-            ..Owner::default()
-        };
+        let owner = Owner::of(Some(&conversation.user), Some(&session));
         self.window_of(owner).snapshots(ctx).await
     }
 }

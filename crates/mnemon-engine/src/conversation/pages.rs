@@ -72,6 +72,17 @@ impl Page {
             }
         }
     }
+
+    /// Writes the page over the one of this name, if that is still there.
+    pub(super) async fn rewrite(&self, files: &dyn Files, name: &str) -> Result<(), Error> {
+        let path = format!("{}/{name}", library_folder());
+        if let (Some(number), Some(file)) = (number_of(name), files.read(&path).await?) {
+            let text = self.text(number);
+            let stamp = Some(&file.stamp);
+            files.write(&path, text.as_bytes(), stamp).await?;
+        }
+        Ok(())
+    }
 }
 
 /// How the page is called that is written next.

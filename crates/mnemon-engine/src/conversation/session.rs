@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub(crate) use copies::{FORK_OF, SNAPSHOT_OF, copied_from, copies_of};
-pub use copies::{fork, restore, snapshot};
+pub use copies::{fork, replace, restore, snapshot};
 pub use folder::{FolderSessions, Saved};
 pub use id::SessionId;
 pub use json_file::JsonSessions;

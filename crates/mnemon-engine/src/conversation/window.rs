@@ -44,6 +44,9 @@ use crate::records::safety::TakenOut;
 use crate::records::{Draft, Error, Records};
 use stored::{Covered, Entry, Offload, Position, TAG};
 
+/// Clocks of two processes that write one conversation may be this far apart.
+const CLOCK_AHEAD_MS: i64 = 24 * 60 * 60 * 1000;
+
 /// Tells that a uuid names nothing.
 fn not_found(uuid: &str) -> String {
     format!(
@@ -84,11 +87,7 @@ impl Memory {
     pub fn window(&self, user: &str, session: &str) -> Result<Window<'_>, Error> {
         check_session(session)?;
         check_name("user", user, limits::NAME_CHARS)?;
-        let owner = Owner {
-            user: Some(user.to_owned()),
-            session: Some(session.to_owned()),
-            ..Owner::default()
-        };
+        let owner = Owner::of(Some(user), Some(session));
         session_of_owner(&owner)?;
         Ok(self.window_of(owner))
     }
@@ -221,10 +220,7 @@ impl<'a> Window<'a> {
         let key = key
             .map(|key| intent(key, &("window", &self.owner, &messages)))
             .transpose()?;
-        // What is said now stands after all that the window has covered, whatever the clock says.
-        let covered = self.covered(ctx).await?;
-        let floor = covered.map_or(Ok(ctx.now), |c| Time::from_millis(c.at.created))?;
-        let created = ctx.now.max(floor);
+        let created = self.time_of_append(ctx).await?;
         let drafts = messages.iter().map(|message| {
             let draft = self.message_draft(ctx, message.clone(), created)?;
             Ok((draft, Expect::Absent))
@@ -239,6 +235,19 @@ impl<'a> Window<'a> {
         self.stay_visible(ctx, &receipt, created).await?;
         self.warn_of_orphans(ctx, &messages).await?;
         Ok(receipt)
+    }
+
+    /// When a message that is added now was said: after all that the window has covered, and after
+    /// the newest message, even if the clock of the process that wrote that one is ahead.
+    async fn time_of_append(&self, ctx: &Ctx) -> Result<Time, Error> {
+        let covered = self.covered(ctx).await?;
+        let covered = covered.map_or(Ok(ctx.now), |c| Time::from_millis(c.at.created))?;
+        let newest = Scan::new(self.within(Kind::Message), 1);
+        let newest = self.records.list(ctx, &newest).await?.records;
+        let newest = newest.first().map(|record| record.created);
+        // A message with a later time than that was dated by its author.
+        let ahead = newest.filter(|at| *at <= ctx.now.plus_millis(CLOCK_AHEAD_MS));
+        Ok(ctx.now.max(covered).max(ahead.unwrap_or(ctx.now)))
     }
 
     /// Says so if a result was added whose call is not among the last messages.
@@ -302,20 +311,22 @@ impl<'a> Window<'a> {
     /// The messages as the model sees them, oldest first. A result whose call was forgotten or
     /// taken out, and a call that never got its result, are told as text.
     pub async fn get_messages(&self, ctx: &Ctx) -> Result<Vec<Message>, Error> {
-        let messages = self.whole(ctx).await?;
+        let messages = self.whole(ctx).await?.messages;
         Ok(told_as_text(ctx, messages))
     }
 
-    /// The messages of the window as they were stored.
-    async fn whole(&self, ctx: &Ctx) -> Result<Vec<Message>, Error> {
+    /// The window as it was stored; an error if it holds too many messages.
+    async fn whole(&self, ctx: &Ctx) -> Result<Read, Error> {
         let read = self.read(ctx).await?;
         if read.more {
-            return Err(too_many(
-                read.messages.len(),
-                self.records.limits().window_messages,
-            ));
+            return Err(StoreError::TooLarge {
+                what: "messages in the window (compress it)",
+                count: read.messages.len(),
+                most: self.records.limits().window_messages,
+            }
+            .into());
         }
-        Ok(read.messages)
+        Ok(read)
     }
 
     /// Takes a message out of the window; what was said stays. Out of range nothing happens.
@@ -468,8 +479,13 @@ impl<'a> Window<'a> {
     }
 
     fn fixed(&self, sort: &str) -> Id {
-        let names = [self.owner.user.as_deref(), self.owner.session.as_deref()];
-        fixed_id(sort, &names)
+        self.fixed_for(sort, &[])
+    }
+
+    fn fixed_for(&self, sort: &str, names: &[&str]) -> Id {
+        let mut all = vec![self.owner.user.as_deref(), self.owner.session.as_deref()];
+        all.extend(names.iter().copied().map(Some));
+        fixed_id(sort, &all)
     }
 
     /// The place that the window reaches to. It has a record of its own, so that appending does
@@ -487,15 +503,6 @@ impl<'a> Window<'a> {
         }
         .into()
     }
-}
-
-fn too_many(count: usize, most: usize) -> Error {
-    StoreError::TooLarge {
-        what: "messages in the window (compress it)",
-        count,
-        most,
-    }
-    .into()
 }
 
 fn result_id(block: &Block) -> Option<&str> {

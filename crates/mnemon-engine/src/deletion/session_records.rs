@@ -126,10 +126,7 @@ async fn in_session(
     found: &mut Sorted,
 ) -> Result<(), Error> {
     let filter = Filter {
-        owner: Owner {
-            session: Some(asked.session.to_owned()),
-            ..Owner::default()
-        },
+        owner: Owner::of(None, Some(asked.session)),
         ..Filter::all_of_tenant()
     };
     let most = limits::SESSION_RECORDS;

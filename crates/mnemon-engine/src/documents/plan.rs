@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Known};
+use crate::records::draft::to_json;
 use crate::records::{Error, Records};
 
 /// Between the headings of a path.
@@ -140,8 +141,7 @@ impl<'a> DividedDocument<'a> {
                 .map(|(chunk, (first, last))| (chunk.id.clone(), first, last))
                 .collect(),
         };
-        let body = serde_json::to_value(contents);
-        record.body = Some(body.map_err(|error| Invalid::new("document", error.to_string()))?);
+        record.body = Some(to_json("document", &contents)?);
         for record in [&record].into_iter().chain(chunks.first()) {
             record.check().map_err(|wrong| blame(document, wrong))?;
         }

@@ -16,7 +16,6 @@ const DESCRIPTION_CHARS: usize = 1024;
 const STEPS: &str = "## Steps";
 const PREFERENCES: &str = "## Preferences";
 
-/// A skill as a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkillFile {
     /// Below the folder of all skills: `NAME/SKILL.md`.

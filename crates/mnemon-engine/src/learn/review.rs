@@ -6,11 +6,11 @@ use mnemon_core::{
     limits,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::judge::evidence_of;
 use super::{Learning, NotKept, books};
 use crate::memory::scopes::{Sop, ToolSop, sop_of};
+use crate::records::draft::to_json;
 use crate::records::naming::{check_task_type, tag};
 use crate::records::{Draft, Error};
 
@@ -41,11 +41,6 @@ impl RuleBody {
             error: rule.error,
         }
     }
-}
-
-/// A rule without its body could not be read again, so one that has none is not written.
-fn to_json(rule: &impl Serialize) -> Result<Value, Invalid> {
-    serde_json::to_value(rule).map_err(|error| Invalid::new("rule", error.to_string()))
 }
 
 /// What a lesson says.
@@ -95,7 +90,6 @@ impl Lesson {
         })
     }
 
-    /// The type of task it is for.
     pub fn task_type(&self) -> Option<&str> {
         match &self.body {
             LessonBody::Skill(sop) => sop.task_type.as_deref(),
@@ -137,15 +131,14 @@ impl Lesson {
 
     pub(super) fn into_draft(self, created: Option<Time>) -> Result<Draft, Error> {
         let status = tag("status", self.evidence.status.as_str());
-        let evidence = serde_json::to_value(&self.evidence)
-            .map_err(|error| Invalid::new("evidence", error.to_string()))?;
+        let evidence = to_json("evidence", &self.evidence)?;
         let mut draft = match self.body {
             LessonBody::Skill(sop) => sop.into_draft(&mnemon_core::Owner::default())?,
             LessonBody::Rule(rule) => Draft {
                 content: rule.text.clone(),
                 kind: Some(Kind::Rule),
                 tags: vec![tag("task", &rule.task_type)],
-                body: Some(to_json(&rule)?),
+                body: Some(to_json("rule", &rule)?),
                 ..Draft::default()
             },
         };
@@ -406,7 +399,7 @@ mod tests {
     #[test]
     fn a_body_that_cannot_be_written_is_an_error() {
         let no_json = std::collections::BTreeMap::from([((1, 2), 3)]);
-        let refused = to_json(&no_json).unwrap_err();
+        let refused = to_json("rule", &no_json).unwrap_err();
         assert_eq!(refused.field, "rule");
     }
 }

@@ -66,7 +66,6 @@ impl Default for NotesConfig {
 }
 
 impl NotesConfig {
-    /// The limits of one namespace.
     pub fn of(&self, namespace: Namespace) -> NamespaceLimits {
         match namespace {
             Namespace::ShortTerm => self.short_term,

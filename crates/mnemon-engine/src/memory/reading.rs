@@ -329,10 +329,7 @@ impl Memory {
         policy: &MemoryPolicy,
     ) -> Result<Option<Payload>, Error> {
         // Others' inputs and outputs are not for this user's prompt.
-        let owner = Owner {
-            user: Some(query.user_id.clone()),
-            ..Owner::default()
-        };
+        let owner = Owner::of(Some(&query.user_id), None);
         let (known, viewer, most) = (self.experience(), query.viewer(), policy.max_steps);
         let task_type = query.task_type.as_deref();
         let (failures, cancelled, traces) = futures::join!(

@@ -54,7 +54,6 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A note.
     pub fn note(content: impl Into<String>) -> Self {
         Self {
             content: content.into(),
@@ -153,6 +152,11 @@ impl Retention {
         };
         days.map(|days| now.plus_days(days))
     }
+}
+
+/// The value as JSON; an error names the field.
+pub(crate) fn to_json(field: &str, value: &impl Serialize) -> Result<Value, Invalid> {
+    serde_json::to_value(value).map_err(|error| Invalid::new(field, error.to_string()))
 }
 
 /// The key with a digest of what the caller wants, ids and times that we make up left out: a retry

@@ -50,10 +50,7 @@ pub(crate) fn root_of(record: &Record) -> Option<String> {
 /// The marks of roots in which a session has files.
 pub(crate) fn roots_of(session: &str) -> Filter {
     Filter {
-        owner: Owner {
-            session: Some(session.to_owned()),
-            ..Owner::default()
-        },
+        owner: Owner::of(None, Some(session)),
         scopes: vec![Scope::Dialog],
         kinds: vec![Kind::Session],
         tags: vec![ROOT.to_owned()],

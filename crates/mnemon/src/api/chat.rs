@@ -340,7 +340,6 @@ impl Chat {
         shown.ok_or_else(|| self.no_snapshot(label))
     }
 
-    /// Deletes a snapshot.
     pub async fn delete_snapshot(
         &self,
         memory: &Memory,

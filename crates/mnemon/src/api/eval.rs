@@ -191,10 +191,7 @@ fn draft(turn: Turn, session: &str, created: Time) -> Result<Draft, String> {
     Ok(Draft {
         id: Some(id),
         kind: Some(Kind::Message),
-        owner: Owner {
-            session: Some(session.to_owned()),
-            ..Owner::default()
-        },
+        owner: Owner::of(None, Some(session)),
         created: Some(created),
         metadata,
         ..Draft::note(content)

@@ -1,7 +1,7 @@
 //! The saved states of sessions.
 
-use mnemon_core::{Ctx, ErrorKind, Invalid, Limits, limits};
-use mnemon_engine::session::{SessionId, SessionInfo, SessionState, Sessions};
+use mnemon_core::{Ctx, Invalid, Limits};
+use mnemon_engine::session::{self, SessionId, SessionInfo, SessionState, Sessions};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -54,17 +54,7 @@ pub async fn save(
     state: Value,
 ) -> Result<SessionInfo, Error> {
     let state = SessionState::from_json(id, state, "the input");
-    let mut state = state.map_err(asked_wrongly)?;
-    state.timestamp = Some(ctx.now.to_string());
-    let mut tries = 0;
-    loop {
-        let seen = states.load(ctx, id).await?.map(|(_, mark)| mark);
-        tries += 1;
-        match states.save(ctx, &state, seen.as_ref()).await {
-            Err(error) if error.kind() == ErrorKind::Conflict && tries < limits::CHANGE_TRIES => {}
-            done => break done?,
-        }
-    }
+    session::replace(states, ctx, state.map_err(asked_wrongly)?).await?;
     info(states, ctx, id).await
 }
 

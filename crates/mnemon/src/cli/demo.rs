@@ -82,10 +82,7 @@ impl Demo<'_> {
 
     async fn remember(&mut self) -> Result<Vec<Id>, Error> {
         self.say("Four things are remembered in one commit: all of them or none.")?;
-        let ann = Owner {
-            user: Some("ann".to_owned()),
-            ..Owner::default()
-        };
+        let ann = Owner::of(Some("ann"), None);
         let drafts = [
             ("Ann prefers green tea in the afternoon", "drinks", 0.8),
             ("Họp nhóm lúc chín giờ sáng thứ Hai", "meeting", 0.5),

@@ -18,7 +18,6 @@ pub(super) const MIN_TOKENS: usize = 200;
 /// What stands before every recalled text: whoever sends it back is known to.
 pub(super) const RECALLED: &str = mnemon_core::recall_marks::ABOVE;
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Answer {
     pub(super) text: String,

@@ -107,10 +107,7 @@ impl Served {
     }
 
     pub(super) fn owner(&self, user: Option<String>) -> Owner {
-        Owner {
-            user: user.or_else(|| self.user.clone()),
-            ..Owner::default()
-        }
+        Owner::of(user.as_deref().or(self.user.as_deref()), None)
     }
 
     /// The folder that paths begin at.

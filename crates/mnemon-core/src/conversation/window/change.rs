@@ -32,11 +32,6 @@ pub fn tag(uuid: &Id) -> String {
 }
 
 impl Change {
-    /// What is kept under the uuid, out of the messages that were planned over.
-    pub fn offloaded<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
-        messages.get(self.offloaded.clone()).unwrap_or_default()
-    }
-
     /// Sets the size of the summary for what it is really made from: where earlier summaries are
     /// folded again, that are the messages they stand for.
     pub fn size_for(&mut self, original_chars: usize) {
@@ -81,7 +76,6 @@ fn compress_meta(uuid: &Id, current_round: bool) -> Value {
     Value::Object(meta)
 }
 
-/// One message for many.
 fn whole(text: &str, uuid: &Id, current_round: bool) -> Message {
     let mut message = Message::text(uuid.as_str(), Role::Assistant, text);
     message.name = Some("assistant".to_owned());

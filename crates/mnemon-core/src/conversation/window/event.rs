@@ -27,6 +27,11 @@ impl CompressionEvent {
         self.metadata.get("summariser").and_then(Value::as_str)
     }
 
+    /// The page of a project's library that stands for the messages, if there is one.
+    pub fn page(&self) -> Option<&str> {
+        self.metadata.get("page").and_then(Value::as_str)
+    }
+
     /// A number out of the metadata.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.metadata.get(name).and_then(Value::as_u64)

@@ -370,7 +370,7 @@ fn what_is_asked_of_a_model_is_laid_out_as_the_spec_says() {
         prompts: &prompts,
         plan: Some(&plan),
     };
-    let prompt = change.summary_prompt(change.offloaded(&talk), ask);
+    let prompt = change.summary_prompt(&talk[change.offloaded.clone()], ask);
     let texts: Vec<String> = prompt.messages.iter().map(Message::text_content).collect();
     assert_eq!(texts[0], "Be short.");
     assert_eq!(

@@ -11,6 +11,7 @@ use super::{log_path, read};
 use crate::conversation::project::Project;
 use crate::conversation::session::SessionId;
 use crate::memory::scopes::message_draft;
+use crate::records::draft::to_json;
 use crate::records::naming::fixed_id;
 use crate::records::{Draft, Error, Records};
 
@@ -363,8 +364,7 @@ impl LogCopy<'_> {
         });
         let new: Vec<Draft> = new.map(|((draft, _), _)| draft).collect();
         let count = new.len();
-        let body = serde_json::to_value(mark)
-            .map_err(|error| Invalid::new("watermark", error.to_string()))?;
+        let body = to_json("watermark", mark)?;
         let put = self
             .records
             .put_with_log_mark(ctx, new, &self.owner, body, version);

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::read::RawLine;
+use crate::records::draft::to_json;
 
 /// What happened, as the log's format names it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -179,10 +180,7 @@ fn read_back(bytes: &[u8]) -> Option<Message> {
 
 /// The fields of the message that the other one has differently.
 fn differing(message: &Message, read: &Option<Message>) -> Result<Map<String, Value>, Invalid> {
-    let json = |message: &Message| {
-        let json = serde_json::to_value(message);
-        json.map_err(|error| Invalid::new("message", error.to_string()))
-    };
+    let json = |message: &Message| to_json("message", message);
     let read = read.as_ref().map_or(Ok(Value::Null), json)?;
     let Value::Object(mut fields) = json(message)? else {
         return Ok(Map::new());

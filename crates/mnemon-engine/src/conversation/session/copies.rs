@@ -111,10 +111,20 @@ pub async fn restore(
         return Err(Error::NoSession(format!("{from}, as a snapshot of {id}")));
     }
     state.session = id.clone();
+    replace(place, ctx, state).await
+}
+
+/// Saves the state now, in place of whatever was saved of the session before.
+pub async fn replace(
+    place: &dyn Sessions,
+    ctx: &Ctx,
+    mut state: SessionState,
+) -> Result<SessionState, Error> {
     state.timestamp = Some(ctx.now.to_string());
     let mut tries = 0;
     loop {
-        let seen = place.load(ctx, id).await?.map(|(_, mark)| mark);
+        let seen = place.load(ctx, &state.session).await?;
+        let seen = seen.map(|(_, mark)| mark);
         tries += 1;
         match place.save(ctx, &state, seen.as_ref()).await {
             Err(error) if error.kind() == ErrorKind::Conflict && tries < limits::CHANGE_TRIES => {}

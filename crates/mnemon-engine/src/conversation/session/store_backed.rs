@@ -79,11 +79,7 @@ impl Sessions for KeptSessions<'_> {
         };
         let draft = Draft {
             id: Some(id),
-            owner: Owner {
-                user: self.user.clone(),
-                session: Some(state.session.to_string()),
-                ..Owner::default()
-            },
+            owner: Owner::of(self.user.as_deref(), Some(state.session.as_str())),
             scope: Some(Scope::State),
             kind: Some(Kind::Session),
             body: Some(state.to_json()),
@@ -104,10 +100,7 @@ impl Sessions for KeptSessions<'_> {
 
     async fn list(&self, ctx: &Ctx) -> Result<Vec<String>, Error> {
         let filter = Filter {
-            owner: Owner {
-                user: self.user.clone(),
-                ..Owner::default()
-            },
+            owner: Owner::of(self.user.as_deref(), None),
             scopes: vec![Scope::State],
             kinds: vec![Kind::Session],
             ..Filter::all_of_tenant()

@@ -199,8 +199,8 @@ impl Window<'_> {
         metadata.insert("time".to_owned(), json!(0.0));
         if is_summary {
             let by = match self.llm {
-                Some(_) if change.strategy != Strategy::HistoryPage => MODEL_PENDING,
-                _ => EXTRACTIVE,
+                Some(_) => MODEL_PENDING,
+                None => EXTRACTIVE,
             };
             metadata.insert("inputToken".to_owned(), json!(0));
             metadata.insert("outputToken".to_owned(), json!(0));

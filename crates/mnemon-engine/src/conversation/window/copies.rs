@@ -5,9 +5,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::stored::Working;
-use super::{Window, check_session, too_many};
+use super::{Window, check_session};
 use crate::conversation::session::FORK_OF;
-use crate::records::naming::{check_name, fixed_id};
+use crate::records::naming::check_name;
 use crate::records::{Draft, Error};
 
 /// The metadata of a snapshot's record that holds its label.
@@ -66,9 +66,7 @@ impl<'a> Window<'a> {
 
     /// The id of the copy of a message in this conversation.
     fn copy_id(&self, original: &Id) -> Id {
-        let (user, session) = (&self.owner.user, &self.owner.session);
-        let names = [user.as_deref(), session.as_deref(), Some(original.as_str())];
-        fixed_id("window-fork-message", &names)
+        self.fixed_for("window-fork-message", &[original.as_str()])
     }
 
     /// Notes which session this one was forked from, so that a purge of that one can tell.
@@ -100,13 +98,7 @@ impl<'a> Window<'a> {
     pub async fn snapshot(&self, ctx: &Ctx, label: &str) -> Result<usize, Error> {
         let id = self.snapshot_id(label)?;
         self.records.safety.check_identifier("label", label)?;
-        let read = self.read(ctx).await?;
-        if read.more {
-            return Err(too_many(
-                read.messages.len(),
-                self.records.limits().window_messages,
-            ));
-        }
+        let read = self.whole(ctx).await?;
         let shown = read.entries.len();
         let working = Working {
             entries: read.entries,
@@ -181,8 +173,6 @@ impl<'a> Window<'a> {
 
     fn snapshot_id(&self, label: &str) -> Result<Id, Invalid> {
         check_name("label", label, limits::NAME_CHARS)?;
-        let (user, session) = (&self.owner.user, &self.owner.session);
-        let names = [user.as_deref(), session.as_deref(), Some(label)];
-        Ok(fixed_id("window-snapshot", &names))
+        Ok(self.fixed_for("window-snapshot", &[label]))
     }
 }

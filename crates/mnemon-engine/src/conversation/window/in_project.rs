@@ -10,7 +10,6 @@ use super::Window;
 use crate::conversation::log::{CaughtUp, LogCopy, Said, Writer, after_purge, log_path};
 use crate::conversation::project::{Project, session_in};
 use crate::memory::scopes::{message_draft, message_of};
-use crate::records::naming::fixed_id;
 use crate::records::safety::TakenOut;
 use crate::records::undo::as_index;
 use crate::records::{Draft, Error};
@@ -122,15 +121,8 @@ impl<'a> Window<'a> {
         let Some(key) = key else {
             return self.records.ids.next(ctx.now).to_string();
         };
-        let number = number.to_string();
-        let (user, session) = (&self.owner.user, &self.owner.session);
-        let names = [
-            user.as_deref(),
-            session.as_deref(),
-            Some(key),
-            Some(&number),
-        ];
-        fixed_id("keyed-line", &names).to_string()
+        let names = [key, &number.to_string()];
+        self.fixed_for("keyed-line", &names).to_string()
     }
 
     /// Writes what is not there yet under its id to the log, and lets the store catch up.

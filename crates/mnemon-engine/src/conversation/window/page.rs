@@ -2,13 +2,15 @@
 
 use mnemon_core::files::Stamp;
 use mnemon_core::window::{Change, Extract, chars, message_tokens, tokens};
-use mnemon_core::{Ctx, Message, Record, Time};
+use mnemon_core::{Ctx, Id, Message, Record, Time};
 use serde_json::json;
 
 use super::compress::Made;
 use super::stored::Entry;
 use super::{Read, Window};
 use crate::conversation::pages::{Page, library_folder, link, next_name};
+use crate::conversation::project::Project;
+use crate::conversation::session::SessionId;
 use crate::records::Error;
 
 /// Characters that name a speaker in a summary.
@@ -43,29 +45,16 @@ impl Window<'_> {
             return Ok(None);
         }
         let extract = self.by_extract(&change, replaced, messages);
-        let mut parts = Vec::new();
-        let size = project.config().chunk_size.max(2);
-        for start in change.replaced.clone().step_by(size) {
-            let end = (start + size).min(change.replaced.end);
-            let part = messages.get(start..end).unwrap_or_default();
-            let following = messages.get(end..).unwrap_or_default();
-            // With room for everything of it that matters.
-            let chars: usize = part.iter().map(|message| chars(message) + SPEAKER).sum();
-            let text = Extract::of(part, following).text(chars);
-            let (from, to) = period(part, ctx.now);
-            parts.push((from, to, text));
-        }
-        let page = Page {
-            session: session.clone(),
-            created_at: ctx.now,
-            uuid: uuid.clone(),
-            messages: replaced.len(),
-            period: period(replaced, ctx.now),
-            bytes: None,
-            // A page takes no room in the window.
-            summary: extract.text((change.original_chars * 3 / 5).max(SUMMARY)),
-            parts,
-        };
+        // A page takes no room in the window.
+        let summary = extract.text((change.original_chars * 3 / 5).max(SUMMARY));
+        let following = messages.get(change.replaced.end..).unwrap_or_default();
+        let page = page_of(
+            ctx,
+            (project, session),
+            &uuid,
+            (replaced, following),
+            summary,
+        );
         let sizes = (before, after);
         let event = self.event(ctx, &change, messages, &message, sizes, &extract);
         Ok(Some(Made {
@@ -96,6 +85,26 @@ impl Window<'_> {
             .replacement(&[], &link(&name), &made.uuid, &self.settings);
         made.event.metadata.insert("page".to_owned(), json!(name));
         Ok(Some((name, stamp)))
+    }
+
+    /// Writes a page anew, with the summary of a model.
+    pub(super) async fn rewrite_page(
+        &self,
+        ctx: &Ctx,
+        (name, uuid): (String, &Id),
+        entries: &[Entry],
+        originals: &[Message],
+        summary: &str,
+    ) -> Result<(), Error> {
+        let Some((project, session)) = &self.project else {
+            return Ok(());
+        };
+        let messages = (originals, &[][..]);
+        let mut page = page_of(ctx, (project, session), uuid, messages, summary.to_owned());
+        page.bytes = self.log_range(ctx, entries).await?;
+        page.rewrite(&*project.files, &name).await?;
+        project.index_library(self.library, self.records, ctx).await;
+        Ok(())
     }
 
     /// From where to where the messages of these entries stand in the log.
@@ -131,6 +140,39 @@ impl Window<'_> {
             }
         }
         project.index_library(self.library, self.records, ctx).await;
+    }
+}
+
+/// The page of these messages: the summary, and an extract of each part. What follows the messages
+/// may answer or correct them.
+fn page_of(
+    ctx: &Ctx,
+    (project, session): (&Project, &SessionId),
+    uuid: &Id,
+    (messages, following): (&[Message], &[Message]),
+    summary: String,
+) -> Page {
+    let size = project.config().chunk_size.max(2);
+    let mut parts = Vec::new();
+    let mut rest = messages;
+    while !rest.is_empty() {
+        let (part, later) = rest.split_at(size.min(rest.len()));
+        // With room for everything of it that matters.
+        let room: usize = part.iter().map(|message| chars(message) + SPEAKER).sum();
+        let text = Extract::of(part, &[later, following].concat()).text(room);
+        let (from, to) = period(part, ctx.now);
+        parts.push((from, to, text));
+        rest = later;
+    }
+    Page {
+        session: session.clone(),
+        created_at: ctx.now,
+        uuid: uuid.clone(),
+        messages: messages.len(),
+        period: period(messages, ctx.now),
+        bytes: None,
+        summary,
+        parts,
     }
 }
 

@@ -1,7 +1,5 @@
 //! The window as it is kept: read whole, written whole.
 
-use std::collections::HashSet;
-
 use mnemon_core::window::truncated;
 use mnemon_core::{
     Ctx, Expect, Id, Kind, Message, Order, Origin, Owner, Receipt, Record, Scan, Scope,
@@ -31,11 +29,7 @@ impl Window<'_> {
         let limits = self.records.limits();
         let (version, working) = self.working(ctx).await?;
         let mut covered = working.covered;
-        let known: HashSet<Id> = working
-            .entries
-            .iter()
-            .map(|entry| entry.of.clone())
-            .collect();
+        let known = working.ids();
         let mut found = self.resolve(ctx, working.entries).await?;
         let mut scan = Scan {
             order: Order::Oldest,
@@ -76,11 +70,7 @@ impl Window<'_> {
     async fn read_newest(&self, ctx: &Ctx, most: usize) -> Result<Read, Error> {
         let (version, working) = self.working(ctx).await?;
         let covered = working.covered;
-        let known: HashSet<Id> = working
-            .entries
-            .iter()
-            .map(|entry| entry.of.clone())
-            .collect();
+        let known = working.ids();
         let mut newest: Vec<Record> = Vec::new();
         let mut after = None;
         loop {

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mnemon_core::window::{COMPRESS_META, CompressionEvent, Strategy};
-use mnemon_core::{Ctx, Expect, Id, Invalid, Message, Order, StoreError, Time};
+use mnemon_core::{Ctx, Expect, Id, Invalid, Message, Order, Record, StoreError, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::stored::{Covered, Entry, Offload, Position};
+use super::stored::{Covered, Entry, Offload};
 use super::{InMemory, Read, Window};
 use crate::conversation::session::StateModule;
 use crate::memory::scopes::message_of;
+use crate::records::draft::to_json;
 use crate::records::safety::TakenOut;
 use crate::records::{Error, Safety};
 
@@ -40,7 +41,7 @@ impl StateModule for WindowState {
     }
 
     fn save_state(&self) -> Result<Value, Invalid> {
-        serde_json::to_value(self).map_err(|error| Invalid::new("window", error.to_string()))
+        to_json("window", self)
     }
 
     fn load_state(&mut self, state: &Value) -> Result<(), Invalid> {
@@ -93,7 +94,7 @@ impl Window<'_> {
     pub(super) async fn state_and_ids(&self, ctx: &Ctx) -> Result<(Vec<Id>, WindowState), Error> {
         let mut ids = Vec::new();
         let mut state = WindowState {
-            working: self.whole(ctx).await?,
+            working: self.whole(ctx).await?.messages,
             events: self.events(ctx).await?,
             ..WindowState::default()
         };
@@ -185,9 +186,8 @@ impl Window<'_> {
                 self.records.put_screened(ctx, drafts, None).await?;
             }
             let written = self.records.get_all(ctx, ids).await?;
-            for (message, record) in chunk.iter().zip(written.into_iter().flatten()) {
-                let position = Position::of(&record);
-                taken.said(message, record.id, position);
+            for (message, record) in chunk.iter().zip(written.iter().flatten()) {
+                taken.said(message, record);
             }
         }
         let entries = taken.entries(&state.working, &mut || self.records.ids.next(ctx.now), ctx);
@@ -242,17 +242,10 @@ impl<'a> Taken<'a> {
         }
     }
 
-    fn said(&mut self, message: &'a Message, of: Id, at: Position) {
-        let entry = Entry {
-            of,
-            replaced: false,
-            first: at,
-            last: at,
-            covers: 1,
-        };
+    fn said(&mut self, message: &'a Message, record: &Record) {
         let same = self.originals.entry(&message.id).or_default();
-        same.push((message, entry));
-        self.covered = Some(Covered { at, newest: at.seq }.after(self.covered));
+        same.push((message, Entry::original(record)));
+        self.covered = Some(Covered::by(record).after(self.covered));
     }
 
     /// The entries of these messages; one that is neither an original nor a replacement is left out.

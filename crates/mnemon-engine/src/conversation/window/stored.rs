@@ -1,9 +1,13 @@
 //! The forms in which a window is kept.
 
+use std::collections::HashSet;
+
 use mnemon_core::window::CompressionEvent;
 use mnemon_core::{Cursor, Id, Invalid, Message, Order, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::records::draft::to_json;
 
 /// Marks the records that keep what was replaced.
 pub(super) const TAG: &str = "window";
@@ -152,6 +156,11 @@ impl Working {
     pub(super) fn to_json(&self) -> Result<Value, Invalid> {
         to_json("window", self)
     }
+
+    /// The records that its entries point at.
+    pub(super) fn ids(&self) -> HashSet<Id> {
+        self.entries.iter().map(|entry| entry.of.clone()).collect()
+    }
 }
 
 /// What was replaced: the entries as they were, and the message in their place.
@@ -170,10 +179,6 @@ impl Offload {
     pub(super) fn to_json(&self) -> Result<Value, Invalid> {
         to_json("offload", self)
     }
-}
-
-fn to_json(field: &str, value: &impl Serialize) -> Result<Value, Invalid> {
-    serde_json::to_value(value).map_err(|error| Invalid::new(field, error.to_string()))
 }
 
 fn from_json<T: serde::de::DeserializeOwned>(what: &str, record: &Record) -> Result<T, Invalid> {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use mnemon_core::llm::{Account, LlmError};
 use mnemon_core::window::{
-    Ask, Change, Extract, Strategy, chars, is_compressed, message_tokens, tokens,
+    Ask, Change, CompressionEvent, Extract, Strategy, chars, is_compressed, message_tokens, tokens,
 };
 use mnemon_core::{
     Ctx, Filter, Id, Kind, Message, Record, Role, Scan, Scope, StoreError, Time, Viewer, limits,
@@ -54,11 +54,7 @@ impl Memory {
         let found = records.list(ctx, &Scan::new(filter, page)).await?;
         for record in found.records {
             let window = self.window_of(record.owner.clone());
-            if done.refused.is_none() {
-                window.refine(ctx, record, &mut done).await?;
-            } else {
-                done.pending += 1;
-            }
+            window.refine(ctx, record, &mut done).await?;
         }
         done.pending += u64::from(found.next.is_some());
         Ok(done)
@@ -78,21 +74,29 @@ impl Window<'_> {
         };
         let scan = Scan::new(filter, self.records.limits().page);
         for record in self.records.list(ctx, &scan).await?.records {
-            match done.refused {
-                None => self.refine(ctx, record, &mut done).await?,
-                // One that did not answer is not asked again: somebody is waiting.
-                Some(_) => done.pending += 1,
-            }
+            self.refine(ctx, record, &mut done).await?;
         }
         Ok(done)
     }
 
     /// Asks the model for one summary and puts it in the place of the extracted one, under the same
-    /// uuid.
+    /// uuid. A model that gave no usable summary is not asked for others: somebody may be waiting.
     async fn refine(&self, ctx: &Ctx, record: Record, done: &mut Refined) -> Result<(), Error> {
+        if done.refused.is_some() {
+            done.pending += 1;
+            return Ok(());
+        }
         let Some(mut offload) = Offload::of(&record) else {
             return Ok(());
         };
+        if offload.event.page().is_some() && self.project.is_none() {
+            ctx.notices.add(
+                "A page waits for the language model: `mnemon chat compress SESSION --files ROOT \
+                 --wait` lets it write the page's summary.",
+            );
+            done.pending += 1;
+            return Ok(());
+        }
         let written = self.write_anew(ctx, &record.id, &mut offload).await?;
         let attempts = offload.event.number("attempts").unwrap_or(0) + 1;
         let metadata = &mut offload.event.metadata;
@@ -165,6 +169,13 @@ impl Window<'_> {
             Ok(summary) => summary,
             Err(refusal) => return Ok(Err(refusal)),
         };
+        if let Some(page) = offload.event.page() {
+            let page = (page.to_owned(), uuid);
+            self.rewrite_page(ctx, page, &offload.entries, &originals, &summary.text)
+                .await?;
+            record_model(&mut offload.event, &summary);
+            return Ok(Ok(()));
+        }
         let text = headed(&change, &offload.entries, uuid, &summary.text);
         let message = change.replacement(&originals, &text, uuid, &self.settings);
         let after = message_tokens(&message, self.measure);
@@ -173,13 +184,10 @@ impl Window<'_> {
             return Ok(Err(Refusal::last("the summary was not smaller")));
         }
         offload.message = message;
+        let tokens_after = json!(after);
         let metadata = &mut offload.event.metadata;
-        metadata.insert("tokenAfter".to_owned(), json!(after));
-        metadata.insert("inputToken".to_owned(), json!(summary.input_tokens));
-        metadata.insert("outputToken".to_owned(), json!(summary.output_tokens));
-        let took = summary.took_ms as f64 / 1000.0;
-        metadata.insert("time".to_owned(), json!(took));
-        metadata.insert("summariser".to_owned(), json!(summary.by));
+        metadata.insert("tokenAfter".to_owned(), tokens_after);
+        record_model(&mut offload.event, &summary);
         Ok(Ok(()))
     }
 
@@ -310,6 +318,19 @@ struct Written {
     input_tokens: u64,
     output_tokens: u64,
     took_ms: u64,
+}
+
+/// Notes in the event which model wrote the summary, and what that took.
+fn record_model(event: &mut CompressionEvent, summary: &Written) {
+    let seconds = summary.took_ms as f64 / 1000.0;
+    for (name, value) in [
+        ("inputToken", json!(summary.input_tokens)),
+        ("outputToken", json!(summary.output_tokens)),
+        ("time", json!(seconds)),
+        ("summariser", json!(summary.by)),
+    ] {
+        event.metadata.insert(name.to_owned(), value);
+    }
 }
 
 /// Why a model's summary is not used, and whether asking again would not help.

@@ -7,6 +7,7 @@ use mnemon_core::{
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::records::draft::to_json;
 use crate::records::naming::fixed_id;
 use crate::records::{Draft, Error, Records};
 
@@ -162,8 +163,7 @@ pub(crate) fn message_draft(
         message.id = id.to_string();
     }
     message.timestamp.get_or_insert_with(|| ctx.now.to_string());
-    let body = serde_json::to_value(&message)
-        .map_err(|error| Invalid::new("message", error.to_string()))?;
+    let body = to_json("message", &message)?;
     Ok(Draft {
         id: Some(id),
         // A NUL may be in what a tool gave back, but not in a text.
@@ -454,11 +454,7 @@ fn summary_id(owner: &Owner) -> Id {
 /// What a session of a user has of this kind, as far as the viewer may see it.
 pub(crate) fn within(viewer: &Viewer, owner: &Owner, kind: Kind) -> Filter {
     Filter {
-        owner: Owner {
-            user: owner.user.clone(),
-            session: owner.session.clone(),
-            ..Owner::default()
-        },
+        owner: Owner::of(owner.user.as_deref(), owner.session.as_deref()),
         scopes: vec![Scope::Dialog],
         kinds: vec![kind],
         ..Filter::seen_by(viewer.clone())
@@ -467,11 +463,7 @@ pub(crate) fn within(viewer: &Viewer, owner: &Owner, kind: Kind) -> Filter {
 
 /// The owner of what is said in this session.
 fn session_of(user: &str, session: &str) -> Result<Owner, Invalid> {
-    let owner = Owner {
-        user: Some(user.to_owned()),
-        session: Some(session.to_owned()),
-        ..Owner::default()
-    };
+    let owner = Owner::of(Some(user), Some(session));
     session_of_owner(&owner)?;
     Ok(owner)
 }

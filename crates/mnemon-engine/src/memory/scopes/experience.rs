@@ -10,6 +10,7 @@ use mnemon_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::records::draft::to_json;
 use crate::records::naming::{check_name, check_task_type, tag};
 use crate::records::{Draft, Error, Records};
 
@@ -185,8 +186,7 @@ impl Step {
         );
         let tags = self.tags(ended);
         let metadata = std::mem::take(&mut self.metadata);
-        let body = serde_json::to_value(Body { ended, step: self })
-            .map_err(|error| Invalid::new("step", error.to_string()))?;
+        let body = to_json("step", &Body { ended, step: self })?;
         Ok(Draft {
             id: Some(id),
             content,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::semantic::unbound;
+use crate::records::draft::to_json;
 use crate::records::naming::{check_name, check_task_type, tag};
 use crate::records::{Draft, Error, Records};
 use crate::search::Query;
@@ -127,8 +128,7 @@ impl Sop {
 
     pub(crate) fn into_draft(self, owner: &Owner) -> Result<Draft, Invalid> {
         self.check()?;
-        let body = serde_json::to_value(&self)
-            .map_err(|error| Invalid::new("tool_sops", error.to_string()))?;
+        let body = to_json("tool_sops", &self)?;
         let words = self.task_type.as_deref().map(spoken);
         let content = match &words {
             Some(words) => format!("{}\n{words}", self.use_when),

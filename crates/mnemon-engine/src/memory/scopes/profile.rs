@@ -145,10 +145,7 @@ fn draft(user: &str, profile: Value) -> Draft {
     Draft {
         id: Some(profile_id(user)),
         content,
-        owner: Owner {
-            user: Some(user.to_owned()),
-            ..Owner::default()
-        },
+        owner: Owner::of(Some(user), None),
         kind: Some(Kind::Profile),
         body: Some(profile),
         ..Draft::default()

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::tasks::{Task, TaskList, TaskStatus};
+use crate::records::draft::to_json;
 use crate::records::naming::{check_name, fixed_id};
 use crate::records::{Draft, Error, Records};
 
@@ -189,8 +190,7 @@ impl State<'_> {
         loop {
             let (mut list, version) = self.list(ctx, place).await?;
             change(&mut list)?;
-            let body = serde_json::to_value(&list)
-                .map_err(|error| Invalid::new("tasks", error.to_string()))?;
+            let body = to_json("tasks", &list)?;
             let draft = Draft {
                 id: Some(place.id("tasks")),
                 owner: owner.clone(),

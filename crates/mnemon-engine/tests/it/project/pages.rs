@@ -6,7 +6,7 @@ use mnemon_core::files::Files;
 use mnemon_core::window::is_paired;
 use mnemon_core::{Block, Message, Role};
 use mnemon_engine::{Memory, Project, ProjectConfig, SeenAs};
-use mnemon_testkit::fakes::FilesInRam;
+use mnemon_testkit::fakes::{FilesInRam, Scripted};
 use serde_json::Map;
 
 use super::{LIBRARY, LOG, append, found, project, read, said, shown, user, window};
@@ -219,4 +219,29 @@ fn a_message_in_a_page_that_is_forgotten_takes_the_link_along() {
     assert!(!texts[0].starts_with("[History Link"), "{texts:?}");
     assert!(texts[0].contains("module 1 "), "{texts:?}");
     wait(window.add_message(&ctx(), user("on"))).unwrap();
+}
+
+#[test]
+fn a_model_writes_the_summary_of_a_page_afterwards() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = full(&files);
+    let path = format!("{LIBRARY}/history-001.md");
+    let text = "Every module has a port of its own.";
+    let llm = Arc::new(Scripted::answering(&[text, text]));
+    let one = window(&memory, &project).llm(llm);
+    let events = wait(one.compress(&ctx())).unwrap();
+    assert_eq!(events[0].summariser(), Some("extractive, model pending"));
+    assert!(!read(&files, &path).contains("Every module has"));
+    let refined = wait(one.refine_pending(&ctx())).unwrap();
+    assert_eq!(refined.written as usize, events.len(), "{refined:?}");
+    let page = read(&files, &path);
+    assert!(
+        page.contains("Every module has a port of its own."),
+        "{page}"
+    );
+    assert!(
+        page.contains("reload: ") && page.contains("port 8000"),
+        "{page}"
+    );
+    assert_eq!(shown(&one)[0], "[History Link: history-001.md]");
 }

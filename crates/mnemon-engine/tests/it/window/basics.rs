@@ -51,6 +51,20 @@ fn messages_are_added_deleted_and_cleared() {
 }
 
 #[test]
+fn messages_keep_their_order_when_a_clock_is_behind() {
+    let memory = memory();
+    let window = memory.window("ann", "s1").unwrap();
+    let ahead = Ctx {
+        now: ctx().now.plus_millis(3_600_000),
+        ..ctx()
+    };
+    wait(window.add_message(&ahead, say(Role::User, "first"))).unwrap();
+    wait(window.add_message(&ctx(), say(Role::User, "second"))).unwrap();
+    let messages = wait(window.get_messages(&ctx())).unwrap();
+    assert_eq!(texts(&messages), ["first", "second"]);
+}
+
+#[test]
 fn what_the_dialog_hears_is_in_the_window() {
     let memory = memory();
     let window = memory.window("ann", "s1").unwrap();

@@ -32,10 +32,7 @@ pub struct Remembered {
 
 impl Chat {
     fn remembering(&self, memory: &Arc<Memory>, mode: Mode) -> Remembering {
-        let owner = Owner {
-            user: Some(self.user.clone()),
-            ..Owner::default()
-        };
+        let owner = Owner::of(Some(&self.user), None);
         Remembering::new(Arc::new(OwnLongTerm::new(memory.clone())), owner, mode)
     }
 

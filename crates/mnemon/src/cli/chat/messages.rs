@@ -63,7 +63,6 @@ pub(super) async fn events(args: ConversationArgs, door: &mut Door) -> Result<()
     Ok(())
 }
 
-/// One compression on one line.
 pub(super) fn event_line(event: &CompressionEvent) -> String {
     let before = event.number("tokenBefore").unwrap_or_default();
     let after = event.number("tokenAfter").unwrap_or_default();
