@@ -33,6 +33,11 @@ pub enum Error {
     },
     #[error("there is no record {}", list(.0))]
     Missing(Vec<Id>),
+    #[error(
+        "no compression of this conversation has the uuid {0}: it was undone or deleted, or is of \
+         another conversation"
+    )]
+    NoCompression(Id),
     #[error("{}", no_conversation(.session, .user, .nearest))]
     NoConversation {
         session: String,
@@ -111,9 +116,10 @@ impl Error {
             Self::Embed(error) => error.kind(),
             Self::Llm(error) => error.kind(),
             Self::NotBuilt { .. } => ErrorKind::Unsupported,
-            Self::Missing(_) | Self::NothingToUndo(_) | Self::NoConversation { .. } => {
-                ErrorKind::NotFound
-            }
+            Self::Missing(_)
+            | Self::NothingToUndo(_)
+            | Self::NoCompression(_)
+            | Self::NoConversation { .. } => ErrorKind::NotFound,
             Self::LongTerm(_) => ErrorKind::Unavailable,
             Self::Line { source, .. } => source.kind(),
             Self::File { source, .. } | Self::Output(source) | Self::Input(source) => {

@@ -283,7 +283,7 @@ impl Chat {
         let window = self.existing(memory, ctx, None).await?;
         match window.reload(ctx, uuid).await? {
             Some(messages) => Ok(messages),
-            None => Err(Error::Missing(vec![uuid.trim().parse()?])),
+            None => Err(Error::NoCompression(uuid.trim().parse()?)),
         }
     }
 
