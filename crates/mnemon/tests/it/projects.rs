@@ -265,3 +265,21 @@ fn long_names_are_shortened_and_none_is_told_twice() {
     );
     assert!(!said.contains(&long), "{said}");
 }
+
+#[test]
+fn a_snapshot_in_a_project_is_restored_and_deleted_there() {
+    let sandbox = sandbox(&["shop"], "");
+    chat(&sandbox, &["append", "s1", "flowers"], "shop");
+    chat(&sandbox, &["snapshot", "s1", "before"], "shop");
+    chat(&sandbox, &["clear", "s1"], "shop");
+    chat(&sandbox, &["restore", "s1", "before"], "shop");
+    assert_eq!(texts(&window(&sandbox, "s1", "shop")), ["flowers"]);
+    let delete = ["delete", "s1", "--snapshot", "before", "--yes"];
+    assert_eq!(
+        chat(&sandbox, &delete, "shop"),
+        "deleted: snapshot before\n"
+    );
+    let restore = ["chat", "restore", "s1", "before", "--files", "shop"];
+    assert_eq!(sandbox.run(&restore).failed().0, 3);
+    assert_eq!(texts(&window(&sandbox, "s1", "shop")), ["flowers"]);
+}

@@ -16,7 +16,7 @@ pub(super) struct DeleteArgs {
     #[command(flatten)]
     conversation: ConversationArgs,
     /// Delete only this snapshot
-    #[arg(long, value_name = "LABEL", conflicts_with_all = ["purge", "files", "folder"])]
+    #[arg(long, value_name = "LABEL", conflicts_with_all = ["purge", "folder"])]
     snapshot: Option<String>,
     /// Erase for good, history and files included: this cannot be undone
     #[arg(long)]
