@@ -292,12 +292,6 @@ impl Config {
         scheme == "ram" || environment::would_be_below(&self.cwd.join(path), folder)
     }
 
-    /// The project, if the store is its own and so may have come with it.
-    pub fn own_project(&self) -> Option<&Path> {
-        let is_own = !self.store.value.starts_with("ram:") && self.store_is_below(&self.project);
-        is_own.then_some(self.project.as_path())
-    }
-
     /// Whether agents' files may be indexed in the store without asking: if it is the project's
     /// own, or if the user named their folder.
     pub fn may_index_agents(&self) -> bool {

@@ -7,7 +7,6 @@ use mnemon_core::embed::EmbedError;
 use mnemon_core::files::FilesError;
 use mnemon_core::llm::LlmError;
 use mnemon_core::{ErrorKind, Id, Invalid, StoreError};
-use mnemon_engine::Conversation;
 
 use crate::code;
 use crate::config::ConfigError;
@@ -38,10 +37,13 @@ pub enum Error {
     NoConversation {
         session: String,
         user: String,
-        /// Existing conversations, the most alike first.
-        nearest: Vec<Conversation>,
+        /// Names of existing conversations, the most alike first.
+        nearest: Vec<String>,
     },
-    #[error("There is no replaced message with this uuid in this conversation")]
+    #[error(
+        "There is no replaced message with this uuid in this conversation: it was undone or deleted, \
+         or is of another conversation"
+    )]
     NotReplaced,
     #[error("{0}")]
     LongTerm(String),
@@ -144,7 +146,7 @@ impl Error {
             }
             Self::LongTerm(_) => "the conversation itself is unharmed; try again",
             Self::NotErased { left: 1.., .. } => {
-                "name the folders with --files and --folder and run it again, or erase the files yourself"
+                "`mnemon chat delete SESSION --files ROOT --purge` erases a project's log; erase other files yourself"
             }
             Self::Unwell { mendable: true, .. } => {
                 "`mnemon doctor --repair` does what the findings propose; it asks first"
@@ -245,19 +247,11 @@ fn more_paths(more: usize) -> String {
     }
 }
 
-fn no_conversation(session: &str, user: &str, nearest: &[Conversation]) -> String {
-    let (session, user) = (session.escape_debug(), user.escape_debug());
-    let named = nearest.iter().map(|one| {
-        let (session, user) = (one.session.escape_debug(), one.user.escape_debug());
-        format!("`{session}` of user `{user}`")
-    });
-    let named: Vec<String> = named.collect();
-    match named.is_empty() {
-        true => format!("user `{user}` has no conversation `{session}`, nor any other"),
-        false => format!(
-            "user `{user}` has no conversation `{session}`; the nearest: {}",
-            named.join(", ")
-        ),
+fn no_conversation(session: &str, user: &str, nearest: &[String]) -> String {
+    let missing = format!("user `{user}` has no conversation `{session}`");
+    match nearest.is_empty() {
+        true => format!("{missing}, nor any other"),
+        false => format!("{missing}; the nearest: {}", nearest.join(", ")),
     }
 }
 

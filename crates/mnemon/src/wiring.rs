@@ -308,18 +308,20 @@ fn real_name(root: &Path) -> String {
 
 /// The tenant's files in a project, for a purge.
 pub fn project(tenant: &Tenant, root: &Path) -> ProjectFiles {
-    project_at(&project_folder(tenant, root))
-}
-
-/// The same in a root that a memory knows.
-pub fn project_at(root: &Path) -> ProjectFiles {
-    let disk = Arc::new(mnemon_adapters::Disk::new(root));
+    let folder = project_folder(tenant, root);
+    let disk = Arc::new(mnemon_adapters::Disk::new(&folder));
     ProjectFiles {
-        root: real_name(root),
+        root: real_name(&folder),
         files: disk.clone(),
         log: disk,
-        may_erase: true,
     }
+}
+
+/// The root of a project, as --files takes it, from where a tenant has its files in it.
+pub fn root_of(tenant: &Tenant, folder: &str) -> PathBuf {
+    let folder = Path::new(folder);
+    let is_root = |root: &&Path| tenant_folder(tenant, root) == folder;
+    folder.ancestors().find(is_root).unwrap_or(folder).into()
 }
 
 /// Copies of the store that a restore or a repair kept beside it. A purge does not reach into them,

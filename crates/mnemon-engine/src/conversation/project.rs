@@ -20,7 +20,6 @@ pub use config::ProjectConfig;
 use super::library;
 use super::log::ROOT;
 use crate::memory::Memory;
-use crate::records::naming::check_name;
 use crate::records::project::short_digest;
 use crate::records::undo::as_index;
 use crate::records::{Error, Records};
@@ -148,7 +147,15 @@ pub(crate) fn session_in(root: &str, session: &str) -> Result<String, Invalid> {
     let folder: String = folder
         .map(|c| if c.is_control() { '_' } else { c })
         .collect();
-    let name = format!("{folder}.{}/{session}", short_digest(&["session", root]));
-    check_name("session", &name, limits::NAME_CHARS)?;
-    Ok(name)
+    let project = format!("{folder}.{}/", short_digest(&["session", root]));
+    let most = limits::NAME_CHARS.saturating_sub(project.chars().count());
+    let chars = session.chars().count();
+    if chars > most {
+        let what = format!(
+            "has {chars} characters, at most {most} are allowed in this project: the store puts \
+             the project before it"
+        );
+        return Err(Invalid::new("session", what));
+    }
+    Ok(format!("{project}{session}"))
 }

@@ -9,7 +9,7 @@ use super::session_files::{FilesDone, ProjectFiles, SavedFolder};
 use super::session_records::{self, SessionRecords};
 use super::{Deletion, Mode, NotErased, Removed};
 use crate::conversation::session::SessionId;
-use crate::conversation::{log_path, session_in};
+use crate::conversation::{Conversation as Listed, session_in};
 use crate::memory::Memory;
 use crate::records::naming::check_name;
 use crate::records::session_marks::{root_of, roots_of};
@@ -25,12 +25,9 @@ pub struct SessionForget<'a> {
     pub session: &'a str,
     /// Erase it for good, instead of keeping it for undo.
     pub purge: bool,
-    /// Whether only the conversations of `projects` are meant, not that of the store and those of
-    /// other projects that it knows.
-    pub only_projects: bool,
-    /// Projects in which the session may have a log and pages.
+    /// The projects whose conversation of this name is meant; without any, that of no project.
     pub projects: &'a [ProjectFiles],
-    /// Folders in which its states may be saved.
+    /// Folders in which states of the latter may be saved.
     pub folders: &'a [SavedFolder],
 }
 
@@ -66,9 +63,11 @@ impl Forgotten {
         self.left.is_empty() && !self.more
     }
 
-    /// Whether there was nothing of it anywhere.
-    pub fn is_nothing(&self) -> bool {
-        self.records == 0 && self.files.is_empty() && self.left.is_empty()
+    /// Whether there was nothing of it anywhere. A purge that leaves something was not for nothing;
+    /// files that hold what was forgotten before are.
+    pub fn is_nothing(&self, purge: bool) -> bool {
+        let is_left = purge && !self.left.is_empty();
+        self.records == 0 && self.files.is_empty() && !is_left
     }
 
     fn count(&mut self, removed: Removed) {
@@ -89,9 +88,9 @@ impl Forgotten {
 
 impl Memory {
     /// Forgets a user's session on every store: its dialog, state and experience, and all that was
-    /// derived only from them. Profile and shared knowledge stay. With `purge` it is erased for
-    /// good, otherwise undo brings it back. Forgetting it again changes nothing. Files in which the
-    /// session is known to lie are listed as left.
+    /// derived only from them. Profile and shared knowledge stay, and so do sessions of this name in
+    /// projects. With `purge` it is erased for good, otherwise undo brings it back. Forgetting it
+    /// again changes nothing.
     pub async fn delete_session(
         &self,
         ctx: &Ctx,
@@ -103,7 +102,6 @@ impl Memory {
             user,
             session,
             purge,
-            only_projects: false,
             projects: &[],
             folders: &[],
         };
@@ -128,43 +126,47 @@ impl Memory {
         Ok(marks)
     }
 
-    /// Forgets a session: that of the store, and those of the same name in projects that the call
-    /// or the store names. With `purge` it erases what was forgotten of them earlier, their files
-    /// and their snapshots as well.
+    /// The root of the project in which the conversation lies, as far as this memory was told.
+    pub async fn project_root(
+        &self,
+        ctx: &Ctx,
+        conversation: &Listed,
+    ) -> Result<Option<String>, Error> {
+        let Some(project) = &conversation.project else {
+            return Ok(None);
+        };
+        let session = &conversation.session;
+        let key = format!("{project}/{session}");
+        let roots = self.session_roots(ctx, session).await?;
+        let is_its = |root: &String| session_in(root, session).is_ok_and(|name| name == key);
+        Ok(roots.into_iter().find(is_its))
+    }
+
+    /// Whether there is something that forgetting the session would take.
+    pub async fn has_session(&self, ctx: &Ctx, asked: &SessionForget<'_>) -> Result<bool, Error> {
+        let stores = self.records().on_all_stores();
+        for one in asked.conversations()? {
+            let own = session_records::find(&stores, ctx, &asked.named(&one.key), true).await?;
+            let (has_files, _) = find_files(ctx, asked, &own, &one).await;
+            let is_kept = asked.purge && (has_files || !own.moved.is_empty());
+            if is_kept || !own.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Forgets a session: that of no project, or those of the same name in the projects that the
+    /// call names. With `purge` it erases what was forgotten of them earlier, their files and their
+    /// snapshots as well.
     pub async fn forget_session(
         &self,
         ctx: &Ctx,
         asked: &SessionForget<'_>,
     ) -> Result<Forgotten, Error> {
-        check_name("user", asked.user, limits::NAME_CHARS)?;
-        check_name("session", asked.session, limits::NAME_CHARS)?;
         let ctx = &ctx.as_one_commit();
-        let roots = self.root_marks(ctx, asked.session).await?;
         let mut done = Forgotten::default();
-        let plain = Conversation {
-            key: asked.session.to_owned(),
-            project: None,
-            root: None,
-        };
-        if !asked.only_projects {
-            self.forget_conversation(ctx, asked, &plain, &mut done)
-                .await?;
-        }
-        let given = asked.projects.iter();
-        let given = given.map(|project| (project.root.as_str(), Some(project)));
-        let is_given = |root: &str| asked.projects.iter().any(|project| project.root == root);
-        let known = roots.iter().map(|(_, root)| (root.as_str(), None));
-        let known = known.filter(|(root, _)| !asked.only_projects && !is_given(root));
-        for (root, project) in given.chain(known) {
-            // No conversation has a name that is too long.
-            let Ok(key) = session_in(root, asked.session) else {
-                continue;
-            };
-            let one = Conversation {
-                key,
-                project,
-                root: Some(root),
-            };
+        for one in asked.conversations()? {
             self.forget_conversation(ctx, asked, &one, &mut done)
                 .await?;
         }
@@ -181,10 +183,7 @@ impl Memory {
         done: &mut Forgotten,
     ) -> Result<(), Error> {
         let stores = self.records().on_all_stores();
-        let by_key = &SessionForget {
-            session: &one.key,
-            ..*asked
-        };
+        let by_key = &asked.named(&one.key);
         let mut own = session_records::find(&stores, ctx, by_key, true).await?;
         done.forks.append(&mut own.forks);
         let (has_files, files) = find_files(ctx, asked, &own, one).await;
@@ -229,14 +228,11 @@ impl Memory {
             return Ok(());
         };
         let Some(project) = one.project else {
-            for folder in asked.folders.iter().filter(|_| one.root.is_none()) {
+            for folder in asked.folders {
                 done.take_files(folder.erase(ctx, &session).await);
             }
             return Ok(());
         };
-        if !project.may_erase {
-            return Ok(());
-        }
         let erased = project.erase(&session).await;
         let is_clean = erased.left.is_empty();
         done.take_files(erased);
@@ -256,8 +252,30 @@ struct Conversation<'a> {
     /// Its session in the store.
     key: String,
     project: Option<&'a ProjectFiles>,
-    /// The root of its project, if it is one of a project.
-    root: Option<&'a str>,
+}
+
+impl<'a> SessionForget<'a> {
+    fn named<'b>(&'b self, session: &'b str) -> SessionForget<'b> {
+        SessionForget { session, ..*self }
+    }
+
+    /// The conversations that are meant.
+    fn conversations(&self) -> Result<Vec<Conversation<'a>>, Error> {
+        check_name("user", self.user, limits::NAME_CHARS)?;
+        check_name("session", self.session, limits::NAME_CHARS)?;
+        if self.projects.is_empty() {
+            let key = self.session.to_owned();
+            return Ok(vec![Conversation { key, project: None }]);
+        }
+        let mut all = Vec::new();
+        for project in self.projects {
+            all.push(Conversation {
+                key: session_in(&project.root, self.session)?,
+                project: Some(project),
+            });
+        }
+        Ok(all)
+    }
 }
 
 /// Records that belong elsewhere now keep their newest version only. One that others were derived
@@ -300,26 +318,19 @@ async fn find_files(
         return (false, look);
     };
     let mut held: Vec<String> = Vec::new();
-    match (one.project, one.root) {
-        (Some(project), _) => {
+    match one.project {
+        Some(project) => {
             let (paths, _) = project.held(&session).await;
             held.extend(paths.iter().map(|path| project.path(path)));
         }
-        (None, Some(root)) => {
-            let path = format!("{root}/{}", log_path(&session));
-            let why = "this call was not given the folder; name it with --files".to_owned();
-            look.left.push(NotErased { path, why });
-        }
-        (None, None) => {
+        None => {
             for folder in asked.folders {
                 held.extend(folder.held(ctx, &session).await);
             }
         }
     }
     let has_files = !held.is_empty();
-    let may_erase = one.project.is_none_or(|project| project.may_erase);
     let why = match (asked.purge, own.has_others) {
-        _ if !may_erase => Some("it may be of another memory; name the folder with --files"),
         // They are erased.
         (true, false) => None,
         (true, true) => Some("another user has a session of this name, and the file is of both"),

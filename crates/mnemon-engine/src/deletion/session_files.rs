@@ -17,8 +17,6 @@ pub struct ProjectFiles {
     pub root: String,
     pub files: Arc<dyn Files>,
     pub log: Arc<dyn Log>,
-    /// Whether the files are surely those of this memory's session. Otherwise they are only listed.
-    pub may_erase: bool,
 }
 
 /// A folder of saved sessions.

@@ -131,6 +131,12 @@ impl Chat {
         }
     }
 
+    /// Reads what was added to the log of a project since it was last read.
+    pub async fn catch_up(&self, memory: &Memory, ctx: &Ctx) -> Result<(), Error> {
+        self.window(memory, None)?.catch_up(ctx).await?;
+        Ok(())
+    }
+
     /// Adds messages, and compresses the window if it is due.
     pub async fn append(
         &self,

@@ -1,9 +1,11 @@
 //! Forget a session of a user.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mnemon_core::Ctx;
-use mnemon_engine::{Forgotten, Memory, NotErased, ProjectFiles, SavedFolder, SessionForget};
+use mnemon_engine::{
+    Conversation, Forgotten, Memory, NotErased, ProjectFiles, SavedFolder, SessionForget,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, wiring};
@@ -16,11 +18,10 @@ pub struct Request {
     /// Erase it and its history for good, instead of keeping it for undo.
     #[serde(default)]
     pub purge: bool,
-    /// Projects whose conversation of this name is meant; without any, that of the store and those
-    /// in projects that the store knows.
+    /// Projects whose conversation of this name is meant; without any, that of no project.
     #[serde(default)]
     pub files: Vec<PathBuf>,
-    /// Folders in which its states were saved.
+    /// Folders in which states of the latter were saved.
     #[serde(default)]
     pub folders: Vec<PathBuf>,
 }
@@ -43,6 +44,38 @@ pub struct Response {
     pub status: Status,
     #[serde(flatten)]
     pub forgotten: Forgotten,
+    /// Conversations of the same user and name in projects: they were not meant, and stay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<InProject>,
+}
+
+/// The project of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InProject {
+    /// The name of its folder.
+    pub project: String,
+    /// Its root, as far as the store was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<PathBuf>,
+}
+
+impl InProject {
+    /// The project of the conversation, if it has one.
+    pub async fn of(
+        memory: &Memory,
+        ctx: &Ctx,
+        conversation: &Conversation,
+    ) -> Result<Option<Self>, Error> {
+        let Some(named) = &conversation.project else {
+            return Ok(None);
+        };
+        let root = memory.project_root(ctx, conversation).await?;
+        let (project, _) = named.rsplit_once('.').unwrap_or((named, ""));
+        Ok(Some(Self {
+            project: project.to_owned(),
+            files: root.map(|root| wiring::root_of(&ctx.tenant, &root)),
+        }))
+    }
 }
 
 impl Response {
@@ -55,73 +88,58 @@ impl Response {
     }
 }
 
-/// `within` is the project that the store came with, if it is a project's own: such a store may name
-/// any folder of this machine, so only files in the project are erased unless others were named.
-pub async fn run(
-    memory: &Memory,
-    ctx: &Ctx,
-    request: Request,
-    within: Option<&Path>,
-) -> Result<Response, Error> {
-    let projects = projects(memory, ctx, &request, within).await?;
-    let folders = request.folders.iter();
-    let folders: Vec<SavedFolder> = folders
-        .map(|folder| wiring::saved_folder(&ctx.tenant, folder))
-        .collect();
-    let asked = SessionForget {
-        user: &request.user,
-        session: &request.session,
-        purge: request.purge,
-        only_projects: !request.files.is_empty(),
-        projects: &projects,
-        folders: &folders,
-    };
+/// Forgets it. Nothing else of that name is touched.
+pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
+    let (projects, folders) = request.places(ctx);
+    let asked = request.asked(&projects, &folders);
     let forgotten = memory.forget_session(ctx, &asked).await?;
     let status = match request.purge {
-        _ if forgotten.is_nothing() => Status::Nothing,
+        _ if forgotten.is_nothing(request.purge) => Status::Nothing,
         false => Status::Forgotten,
         true if forgotten.is_whole() => Status::Purged,
         true => Status::PartlyPurged,
     };
-    Ok(Response { status, forgotten })
-}
-
-/// Those that were named; or those that the store knows, and the folder that we are in. A log in the
-/// latter may be of another store: it is told, but not erased.
-async fn projects(
-    memory: &Memory,
-    ctx: &Ctx,
-    request: &Request,
-    within: Option<&Path>,
-) -> Result<Vec<ProjectFiles>, Error> {
-    let within = within.map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()));
-    let is_ours = |root: &Path| {
-        let real = root.canonicalize();
-        let inside = |folder: &Path| real.as_ref().is_ok_and(|real| real.starts_with(folder));
-        within.as_deref().is_none_or(inside)
-    };
-    if !request.files.is_empty() {
-        let named = request.files.iter();
-        return Ok(named
-            .map(|root| wiring::project(&ctx.tenant, root))
-            .collect());
-    }
-    let known = memory.session_roots(ctx, &request.session).await?;
-    let known = known.into_iter().map(|root| ProjectFiles {
-        // As the store knows it, whatever it is called by now.
-        root: root.clone(),
-        may_erase: is_ours(Path::new(&root)),
-        ..wiring::project_at(Path::new(&root))
-    });
-    let here = ProjectFiles {
-        may_erase: false,
-        ..wiring::project(&ctx.tenant, Path::new("."))
-    };
-    let mut projects: Vec<ProjectFiles> = Vec::new();
-    for project in known.chain([here]) {
-        if !projects.iter().any(|other| other.root == project.root) {
-            projects.push(project);
+    let mut elsewhere = Vec::new();
+    if request.files.is_empty() {
+        let all = memory.conversations(ctx, Some(&request.user)).await?;
+        for one in all.iter().filter(|one| one.session == request.session) {
+            elsewhere.extend(InProject::of(memory, ctx, one).await?);
         }
     }
-    Ok(projects)
+    Ok(Response {
+        status,
+        forgotten,
+        elsewhere,
+    })
+}
+
+/// Whether there is anything to forget.
+pub async fn is_there(memory: &Memory, ctx: &Ctx, request: &Request) -> Result<bool, Error> {
+    let (projects, folders) = request.places(ctx);
+    let asked = request.asked(&projects, &folders);
+    Ok(memory.has_session(ctx, &asked).await?)
+}
+
+impl Request {
+    fn places(&self, ctx: &Ctx) -> (Vec<ProjectFiles>, Vec<SavedFolder>) {
+        let projects = self.files.iter();
+        let projects = projects.map(|root| wiring::project(&ctx.tenant, root));
+        let folders = self.folders.iter();
+        let folders = folders.map(|folder| wiring::saved_folder(&ctx.tenant, folder));
+        (projects.collect(), folders.collect())
+    }
+
+    fn asked<'a>(
+        &'a self,
+        projects: &'a [ProjectFiles],
+        folders: &'a [SavedFolder],
+    ) -> SessionForget<'a> {
+        SessionForget {
+            user: &self.user,
+            session: &self.session,
+            purge: self.purge,
+            projects,
+            folders,
+        }
+    }
 }

@@ -85,9 +85,12 @@ enum Command {
     /// other sources stay without this one. Records of the session that belong to no user are
     /// deleted as well, unless another user has a session of the same name.
     ///
-    /// With --purge all of it is erased for good, also what was deleted earlier, and the session's
-    /// log and pages in projects that the store knows. Files that are not erased are listed, and the
-    /// command exits with 5: the conversation is only partly purged.
+    /// With --files it is the conversation of that project, without it that of no project: those of
+    /// the same name in projects stay, and are named.
+    ///
+    /// With --purge all of it is erased for good, also what was deleted earlier, and the log and
+    /// pages of a project's conversation. Files that are not erased are listed, and the command
+    /// exits with 5: the conversation is only partly purged.
     Delete(delete::DeleteArgs),
     /// Print the messages for the next call of a model, with long-term memory added
     ///

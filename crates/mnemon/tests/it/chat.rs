@@ -63,6 +63,13 @@ fn what_was_replaced_is_read_back() {
     assert!(told.starts_with(&back) && !back.is_empty(), "{back}");
     let json = sandbox.run(&chat("reload", &[uuid, "--json"])).json();
     assert_eq!(json["messages"][0]["role"], "USER");
+    // A page or a log may name one that was undone.
+    let gone = "01890a5d-ac96-774b-bcce-b302099a8057";
+    let (code, said) = sandbox.run(&chat("reload", &[gone])).failed();
+    assert!(
+        code == 3 && said.contains("it was undone or deleted"),
+        "{said}"
+    );
     // Another user has no such thing.
     let other = ["chat", "reload", "s1", uuid, "--user", "bob"];
     let (code, said) = sandbox.run(&other).failed();

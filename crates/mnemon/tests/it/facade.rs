@@ -377,13 +377,13 @@ fn no_store_finds_anything_of_a_forgotten_session() {
                 session: "s1".to_owned(),
                 ..api::session_forget::Request::default()
             };
-            let gone = api::session_forget::run(&memory, &ctx, request.clone(), None)
+            let gone = api::session_forget::run(&memory, &ctx, request.clone())
                 .await
                 .unwrap();
             let gone = gone.forgotten;
             assert_eq!((gone.records, gone.kept), (1503, 1), "{store}");
             nothing_is_found(&memory, &ctx, &store).await;
-            let again = api::session_forget::run(&memory, &ctx, request, None)
+            let again = api::session_forget::run(&memory, &ctx, request)
                 .await
                 .unwrap();
             let nothing = mnemon_engine::Forgotten::default();

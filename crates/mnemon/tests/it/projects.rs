@@ -235,3 +235,51 @@ fn a_log_of_another_tool_is_found_after_one_show() {
     let stats = sandbox.run(&["stats", "--json"]).json();
     assert!(stats["records"].as_u64() >= Some(3001), "{stats}");
 }
+
+#[test]
+fn long_names_are_shortened_and_none_is_told_twice() {
+    let sandbox = sandbox(&["shop", "bank"], "");
+    let long = "long-".repeat(30);
+    for (name, project) in [(&long[..], "shop"), ("r", "shop"), ("r", "bank")] {
+        chat(&sandbox, &["append", name, "x"], project);
+        sandbox
+            .run(&[
+                "chat", "append", name, "x", "--user", "ann", "--files", project,
+            ])
+            .ok();
+    }
+    let (code, said) = sandbox.run(&["chat", "show", "r"]).failed();
+    assert_eq!(code, 3);
+    let place = |project: &str| {
+        let root = sandbox.path(project).canonicalize().unwrap();
+        format!("`r` in project {project} (pass --files {})", root.display())
+    };
+    for project in ["shop", "bank"] {
+        assert_eq!(said.matches(&place(project)).count(), 1, "{said}");
+    }
+    let (_, said) = sandbox.run(&["chat", "show", &long]).failed();
+    let short = format!("`{}…`", &long[..60]);
+    assert!(
+        said.contains(&format!("no conversation {short}; the nearest: {short} in")),
+        "{said}"
+    );
+    assert!(!said.contains(&long), "{said}");
+}
+
+#[test]
+fn a_snapshot_in_a_project_is_restored_and_deleted_there() {
+    let sandbox = sandbox(&["shop"], "");
+    chat(&sandbox, &["append", "s1", "flowers"], "shop");
+    chat(&sandbox, &["snapshot", "s1", "before"], "shop");
+    chat(&sandbox, &["clear", "s1"], "shop");
+    chat(&sandbox, &["restore", "s1", "before"], "shop");
+    assert_eq!(texts(&window(&sandbox, "s1", "shop")), ["flowers"]);
+    let delete = ["delete", "s1", "--snapshot", "before", "--yes"];
+    assert_eq!(
+        chat(&sandbox, &delete, "shop"),
+        "deleted: snapshot before\n"
+    );
+    let restore = ["chat", "restore", "s1", "before", "--files", "shop"];
+    assert_eq!(sandbox.run(&restore).failed().0, 3);
+    assert_eq!(texts(&window(&sandbox, "s1", "shop")), ["flowers"]);
+}

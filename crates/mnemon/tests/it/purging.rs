@@ -88,13 +88,15 @@ const FORGET: &[&str] = &["chat", "delete", "s1", "--user", "ann", "--yes"];
 const FILES: &[&str] = &["--files", "project"];
 const FOLDER: &[&str] = &["--folder", "saved"];
 
+const UNFINISHED: &str = ".0123456789abcdef.mnemon-unfinished";
+
 type Fill = fn(&Sandbox);
 
 /// The forms in which a session leaves text, and what its purge has to be given.
 const FORMS: &[(&str, Fill, &[&str])] = &[
     ("chat", |s| drop(chat(s, &[])), &[]),
-    ("chat with files", |s| drop(chat(s, FILES)), &[]),
-    ("chat with pages", pages, &[]),
+    ("chat with files", |s| drop(chat(s, FILES)), FILES),
+    ("chat with pages", pages, FILES),
     ("saved and kept", |s| save(s, &["--user", "ann"]), &[]),
     ("saved by nobody", |s| save(s, &[]), &[]),
     ("saved in a folder", |s| save(s, FOLDER), FOLDER),
@@ -119,9 +121,9 @@ const FORMS: &[(&str, Fill, &[&str])] = &[
         "forgotten before with files",
         |s| {
             pages(s);
-            run(s, FORGET);
+            run(s, &[FORGET, FILES].concat());
         },
-        &[],
+        FILES,
     ),
     (
         "forgotten before and saved",
@@ -138,14 +140,19 @@ const FORMS: &[(&str, Fill, &[&str])] = &[
     (
         "left by killed writers",
         |s| {
-            chat(s, FILES);
             save(s, FOLDER);
-            for folder in ["saved", "project/.airsspec/contexts/agent"] {
-                let name = format!("{folder}/.0123456789abcdef.mnemon-unfinished");
-                s.file(&name, NEEDLE);
-            }
+            s.file(&format!("saved/{UNFINISHED}"), NEEDLE);
         },
         FOLDER,
+    ),
+    (
+        "left by killed writers in a project",
+        |s| {
+            chat(s, FILES);
+            let folder = "project/.airsspec/contexts/agent";
+            s.file(&format!("{folder}/{UNFINISHED}"), NEEDLE);
+        },
+        FILES,
     ),
 ];
 
@@ -190,49 +197,62 @@ fn a_purge_by_id_or_by_session_reaches_what_was_forgotten_earlier() {
 }
 
 #[test]
-fn files_that_stay_are_listed_and_the_answer_says_partly() {
+fn the_log_of_a_deleted_conversation_is_listed_until_it_is_purged() {
     let sandbox = sandbox("sqlite:store/m.db");
     chat(&sandbox, FILES);
-    let forgotten = run(&sandbox, FORGET);
+    let forget = [FORGET, FILES].concat();
+    let forgotten = run(&sandbox, &forget);
     assert!(
         forgotten.contains("project/.airsspec/contexts/agent/s1.jsonl (the session was forgotten"),
         "{forgotten}"
     );
-    // A log that the store does not know of, in the folder that we are in.
-    let log = ".airsspec/contexts/agent/s1.jsonl";
-    std::fs::create_dir_all(sandbox.path(".airsspec/contexts/agent")).unwrap();
-    sandbox.file(
-        log,
-        format!("{{\"type\":\"user\",\"content\":\"{NEEDLE}\"}}\n"),
-    );
-    let purged = sandbox.run(PURGE);
-    assert_eq!(purged.code, 5, "{}", purged.err);
-    assert!(purged.out.starts_with("partly purged: "), "{}", purged.out);
-    let listed = format!(
-        "{}/{log} (it may be of another memory",
-        sandbox.folder().display()
-    );
-    assert!(purged.out.contains(&listed), "{}", purged.out);
-    assert!(
-        purged.err.contains("one file or record still holds"),
-        "{}",
-        purged.err
-    );
-    assert_eq!(holding(sandbox.folder()), [sandbox.path(log)]);
-    // Its lines are not indexed, and naming it erases it.
-    let append = [
-        "chat", "append", "s1", "hay", "--user", "ann", "--files", ".",
-    ];
-    let first = sandbox.run(&append);
-    assert!(
-        first.err.contains("before the session was purged"),
-        "{}",
-        first.err
-    );
-    assert!(!run(&sandbox, &["search", NEEDLE]).contains(NEEDLE));
-    let purged = run(&sandbox, &[PURGE, &["--files", "."]].concat());
+    let (code, again) = sandbox.run(&forget).failed();
+    assert!(code == 3 && again.contains("nor any other"), "{again}");
+    let purged = run(&sandbox, &[PURGE, FILES].concat());
     assert!(purged.starts_with("purged: "), "{purged}");
     assert!(holding(sandbox.folder()).is_empty());
+    // A log that the store has not read is deleted as one that it has.
+    let folder = "project/.airsspec/contexts/agent";
+    std::fs::create_dir_all(sandbox.path(folder)).unwrap();
+    let line = "{\"type\":\"user\",\"content\":\"hay\"}\n";
+    sandbox.file(&format!("{folder}/s2.jsonl"), line);
+    run(
+        &sandbox,
+        &[&["chat", "delete", "s2", "--yes"], FILES].concat(),
+    );
+    let shown = sandbox.run(&[&["chat", "show", "s2"], FILES].concat());
+    assert_eq!(shown.failed().0, 3);
+}
+
+#[test]
+fn a_conversation_is_deleted_without_those_of_the_same_name_in_projects() {
+    for delete in [FORGET, PURGE] {
+        let sandbox = sandbox("sqlite:store/m.db");
+        chat(&sandbox, FILES);
+        let root = sandbox.path("project").canonicalize().unwrap();
+        let root = root.display();
+        let (code, said) = sandbox.run(delete).failed();
+        let nearest = format!("the nearest: `s1` in project project (pass --files {root})");
+        assert!(code == 3 && said.contains(&nearest), "{said}");
+        // Before it asks.
+        let (code, said) = sandbox.run(&delete[..delete.len() - 1]).failed();
+        assert!(code == 3 && said.contains(&nearest), "{said}");
+        chat(&sandbox, &[]);
+        let gone = run(&sandbox, delete);
+        let also = format!("also in project project ({root}): delete it with --files {root}\n");
+        assert!(gone.contains(&also), "{gone}");
+        assert_eq!(sandbox.run(delete).failed().0, 3);
+        let tail = ["chat", "tail", "s1", "--user", "ann"];
+        let there = run(&sandbox, &[&tail, FILES].concat());
+        assert!(there.contains(NEEDLE), "{there}");
+        chat(&sandbox, &[]);
+        let gone = run(&sandbox, &[delete, FILES].concat());
+        assert!(!gone.contains("also in"), "{gone}");
+        assert!(run(&sandbox, &tail).contains(NEEDLE));
+        let (code, said) = sandbox.run(&[&tail, FILES].concat()).failed();
+        let nearest = "the nearest: `s1` in no project (leave out --files)";
+        assert!(code == 3 && said.contains(nearest), "{said}");
+    }
 }
 
 #[test]
@@ -292,7 +312,7 @@ fn another_users_session_of_the_same_name_is_left_alone() {
             "chat", "append", "s1", "bob too", "--user", "bob", "--files", "project",
         ],
     );
-    let purged = sandbox.run(&[PURGE, &["--json"]].concat());
+    let purged = sandbox.run(&[PURGE, FILES, &["--json"]].concat());
     assert_eq!(purged.code, 5);
     assert!(purged.out.contains("\"partly-purged\""), "{}", purged.out);
     assert!(
@@ -386,8 +406,6 @@ fn a_store_of_a_clone_erases_no_files_outside_it() {
     let purge = ["chat", "delete", "s1", "--purge", "--yes"];
     let done = inside("clone", &purge);
     assert_eq!(holding(&sandbox.path("victim")).len(), 1, "{done:?}");
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(said.contains("s1.jsonl"), "{done:?}");
     // Whoever means it names the folder.
     inside("clone", &[&purge[..], &["--files", &victim]].concat());
     assert!(holding(&sandbox.path("victim")).is_empty());

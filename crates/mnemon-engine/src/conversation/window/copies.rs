@@ -31,6 +31,10 @@ impl<'a> Window<'a> {
     /// A fork that was interrupted is completed when it is repeated: its mark is written first and
     /// says from which session it was forked, and each copy has an id that is made of the original.
     pub async fn fork(&self, ctx: &Ctx, to: &str) -> Result<usize, Error> {
+        if self.project.is_some() {
+            let what = "is a project's; a conversation in a project's files cannot be forked";
+            return Err(Invalid::new("session", what).into());
+        }
         let other = self.other(to)?;
         if !other.may_be_forked_to(ctx, self).await? {
             return Err(Error::ConversationExists(to.to_owned()));

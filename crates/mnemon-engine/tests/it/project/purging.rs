@@ -35,47 +35,72 @@ fn found(memory: &Memory, text: &str) -> usize {
         .count()
 }
 
-fn forget(memory: &Memory, ctx: &Ctx, files: Option<&Arc<FilesInRam>>, purge: bool) -> Forgotten {
-    let projects: Vec<ProjectFiles> = files
-        .iter()
-        .map(|files| ProjectFiles {
-            root: "/project".to_owned(),
-            files: (*files).clone(),
-            log: (*files).clone(),
-            may_erase: true,
-        })
-        .collect();
-    let asked = SessionForget {
+fn project_files(files: &Arc<FilesInRam>) -> ProjectFiles {
+    ProjectFiles {
+        root: "/project".to_owned(),
+        files: files.clone(),
+        log: files.clone(),
+    }
+}
+
+fn asked(projects: &[ProjectFiles], purge: bool) -> SessionForget<'_> {
+    SessionForget {
         user: "ann",
         session: "s1",
         purge,
-        only_projects: false,
-        projects: &projects,
+        projects,
         folders: &[],
-    };
-    wait(memory.forget_session(ctx, &asked)).unwrap()
+    }
+}
+
+fn forget(memory: &Memory, ctx: &Ctx, files: Option<&Arc<FilesInRam>>, purge: bool) -> Forgotten {
+    let projects: Vec<ProjectFiles> = files.into_iter().map(project_files).collect();
+    wait(memory.forget_session(ctx, &asked(&projects, purge))).unwrap()
 }
 
 #[test]
-fn a_log_that_could_not_be_erased_is_listed_and_not_read_again() {
+fn a_session_of_no_project_goes_without_those_of_projects() {
+    for purge in [false, true] {
+        let files = Arc::new(FilesInRam::default());
+        let (memory, project) = (memory(), project(&files));
+        fill(&memory, &project, "needle");
+        let gone = forget(&memory, &ctx(), None, purge);
+        assert_eq!(gone, Forgotten::default());
+        let plain = memory.window("ann", "s1").unwrap();
+        append(&plain, "plain");
+        let gone = forget(&memory, &ctx(), None, purge);
+        assert!(gone.is_whole() && gone.records > 0, "{gone:?}");
+        assert!(shown(&plain).is_empty());
+        assert_eq!(shown(&window(&memory, &project)).len(), 6);
+        assert!(wait(files.read(LOG)).unwrap().is_some());
+        // And the other way round.
+        append(&plain, "plain");
+        forget(&memory, &ctx(), Some(&files), purge);
+        assert_eq!(shown(&plain), ["plain"]);
+        assert_eq!(found(&memory, "needle"), 0);
+        let roots = wait(memory.session_roots(&ctx(), "s1")).unwrap();
+        assert_eq!(roots.is_empty(), purge, "the files are there still");
+    }
+}
+
+#[test]
+fn what_is_gone_is_not_forgotten_again() {
     let files = Arc::new(FilesInRam::default());
     let (memory, project) = (memory(), project(&files));
+    let projects = [project_files(&files)];
+    let mut asked = asked(&projects, false);
+    assert!(!wait(memory.has_session(&ctx(), &asked)).unwrap());
     fill(&memory, &project, "needle");
-    assert_eq!(found(&memory, "needle"), 6);
-    let gone = forget(&memory, &ctx(), None, true);
-    assert!(!gone.is_whole());
-    assert_eq!(gone.left[0].path, format!("/project/{LOG}"));
-    assert_eq!(found(&memory, "needle"), 0);
-    let window = window(&memory, &project);
-    assert!(shown(&window).is_empty());
-    fill(&memory, &project, "hay");
-    assert_eq!(found(&memory, "needle"), 0);
-    assert_eq!(shown(&window).len(), 6, "what came after is read");
-    // The root is still known.
-    let gone = forget(&memory, &ctx(), Some(&files), true);
-    assert!(gone.is_whole(), "{gone:?}");
-    assert!(wait(files.list("")).unwrap().is_empty());
-    assert!(wait(memory.session_roots(&ctx(), "s1")).unwrap().is_empty());
+    assert!(wait(memory.has_session(&ctx(), &asked)).unwrap());
+    let gone = wait(memory.forget_session(&ctx(), &asked)).unwrap();
+    assert!(!gone.is_nothing(false));
+    assert!(!wait(memory.has_session(&ctx(), &asked)).unwrap());
+    let again = wait(memory.forget_session(&ctx(), &asked)).unwrap();
+    assert!(again.is_nothing(false), "{again:?}");
+    asked.purge = true;
+    assert!(wait(memory.has_session(&ctx(), &asked)).unwrap());
+    wait(memory.forget_session(&ctx(), &asked)).unwrap();
+    assert!(!wait(memory.has_session(&ctx(), &asked)).unwrap());
 }
 
 #[test]
@@ -94,13 +119,13 @@ fn log_pages_and_records_are_erased_and_a_restored_copy_stays_silent() {
     let other = super::at("/other", &other, super::hot(3));
     wait(window(&memory, &other).add_message(&ctx(), super::user(there))).unwrap();
     let gone = forget(&memory, &ctx(), Some(&files), true);
-    assert_eq!(gone.left.len(), 1, "{gone:?}");
-    assert_eq!(gone.left[0].path, format!("/other/{LOG}"));
+    assert!(gone.is_whole(), "{gone:?}");
     assert!(gone.files.contains(&format!("/project/{LOG}")), "{gone:?}");
     assert!(gone.files.contains(&format!("/project/{page}")), "{gone:?}");
     let left = wait(files.list("")).unwrap();
     assert_eq!(left.len(), 1, "{left:?}");
-    assert_eq!(found(&memory, "needle"), 0);
+    assert_eq!(found(&memory, "needle"), 1);
+    assert_eq!(shown(&window(&memory, &other)), [there]);
     // From a backup.
     wait(files.append(LOG, &log)).unwrap();
     wait(files.write(&page, &paged, None)).unwrap();
@@ -113,7 +138,33 @@ fn log_pages_and_records_are_erased_and_a_restored_copy_stays_silent() {
     );
     assert!(shown(&window).is_empty());
     fill(&memory, &project, "hay");
-    assert_eq!(found(&memory, "needle"), 0);
+    assert_eq!(found(&memory, "needle"), 1);
+    assert_eq!(shown(&window).len(), 6, "what came after is read");
+}
+
+#[test]
+fn a_fork_and_a_name_that_is_too_long_are_refused() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = (memory(), project(&files));
+    append(&window(&memory, &project), "one");
+    let refused = wait(window(&memory, &project).fork(&ctx(), "copy")).unwrap_err();
+    assert!(
+        refused.to_string().contains("cannot be forked"),
+        "{refused}"
+    );
+    assert!(wait(memory.window("ann", "copy").unwrap().is_empty(&ctx())).unwrap());
+    let name = "x".repeat(255);
+    let plain = memory.window("ann", &name).unwrap();
+    let refused = plain.in_project(&project).err().unwrap().to_string();
+    let most = refused.split("at most ").nth(1).unwrap();
+    let most: usize = most.split(' ').next().unwrap().parse().unwrap();
+    assert!(refused.contains("has 255 characters"), "{refused}");
+    let fits = |chars: usize| {
+        let plain = memory.window("ann", &name[..chars]).unwrap();
+        let window = plain.in_project(&project)?;
+        wait(window.add_message(&ctx(), super::user("x")))
+    };
+    assert!(fits(most).is_ok() && fits(most + 1).is_err(), "{refused}");
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! The list of conversations, and the nearest names to one that does not exist.
 
 use mnemon_core::{Ctx, Invalid, limits};
-use mnemon_engine::{Conversation, Memory, Snapshot};
+use mnemon_engine::{Conversation, Memory, Project, Snapshot};
 use serde::Serialize;
 
 use super::Chat;
 use crate::Error;
+use crate::api::session_forget::InProject;
 
 /// Conversations that an error names.
 const NEAREST: usize = 3;
+/// Characters of a name in an error.
+const NAME_CHARS: usize = 60;
 
 /// A page of the list, the conversation that was used last first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,11 +84,62 @@ impl Chat {
         };
         // Stable: of equals the one that was used last comes first.
         there.sort_by(|one, other| alike(other).total_cmp(&alike(one)));
-        there.truncate(NEAREST);
+        let mut nearest = Vec::new();
+        for one in &there {
+            let told = self.told(memory, ctx, one).await?;
+            nearest.extend(told.filter(|told| !nearest.contains(told)));
+            if nearest.len() == NEAREST {
+                break;
+            }
+        }
         Ok(Error::NoConversation {
-            user: self.user.clone(),
-            session: self.session.clone(),
-            nearest: there,
+            user: short(&self.user),
+            session: short(&self.session),
+            nearest,
         })
     }
+
+    /// How another conversation is called, and how to get at it. Whoever sees no other user's
+    /// cannot get at those of other projects either.
+    async fn told(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        other: &Conversation,
+    ) -> Result<Option<String>, Error> {
+        let session = format!("`{}`", short(&other.session));
+        let of_user = format!("{session} of user `{}`", short(&other.user));
+        let own = self.project.as_deref().map(Project::root);
+        let root = memory.project_root(ctx, other).await?;
+        if root.as_deref() == own && root.is_some() == other.project.is_some() {
+            return Ok(Some(of_user));
+        }
+        if !self.names_other_users {
+            return Ok(None);
+        }
+        let told = match other.user == self.user {
+            true => session,
+            false => of_user,
+        };
+        Ok(Some(match InProject::of(memory, ctx, other).await? {
+            None => format!("{told} in no project (leave out --files)"),
+            Some(InProject { project, files }) => {
+                let project = short(&project);
+                let how = files.map_or(String::new(), |files| {
+                    let files = files.display().to_string();
+                    format!(" (pass --files {})", files.escape_debug())
+                });
+                format!("{told} in project {project}{how}")
+            }
+        }))
+    }
+}
+
+/// The name on one line, and not longer than a line.
+fn short(name: &str) -> String {
+    let mut short: String = name.chars().take(NAME_CHARS).collect();
+    if short.len() < name.len() {
+        short.push('…');
+    }
+    short.escape_debug().to_string()
 }

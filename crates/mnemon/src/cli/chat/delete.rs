@@ -8,21 +8,21 @@ use super::super::confirm::agreed;
 use super::super::door::Door;
 use super::super::text;
 use super::{ConversationArgs, chat};
-use crate::api::session_forget::{Response, Status};
-use crate::{Error, api, wiring};
+use crate::api::session_forget::{self, Response, Status};
+use crate::{Error, wiring};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DeleteArgs {
     #[command(flatten)]
     conversation: ConversationArgs,
     /// Delete only this snapshot
-    #[arg(long, value_name = "LABEL", conflicts_with_all = ["purge", "files", "folder"])]
+    #[arg(long, value_name = "LABEL", conflicts_with_all = ["purge", "folder"])]
     snapshot: Option<String>,
     /// Erase for good, history and files included: this cannot be undone
     #[arg(long)]
     purge: bool,
     /// Folder in which its states were saved
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
     folder: Vec<PathBuf>,
     /// Do not ask
     #[arg(long, short)]
@@ -60,20 +60,27 @@ async fn delete_conversation(args: DeleteArgs, door: &mut Door) -> Result<(), Er
         true => format!("This erases {whose} for good; it cannot be undone."),
         false => format!("This deletes {whose}."),
     };
-    agreed(&question, args.yes)?;
-    let request = api::session_forget::Request {
+    let request = session_forget::Request {
         user: chat.user.clone(),
         session: chat.session.clone(),
         purge: args.purge,
         files: files.into_iter().collect(),
         folders: args.folder,
     };
-    let mut gone = {
-        let within = door.config.own_project();
-        api::session_forget::run(&door.memory()?, &door.ctx()?, request, within).await?
-    };
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    if !args.purge {
+        // What lies in a log unread would be shown as if it was not deleted.
+        chat.catch_up(&memory, &ctx).await?;
+    }
+    if !args.yes {
+        if !session_forget::is_there(&memory, &ctx, &request).await? {
+            return Err(chat.unknown(&memory, &ctx).await?);
+        }
+        agreed(&question, args.yes)?;
+    }
+    let mut gone = session_forget::run(&memory, &ctx, request).await?;
     if gone.status == Status::Nothing {
-        return Err(chat.unknown(&door.memory()?, &door.ctx()?).await?);
+        return Err(chat.unknown(&memory, &ctx).await?);
     }
     if args.purge {
         gone.list(wiring::kept_copies(&door.config));
@@ -83,7 +90,9 @@ async fn delete_conversation(args: DeleteArgs, door: &mut Door) -> Result<(), Er
     } else {
         show(&gone, door)?;
     }
-    let Response { status, forgotten } = gone;
+    let Response {
+        status, forgotten, ..
+    } = gone;
     match status {
         Status::PartlyPurged => Err(Error::NotErased {
             left: forgotten.left.len(),
@@ -118,6 +127,16 @@ fn show(gone: &Response, door: &mut Door) -> Result<(), Error> {
     for left in &forgotten.left {
         let (path, why) = (text::one_line(&left.path), text::one_line(&left.why));
         door.out.line(format!("not erased: {path} ({why})"))?;
+    }
+    for one in &gone.elsewhere {
+        let project = text::one_line(&one.project);
+        door.out.line(match &one.files {
+            Some(root) => {
+                let root = text::one_line(&root.display().to_string());
+                format!("also in project {project} ({root}): delete it with --files {root}")
+            }
+            None => format!("also in project {project}: delete it with --files and its folder"),
+        })?;
     }
     door.out.undo_with(forgotten.commit)?;
     if forgotten.more && gone.status == Status::Forgotten {
