@@ -290,7 +290,7 @@ fn subject(text: &str) -> (Vec<String>, bool) {
     let chooses = tokens
         .iter()
         .any(|token| chosen.contains(&bare(token).as_str()));
-    if !chooses && stated.is_some_and(|phrase| identifies(phrase)) {
+    if !chooses && stated.is_some_and(identifies) {
         return (stated_words(), true);
     }
     for leads in [["for", "as", "cho", "làm"].as_slice(), &["about", "on"]] {
