@@ -339,7 +339,7 @@ impl Reader {
     ) {
         let text = |name: &str| members.get(name).and_then(Value::as_str);
         let named = text("id");
-        let id = named.filter(|id| is_uuid(id)).map(str::to_owned);
+        let id = named.filter(|id| is_ours(id, time)).map(str::to_owned);
         let lines = members.get(LINES).and_then(Value::as_u64);
         // The message begins anew: what lacks lines was written by a process that failed.
         let is_torn = |open: &mut Open| open.missing > Some(0) && open.logged.id == id;
@@ -480,13 +480,23 @@ impl Reader {
     }
 }
 
-fn is_uuid(text: &str) -> bool {
-    let mut bytes = text.bytes().enumerate();
-    text.len() == 36
+/// Whether a line of this time has this id from us: made of a key, or drawn when it was written.
+/// Other tools give several lines the same one.
+fn is_ours(id: &str, time: Option<Time>) -> bool {
+    let mut bytes = id.bytes().enumerate();
+    let is_uuid = id.len() == 36
         && bytes.all(|(at, byte)| match at {
             8 | 13 | 18 | 23 => byte == b'-',
             _ => byte.is_ascii_hexdigit(),
-        })
+        });
+    let digits: String = id.chars().filter(|char| *char != '-').collect();
+    let drawn = digits.get(..12).map(|time| i64::from_str_radix(time, 16));
+    is_uuid
+        && match digits.as_bytes().get(12) {
+            Some(b'8') => true,
+            Some(b'7') => time.is_some_and(|time| drawn == Some(Ok(time.millis()))),
+            _ => false,
+        }
 }
 
 fn tool_use(id: String, name: String, params: Value) -> Block {

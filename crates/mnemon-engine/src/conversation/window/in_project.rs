@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use mnemon_core::{
-    Ctx, ErrorKind, Fate, Id, Invalid, Message, Outcome, Receipt, Record, Right, StoreError,
+    Ctx, ErrorKind, Fate, Id, Invalid, Message, Outcome, Receipt, Record, Right, StoreError, Time,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -90,8 +90,9 @@ impl<'a> Window<'a> {
         said.check()?;
         let mut taken = TakenOut::default();
         let said = self.records.safety.clean_value("line", said, &mut taken)?;
-        let unwritten = vec![(self.line_id(ctx, key, 0), Unwritten::Line(said))];
-        let receipt = self.append_lines(ctx, &unwritten, key).await?;
+        let at = self.line_time(ctx).await;
+        let unwritten = vec![(self.line_id(at, key, 0), Unwritten::Line(said))];
+        let receipt = self.append_lines(ctx, at, &unwritten, key).await?;
         ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
@@ -104,24 +105,38 @@ impl<'a> Window<'a> {
         key: Option<&str>,
     ) -> Result<Receipt, Error> {
         let mut taken = TakenOut::default();
+        let at = self.line_time(ctx).await;
         let mut unwritten = Vec::with_capacity(messages.len());
         for (number, message) in messages.into_iter().enumerate() {
-            let id = self.line_id(ctx, key, number);
+            let id = self.line_id(at, key, number);
             let record: Id = id.parse()?;
             let mut draft = message_draft(ctx, &self.owner, record, message, Some(ctx.now))?;
             self.records.safety.screen(&mut draft, &mut taken)?;
             draft.check(ctx)?;
             unwritten.push((id, Unwritten::Message(kept(&draft)?)));
         }
-        let receipt = self.append_lines(ctx, &unwritten, key).await?;
+        let receipt = self.append_lines(ctx, at, &unwritten, key).await?;
         ctx.notices.extend(taken.sentences());
         Ok(receipt)
     }
 
+    /// The time of a line that is written now: later than the last purge.
+    async fn line_time(&self, ctx: &Ctx) -> Time {
+        let Some(copy) = self.log_copy() else {
+            return ctx.now;
+        };
+        let purged = copy.purged_at(ctx).await.unwrap_or_else(|error| {
+            let what = format!("The store did not say whether the session was purged: {error}.");
+            ctx.notices.add(what);
+            None
+        });
+        after_purge(ctx.now, purged)
+    }
+
     /// The id of a line: drawn, or made of the key, so that a retry has the same.
-    fn line_id(&self, ctx: &Ctx, key: Option<&str>, number: usize) -> String {
+    fn line_id(&self, at: Time, key: Option<&str>, number: usize) -> String {
         let Some(key) = key else {
-            return self.records.ids.next(ctx.now).to_string();
+            return self.records.ids.next(at).to_string();
         };
         let names = [key, &number.to_string()];
         self.fixed_for("keyed-line", &names).to_string()
@@ -131,6 +146,7 @@ impl<'a> Window<'a> {
     async fn append_lines(
         &self,
         ctx: &Ctx,
+        at: Time,
         unwritten: &[(String, Unwritten)],
         key: Option<&str>,
     ) -> Result<Receipt, Error> {
@@ -148,21 +164,13 @@ impl<'a> Window<'a> {
             there = self.under_key(ctx, &copy, key, &ids).await?;
             check_same(key, &there, unwritten)?;
         }
-        let purged = copy.purged_at(ctx).await;
-        let purged = purged.unwrap_or_else(|error| {
-            let what = format!("The store did not say whether the session was purged: {error}.");
-            ctx.notices.add(what);
-            None
-        });
         if let Err(error) = copy.mark_root(ctx).await {
             ctx.notices.add(format!(
                 "The store does not know yet where the log is, so a purge would miss it; the next \
                  line tries again: {error}."
             ));
         }
-        let writer = Writer {
-            at: after_purge(ctx.now, purged),
-        };
+        let writer = Writer { at };
         let mut bytes = Vec::new();
         let missing = unwritten.iter().zip(&there);
         for ((id, what), _) in missing.filter(|(_, there)| there.is_none()) {

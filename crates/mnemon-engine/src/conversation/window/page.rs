@@ -19,6 +19,10 @@ const SPEAKER: usize = 16;
 /// Characters that the summary of a page may have however short its messages are.
 const SUMMARY: usize = 600;
 
+/// Messages after a part in which answers and corrections are looked for: with all of them, a long
+/// conversation would take time by the square of its length.
+const FOLLOWING: usize = 50;
+
 /// A page that was written, and what it is removed by.
 pub(super) type WrittenPage = (String, Stamp);
 
@@ -159,7 +163,8 @@ fn page_of(
         let (part, later) = rest.split_at(size.min(rest.len()));
         // With room for everything of it that matters.
         let room: usize = part.iter().map(|message| chars(message) + SPEAKER).sum();
-        let text = Extract::of(part, &[later, following].concat()).text(room);
+        let next = later.iter().chain(following).take(FOLLOWING);
+        let text = Extract::of(part, &next.cloned().collect::<Vec<_>>()).text(room);
         let (from, to) = period(part, ctx.now);
         parts.push((from, to, text));
         rest = later;

@@ -154,8 +154,8 @@ fn logs_of_other_tools_and_of_earlier_versions_are_read() {
         r#"{"type":"user","content":"one","id":"7"}"#,
         r#"{"type":"user","content":"two","id":"7"}"#,
         // A message of two blocks, as earlier versions wrote it.
-        r#"{"type":"thought","content":"I look","id":"0190a5d0-0000-7000-8000-000000000001"}"#,
-        r#"{"type":"action","tool":"ls","params":{},"id":"0190a5d0-0000-7000-8000-000000000001"}"#,
+        r#"{"type":"thought","content":"I look","ts":"2024-07-12T07:19:50.528Z","id":"0190a5d0-0000-7000-8000-000000000001"}"#,
+        r#"{"type":"action","tool":"ls","params":{},"ts":"2024-07-12T07:19:50.528Z","id":"0190a5d0-0000-7000-8000-000000000001"}"#,
     ];
     wait(files.write(LOG, (lines.join("\n") + "\n").as_bytes(), None)).unwrap();
     let (memory, project) = (memory(), project(&files, hot(30)));
@@ -283,4 +283,28 @@ fn a_key_stands_for_one_line() {
         }
     }
     assert_eq!(read(&files, LOG).lines().count(), lines.len());
+}
+
+#[test]
+fn lines_of_other_tools_under_one_uuid_are_messages_of_their_own() {
+    let mut log = String::new();
+    for id in [
+        "5f0c1f5e-7a53-4c0e-9d55-0d2d3ff7a001",
+        "018bcfe5-6800-7000-8000-000000000001",
+    ] {
+        for text in ["a", "b", "c"] {
+            let ts = format!("2023-11-15T00:00:0{}.000Z", text.len());
+            let said = json!({"type": "user", "content": text, "ts": ts, "id": id});
+            log.push_str(&format!("{said}\n"));
+        }
+        let said = json!({"type": "user", "content": "no time", "id": id});
+        log.push_str(&format!(
+            "{said}\n{{\"type\":\"user\",\"content\":\"x\"}}\n{said}\n"
+        ));
+    }
+    let files = Arc::new(FilesInRam::default());
+    wait(files.write(LOG, log.as_bytes(), None)).unwrap();
+    let (memory, project) = (memory(), project(&files, hot(30)));
+    let texts = ["a", "b", "c", "no time", "x", "no time"];
+    assert_eq!(shown(&window(&memory, &project)), [texts, texts].concat());
 }
