@@ -211,10 +211,8 @@ fn the_same_key_is_one_line() {
     let sandbox = sandbox(&["p"], "");
     let first = chat(&sandbox, &["append", "s", "hello", "--key", "a"], "p");
     let again = chat(&sandbox, &["append", "s", "hello", "--key", "a"], "p");
-    assert_eq!(
-        first.split(" (").next(),
-        again.trim_end().split(" (").next()
-    );
+    let id = first.split_whitespace().nth(1).unwrap();
+    assert_eq!(again.trim_end(), format!("already there: {id}"));
     let log = std::fs::read_to_string(sandbox.path(&format!("p/{LOG}/s.jsonl"))).unwrap();
     assert_eq!(log.lines().count(), 1);
     assert_eq!(texts(&window(&sandbox, "s", "p")), ["hello"]);
