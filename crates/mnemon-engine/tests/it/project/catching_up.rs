@@ -335,6 +335,29 @@ fn a_retry_finds_its_line_far_from_the_end() {
     assert_eq!(all[41..], ["two", "three", &long]);
 }
 
+#[test]
+fn lines_of_other_tools_are_known_again_in_a_shorter_log() {
+    let old: Vec<String> = (0..6).map(|n| format!("old {}", n / 2)).collect();
+    let log: String = old.iter().map(|text| line(text)).collect();
+    let untimed = "{\"type\":\"user\",\"content\":\"yes\"}\n".repeat(20);
+    let files = with_log((log.clone() + &untimed + &line("same").repeat(20)).as_bytes());
+    let (memory, project) = (memory(), project(&files, hot(90)));
+    let window = window(&memory, &project);
+    assert_eq!(shown(&window).len(), 46, "as often as it was said");
+    let id = crate::all(&memory).into_iter();
+    let mut id = id.filter(|record| record.content == "old 2");
+    let id = id.next().unwrap().id;
+    wait(memory.records().forget(&ctx(), &[id], None)).unwrap();
+    // The first three lines were cut off.
+    let rest: String = old[3..].iter().map(|text| line(text)).collect();
+    wait(files.erase(LOG)).unwrap();
+    wait(files.append(LOG, (rest + &line("new")).as_bytes())).unwrap();
+    let texts = shown(&window);
+    let count = |text: &str| texts.iter().filter(|said| *said == text).count();
+    let counts = ["old 0", "old 1", "old 2", "new"].map(count);
+    assert_eq!(counts, [2, 2, 1, 1]);
+}
+
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         6 => (0..200usize).prop_map(|n| line(&"é".repeat(n)).into_bytes()),
