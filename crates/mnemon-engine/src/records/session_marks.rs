@@ -90,7 +90,7 @@ impl Records {
     /// Which of these lines of a log were not purged from the index.
     pub(crate) async fn not_purged(&self, ctx: &Ctx, lines: &[Id]) -> Result<Vec<bool>, Error> {
         let marks: Vec<Id> = lines.iter().map(line_mark_id).collect();
-        let marks = self.get(ctx, &marks).await?;
+        let marks = self.get_all(ctx, &marks).await?;
         Ok(marks.iter().map(Option::is_none).collect())
     }
 

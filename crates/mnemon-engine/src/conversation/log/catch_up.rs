@@ -22,6 +22,8 @@ const TAIL_FIRST: u64 = 128 * 1024;
 const MOST_RANGES: usize = 16;
 /// How often another process may move the watermark while this one makes no progress.
 const TRIES: usize = 1000;
+/// Lines that say the same at the same time and are told apart wherever they stand.
+const SAME: usize = 8;
 /// Skipped lines that are named; more are counted.
 const NAMED: usize = 20;
 
@@ -172,7 +174,7 @@ impl LogCopy<'_> {
             // So that there is a time for the lines in between.
             part.last = part.last.map(|last| last + i64::from(left.is_some()));
             let is_again = part.from < mark.anew;
-            let read = self.convert(ctx, &part, purged).await?;
+            let read = self.convert(ctx, &part, purged, is_again).await?;
             if read.consumed == mark.next {
                 if to.is_some() {
                     return Ok(done);
@@ -255,7 +257,7 @@ impl LogCopy<'_> {
                 before: Some(backlog.before),
             };
             let is_again = part.from < anew;
-            let read = self.convert(ctx, &part, purged).await?;
+            let read = self.convert(ctx, &part, purged, is_again).await?;
             // Nothing is there if the log became shorter: the next catching up notices.
             backlog.start = match read.consumed > part.from {
                 true => read.consumed,
@@ -293,6 +295,7 @@ impl LogCopy<'_> {
         ctx: &Ctx,
         part: &Part,
         purged: Option<Time>,
+        is_again: bool,
     ) -> Result<Converted, Error> {
         let mut reader = Reader::after(part.calls.clone());
         match self.read_part(part, purged, &mut reader).await? {
@@ -301,11 +304,13 @@ impl LogCopy<'_> {
             true => reader.close(),
         }
         let mut last = part.last;
-        let mut drafts = Vec::with_capacity(reader.messages.len());
-        for logged in std::mem::take(&mut reader.messages) {
+        let messages = std::mem::take(&mut reader.messages);
+        let ids = self.ids(ctx, &messages, is_again).await?;
+        let mut drafts = Vec::with_capacity(messages.len());
+        for (logged, id) in messages.into_iter().zip(ids) {
             let created = created(logged.time, last, part.before, ctx.now)?;
             let offset = logged.at.start;
-            let draft = self.draft(ctx, logged, created)?;
+            let draft = self.draft(ctx, id, logged, created)?;
             match draft.check(ctx) {
                 Ok(()) => {
                     last = Some(created.millis());
@@ -384,12 +389,39 @@ impl LogCopy<'_> {
         }
     }
 
-    fn draft(&self, ctx: &Ctx, logged: Logged, created: Time) -> Result<Draft, Invalid> {
-        let Logged { at, id, .. } = logged;
-        let id = match id {
-            Some(id) => self.message_id(&id),
-            None => self.message_id(&format!("{}:{}", at.start, logged.digest)),
+    /// The ids of the messages. Lines without an id of ours have one of what they say, so that they
+    /// are known again when they stand elsewhere, and of their place if they tell no time.
+    async fn ids(&self, ctx: &Ctx, messages: &[Logged], is_again: bool) -> Result<Vec<Id>, Error> {
+        let id = |logged: &Logged, number: usize| match (&logged.id, logged.time) {
+            (Some(id), _) => self.message_id(id),
+            (None, Some(_)) if number < SAME => {
+                self.message_id(&format!("{}#{number}", logged.digest))
+            }
+            _ => self.message_id(&format!("{}:{}", logged.at.start, logged.digest)),
         };
+        let mut ids: Vec<Id> = messages.iter().map(|logged| id(logged, 0)).collect();
+        let there = self.records.get_all(ctx, &ids).await?;
+        let mut taken: HashSet<Id> = HashSet::new();
+        for ((logged, own), there) in messages.iter().zip(&mut ids).zip(there) {
+            if logged.id.is_some() {
+                continue;
+            }
+            // The same was said before; when it is read again, that is this very line.
+            let mut is_taken = there.is_some() && !is_again || taken.contains(own);
+            let mut number = 0;
+            while is_taken && number < SAME {
+                number += 1;
+                *own = id(logged, number);
+                let is_there = !is_again && self.records.find(ctx, own).await?.is_some();
+                is_taken = is_there || taken.contains(own);
+            }
+            taken.insert(own.clone());
+        }
+        Ok(ids)
+    }
+
+    fn draft(&self, ctx: &Ctx, id: Id, logged: Logged, created: Time) -> Result<Draft, Invalid> {
+        let at = logged.at;
         let mut message = logged.message;
         message.timestamp.get_or_insert_with(|| created.to_string());
         let mut draft = message_draft(ctx, &self.owner, id, message, Some(created))?;

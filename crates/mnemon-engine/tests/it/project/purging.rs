@@ -254,3 +254,17 @@ fn what_is_gone_stays_so_when_the_log_is_read_anew() {
     let kept = ["one", &long, "three", "five", "seven"];
     assert_eq!(super::said(&window), kept);
 }
+
+#[test]
+fn more_messages_than_one_read_takes_are_added_under_one_key() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = (memory(), project(&files));
+    let window = window(&memory, &project);
+    let count = memory.records().limits().page + 1;
+    let messages: Vec<_> = (0..count).map(|n| user(&format!("line {n}"))).collect();
+    for _ in 0..2 {
+        let done = wait(window.add_messages(&ctx(), messages.clone(), Some("k"))).unwrap();
+        assert_eq!(done.items.len(), count);
+    }
+    assert_eq!(super::read(&files, LOG).lines().count(), count);
+}
