@@ -148,12 +148,19 @@ impl ImageIndex {
     ) -> Result<Vec<Record>, StoreError> {
         self.follow(image)?;
         let most = limit.min(grant.limits().page);
-        let seqs = self.tracked.index().lacking(model, after, most);
-        let records = seqs.into_iter().filter_map(|seq| image.by_seq(seq));
-        Ok(records
-            .filter(|record| record.is_live(grant.now()))
-            .cloned()
-            .collect())
+        let mut found = Vec::new();
+        let mut after = after;
+        // Records that have expired do not count, or they would keep those after them from view.
+        loop {
+            let seqs = self.tracked.index().lacking(model, after, most);
+            let records = seqs.iter().filter_map(|seq| image.by_seq(*seq));
+            let live = records.filter(|record| record.is_live(grant.now()));
+            found.extend(live.take(most - found.len()).cloned());
+            match seqs.last() {
+                Some(last) if found.len() < most => after = *last,
+                _ => return Ok(found),
+            }
+        }
     }
 
     /// Gives records vectors.
