@@ -204,15 +204,9 @@ impl<'a> Window<'a> {
         }
         let items = ids.into_iter().zip(there).zip(known);
         let items = items.map(|((id, there), is_known)| {
-            let fate = match there {
-                Some(_) if is_known => already_there(&id),
-                Some(record) => Fate::Stored {
-                    version: record.version,
-                },
-                None if is_copied => Fate::Rejected {
-                    why: "it is in the log, but the store does not take it".to_owned(),
-                },
-                None => Fate::Stored { version: 1 },
+            let fate = match is_known {
+                true => already_there(&id),
+                false => fate_of(there.as_ref(), is_copied),
             };
             Outcome { id, fate }
         });
@@ -295,4 +289,17 @@ fn check_same(
 fn kept(draft: &Draft) -> Result<Message, Invalid> {
     let body = draft.body.as_ref().unwrap_or(&Value::Null);
     Message::deserialize(body).map_err(|error| Invalid::new("message", error.to_string()))
+}
+
+/// What became of a message that was written to the log, once the store has copied the log.
+fn fate_of(there: Option<&Record>, is_copied: bool) -> Fate {
+    match there {
+        Some(record) => Fate::Stored {
+            version: record.version,
+        },
+        None if is_copied => Fate::Rejected {
+            why: "it is in the log, but the store does not take it".to_owned(),
+        },
+        None => Fate::Stored { version: 1 },
+    }
 }
