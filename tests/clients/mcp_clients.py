@@ -42,7 +42,7 @@ class Project:
         self.run("chat", "append", "long", "Read this. " * 700, "--user", "ann")
         self.run("chat", "append", "long", "I have read it.", "--user", "ann", "--role", "assistant")
         self.run("chat", "append", "long", "What did it say?", "--user", "ann")
-        self.run("chat", "compress", "long", "--user", "ann")
+        self.run("chat", "compress", "long", "--user", "ann", "--last-keep", "1")
         shown = json.loads(self.run("chat", "show", "long", "--user", "ann", "--json"))
         self.offload = next(seen["uuid"] for seen in shown["messages"] if seen.get("uuid"))
 
