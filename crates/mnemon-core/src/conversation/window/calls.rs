@@ -100,7 +100,19 @@ pub fn paired(messages: Vec<Message>) -> (Vec<Message>, usize) {
             }
         }
     }
-    let open = messages.iter().rposition(|m| !is_tool_result(m));
+    // A result that becomes text is something else that was said after the call.
+    let is_answer = |at: usize, message: &Message| {
+        let results = message.content.iter().enumerate();
+        let mut results = results.filter(|(_, b)| matches!(b, Block::ToolResult { .. }));
+        let is_orphaned = orphans.iter().any(|(orphan, _)| *orphan == at)
+            && results.all(|(place, _)| orphans.contains(&(at, place)));
+        is_tool_result(message) && !is_orphaned
+    };
+    let all = messages.iter().enumerate();
+    let open = all
+        .rev()
+        .find(|(at, m)| !is_answer(*at, m))
+        .map(|(at, _)| at);
     let mut changed = 0;
     let paired = messages.into_iter().enumerate().map(|(at, mut message)| {
         let mut is_orphan = false;
