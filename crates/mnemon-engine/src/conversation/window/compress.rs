@@ -1,7 +1,7 @@
 //! Making a window smaller: plan, summarise, replace, all in one batch.
 
 use mnemon_core::window::{
-    Change, CompressionEvent, Extract, Strategy, chars, message_tokens, plan, tokens,
+    Change, CompressionEvent, Extract, Strategy, chars, message_tokens, paired, plan, tokens,
 };
 use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Message, Origin, Scope, StoreError, limits};
 use serde::Serialize;
@@ -142,7 +142,9 @@ impl Window<'_> {
             return self.make_page(ctx, change, read).await;
         }
         let messages = &read.messages;
-        let before = tokens(change.replaced(messages), self.measure);
+        // As a model is shown them, which may be smaller: a lone call is a short text there.
+        let (shown, _) = paired(messages.clone());
+        let before = tokens(change.replaced(&shown), self.measure);
         let uuid = self.records.ids.next(ctx.now);
         let entries = read.entries.get(change.offloaded.clone());
         let entries = entries.unwrap_or_default();

@@ -45,9 +45,10 @@ impl Checked<'_> {
             assert_eq!(before, after, "seed {seed}: nothing was said to change");
             return false;
         }
+        let sizes = (tokens(&before, &estimate), tokens(&after, &estimate));
         assert!(
-            tokens(&after, &estimate) < tokens(&before, &estimate),
-            "seed {seed}: it grew"
+            sizes.1 < sizes.0,
+            "seed {seed}: it grew, {sizes:?} {events:?}"
         );
         assert!(is_paired(&after), "seed {seed}: a result lost its call");
         let changed = paired(after.clone()).1;
