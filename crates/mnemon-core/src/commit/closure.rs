@@ -1,6 +1,6 @@
 //! Which derived records go when their sources do: the closure of a deletion.
 //!
-//! The rule itself is told in `mnemon-engine`'s module `deletion`; this is its arithmetic, without
+//! The rule is documented in `mnemon-engine`'s module `deletion`; this is its arithmetic, without
 //! a store.
 
 use std::collections::{HashMap, HashSet};

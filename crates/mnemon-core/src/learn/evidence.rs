@@ -11,7 +11,7 @@ use crate::model::limits;
 words! {
     /// Where a skill or a rule stands.
     Status, "status" {
-        /// Proposed: it is not told to agents yet.
+        /// Proposed: agents do not see it yet.
         Candidate = "candidate",
         /// It is told to agents.
         Active = "active",

@@ -239,7 +239,7 @@ pub(super) fn circle_of(audience: &Audience) -> Option<&Audience> {
 }
 
 /// The runs that may be learnt from together: those of users and of everyone, and those of each
-/// agent and each team by themselves. What such a run holds is told to nobody else.
+/// agent and each team by themselves. Nobody else sees the values of such a run.
 fn circles(told: Vec<(Run, Outcome)>) -> BTreeMap<Option<Audience>, Vec<(Run, Outcome)>> {
     let mut circles = BTreeMap::from([(None, Vec::new())]);
     for (run, outcome) in told {

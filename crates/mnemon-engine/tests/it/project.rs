@@ -94,8 +94,8 @@ fn found(memory: &Memory, user: &str, text: &str) -> Vec<String> {
 fn two_projects_users_or_sessions_share_nothing() {
     let memory = memory();
     let (shop, bank) = (Arc::default(), Arc::default());
-    let shop = at("/work/shop", &shop, hot(2));
-    let bank = at("/work/bank", &bank, hot(2));
+    let shop = at("/projects/shop", &shop, hot(2));
+    let bank = at("/projects/bank", &bank, hot(2));
     for n in 0..5 {
         append(
             &window(&memory, &shop),

@@ -145,7 +145,7 @@ impl SqlTables<'_, '_> {
         Ok(version.cast_unsigned())
     }
 
-    /// The one value that the statement asks for; its default where there is no row.
+    /// The first column of the first row; the default value if there is no row.
     pub(super) fn one<T: FromSql + Default>(
         &self,
         sql: &str,

@@ -38,7 +38,7 @@ pub fn extract(messages: &[Message], chars: usize) -> String {
     Extract::of(messages, &[]).text(chars)
 }
 
-/// What some messages say, to be told in more or fewer words.
+/// The statements of some messages, from which summaries of any size are made.
 #[derive(Debug, Clone)]
 pub struct Extract {
     said: Vec<Statement>,
@@ -91,7 +91,7 @@ fn related(messages: &[Message], following: &[Message]) -> Vec<Statement> {
         request.score += 3.0;
     }
     relate(&mut said, &|text: &str| vocabulary.borrow_mut().of(text));
-    // A correction further on is told here, too, if the owner it keeps is named only here.
+    // A correction in a later message is repeated here if only these messages name its owner.
     said.retain(|statement| statement.at < messages.len() || statement.inherits);
     if !said.iter().any(|statement| statement.at < messages.len()) {
         let texts = messages.iter().enumerate();
@@ -111,8 +111,8 @@ fn unread(at: usize, message: &Message) -> Option<Statement> {
     })
 }
 
-/// The best lines that fit together, in the order in which they were said. Statements that were
-/// dropped are shown only if there are no others; superseded ones last.
+/// The best lines that fit together, in the order in which they were said. If every statement
+/// was dropped, the dropped ones are used, superseded ones last.
 fn chosen(said: &[Statement], chars: usize) -> Vec<String> {
     let shown: [fn(&Statement) -> bool; 3] = [|s| !s.dropped, |s| !s.superseded, |_| true];
     let lines = shown.iter().map(|shown| best(said, shown, chars));

@@ -1,4 +1,4 @@
-//! What only one user used is told to nobody else, whatever becomes of skills and rules.
+//! Values that only one user used stay hidden from other users, whatever becomes of skills and rules.
 
 use mnemon_core::budget::Bound;
 use mnemon_core::learn::Advice;

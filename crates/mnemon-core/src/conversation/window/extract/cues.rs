@@ -28,7 +28,7 @@ const CORRECTED: &str = "\
     my mistake|rather than|revert|update on|replaces|\
     đính chính|sửa lại|thực ra|thay vì|đổi sang|nhầm|\
     訂正|やはり|やっぱり|ではなく|変更";
-/// Names the value that is no longer right, right after it.
+/// The words after these name the value that is no longer valid.
 pub(super) const NOT: [&str; 15] = [
     "not ",
     "instead of ",

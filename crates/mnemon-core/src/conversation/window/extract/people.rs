@@ -120,7 +120,7 @@ fn owner_of(decision: &Statement, people: &People) -> Option<String> {
     found.first().map(|name| (*name).clone())
 }
 
-/// What a decision says of its owner: the name, or the words if the name cannot be told from them.
+/// The owner of a decision: the name if it was recognised, otherwise the words about the owner.
 pub(super) fn inheritance(decision: &Statement, people: &People) -> Option<String> {
     if let Some(owner) = owner_of(decision, people) {
         return Some(format!("(owner: {owner})"));

@@ -42,7 +42,7 @@ pub(super) struct Statement {
     pub(super) commits: bool,
     /// What it is about, sorted.
     pub(super) words: Vec<u32>,
-    /// The words for what it decides on, sorted; empty if they cannot be told.
+    /// The words of the decision's subject, sorted; empty if no subject was recognised.
     pub(super) subject: Vec<u32>,
     /// Whether the subject is that of a verb (`the port is 80`), so that the rest is its value.
     pub(super) states: bool,
