@@ -12,7 +12,7 @@ use crate::conversation::session::SessionId;
 use crate::conversation::{Conversation as Listed, session_in};
 use crate::memory::Memory;
 use crate::records::naming::check_name;
-use crate::records::session_marks::{root_of, roots_of};
+use crate::records::session_marks::{root_of, roots_of, session_of_user};
 use crate::records::{Error, Records};
 
 /// How often is looked again for records that were written meanwhile.
@@ -193,6 +193,10 @@ impl Memory {
                 // Before anything is erased, so that nobody reads a line again on the way.
                 self.mark_session_purged(ctx, &one.key).await?;
                 self.erase_files(ctx, asked, one, done).await?;
+            } else if one.project.is_some() {
+                // The log is of others, too: it stays, and this user does not read its lines again.
+                let key = session_of_user(&one.key, asked.user);
+                self.mark_session_purged(ctx, &key).await?;
             }
             erase_older_versions(&stores, ctx, asked, &own, done).await?;
         }

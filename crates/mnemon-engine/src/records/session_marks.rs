@@ -58,6 +58,12 @@ pub(crate) fn roots_of(session: &str) -> Filter {
     }
 }
 
+/// What a purge mark is named by if only one user of the session purged it: the log stays for the
+/// others. No session's name holds a control character.
+pub(crate) fn session_of_user(session: &str, user: &str) -> String {
+    format!("{session}\u{1f}{user}")
+}
+
 impl Records {
     /// When the session was last purged.
     pub(crate) async fn purged_at(&self, ctx: &Ctx, session: &str) -> Result<Option<Time>, Error> {

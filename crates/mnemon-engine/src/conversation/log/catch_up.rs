@@ -13,6 +13,7 @@ use crate::conversation::session::SessionId;
 use crate::memory::scopes::message_draft;
 use crate::records::draft::to_json;
 use crate::records::naming::fixed_id;
+use crate::records::session_marks::session_of_user;
 use crate::records::{Draft, Error, Records};
 
 /// If more bytes than this were added, the last lines are read first and the others later. Reading
@@ -116,10 +117,13 @@ impl LogCopy<'_> {
         fixed_id("logged-message", &names)
     }
 
-    /// When the session was last purged: lines that are not younger are not read.
+    /// When the session was last purged, for everybody or by this user: lines that are not younger
+    /// are not read.
     pub(crate) async fn purged_at(&self, ctx: &Ctx) -> Result<Option<Time>, Error> {
         let session = self.owner.session.as_deref().unwrap_or_default();
-        self.records.purged_at(ctx, session).await
+        let by_user = session_of_user(session, self.owner.user.as_deref().unwrap_or_default());
+        let by_user = self.records.purged_at(ctx, &by_user).await?;
+        Ok(self.records.purged_at(ctx, session).await?.max(by_user))
     }
 
     /// Notes where the log lies, so that a purge finds it.

@@ -268,3 +268,21 @@ fn more_messages_than_one_read_takes_are_added_under_one_key() {
     }
     assert_eq!(super::read(&files, LOG).lines().count(), count);
 }
+
+#[test]
+fn what_one_user_purged_does_not_come_back_from_a_log_that_others_use() {
+    let files = Arc::new(FilesInRam::default());
+    let (memory, project) = (memory(), project(&files));
+    append(&window(&memory, &project), "needle");
+    let bob = memory.window("bob", "s1").unwrap();
+    let bob = bob.in_project(&project).unwrap();
+    assert_eq!(shown(&bob), ["needle"]);
+    let gone = forget(&memory, &ctx(), Some(&files), true);
+    assert!(!gone.is_whole() && gone.records > 0, "{gone:?}");
+    assert!(gone.left.iter().any(|left| left.path.contains(LOG)));
+    let ann = window(&memory, &project);
+    assert!(shown(&ann).is_empty());
+    append(&ann, "after the purge");
+    assert_eq!(shown(&ann), ["after the purge"]);
+    assert_eq!(shown(&bob), ["needle", "after the purge"]);
+}
