@@ -199,7 +199,7 @@ fn engine_hint(error: &mnemon_engine::Error) -> &'static str {
         ConversationExists(_) => "`mnemon chat list` shows the names that are taken",
         NoSnapshot { .. } | SnapshotExists { .. } => "`mnemon chat list` shows the snapshots",
         Files(FilesError::Outside { .. }) => {
-            "name a file below the folder; `mnemon config` shows it as notes.root"
+            "name a file that lies below the folder, also when links are followed; for notes `mnemon config` shows the folder as notes.root"
         }
         Files(FilesError::TooLarge { .. }) => {
             "cut it into several files, or take it in as a document: `mnemon ingest FILE`"
