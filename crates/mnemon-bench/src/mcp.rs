@@ -25,7 +25,7 @@ pub(crate) fn run(sizes: &[usize], reference: Option<&Path>) -> Outcome<()> {
     let mnemon = std::env::current_exe()?.with_file_name("mnemon");
     if !mnemon.is_file() {
         let path = mnemon.display();
-        return Err(format!("{path} is not there: cargo build --release -p mnemon").into());
+        return Err(format!("{path} is not there: cargo build --release -p mnemon-cli").into());
     }
     let mut table = Table::new(sizes);
     let mut ours = Vec::new();

@@ -1,7 +1,0 @@
-//! The program: everything is in the library.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    mnemon::cli::main()
-}
