@@ -233,7 +233,7 @@ fn check_descriptors() -> Result<(), Error> {
 fn start(command: Command, config: Config) -> Result<(), Error> {
     check_descriptors()?;
     let mut runtime = match &command {
-        Command::Mcp(args) if args.is_http() => tokio::runtime::Builder::new_multi_thread(),
+        Command::Mcp(args) if args.serves() => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = runtime

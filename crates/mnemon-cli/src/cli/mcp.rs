@@ -49,6 +49,12 @@ pub(super) struct Args {
     /// records the conversation after a reply), or both
     #[arg(long, value_name = "MODE", value_parser = super::chat::mode(), default_value = "agent")]
     long_term: Mode,
+    /// Let tools that read answer with structured content, too, for programs that parse it
+    ///
+    /// Without it these answers are sent once, as text: clients show a model either the text or the
+    /// structured content. Tools that write always answer with both, as both are short.
+    #[arg(long)]
+    structured: bool,
     /// Where to look for the project's memory, instead of the working directory
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
@@ -74,9 +80,9 @@ impl Args {
         self.project.as_deref()
     }
 
-    /// Whether several requests are served at once.
-    pub(super) fn is_http(&self) -> bool {
-        self.http.is_some()
+    /// Whether a server is started, which answers several requests at once.
+    pub(super) fn serves(&self) -> bool {
+        self.what.is_none()
     }
 }
 
@@ -89,6 +95,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         tools: args.tools,
         user: args.user,
         long_term: args.long_term,
+        structured: args.structured,
     };
     let folder = wiring::agents_folder(&door.config);
     if folder.is_dir() && !door.config.may_index_agents() {

@@ -179,7 +179,7 @@ async fn run_search(served: &Served, call: Call) -> Result<Answer, Error> {
         return Answer::with(message, &json!({"success": true, "data": data}));
     }
     let results = &found.results;
-    Answer::fit(call.tokens(), results.len(), |room| {
+    Answer::fit(&call, results.len(), |room| {
         hits(results, &query, room)
     })
 }
@@ -292,26 +292,19 @@ async fn run_get(served: &Served, call: Call) -> Result<Answer, Error> {
     let note = notes.text(&call.ctx, &viewer, &id, offset, most).await?;
     let note = note.ok_or_else(|| Error::Missing(vec![id]))?;
     let content = note.content.clone().unwrap_or_default();
-    let mut room = tokens;
-    while room >= 320 {
-        // The content stands in the text and in the data.
-        let (head, _) = cut(&content, room.saturating_sub(300) / 2);
-        let answer = page(&note, head, &content, offset)?;
-        if answer.tokens() <= tokens && (content.is_empty() || !head.is_empty()) {
-            return Ok(answer);
+    for structured in [call.structured, false] {
+        let mut room = tokens;
+        while room > 0 {
+            let (head, _) = cut(&content, room);
+            let answer = page(&note, head, &content, offset)?.structured(structured);
+            // Every page must bring the reader further.
+            if answer.tokens() <= tokens && (content.is_empty() || !head.is_empty()) {
+                return Ok(answer);
+            }
+            room = room * 4 / 5;
         }
-        room = room * 9 / 10;
     }
-    // There is room for it once.
-    let mut room = tokens;
-    loop {
-        let (head, _) = cut(&content, room);
-        let answer = Answer::text(page(&note, head, &content, offset)?.text);
-        if answer.tokens() <= tokens || room == 0 {
-            return Ok(answer.within(tokens));
-        }
-        room = room * 4 / 5;
-    }
+    Ok(page(&note, "", &content, offset)?.within(tokens))
 }
 
 fn page(note: &NoteText, head: &str, content: &str, offset: usize) -> Result<Answer, Error> {
