@@ -199,9 +199,13 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
     };
     let project = match &cli.command {
         Command::Mcp(args) => args.project(),
-        _ => None,
+        _ => Ok(None),
     };
-    let env = &project.map_or_else(|| env.clone(), |folder| env.clone().at(folder));
+    let project = match project {
+        Ok(project) => project,
+        Err(error) => return report::failure(&error, wants_json),
+    };
+    let env = &project.map_or_else(|| env.clone(), |folder| env.clone().at(&folder));
     let config = match Config::load(&flags, env) {
         Ok(config) => config,
         Err(error) => return report::failure(&error.into(), wants_json),

@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use mnemon_core::Invalid;
 use mnemon_engine::longterm::Mode;
 
 use super::door::{Door, not_indexed};
@@ -76,13 +77,24 @@ enum What {
 
 impl Args {
     /// The folder to stand in, if one was named.
-    pub(super) fn project(&self) -> Option<&Path> {
-        self.project.as_deref()
+    pub(super) fn project(&self) -> Result<Option<PathBuf>, Error> {
+        self.project.as_deref().map(existing_project).transpose()
     }
 
     /// Whether a server is started, which answers several requests at once.
     pub(super) fn serves(&self) -> bool {
         self.what.is_none()
+    }
+}
+
+/// A misspelt folder must not lead to another memory.
+fn existing_project(path: &Path) -> Result<PathBuf, Error> {
+    match path.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(real),
+        _ => {
+            let what = format!("{} is not a folder; check its name", path.display());
+            Err(Invalid::new("--project", what).into())
+        }
     }
 }
 

@@ -179,9 +179,7 @@ async fn run_search(served: &Served, call: Call) -> Result<Answer, Error> {
         return Answer::with(message, &json!({"success": true, "data": data}));
     }
     let results = &found.results;
-    Answer::fit(&call, results.len(), |room| {
-        hits(results, &query, room)
-    })
+    Answer::fit(&call, results.len(), |room| hits(results, &query, room))
 }
 
 fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> {
