@@ -48,6 +48,7 @@ mod report;
 mod restore;
 mod search;
 mod session;
+mod shared;
 mod skill;
 mod stats;
 mod team;

@@ -174,6 +174,26 @@ impl Error {
         }
     }
 
+    /// The same error with the name that an interface has for the field that is wrong.
+    pub(crate) fn spelling(mut self, spelled: impl Fn(&str) -> Option<String>) -> Self {
+        use mnemon_engine::Error as Engine;
+        let wrong = match &mut self {
+            Self::Invalid(wrong)
+            | Self::Store(StoreError::Invalid(wrong))
+            | Self::Engine(Engine::Invalid(wrong) | Engine::Store(StoreError::Invalid(wrong))) => {
+                wrong
+            }
+            _ => return self,
+        };
+        // `tags[2]` is a part of `tags`.
+        let end = wrong.field.find(['[', '.']).unwrap_or(wrong.field.len());
+        let (name, part) = wrong.field.split_at(end);
+        if let Some(name) = spelled(name) {
+            wrong.field = format!("{name}{part}");
+        }
+        self
+    }
+
     /// Whether the reader of our output went away, which is no error: `mnemon list | head`.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)

@@ -8,6 +8,8 @@
 //! - [`wiring`]: a `Config` becomes a memory over a store.
 //! - [`api`]: the operations that take more than one call of the engine, or check more than it
 //!   does. The others the doors call directly.
+//! - `operation`: the definition of each operation that has a command and a tool: its fields, and
+//!   the call behind them. The doors make their arguments, schemas and checks from it.
 //! - [`cli`]: the command line. It decodes arguments and prints the answers.
 //! - [`mcp`]: the door for MCP clients, over stdio or HTTP.
 //!
@@ -40,5 +42,6 @@ pub mod mcp;
 pub mod wiring;
 
 mod error;
+mod operation;
 
 pub use error::Error;

@@ -5,8 +5,6 @@
 //! and any number of servers may work on one store.
 
 mod answer;
-mod arguments;
-mod field;
 mod handler;
 mod http;
 mod lines;
@@ -18,7 +16,18 @@ mod stdio;
 mod tool;
 mod tools;
 
+use crate::operation::{arguments, field};
+
 pub use http::{Access, HttpLimits, serve as serve_http, stop_signal};
 pub use profile::Profile;
 pub use served::{Options, Served};
 pub use stdio::serve as serve_stdio;
+
+/// The schema of a tool, by its name.
+#[cfg(test)]
+pub(crate) fn schema_of(tool: &str) -> Option<serde_json::Value> {
+    use mnemon_engine::longterm::Mode;
+    let tools = tools::of(&[Profile::All], Mode::Agent);
+    let tool = tools.iter().find(|known| known.name == tool)?;
+    Some(serde_json::json!(field::schema(&tool.fields)))
+}

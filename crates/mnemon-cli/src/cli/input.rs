@@ -30,11 +30,19 @@ pub(super) fn words(words: &[String]) -> Result<String, Error> {
 
 /// The same for content: where there are no words, something must be piped in.
 pub(super) fn piped_words(given: &[String]) -> Result<String, Error> {
-    if given.is_empty() && io::stdin().is_terminal() {
-        let what = "is missing; write it after `add`, pipe it in, or name a --file";
-        return Err(Invalid::new("content", what).into());
+    match given {
+        [] => piped("content", "add"),
+        words => self::words(words),
     }
-    words(given)
+}
+
+/// The text that is piped in, for a field that was not given.
+pub(super) fn piped(field: &str, command: &str) -> Result<String, Error> {
+    if io::stdin().is_terminal() {
+        let what = format!("is missing; write it after `mnemon {command}`, or pipe it in");
+        return Err(Invalid::new(field, what).into());
+    }
+    stdin()
 }
 
 /// A text, or what stdin holds where it is `-`.

@@ -13,6 +13,7 @@ use super::field::{self, Field};
 use super::profile::Profile;
 use super::served::Served;
 use crate::Error;
+use crate::operation::{Access, Operation};
 
 /// What a tool does to the memory, for whoever asks people before it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,10 +74,28 @@ pub(super) struct Call {
 }
 
 impl Call {
+    /// Runs the operation for the user that is named, or that the server is for.
+    pub(super) async fn run<O: Operation>(&mut self, served: &Served) -> Result<O::Answer, Error> {
+        let mut arguments = std::mem::take(&mut self.arguments);
+        let user = served.owner(arguments.take_text("user")).user;
+        let access = Access {
+            memory: &served.memory,
+            ctx: &self.ctx,
+            user: user.as_deref(),
+        };
+        O::run(&access, arguments).await
+    }
+
     /// Tokens that the answer may have beside the notices so far.
     pub(super) fn tokens(&self) -> usize {
         self.asked - noted_tokens(&self.ctx.notices.list(), self.asked)
     }
+}
+
+/// The fields of an operation whose answer may be longer or shorter.
+pub(super) fn with_max_tokens(mut fields: Vec<Field>) -> Vec<Field> {
+    fields.push(max_tokens());
+    fields
 }
 
 /// The field by which a caller asks for a longer or shorter answer.

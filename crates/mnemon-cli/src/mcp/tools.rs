@@ -59,6 +59,7 @@ mod tests {
             "memory_add",
             "memory_search",
             "memory_get",
+            "memory_list",
             "memory_delete",
             "memory_context",
         ];
@@ -76,9 +77,9 @@ mod tests {
         assert_eq!(all, others);
         let unique: HashSet<&str> = all.iter().copied().collect();
         assert_eq!(unique.len(), all.len());
-        assert_eq!(all.len(), 31);
+        assert_eq!(all.len(), 32);
         let in_static = of(&[Profile::All], Mode::Static);
-        assert_eq!(in_static.len(), 29);
+        assert_eq!(in_static.len(), 30);
     }
 
     #[test]

@@ -70,7 +70,10 @@ fn section(text: &mut String, command: &mut clap::Command, name: &str) {
         // Once is enough for what every command has.
         *command = command.clone().mut_args(|arg| {
             let global = ["store", "tenant", "json", "config"].contains(&arg.get_id().as_str());
-            arg.hide(global)
+            {
+                let hidden = arg.is_hide_set();
+                arg.hide(global || hidden)
+            }
         });
         section(text, command, &format!("{name} {inner}"));
     }

@@ -1,35 +1,43 @@
 //! Notes as text for people.
 
 use console::style;
-use mnemon_engine::notes::{Added, Cleared, FoundNotes, NotePage, NoteText, NoteView};
+use mnemon_engine::notes::{
+    Added, Cleaned, Cleared, FoundNotes, NoteCounts, NotePage, NoteText, NoteView,
+};
 
 use super::super::door::Door;
+use super::super::shared::Printed;
 use super::super::text;
 use crate::Error;
+use crate::operation::{NoteAdd, NoteCleanup, NoteGet, NoteList, NoteSearch, NoteStats};
 
 const INDENT: &str = "    ";
 
-pub(super) fn added(added: &Added, door: &mut Door) -> Result<(), Error> {
-    if added.not_stored {
-        return door.out.line(text::one_line(&added.message));
+impl Printed for NoteAdd {
+    fn print(added: &Added, door: &mut Door) -> Result<(), Error> {
+        if added.not_stored {
+            return door.out.line(text::one_line(&added.message));
+        }
+        let done = match added.known {
+            true => "already known",
+            false => "stored",
+        };
+        let namespace = added.namespace;
+        door.out.line(format!("{done} {} ({namespace})", added.id))
     }
-    let done = match added.known {
-        true => "already known",
-        false => "stored",
-    };
-    let namespace = added.namespace;
-    door.out.line(format!("{done} {} ({namespace})", added.id))
 }
 
-pub(super) fn found(found: &FoundNotes, door: &mut Door) -> Result<(), Error> {
-    if !found.found {
-        return door.out.line("nothing found");
+impl Printed for NoteSearch {
+    fn print(found: &FoundNotes, door: &mut Door) -> Result<(), Error> {
+        if !found.found {
+            return door.out.line("nothing found");
+        }
+        for note in &found.results {
+            head(note, door)?;
+            told(note, door)?;
+        }
+        Ok(())
     }
-    for note in &found.results {
-        head(note, door)?;
-        told(note, door)?;
-    }
-    Ok(())
 }
 
 /// Score, id, date, namespace and tags.
@@ -65,67 +73,67 @@ fn tags(note: &NoteView) -> String {
     text::one_line(&tags.join(" "))
 }
 
-/// What describes a note, and its content where that was asked for.
-pub(super) fn note(
-    view: &NoteView,
-    whole: Option<&NoteText>,
-    door: &mut Door,
-) -> Result<(), Error> {
-    let mut rows = vec![
-        ("id", view.id.to_string()),
-        ("namespace", view.namespace.to_string()),
-        ("created", text::local(view.created_at)),
-    ];
-    if !view.tags.is_empty() {
-        rows.push(("tags", tags(view)));
+impl Printed for NoteGet {
+    /// What describes a note, and its content where that was asked for.
+    fn print(whole: &NoteText, door: &mut Door) -> Result<(), Error> {
+        let view = &whole.note;
+        let mut rows = vec![
+            ("id", view.id.to_string()),
+            ("namespace", view.namespace.to_string()),
+            ("created", text::local(view.created_at)),
+        ];
+        if !view.tags.is_empty() {
+            rows.push(("tags", tags(view)));
+        }
+        if let Some(source) = &view.source {
+            rows.push(("source", text::one_line(source)));
+        }
+        if let Some(importance) = view.importance {
+            rows.push(("importance", importance.to_string()));
+        }
+        if whole.content.is_some() {
+            rows.push(("length", whole.content_length.to_string()));
+        }
+        for (name, value) in rows {
+            door.out.line(format!("{name:<11} {value}"))?;
+        }
+        door.out.line("")?;
+        let Some(content) = &whole.content else {
+            door.out.line(text::clean(&view.summary))?;
+            let preview = view.content_preview.as_deref().unwrap_or_default();
+            return preview
+                .lines()
+                .try_for_each(|line| door.out.line(format!("| {}", text::clean(line))));
+        };
+        door.out.line(text::clean(content))?;
+        door.out.next_page("--offset", whole.next_offset)
     }
-    if let Some(source) = &view.source {
-        rows.push(("source", text::one_line(source)));
-    }
-    if let Some(importance) = view.importance {
-        rows.push(("importance", importance.to_string()));
-    }
-    if let Some(whole) = whole {
-        rows.push(("length", whole.content_length.to_string()));
-    }
-    for (name, value) in rows {
-        door.out.line(format!("{name:<11} {value}"))?;
-    }
-    door.out.line("")?;
-    let Some(whole) = whole else {
-        door.out.line(text::clean(&view.summary))?;
-        let preview = view.content_preview.as_deref().unwrap_or_default();
-        return preview
-            .lines()
-            .try_for_each(|line| door.out.line(format!("| {}", text::clean(line))));
-    };
-    let content = whole.content.as_deref().unwrap_or_default();
-    door.out.line(text::clean(content))?;
-    door.out.next_page("--offset", whole.next_offset)
 }
 
 /// The narrowest that a summary is cut to.
 const SUMMARY: usize = 24;
 
-pub(super) fn page(page: &NotePage, door: &mut Door) -> Result<(), Error> {
-    if page.notes.is_empty() {
-        return door.out.line("nothing");
+impl Printed for NoteList {
+    fn print(page: &NotePage, door: &mut Door) -> Result<(), Error> {
+        if page.notes.is_empty() {
+            return door.out.line("nothing");
+        }
+        let ids = page.notes.iter().map(|note| note.id.as_str().len()).max();
+        let before = ids.unwrap_or_default() + "2026-01-31 12:00".len() + "short-term".len() + 6;
+        let room = door.out.width.saturating_sub(before).max(SUMMARY);
+        let rows = page.notes.iter().map(|note| {
+            let said = format!("{} {}", text::cut(&note.summary, room), tags(note));
+            vec![
+                note.id.to_string(),
+                text::local(note.created_at),
+                note.namespace.to_string(),
+                text::cut(&said, room),
+            ]
+        });
+        door.out
+            .table(&["ID", "CREATED", "NAMESPACE", "SUMMARY"], rows.collect())?;
+        door.out.next_page("--after", page.next.as_ref())
     }
-    let ids = page.notes.iter().map(|note| note.id.as_str().len()).max();
-    let before = ids.unwrap_or_default() + "2026-01-31 12:00".len() + "short-term".len() + 6;
-    let room = door.out.width.saturating_sub(before).max(SUMMARY);
-    let rows = page.notes.iter().map(|note| {
-        let said = format!("{} {}", text::cut(&note.summary, room), tags(note));
-        vec![
-            note.id.to_string(),
-            text::local(note.created_at),
-            note.namespace.to_string(),
-            text::cut(&said, room),
-        ]
-    });
-    door.out
-        .table(&["ID", "CREATED", "NAMESPACE", "SUMMARY"], rows.collect())?;
-    door.out.next_page("--after", page.next.as_ref())
 }
 
 pub(super) fn cleared(cleared: &Cleared, door: &mut Door) -> Result<(), Error> {
@@ -133,4 +141,27 @@ pub(super) fn cleared(cleared: &Cleared, door: &mut Door) -> Result<(), Error> {
     let left = cleared.remaining;
     door.out.line(format!("forgot {forgotten}, {left} left"))?;
     door.out.undo_with(cleared.commit)
+}
+
+impl Printed for NoteStats {
+    fn print(counts: &NoteCounts, door: &mut Door) -> Result<(), Error> {
+        for (name, count) in [
+            ("total", counts.total),
+            ("short-term", counts.short_term),
+            ("long-term", counts.long_term),
+        ] {
+            door.out.line(format!("{name:<11} {count}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Printed for NoteCleanup {
+    fn print(cleaned: &Cleaned, door: &mut Door) -> Result<(), Error> {
+        door.out.line(&cleaned.message)?;
+        match cleaned.more {
+            true => door.out.line("There is more; run it again."),
+            false => Ok(()),
+        }
+    }
 }

@@ -1,19 +1,20 @@
 //! Tools for notes. The names, the fields and the shape of the answers are those of the notes
 //! document: an id, a summary and what describes the note, its content only on request.
 
-use mnemon_core::{Id, Invalid, Viewer, limits};
-use mnemon_engine::notes::{NewNote, NoteFilter, NoteQuery, NoteText, NoteView};
+use mnemon_core::Invalid;
+use mnemon_engine::notes::{NotePage, NoteText, NoteView};
 use serde_json::{Map, Value, json};
 
 use super::super::answer::{Answer, RECALLED, Room, cut, excerpt, quote};
-use super::super::field::Field;
 use super::super::profile::Profile;
 use super::super::served::Served;
-use super::super::tool::{Call, Tool, Touch, max_tokens};
-use super::recall::user;
+use super::super::tool::{Call, Tool, Touch, with_max_tokens};
 use crate::Error;
+use crate::operation::{
+    NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch, NoteStats,
+    Operation,
+};
 
-const NAMESPACES: &[&str] = &["short-term", "long-term"];
 const SMALL: &[Profile] = &[Profile::Small, Profile::Notes];
 const NOTES: &[Profile] = &[Profile::Notes];
 /// Characters of the summary in the answer to an add: whoever sent the content knows it.
@@ -24,6 +25,7 @@ pub(super) fn tools() -> Vec<Tool> {
         add(),
         search(),
         get(),
+        list(),
         delete(),
         stats(),
         clear_short_term(),
@@ -32,52 +34,15 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-fn namespace(about: &'static str) -> Field {
-    Field::choice("namespace", NAMESPACES, about).or(&["type", "ns", "memory_type"])
-}
-
-fn tags(about: &'static str) -> Field {
-    Field::words("tags", limits::NOTE_TAGS, limits::NOTE_TAG_CHARS, about).or(&["tag", "labels"])
-}
-
-fn id() -> Field {
-    Field::text(
-        "id",
-        limits::ID_CHARS,
-        "The note's id, from an earlier answer",
-    )
-    .required()
-    .or(&["reference_id", "ref_id", "note_id", "memory_id"])
-}
-
 fn add() -> Tool {
-    let path = "A file of the project to read the content from, instead of content";
-    let keep = "short-term: 14 days, for the work in hand (default); long-term: for years";
-    let importance = "From 0 (least) to 1 (most); 2 to 10 are read as tenths";
     Tool {
-        name: "memory_add",
+        name: NoteAdd::TOOL,
         title: "Remember a note",
         about: "Store a note and get back its id and summary. Use it when you learn something \
             that will matter after this conversation: decisions and their reasons, preferences, \
             facts about the project, what failed and why. One thing per note. Not for secrets, \
             nor for what memory has just told you.",
-        fields: vec![
-            Field::text("content", limits::CONTENT_BYTES, "What to remember")
-                .or(&["text", "note", "memory", "data", "body"]),
-            Field::text("content_path", limits::PATH_BYTES, path).or(&["path", "file"]),
-            namespace(keep),
-            tags("Words to find it by; letters, digits, - and _"),
-            Field::text("source", limits::NOTE_SOURCE_CHARS, "Where it came from"),
-            Field::number("importance", 0.0, 10.0, importance),
-            Field::object("metadata", "Anything else to keep with it"),
-            user(),
-            Field::text(
-                "key",
-                limits::KEY_CHARS,
-                "Makes a retry harmless: the same key, the same note",
-            )
-            .or(&["idempotency_key"]),
-        ],
+        fields: NoteAdd::fields(),
         touch: Touch::Adds,
         profiles: SMALL,
         run: |served, call| Box::pin(run_add(served, call)),
@@ -85,24 +50,7 @@ fn add() -> Tool {
 }
 
 async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let has = |name: &str| call.arguments.text(name).is_some();
-    match (has("content"), has("content_path")) {
-        (false, false) => {
-            let what = "is missing: send a content, or a content_path to read it from";
-            return Err(Invalid::new("content", what).into());
-        }
-        (true, true) => {
-            let what = "is sent beside a content_path; send one of them";
-            return Err(Invalid::new("content", what).into());
-        }
-        _ => {}
-    }
-    let key = call.arguments.take_text("key");
-    let named = call.arguments.take_text("user");
-    let mut note: NewNote = call.arguments.read()?;
-    note.owner = served.owner(named);
-    let notes = served.memory.notes();
-    let added = notes.add(&call.ctx, note, key.as_deref()).await?;
+    let added = call.run::<NoteAdd>(served).await?;
     if added.not_stored {
         return Err(Invalid::new("importance", format!("is too low. {}", added.message)).into());
     }
@@ -124,54 +72,22 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
 }
 
 fn search() -> Tool {
-    let query = "What to look for, in words; or an id";
-    let whose = "Only this user's notes, and those that belong to nobody";
     Tool {
-        name: "memory_search",
+        name: NoteSearch::TOOL,
         title: "Find notes",
         about: "Find notes by words and by meaning, in any language, the best first: ids, \
             summaries and tags, no contents. Use it before you answer from general knowledge, \
             before you ask the user something they may have told, and before you store a note. \
             Then memory_get reads one.",
-        fields: vec![
-            Field::text("query", limits::NOTE_QUERY_CHARS, query)
-                .required()
-                .or(&["q", "text", "search", "question", "keywords"]),
-            namespace("Only this one"),
-            tags("Notes that have at least one of these"),
-            Field::whole(
-                "limit",
-                1,
-                limits::NOTE_HITS as u64,
-                "How many at the most; 5 unless you say",
-            )
-            .or(&["max_results", "top_k", "k", "n", "count"]),
-            Field::number("min_score", 0.0, 1.0, "Leave out what scores less").or(&["threshold"]),
-            Field::flag("include_content", "Show the beginning of each content, too"),
-            Field::text("user", limits::NAME_CHARS, whose).or(&["user_id"]),
-            max_tokens(),
-        ],
+        fields: with_max_tokens(NoteSearch::fields()),
         touch: Touch::Reads,
         profiles: SMALL,
         run: |served, call| Box::pin(run_search(served, call)),
     }
 }
 
-async fn run_search(served: &Served, call: Call) -> Result<Answer, Error> {
-    let arguments = &call.arguments;
-    let namespace = arguments.text("namespace").map(|word| word.parse());
-    let filter = NoteFilter {
-        namespace: namespace.transpose()?,
-        tags: arguments.texts("tags"),
-        ..NoteFilter::seen_by(served.viewer(arguments.text("user")))
-    };
-    let query = NoteQuery {
-        limit: arguments.whole("limit"),
-        min_score: arguments.number("min_score"),
-        include_content: arguments.flag("include_content"),
-        ..NoteQuery::new(arguments.needed("query"), filter)
-    };
-    let found = served.memory.notes().search(&call.ctx, &query).await?;
+async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let found = call.run::<NoteSearch>(served).await?;
     let query = excerpt(&found.query, 100);
     if found.results.is_empty() {
         let message = "No matching entries found.";
@@ -259,36 +175,25 @@ impl Fields {
 
 fn get() -> Tool {
     Tool {
-        name: "memory_get",
+        name: NoteGet::TOOL,
         title: "Read a note",
         about: "Read the content of one note, page by page if it is long. Use it after \
             memory_search, when a summary is not enough.",
-        fields: vec![
-            id(),
-            Field::whole(
-                "offset",
-                0,
-                limits::CONTENT_BYTES as u64,
-                "Where to go on: the nextOffset of the answer before",
-            )
-            .or(&["from", "start"]),
-            max_tokens(),
-        ],
+        fields: with_max_tokens(NoteGet::fields()),
         touch: Touch::Reads,
         profiles: SMALL,
         run: |served, call| Box::pin(run_get(served, call)),
     }
 }
 
-async fn run_get(served: &Served, call: Call) -> Result<Answer, Error> {
+async fn run_get(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let tokens = call.tokens();
-    let id: Id = call.arguments.needed("id").trim().parse()?;
     let offset = call.arguments.whole("offset").unwrap_or(0);
     // A token has rarely more than eight letters; what is too much is cut below.
     let most = tokens.saturating_mul(8);
-    let (notes, viewer) = (served.memory.notes(), served.viewer(None));
-    let note = notes.text(&call.ctx, &viewer, &id, offset, most).await?;
-    let note = note.ok_or_else(|| Error::Missing(vec![id]))?;
+    call.arguments.set("content", true);
+    call.arguments.set("length", most);
+    let note = call.run::<NoteGet>(served).await?;
     let content = note.content.clone().unwrap_or_default();
     for structured in [call.structured, false] {
         let mut room = tokens;
@@ -334,55 +239,87 @@ fn page(note: &NoteText, head: &str, content: &str, offset: usize) -> Result<Ans
     Answer::with(text, &data)
 }
 
+fn list() -> Tool {
+    Tool {
+        name: NoteList::TOOL,
+        title: "List notes",
+        about: "List notes, the newest first: ids, summaries and tags. Use it when the user asks \
+            what you know or remember.",
+        fields: with_max_tokens(NoteList::fields()),
+        touch: Touch::Reads,
+        profiles: SMALL,
+        run: |served, call| Box::pin(run_list(served, call)),
+    }
+}
+
+async fn run_list(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let page = call.run::<NoteList>(served).await?;
+    Answer::fit(call.tokens(), page.notes.len(), |room| listed(&page, room))
+}
+
+fn listed(page: &NotePage, room: Room) -> Result<Answer, Error> {
+    let shown: Vec<&NoteView> = page.notes.iter().take(room.items).collect();
+    let left = page.notes.len() - shown.len();
+    // The next page begins behind all notes of this one, also those that did not fit.
+    let next = page.next.as_ref().filter(|_| left == 0);
+    let lines = shown.iter().map(|note| line(note, room.chars));
+    let mut text = format!("{RECALLED}\n{}", lines.collect::<String>());
+    match (page.notes.is_empty(), left, next) {
+        (true, ..) => text = "There are no notes.".to_owned(),
+        (_, 1.., _) => text.push_str(&format!(
+            "\n[{left} more did not fit: ask for a larger max_tokens or a smaller limit]\n"
+        )),
+        (_, _, Some(next)) => text.push_str(&format!("\n[There are more: after = {next}]\n")),
+        _ => {}
+    }
+    let notes = shown.iter().map(|note| described(note, room.chars).0);
+    let notes: Vec<Value> = notes.map(Value::Object).collect();
+    let data = Fields::default().with("notes", notes).maybe("next", next);
+    Answer::with(text, &json!({"success": true, "data": data.0}))
+}
+
 fn delete() -> Tool {
     Tool {
-        name: "memory_delete",
+        name: NoteDelete::TOOL,
         title: "Forget a note",
         about: "Forget one note. Use it when a note is wrong or the user asks to forget it. \
             `mnemon undo` brings it back.",
-        fields: vec![id()],
+        fields: NoteDelete::fields(),
         touch: Touch::Removes,
         profiles: SMALL,
         run: |served, call| Box::pin(run_delete(served, call)),
     }
 }
 
-async fn run_delete(served: &Served, call: Call) -> Result<Answer, Error> {
-    let id: Id = call.arguments.needed("id").trim().parse()?;
-    let viewer = served.viewer(None);
-    let deleted = served
-        .memory
-        .notes()
-        .delete(&call.ctx, &viewer, &id)
-        .await?;
-    let text = match deleted {
-        true => format!("Forgot {id}."),
-        false => format!("There is no note {id}; nothing was changed."),
-    };
-    let data = json!({"deleted": deleted, "id": id});
+async fn run_delete(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let done = call.run::<NoteDelete>(served).await?;
+    if !done.deleted {
+        return Err(Error::Missing(vec![done.id]));
+    }
+    let text = format!("Forgot {}.", done.id);
+    let data = json!(done);
     Answer::with(text, &json!({"success": true, "data": data}))
 }
 
 fn stats() -> Tool {
     Tool {
-        name: "memory_stats",
+        name: NoteStats::TOOL,
         title: "Count notes",
         about: "How many notes there are in each namespace. Use it to see whether there is \
             anything to search.",
-        fields: vec![],
+        fields: NoteStats::fields(),
         touch: Touch::Reads,
         profiles: NOTES,
         run: |served, call| Box::pin(run_stats(served, call)),
     }
 }
 
-async fn run_stats(served: &Served, call: Call) -> Result<Answer, Error> {
-    let viewer = served.viewer(None);
-    let whose = match viewer {
-        Viewer::Tenant => " of all users",
-        Viewer::Person { .. } => "",
+async fn run_stats(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let whose = match served.owner(None).user {
+        None => " of all users",
+        Some(_) => "",
     };
-    let counts = served.memory.notes().stats(&call.ctx, &viewer).await?;
+    let counts = call.run::<NoteStats>(served).await?;
     let text = format!(
         "{} notes{whose}: {} short-term, {} long-term.",
         counts.total, counts.short_term, counts.long_term
@@ -399,31 +336,29 @@ fn clear_short_term() -> Tool {
         fields: vec![],
         touch: Touch::Removes,
         profiles: NOTES,
-        run: |served, call| Box::pin(run_clear(served, call, true)),
+        run: |served, call| Box::pin(run_clear(served, call, "short-term")),
     }
 }
 
 fn clear_all() -> Tool {
     Tool {
-        name: "memory_clear_all",
+        name: NoteClear::TOOL,
         title: "Forget all notes",
         about: "Forget every note, short-term and long-term (the user's own, if the server has a \
             user). Use it only when the user asks for it in so many words.",
-        fields: vec![],
+        fields: NoteClear::fields(),
         touch: Touch::Removes,
         profiles: NOTES,
-        run: |served, call| Box::pin(run_clear(served, call, false)),
+        run: |served, call| Box::pin(run_clear(served, call, "all")),
     }
 }
 
-async fn run_clear(served: &Served, call: Call, short_only: bool) -> Result<Answer, Error> {
+async fn run_clear(served: &Served, mut call: Call, which: &'static str) -> Result<Answer, Error> {
     call.progress.tell(0, 1, "forgetting").await;
-    let namespace = short_only.then_some(mnemon_core::Namespace::ShortTerm);
-    let owner = served.owner(None);
-    let notes = served.memory.notes();
-    let done = notes.clear(&call.ctx, namespace, &owner).await?;
-    let whose = owner.user.map(|user| format!(" of {user}"));
+    call.arguments.set("namespace", which);
+    let whose = served.owner(None).user.map(|user| format!(" of {user}"));
     let whose = whose.unwrap_or_default();
+    let done = call.run::<NoteClear>(served).await?;
     call.progress.tell(1, 1, "done").await;
     let way_back = done
         .commit
@@ -443,10 +378,10 @@ async fn run_clear(served: &Served, call: Call, short_only: bool) -> Result<Answ
 
 fn cleanup() -> Tool {
     Tool {
-        name: "memory_cleanup",
+        name: NoteCleanup::TOOL,
         title: "Erase expired notes",
         about: "Erase what has expired. It is never shown anyway; use it to make room.",
-        fields: vec![],
+        fields: NoteCleanup::fields(),
         touch: Touch::Removes,
         profiles: NOTES,
         run: |served, call| Box::pin(run_cleanup(served, call)),
@@ -456,13 +391,13 @@ fn cleanup() -> Tool {
 /// How often a cleanup goes on before it answers that there is more.
 const ROUNDS: u32 = 10;
 
-async fn run_cleanup(served: &Served, call: Call) -> Result<Answer, Error> {
+async fn run_cleanup(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let (mut cleaned, mut more, mut round) = (0, true, 0);
     let mut held_back = None;
     while more && round < ROUNDS {
         let said = format!("{cleaned} erased");
         call.progress.tell(round, ROUNDS, &said).await;
-        let done = served.memory.notes().cleanup(&call.ctx).await?;
+        let done = call.run::<NoteCleanup>(served).await?;
         cleaned += done.cleaned;
         more = done.more;
         held_back = done.held_back;

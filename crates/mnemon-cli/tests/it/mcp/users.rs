@@ -133,8 +133,8 @@ fn no_tool_of_one_users_server_serves_another_user() {
         }
     }
     assert!(with_user >= 7, "only {with_user} tools take a user");
-    let said = ann.text("memory_delete", json!({"id": bob.note}));
-    assert!(said.contains("There is no note"), "{said}");
+    let said = ann.fails("memory_delete", json!({"id": bob.note}));
+    assert!(said.contains("there is no record"), "{said}");
     for tool in ["memory_clear_short_term", "memory_clear_all"] {
         ann.call(tool, json!({}));
     }

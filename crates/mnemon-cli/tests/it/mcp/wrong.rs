@@ -43,18 +43,22 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         (
             "memory_search",
             json!({"query": "x", "colour": "red"}),
-            "known are: query, namespace",
+            "known are: query, limit",
         ),
         (
             "memory_search",
             json!({"query": "x", "tags": {"a": 1}}),
             "a list of texts",
         ),
-        ("memory_add", json!({}), "send a content, or a content_path"),
+        (
+            "memory_add",
+            json!({}),
+            "content: is missing: What to remember; or give content_path",
+        ),
         (
             "memory_add",
             json!({"content": "a", "content_path": "b"}),
-            "send one of them",
+            "content: is given beside content_path",
         ),
         (
             "memory_add",
@@ -74,7 +78,7 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         (
             "memory_add",
             json!({"content": "a", "metadata": "x"}),
-            "metadata: is a text",
+            "metadata: `x` is not an object",
         ),
         ("memory_get", json!({"id": "nobody"}), "nobody"),
         ("memory_get", json!({"id": "x".repeat(200)}), "at most 128"),
@@ -190,7 +194,7 @@ fn requests_that_are_not_made_right_get_an_error_and_nobody_crashes() {
     let answer = client.request("resources/list", json!({"cursor": "x"}));
     assert_eq!(code(&answer), -32602);
     let listed = client.ask("tools/list", json!({}));
-    assert_eq!(listed["tools"].as_array().unwrap().len(), 5);
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 6);
     assert_eq!(client.leave(), 0);
 }
 
@@ -242,6 +246,6 @@ fn lines_that_are_no_message_are_answered() {
     assert_eq!(code(&client.hear()), -32600);
     client.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}"#);
     let listed = client.ask("tools/list", json!({}));
-    assert_eq!(listed["tools"].as_array().unwrap().len(), 5);
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 6);
     assert_eq!(client.leave(), 0);
 }

@@ -151,17 +151,21 @@ fn bad_input_is_told_and_changes_nothing() {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["add", ""], 2, "content: is empty"),
         (&["add"], 2, "content: is empty"),
-        (&["add", "x", "--file", "a.md"], 2, "cannot be used with"),
         (
-            &["add", "--file", "../a.md"],
+            &["add", "x", "--file", "a.md"],
             2,
-            "not a path below the root",
+            "content: is given beside --file",
         ),
+        (&["add", "--tga", "x", "y"], 2, "there is no such option"),
+        (&["add", "y", "--tga", "x"], 2, "unexpected argument"),
+        (&["get", "x", "--offset", "-1"], 2, "--offset: `-1` is not"),
         (
-            &["add", "--file", "/etc/hostname"],
+            &["search", "x", "--limit", "many"],
             2,
-            "not a path below the root",
+            "--limit: `many` is not",
         ),
+        (&["add", "--file", "../a.md"], 2, "`../a.md` is not a path below the root"),
+        (&["add", "--file", "/etc/hostname"], 2, "--file: `/etc/hostname` is not a path below"),
         (&["add", "--file", "nowhere.md"], 3, "there is no file"),
         (&["add", "--file", "latin1.txt"], 2, "is not UTF-8"),
         (&["add", "--file", "large.txt"], 6, "at most 10485760"),
@@ -170,12 +174,24 @@ fn bad_input_is_told_and_changes_nothing() {
             2,
             "short-term, long-term",
         ),
-        (&["add", "x", "--importance", "11"], 2, "between 0 and 1"),
-        (&["add", "x", "--importance", "much"], 2, "invalid value"),
+        (
+            &["add", "x", "--importance", "11"],
+            2,
+            "--importance: is 11; from 0 to 10",
+        ),
+        (
+            &["add", "x", "--importance", "much"],
+            2,
+            "--importance: `much` is not a number",
+        ),
         (&["add", "x", "--tag", "two words"], 2, "without spaces"),
         (&["search", ""], 2, "query: is empty"),
         (&["search", &long], 2, "at most 1000"),
-        (&["search", "tea", "--min-score", "2"], 2, "between 0 and 1"),
+        (
+            &["search", "tea", "--min-score", "2"],
+            2,
+            "--min-score: is 2; from 0 to 1",
+        ),
         (
             &["search", "tea", "--namespace", "x"],
             2,
@@ -197,7 +213,7 @@ fn bad_input_is_told_and_changes_nothing() {
     }
     let megabyte = "x".repeat(1_000_000);
     let ran = sandbox.pipe(megabyte.as_bytes(), &["note", "search", "-"]);
-    expect(ran, 2, &["has 1000000 characters, at most 1000"]);
+    expect(ran, 2, &["has 1000000 characters; at most 1000"]);
     assert_eq!(sandbox.state(), before);
 }
 
@@ -278,4 +294,19 @@ fn limits_of_a_search_are_told() {
         assert_eq!(code, 2);
         assert!(error.contains("from 1 to 100 is allowed"), "{error}");
     }
+}
+
+#[test]
+fn text_may_begin_with_a_dash() {
+    let sandbox = Sandbox::new();
+    let added = |args: &[&str]| {
+        let args = [&["note", "add", "--json"], args].concat();
+        let added = sandbox.run(&args).json();
+        added["summary"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(added(&["- buy milk", "--tag", "x"]), "- buy milk");
+    assert_eq!(added(&["--tag", "x", "- buy", "tea"]), "- buy tea");
+    assert_eq!(added(&["-5 degrees"]), "-5 degrees");
+    assert_eq!(added(&["--", "--verbose", "is loud"]), "--verbose is loud");
+    assert_eq!(added(&["the", "--", "-x"]), "the -x");
 }

@@ -89,7 +89,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             json!({"query": "x", "score": "NaN"}),
-            "score: is a text, and a number",
+            "score: `NaN` is not a number",
         ),
     ]);
 }
@@ -124,7 +124,7 @@ fn what_is_wrong_is_said_with_its_place() {
         (json!({"query": "x", "inner": {}}), "inner.name: is missing"),
         (
             json!({"query": "x", "inner": "no"}),
-            "inner: is a text, and an object",
+            "inner: `no` is not an object",
         ),
         (
             json!({"query": "x", "rows": [{"nome": 1}]}),

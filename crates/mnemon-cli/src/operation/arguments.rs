@@ -1,72 +1,129 @@
-//! Checks what a client sent against the fields of a tool, and says exactly what is wrong with it.
+//! Checks what a caller sent against the fields of an operation, and says exactly what is wrong.
 
-use mnemon_core::Invalid;
+use mnemon_core::{Id, Invalid, Owner, secrets};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::field::{Field, Shape};
+use super::field::{Field, Interface, Shape};
 use crate::Error;
 
 /// Arguments that keep the limits of their fields, under the fields' own names.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Arguments(Map<String, Value>);
+pub(crate) struct Arguments(Map<String, Value>);
 
 impl Arguments {
-    pub(super) fn check(fields: &[Field], sent: Map<String, Value>) -> Result<Self, Invalid> {
-        object(fields, sent, "").map(Self)
+    /// Of an MCP client.
+    pub(crate) fn check(fields: &[Field], sent: Map<String, Value>) -> Result<Self, Invalid> {
+        Self::check_on(Interface::Mcp, fields, sent)
+    }
+
+    /// What is wrong names the fields as this interface spells them.
+    pub(crate) fn check_on(
+        interface: Interface,
+        fields: &[Field],
+        sent: Map<String, Value>,
+    ) -> Result<Self, Invalid> {
+        let arguments = Self(object(interface, fields, sent, "")?);
+        arguments.check_alternatives(interface, fields)?;
+        Ok(arguments)
+    }
+
+    /// Of two fields that stand for the same, one is given.
+    fn check_alternatives(&self, interface: Interface, fields: &[Field]) -> Result<(), Invalid> {
+        for field in fields {
+            let Some(other) = field.alternative else {
+                continue;
+            };
+            let names = fields.iter().find(|field| field.name == other);
+            let other_name = names.map_or(other.to_owned(), |field| field.spelled(interface));
+            let name = field.spelled(interface);
+            let what = match (self.has(field.name), self.has(other)) {
+                (true, true) => format!("is given beside {other_name}; give one of the two"),
+                (false, false) => format!("is missing: {}; or give {other_name}", field.about),
+                _ => continue,
+            };
+            return Err(Invalid::new(name, what));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
 
     /// The text of a field, if it was sent.
-    pub(super) fn text(&self, name: &str) -> Option<String> {
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.0.get(name)?.as_str().map(str::to_owned)
     }
 
     /// The text of a field that must be sent.
-    pub(super) fn needed(&self, name: &str) -> String {
+    pub(crate) fn needed(&self, name: &str) -> String {
         self.text(name).unwrap_or_default()
     }
 
-    pub(super) fn whole(&self, name: &str) -> Option<usize> {
+    pub(crate) fn whole(&self, name: &str) -> Option<usize> {
         usize::try_from(self.0.get(name)?.as_u64()?).ok()
     }
 
-    pub(super) fn number(&self, name: &str) -> Option<f64> {
+    pub(crate) fn number(&self, name: &str) -> Option<f64> {
         self.0.get(name)?.as_f64()
     }
 
-    pub(super) fn flag(&self, name: &str) -> Option<bool> {
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         self.0.get(name)?.as_bool()
     }
 
-    pub(super) fn texts(&self, name: &str) -> Vec<String> {
+    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
         let items = self.0.get(name).and_then(Value::as_array);
         let texts = items.into_iter().flatten().filter_map(Value::as_str);
         texts.map(str::to_owned).collect()
     }
 
     /// Everything as the request of an operation. What it finds wrong is the caller's to mend.
-    pub(super) fn read<T: DeserializeOwned>(self) -> Result<T, Error> {
+    pub(crate) fn read<T: DeserializeOwned>(self) -> Result<T, Error> {
         read(Value::Object(self.0))
     }
 
     /// Takes a text out.
-    pub(super) fn take_text(&mut self, name: &str) -> Option<String> {
+    pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
         let text = self.text(name);
         self.take(name);
         text
     }
 
     /// Takes a text out that must be sent.
-    pub(super) fn take_needed(&mut self, name: &str) -> String {
+    pub(crate) fn take_needed(&mut self, name: &str) -> String {
         self.take_text(name).unwrap_or_default()
     }
 
+    /// Takes the names out that say whose a record is.
+    pub(crate) fn take_owner(&mut self) -> Owner {
+        Owner {
+            user: self.take_text("user"),
+            agent: self.take_text("agent"),
+            session: self.take_text("session"),
+            flow: self.take_text("flow"),
+            node: self.take_text("node"),
+        }
+    }
+
+    /// Takes an id out that must be sent.
+    pub(crate) fn take_id(&mut self, name: &str) -> Result<Id, Invalid> {
+        let id = self.take_needed(name).trim().parse();
+        id.map_err(|wrong: Invalid| Invalid::new(name, wrong.what))
+    }
+
     /// Takes a field out.
-    pub(super) fn take(&mut self, name: &str) -> Option<Value> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
         self.0.remove(name)
     }
 
-    pub(super) fn put(mut self, name: &str, value: Option<Value>) -> Self {
+    /// Sets a field that the caller does not send.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.0.insert(name.to_owned(), value.into());
+    }
+
+    pub(crate) fn put(mut self, name: &str, value: Option<Value>) -> Self {
         if let Some(value) = value {
             self.0.insert(name.to_owned(), value);
         }
@@ -74,12 +131,13 @@ impl Arguments {
     }
 }
 
-pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
+pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
     let read = serde_json::from_value(value);
     Ok(read.map_err(|error| Invalid::new("arguments", error.to_string()))?)
 }
 
 fn object(
+    interface: Interface,
     fields: &[Field],
     sent: Map<String, Value>,
     within: &str,
@@ -87,9 +145,10 @@ fn object(
     let mut taken: Map<String, Value> = Map::new();
     let mut named: Vec<(&str, String)> = Vec::new();
     for (name, value) in sent {
-        let field = fields.iter().find(|field| field.is_called(&name));
-        let Some(field) = field else {
-            let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
+        let mut here = fields.iter().filter(|field| field.is_on(interface));
+        let Some(field) = here.find(|field| field.is_called(&name)) else {
+            let here = fields.iter().filter(|field| field.is_on(interface));
+            let known: Vec<String> = here.map(|field| field.spelled(interface)).collect();
             let what = match known.is_empty() {
                 true => "is not known: nothing is to be sent here".to_owned(),
                 false => format!("is not known here; known are: {}", known.join(", ")),
@@ -113,7 +172,7 @@ fn object(
             );
             return Err(Invalid::new(path(within, field.name), what));
         }
-        let place = path(within, field.name);
+        let place = path(within, &field.spelled(interface));
         taken.insert(
             field.name.to_owned(),
             value_of(&field.shape, value, &place)?,
@@ -122,11 +181,12 @@ fn object(
     }
     let missing = fields
         .iter()
+        .filter(|field| field.is_on(interface))
         .find(|field| field.is_required && !field.is_lenient && !taken.contains_key(field.name));
     match missing {
         Some(field) => {
             let what = format!("is missing: {}", field.about);
-            Err(Invalid::new(path(within, field.name), what))
+            Err(Invalid::new(path(within, &field.spelled(interface)), what))
         }
         None => Ok(taken),
     }
@@ -166,12 +226,21 @@ fn path(within: &str, name: &str) -> String {
 
 /// A name of the caller's, short enough for a message.
 fn short(name: &str) -> String {
-    super::answer::discreet(name, 60)
+    let masked = secrets::mask(name, &secrets::find(name));
+    let line: Vec<&str> = masked.split_whitespace().collect();
+    let line = line.join(" ");
+    match line.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
 }
 
 fn value_of(shape: &Shape, value: Value, place: &str) -> Result<Value, Invalid> {
     let wrong = |value: &Value, wanted: &str| {
-        let what = format!("is {}, and {wanted} is expected", kind_of(value));
+        let what = match value {
+            Value::String(text) => format!("`{}` is not {wanted}", short(text)),
+            value => format!("is {}, and {wanted} is expected", kind_of(value)),
+        };
         Invalid::new(place, what)
     };
     match (shape, value) {
@@ -217,7 +286,7 @@ fn value_of(shape: &Shape, value: Value, place: &str) -> Result<Value, Invalid> 
         (Shape::Texts { most, max }, value) => texts_of(value, *most, *max, place),
         (Shape::Words { most, max }, value) => texts_of(parted(value), *most, *max, place),
         (Shape::Parts(fields), value) => match opened(value) {
-            Value::Object(sent) => object(fields, sent, place).map(Value::Object),
+            Value::Object(sent) => object(Interface::Mcp, fields, sent, place).map(Value::Object),
             value => Err(wrong(&value, "an object")),
         },
         (Shape::List { of, most }, value) => list_of(of, value, *most, place),
@@ -326,7 +395,7 @@ fn list_of(of: &[Field], value: Value, most: usize, place: &str) -> Result<Value
     let items = items.into_iter().enumerate().map(|(at, item)| {
         let place = format!("{place}[{at}]");
         match opened(item) {
-            Value::Object(sent) => object(of, sent, &place).map(Value::Object),
+            Value::Object(sent) => object(Interface::Mcp, of, sent, &place).map(Value::Object),
             other => {
                 let what = format!("is {}, and an object is expected", kind_of(&other));
                 Err(Invalid::new(place, what))

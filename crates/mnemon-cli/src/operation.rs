@@ -1,0 +1,75 @@
+//! One definition for each operation: its fields with their limits, aliases and defaults, and the
+//! call behind them.
+//!
+//! The command line makes its arguments from the fields (`cli::shared`), MCP its schemas. Both check
+//! what they are sent by [`Arguments::check_on`], and errors name a field as the interface spells
+//! it. [Decision 15](../../../docs/decisions/0015-operations.md) says why it is a table and not a
+//! derived type.
+
+pub(crate) mod arguments;
+pub(crate) mod field;
+
+mod notes;
+
+use mnemon_core::{Ctx, Owner, Viewer};
+use mnemon_engine::Memory;
+
+pub(crate) use arguments::Arguments;
+pub(crate) use field::{Field, Interface, Shape, Spelling};
+pub(crate) use notes::{
+    NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch, NoteStats,
+};
+
+use crate::Error;
+
+/// Something that a caller can ask of a memory, through whichever interface.
+pub(crate) trait Operation: Send + Sync + 'static {
+    /// The command, without the name of the program: `note add`.
+    const COMMAND: &'static str;
+    /// The tool.
+    const TOOL: &'static str;
+    type Answer: serde::Serialize + Send;
+
+    fn fields() -> Vec<Field>;
+
+    /// The arguments have been checked against the fields.
+    fn run(
+        access: &Access<'_>,
+        arguments: Arguments,
+    ) -> impl Future<Output = Result<Self::Answer, Error>> + Send;
+}
+
+/// A memory, and who asks for what is in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Access<'a> {
+    pub(crate) memory: &'a Memory,
+    pub(crate) ctx: &'a Ctx,
+    /// The user that the caller is: the one that a tool is called for. The command line has none,
+    /// and a user that it names is the owner of the records that are meant.
+    pub(crate) user: Option<&'a str>,
+}
+
+impl Access<'_> {
+    /// Who sees the answer: the user and the agent that are named, the caller, or the tenant.
+    fn viewer(&self, owner: &Owner) -> Viewer {
+        let user = owner.user.clone().or(self.user.map(str::to_owned));
+        Viewer::of_caller(user, owner.agent.clone())
+    }
+
+    /// Whose a new record is: the caller's, unless a user is named.
+    fn owned(&self, mut owner: Owner) -> Owner {
+        owner.user = owner.user.or(self.user.map(str::to_owned));
+        owner
+    }
+}
+
+/// What a test compares of an operation.
+#[cfg(test)]
+pub(crate) struct Definition {
+    pub(crate) command: &'static str,
+    pub(crate) tool: &'static str,
+    pub(crate) fields: Vec<Field>,
+}
+
+#[cfg(test)]
+mod tests;

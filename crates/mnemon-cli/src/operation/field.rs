@@ -1,0 +1,342 @@
+//! A field of an operation: name, documentation, limits, and how each interface spells it.
+//!
+//! The JSON schema of a tool, the arguments of a command and the check of both are made from it.
+
+use serde_json::{Map, Value, json};
+
+/// A way to call an operation. Each has its own names for the fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interface {
+    CommandLine,
+    Mcp,
+}
+
+/// How the command line takes a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    /// An option; its name is the field's unless it has another.
+    Option(Option<&'static str>),
+    /// One argument without a name.
+    Positional,
+    /// All arguments without a name, joined by spaces.
+    Words,
+    /// Several arguments without a name: the command calls the operation once for each.
+    Each,
+}
+
+/// One field of an operation.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) is_required: bool,
+    /// Whether empty and null values count as left out: the tool itself says what is missing. The
+    /// schema still asks for the field if it is required.
+    pub(crate) is_lenient: bool,
+    /// Whether a list of texts counts as one text, a line for each.
+    pub(crate) is_joined: bool,
+    /// Other names that models reach for.
+    pub(crate) aliases: &'static [&'static str],
+    /// The only interface that has it; both have it otherwise.
+    only: Option<Interface>,
+    /// The other field that may be given in its place: one of the two must be given.
+    pub(crate) alternative: Option<&'static str>,
+    /// The value that counts when none is given, for the documentation.
+    pub(crate) default: Option<&'static str>,
+    pub(crate) spelling: Spelling,
+    /// The name of its value in the help of the command line.
+    value: Option<&'static str>,
+    /// The heading above it in the help of the command line.
+    pub(crate) heading: Option<&'static str>,
+    /// Whether the command line reads the value from stdin where it is `-`.
+    pub(crate) is_piped: bool,
+}
+
+/// What a field may hold.
+#[derive(Debug, Clone)]
+pub(crate) enum Shape {
+    /// A text, in characters.
+    Text {
+        min: usize,
+        max: usize,
+    },
+    Whole {
+        min: u64,
+        max: u64,
+    },
+    Number {
+        min: f64,
+        max: f64,
+    },
+    Flag,
+    Choice(Vec<&'static str>),
+    /// Texts, at most so many; a single one is as good.
+    Texts {
+        most: usize,
+        max: usize,
+    },
+    /// Words without spaces, at most so many; a text with commas between them is as good.
+    Words {
+        most: usize,
+        max: usize,
+    },
+    /// An object with fields of its own.
+    Parts(Vec<Field>),
+    /// Such objects, at most so many.
+    List {
+        of: Vec<Field>,
+        most: usize,
+    },
+    /// Any object.
+    Object,
+}
+
+impl Field {
+    fn new(name: &'static str, about: &'static str, shape: Shape) -> Self {
+        Self {
+            name,
+            about,
+            shape,
+            is_required: false,
+            is_lenient: false,
+            is_joined: false,
+            aliases: &[],
+            only: None,
+            alternative: None,
+            default: None,
+            spelling: Spelling::Option(None),
+            value: None,
+            heading: None,
+            is_piped: false,
+        }
+    }
+
+    /// A text that is not empty.
+    pub(crate) fn text(name: &'static str, max: usize, about: &'static str) -> Self {
+        Self::new(name, about, Shape::Text { min: 1, max })
+    }
+
+    pub(crate) fn whole(name: &'static str, min: u64, max: u64, about: &'static str) -> Self {
+        Self::new(name, about, Shape::Whole { min, max })
+    }
+
+    pub(crate) fn number(name: &'static str, min: f64, max: f64, about: &'static str) -> Self {
+        Self::new(name, about, Shape::Number { min, max })
+    }
+
+    pub(crate) fn flag(name: &'static str, about: &'static str) -> Self {
+        Self::new(name, about, Shape::Flag)
+    }
+
+    pub(crate) fn choice(
+        name: &'static str,
+        words: &'static [&'static str],
+        about: &'static str,
+    ) -> Self {
+        Self::one_of(name, words.iter().copied(), about)
+    }
+
+    /// The same for the words of an enum.
+    pub(crate) fn one_of(
+        name: &'static str,
+        words: impl Iterator<Item = &'static str>,
+        about: &'static str,
+    ) -> Self {
+        Self::new(name, about, Shape::Choice(words.collect()))
+    }
+
+    pub(crate) fn texts(name: &'static str, most: usize, max: usize, about: &'static str) -> Self {
+        Self::new(name, about, Shape::Texts { most, max })
+    }
+
+    pub(crate) fn words(name: &'static str, most: usize, max: usize, about: &'static str) -> Self {
+        Self::new(name, about, Shape::Words { most, max })
+    }
+
+    pub(crate) fn parts(name: &'static str, fields: Vec<Self>, about: &'static str) -> Self {
+        Self::new(name, about, Shape::Parts(fields))
+    }
+
+    pub(crate) fn list(
+        name: &'static str,
+        of: Vec<Self>,
+        most: usize,
+        about: &'static str,
+    ) -> Self {
+        Self::new(name, about, Shape::List { of, most })
+    }
+
+    pub(crate) fn object(name: &'static str, about: &'static str) -> Self {
+        Self::new(name, about, Shape::Object)
+    }
+
+    pub(crate) fn required(mut self) -> Self {
+        self.is_required = true;
+        self
+    }
+
+    pub(crate) fn lenient(mut self) -> Self {
+        self.is_lenient = true;
+        self
+    }
+
+    pub(crate) fn joined(mut self) -> Self {
+        self.is_joined = true;
+        self
+    }
+
+    pub(crate) fn or(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// The only interface that has this field.
+    pub(crate) fn only(mut self, interface: Interface) -> Self {
+        self.only = Some(interface);
+        self
+    }
+
+    /// One of this field and the other must be given.
+    pub(crate) fn or_else(mut self, other: &'static str) -> Self {
+        self.alternative = Some(other);
+        self
+    }
+
+    pub(crate) fn default(mut self, value: &'static str) -> Self {
+        self.default = Some(value);
+        self
+    }
+
+    /// The command line's name for it, where that is another.
+    pub(crate) fn option(mut self, name: &'static str) -> Self {
+        self.spelling = Spelling::Option(Some(name));
+        self
+    }
+
+    /// Arguments without a name on the command line, called `value` in the help.
+    pub(crate) fn positional(mut self, spelling: Spelling, value: &'static str) -> Self {
+        self.spelling = spelling;
+        self.value(value)
+    }
+
+    pub(crate) fn value(mut self, name: &'static str) -> Self {
+        self.value = Some(name);
+        self
+    }
+
+    pub(crate) fn under(mut self, heading: &'static str) -> Self {
+        self.heading = Some(heading);
+        self
+    }
+
+    /// On the command line `-` stands for the text on stdin.
+    pub(crate) fn piped(mut self) -> Self {
+        self.is_piped = true;
+        self
+    }
+
+    pub(crate) fn is_on(&self, interface: Interface) -> bool {
+        self.only.is_none_or(|only| only == interface)
+    }
+
+    /// The name of the option, without its dashes.
+    pub(crate) fn option_name(&self) -> String {
+        match self.spelling {
+            Spelling::Option(Some(name)) => name.to_owned(),
+            _ => self.name.replace('_', "-"),
+        }
+    }
+
+    /// The name of its value in help.
+    pub(crate) fn value_name(&self) -> String {
+        let usual = match &self.shape {
+            Shape::Whole { .. } => Some("N"),
+            Shape::Number { .. } => Some("NUMBER"),
+            Shape::Object => Some("KEY=VALUE|JSON"),
+            Shape::Parts(_) | Shape::List { .. } => Some("JSON"),
+            _ => None,
+        };
+        let name = self.value.or(usual).map(str::to_owned);
+        name.unwrap_or_else(|| self.option_name().to_uppercase())
+    }
+
+    /// The field as the callers of an interface know it.
+    pub(crate) fn spelled(&self, interface: Interface) -> String {
+        match (interface, self.spelling) {
+            (Interface::Mcp, _) => self.name.to_owned(),
+            (Interface::CommandLine, Spelling::Option(_)) => format!("--{}", self.option_name()),
+            (Interface::CommandLine, _) => self.name.to_owned(),
+        }
+    }
+
+    /// Whether this is what the caller means by the name. Case, `_` and `-` do not count, so that
+    /// `contentPath` is `content_path`.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        let plain = |name: &str| -> String {
+            let letters = name.chars().filter(|c| !matches!(c, '_' | '-'));
+            letters.flat_map(char::to_lowercase).collect()
+        };
+        let name = plain(name);
+        plain(self.name) == name || self.aliases.iter().any(|alias| plain(alias) == name)
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = self.shape.schema();
+        let about = match self.default {
+            Some(default) => format!("{} [default: {default}]", self.about),
+            None => self.about.to_owned(),
+        };
+        if let Some(object) = schema.as_object_mut() {
+            object.insert("description".to_owned(), json!(about));
+        }
+        schema
+    }
+}
+
+impl Shape {
+    fn schema(&self) -> Value {
+        match self {
+            Self::Text { min, max } => {
+                json!({"type": "string", "minLength": min, "maxLength": max})
+            }
+            Self::Whole { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
+            Self::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
+            Self::Flag => json!({"type": "boolean"}),
+            Self::Choice(words) => json!({"type": "string", "enum": words}),
+            Self::Texts { most, max } | Self::Words { most, max } => json!({
+                "type": "array",
+                "items": {"type": "string", "maxLength": max},
+                "maxItems": most,
+            }),
+            Self::Parts(fields) => Value::Object(schema(fields)),
+            Self::List { of, most } => {
+                json!({"type": "array", "items": schema(of), "maxItems": most})
+            }
+            Self::Object => json!({"type": "object"}),
+        }
+    }
+}
+
+/// The JSON schema of an object with these fields. Aliases are not in it: one name is enough for
+/// whoever reads it.
+pub(crate) fn schema(fields: &[Field]) -> Map<String, Value> {
+    let fields: Vec<&Field> = fields
+        .iter()
+        .filter(|field| field.is_on(Interface::Mcp))
+        .collect();
+    let properties = fields
+        .iter()
+        .map(|field| (field.name.to_owned(), field.schema()));
+    let properties: Map<String, Value> = properties.collect();
+    let required = fields.iter().filter(|field| field.is_required);
+    let required: Vec<&str> = required.map(|field| field.name).collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    schema
+}

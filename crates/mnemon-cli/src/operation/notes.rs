@@ -1,0 +1,328 @@
+//! Operations on notes. The names of the tools, of the fields and of the answers are those of the
+//! notes document.
+
+use mnemon_core::rank::Recipe;
+use mnemon_core::{Cursor, Id, Namespace, Owner, limits};
+use mnemon_engine::notes::{
+    Added, Cleaned, Cleared, FoundNotes, NewNote, NoteCounts, NoteFilter, NotePage, NoteQuery,
+    NoteText,
+};
+use serde::Serialize;
+
+use super::{Access, Arguments, Field, Interface, Operation, Spelling};
+use crate::Error;
+
+const NAMESPACES: &[&str] = &["short-term", "long-term"];
+/// Notes of a page unless another number is asked for.
+const PAGE: usize = 20;
+/// The heading of the options that choose notes.
+const WHICH: &str = "Which notes";
+
+fn namespace(about: &'static str) -> Field {
+    Field::choice("namespace", NAMESPACES, about).or(&["type", "ns", "memory_type"])
+}
+
+fn tags(about: &'static str) -> Field {
+    let field = Field::words("tags", limits::NOTE_TAGS, limits::NOTE_TAG_CHARS, about);
+    field.or(&["tag", "labels"]).option("tag").value("TAG")
+}
+
+/// Whose a note is. A tool is called for a user; only the command line names the rest.
+fn owner(user: &'static str) -> Vec<Field> {
+    let name = |name, about| Field::text(name, limits::NAME_CHARS, about).value("NAME");
+    let rest = [
+        ("agent", "The agent it belongs to"),
+        ("session", "The session it belongs to"),
+        ("flow", "The flow it belongs to"),
+        ("node", "The node of the flow"),
+    ];
+    let rest = rest.map(|(part, about)| name(part, about).only(Interface::CommandLine));
+    let mut fields = vec![name("user", user).or(&["user_id"]).lenient()];
+    fields.extend(rest);
+    fields
+}
+
+/// Which notes of those that the caller may see.
+fn which() -> Vec<Field> {
+    let mut fields = vec![namespace("Only notes of this namespace"), tags("At least one of these tags")];
+    fields.extend(owner(
+        "The user whose notes are meant",
+    ));
+    fields.into_iter().map(|field| field.under(WHICH)).collect()
+}
+
+fn filter(access: &Access<'_>, arguments: &mut Arguments) -> Result<NoteFilter, Error> {
+    let namespace = arguments.take_text("namespace").map(|word| word.parse());
+    let tags = arguments.texts("tags");
+    let owner = arguments.take_owner();
+    Ok(NoteFilter {
+        namespace: namespace.transpose()?,
+        tags,
+        viewer: access.viewer(&owner),
+        owner,
+    })
+}
+
+fn id() -> Field {
+    let about = "The note's id, from an earlier answer";
+    let field = Field::text("id", limits::ID_CHARS, about).required();
+    field.or(&["reference_id", "ref_id", "note_id", "memory_id"])
+}
+
+#[derive(Debug)]
+pub(crate) struct NoteAdd;
+
+impl Operation for NoteAdd {
+    const COMMAND: &'static str = "note add";
+    const TOOL: &'static str = "memory_add";
+    type Answer = Added;
+
+    fn fields() -> Vec<Field> {
+        let path = "A file of the project that holds the content";
+        let keep = "short-term: 14 days, for the work in hand (default); long-term: for years";
+        let importance = "From 0 (least) to 1 (most); 2 to 10 are read as tenths";
+        let key = "Makes a retry harmless: the same key, the same note";
+        let mut fields = vec![
+            Field::text("content", limits::CONTENT_BYTES, "What to remember")
+                .or(&["text", "note", "memory", "data", "body"])
+                .or_else("content_path")
+                .positional(Spelling::Words, "CONTENT")
+                .piped(),
+            Field::text("content_path", limits::PATH_BYTES, path)
+                .or(&["path", "file"])
+                .option("file")
+                .value("PATH"),
+            namespace(keep),
+            tags("Words to find it by; letters, digits, - and _"),
+            Field::text("source", limits::NOTE_SOURCE_CHARS, "Where it came from"),
+            Field::number("importance", 0.0, 10.0, importance),
+            Field::object("metadata", "Anything else to keep with it").or(&["meta_json"]),
+        ];
+        fields.extend(owner("Whose memory; leave it out for the caller's"));
+        fields.push(Field::text("key", limits::KEY_CHARS, key).or(&["idempotency_key"]));
+        fields
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Added, Error> {
+        let key = arguments.take_text("key");
+        let owner = access.owned(arguments.take_owner());
+        let note = NewNote {
+            owner,
+            ..arguments.read()?
+        };
+        let notes = access.memory.notes();
+        Ok(notes.add(access.ctx, note, key.as_deref()).await?)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct NoteSearch;
+
+impl Operation for NoteSearch {
+    const COMMAND: &'static str = "note search";
+    const TOOL: &'static str = "memory_search";
+    type Answer = FoundNotes;
+
+    fn fields() -> Vec<Field> {
+        let most = limits::NOTE_HITS as u64;
+        let query = "What to look for, in words; or an id";
+        let recipes = Recipe::ALL.iter().map(|recipe| recipe.as_str());
+        let content = "Show the beginning of each content, too";
+        let mut fields = vec![
+            Field::text("query", limits::NOTE_QUERY_CHARS, query)
+                .required()
+                .or(&["q", "text", "search", "question", "keywords"])
+                .positional(Spelling::Words, "QUERY")
+                .piped(),
+            Field::whole("limit", 1, most, "How many at the most")
+                .default("5")
+                .or(&["max_results", "top_k", "k", "n", "count"]),
+            Field::number("min_score", 0.0, 1.0, "Leave out what scores less").or(&["threshold"]),
+            Field::one_of("recipe", recipes, "How to rank")
+                .default("notes.recipe, hybrid")
+                .only(Interface::CommandLine),
+            Field::flag("include_content", content).option("content"),
+        ];
+        fields.extend(which());
+        fields
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<FoundNotes, Error> {
+        let filter = filter(access, &mut arguments)?;
+        let recipe = arguments.text("recipe").map(|word| word.parse::<Recipe>());
+        let query = NoteQuery {
+            limit: arguments.whole("limit"),
+            min_score: arguments.number("min_score"),
+            recipe: recipe.transpose()?,
+            include_content: arguments.flag("include_content"),
+            ..NoteQuery::new(arguments.needed("query"), filter)
+        };
+        Ok(access.memory.notes().search(access.ctx, &query).await?)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct NoteGet;
+
+impl Operation for NoteGet {
+    const COMMAND: &'static str = "note get";
+    const TOOL: &'static str = "memory_get";
+    type Answer = NoteText;
+
+    fn fields() -> Vec<Field> {
+        let most = limits::CONTENT_BYTES as u64;
+        let offset = "Where to go on: the nextOffset of the answer before";
+        vec![
+            id().positional(Spelling::Positional, "ID"),
+            Field::flag("content", "Show the content as well").only(Interface::CommandLine),
+            Field::whole("offset", 0, most, offset).or(&["from", "start"]),
+            Field::whole(
+                "length",
+                1,
+                most,
+                "At most so many characters of the content",
+            )
+            .only(Interface::CommandLine),
+        ]
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<NoteText, Error> {
+        let id = arguments.take_id("id")?;
+        let (offset, length) = (arguments.whole("offset"), arguments.whole("length"));
+        let shows = arguments.flag("content").unwrap_or(false) || offset.or(length).is_some();
+        let (offset, length) = (offset.unwrap_or(0), length.unwrap_or(limits::CONTENT_BYTES));
+        let (notes, viewer) = (access.memory.notes(), access.viewer(&Owner::default()));
+        let text = notes.text(access.ctx, &viewer, &id, offset, length).await?;
+        let Some(mut text) = text else {
+            return Err(Error::Missing(vec![id]));
+        };
+        if !shows {
+            (text.content, text.next_offset) = (None, None);
+            let view = notes.get(access.ctx, &viewer, &id, None).await?;
+            text.note = view.unwrap_or(text.note);
+        }
+        Ok(text)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct NoteList;
+
+impl Operation for NoteList {
+    const COMMAND: &'static str = "note list";
+    const TOOL: &'static str = "memory_list";
+    type Answer = NotePage;
+
+    fn fields() -> Vec<Field> {
+        let most = limits::PAGE as u64;
+        let after = "Where to go on: the `next` of the page before";
+        let mut fields = vec![
+            Field::whole("limit", 1, most, "How many at the most")
+                .default("20")
+                .or(&["max_results", "top_k", "k", "n", "count"]),
+            Field::text("after", limits::ID_CHARS * 2, after).value("CURSOR"),
+        ];
+        fields.extend(which());
+        fields
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<NotePage, Error> {
+        let after = arguments.text("after").map(|text| text.parse::<Cursor>());
+        let limit = arguments.whole("limit").unwrap_or(PAGE);
+        let filter = filter(access, &mut arguments)?;
+        let notes = access.memory.notes();
+        Ok(notes
+            .list(access.ctx, &filter, after.transpose()?, limit)
+            .await?)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct NoteDelete;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct NoteDeleted {
+    pub(crate) deleted: bool,
+    pub(crate) id: Id,
+}
+
+impl Operation for NoteDelete {
+    const COMMAND: &'static str = "note delete";
+    const TOOL: &'static str = "memory_delete";
+    type Answer = NoteDeleted;
+
+    fn fields() -> Vec<Field> {
+        vec![id().positional(Spelling::Each, "ID")]
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<NoteDeleted, Error> {
+        let id = arguments.take_id("id")?;
+        let (notes, viewer) = (access.memory.notes(), access.viewer(&Owner::default()));
+        let deleted = notes.delete(access.ctx, &viewer, &id).await?;
+        Ok(NoteDeleted { deleted, id })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct NoteClear;
+
+impl Operation for NoteClear {
+    const COMMAND: &'static str = "note clear";
+    const TOOL: &'static str = "memory_clear_all";
+    type Answer = Cleared;
+
+    fn fields() -> Vec<Field> {
+        let which = "Which notes";
+        vec![
+            Field::choice("namespace", &["short-term", "long-term", "all"], which)
+                .required()
+                .positional(Spelling::Positional, "WHICH")
+                .only(Interface::CommandLine),
+        ]
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Cleared, Error> {
+        let namespace: Option<Namespace> = match arguments.text("namespace").as_deref() {
+            None | Some("all") => None,
+            Some(word) => Some(word.parse()?),
+        };
+        let owner = access.owned(Owner::default());
+        let notes = access.memory.notes();
+        Ok(notes.clear(access.ctx, namespace, &owner).await?)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct NoteStats;
+
+impl Operation for NoteStats {
+    const COMMAND: &'static str = "note stats";
+    const TOOL: &'static str = "memory_stats";
+    type Answer = NoteCounts;
+
+    fn fields() -> Vec<Field> {
+        Vec::new()
+    }
+
+    async fn run(access: &Access<'_>, _: Arguments) -> Result<NoteCounts, Error> {
+        let viewer = access.viewer(&Owner::default());
+        Ok(access.memory.notes().stats(access.ctx, &viewer).await?)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct NoteCleanup;
+
+impl Operation for NoteCleanup {
+    const COMMAND: &'static str = "note cleanup";
+    const TOOL: &'static str = "memory_cleanup";
+    type Answer = Cleaned;
+
+    fn fields() -> Vec<Field> {
+        Vec::new()
+    }
+
+    async fn run(access: &Access<'_>, _: Arguments) -> Result<Cleaned, Error> {
+        Ok(access.memory.notes().cleanup(access.ctx).await?)
+    }
+}

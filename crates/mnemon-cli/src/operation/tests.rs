@@ -1,0 +1,102 @@
+//! Every operation has the same fields at every interface.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::{cli, mcp};
+
+fn define<O: Operation>() -> Definition {
+    Definition {
+        command: O::COMMAND,
+        tool: O::TOOL,
+        fields: O::fields(),
+    }
+}
+
+fn all() -> Vec<Definition> {
+    vec![
+        define::<NoteAdd>(),
+        define::<NoteSearch>(),
+        define::<NoteGet>(),
+        define::<NoteList>(),
+        define::<NoteDelete>(),
+        define::<NoteClear>(),
+        define::<NoteStats>(),
+        define::<NoteCleanup>(),
+    ]
+}
+
+/// Arguments that steer the command itself: whether it asks, and how it prints.
+const OF_COMMANDS: &[&str] = &["yes", "dry_run"];
+/// Fields that steer the length of an answer.
+const OF_TOOLS: &[&str] = &["max_tokens"];
+
+fn names(fields: &[Field], interface: Interface) -> BTreeSet<String> {
+    let here = fields.iter().filter(|field| field.is_on(interface));
+    here.map(|field| field.name.to_owned()).collect()
+}
+
+fn arguments(command: &str) -> BTreeSet<String> {
+    let mut found = cli::command();
+    for word in command.split(' ') {
+        let inner = found.find_subcommand(word);
+        found = inner
+            .unwrap_or_else(|| panic!("no command {command}"))
+            .clone();
+    }
+    let shown = found.get_arguments().filter(|arg| !arg.is_hide_set());
+    let ids = shown.map(|arg| arg.get_id().to_string());
+    ids.filter(|id| !OF_COMMANDS.contains(&id.as_str()))
+        .collect()
+}
+
+#[test]
+fn every_operation_has_the_same_fields_at_every_interface() {
+    for definition in all() {
+        let Definition {
+            command,
+            tool,
+            fields,
+        } = definition;
+        assert_eq!(
+            arguments(command),
+            names(&fields, Interface::CommandLine),
+            "{command}"
+        );
+        let schema = mcp::schema_of(tool).unwrap_or_else(|| panic!("no tool {tool}"));
+        let properties = schema["properties"].as_object().unwrap().keys().cloned();
+        let properties = properties.filter(|name| !OF_TOOLS.contains(&name.as_str()));
+        assert_eq!(
+            properties.collect::<BTreeSet<_>>(),
+            names(&fields, Interface::Mcp),
+            "{tool}"
+        );
+    }
+}
+
+#[test]
+fn what_only_one_interface_has_is_little() {
+    let owner = ["agent", "session", "flow", "node"];
+    for Definition {
+        command, fields, ..
+    } in all()
+    {
+        for field in fields {
+            let is_shared = field.is_on(Interface::CommandLine) && field.is_on(Interface::Mcp);
+            let is_known =
+                owner.contains(&field.name) || ONE_INTERFACE.contains(&(command, field.name));
+            assert!(is_shared || is_known, "{command}: {}", field.name);
+        }
+    }
+}
+
+/// Fields of one interface: the command, and why the tool does without it.
+const ONE_INTERFACE: &[(&str, &str)] = &[
+    // A model has no use for another ranking.
+    ("note search", "recipe"),
+    // The tool always shows the content, as much as fits.
+    ("note get", "content"),
+    ("note get", "length"),
+    // There is a tool for each.
+    ("note clear", "namespace"),
+];
