@@ -254,7 +254,7 @@ fn list() -> Tool {
 
 async fn run_list(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let page = call.run::<NoteList>(served).await?;
-    Answer::fit(call.tokens(), page.notes.len(), |room| listed(&page, room))
+    Answer::fit(&call, page.notes.len(), |room| listed(&page, room))
 }
 
 fn listed(page: &NotePage, room: Room) -> Result<Answer, Error> {
