@@ -22,6 +22,7 @@ mod context;
 mod conversations;
 mod docs;
 mod eval;
+mod exit_codes;
 mod facade;
 mod forgetting;
 mod hostile;
