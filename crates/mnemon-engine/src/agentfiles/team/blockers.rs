@@ -36,7 +36,6 @@ pub struct BlockerInfo {
     pub escalation: &'static str,
 }
 
-const EMPTY: &str = "# Blockers | Điểm nghẽn\n\n---\n";
 const HOUR: i64 = 60;
 
 /// More than an hour: the lead; four hours: the user; a day: stop.
@@ -110,15 +109,15 @@ impl AgentFiles {
             let highest = document.entries().iter().filter_map(number).max();
             let id = format!("BLOCKER-{:03}", highest.unwrap_or(0).saturating_add(1));
             let mut entry = Printer::heading("title", &blocker.title, &format!("{id}: "))?;
-            entry.value("Identified by", "by", Some(&blocker.by))?;
-            entry.value("Identified at", "at", Some(&minute(ctx.now)))?;
-            entry.block("Blocking", &blocker.blocking);
+            entry.value(english("Identified by"), "by", Some(&blocker.by))?;
+            entry.value(english("Identified at"), "at", Some(&minute(ctx.now)))?;
+            entry.block(english("Blocking"), &blocker.blocking);
             entry.value(
-                "Owner",
+                english("Owner"),
                 "owner",
                 Some(blocker.owner.as_deref().unwrap_or("nobody yet")),
             )?;
-            entry.value("Status", "status", Some("🔴 Active"))?;
+            entry.value(english("Status"), "status", Some("🔴 Active"))?;
             append(&path, document, &entry.finish("blocker")?)?;
             Ok(BlockerInfo {
                 id,

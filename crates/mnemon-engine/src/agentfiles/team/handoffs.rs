@@ -40,7 +40,6 @@ pub struct HandoffInfo {
     pub(super) text: String,
 }
 
-const EMPTY: &str = "# Handoffs | Bàn giao\n\n---\n";
 const PENDING: &str = "⏳ Pending";
 const IN_PROGRESS: &str = "🔄 In Progress";
 const COMPLETE: &str = "✅ Complete";
@@ -119,12 +118,12 @@ impl Handoff {
         let planned = if self.planned { " (Planned)" } else { "" };
         let title = format!("{} → {}{planned}", self.from.trim(), self.to.trim());
         let mut entry = Printer::heading("to", &title, &format!("{at}: "))?;
-        entry.block("Task", &self.task);
-        entry.block("Context Provided", &self.context);
-        entry.block("Files Involved", &changes_table("Notes", &self.files)?);
-        entry.block("Expected Deliverable", &self.deliverable);
-        entry.value("Deadline/Priority", "priority", self.priority.as_deref())?;
-        entry.value("Status", "status", Some(PENDING))?;
+        entry.block(english("Task"), &self.task);
+        entry.block(english("Context Provided"), &self.context);
+        entry.block(english("Files Involved"), &changes_table("Notes", &self.files)?);
+        entry.block(english("Expected Deliverable"), &self.deliverable);
+        entry.value(english("Deadline/Priority"), "priority", self.priority.as_deref())?;
+        entry.value(english("Status"), "status", Some(PENDING))?;
         entry.finish("handoff")
     }
 }
