@@ -522,7 +522,10 @@ fn the_language_of_a_file_is_that_of_most_of_its_labels() {
     for (text, language) in [
         ("## Notes | Ghi chú\n", Some(Language::Bilingual)),
         ("## Ghi chú\n", Some(Language::Vietnamese)),
-        ("**Reason**: x\n## Notes\n**Lý do**: y\n", Some(Language::English)),
+        (
+            "**Reason**: x\n## Notes\n**Lý do**: y\n",
+            Some(Language::English),
+        ),
         ("**Reason:** x\n", Some(Language::English)),
         ("**Code**:\n", None),
         ("# Anything | else\n\nNotes\n", None),
@@ -542,7 +545,12 @@ fn conflict_marks_of_git_and_of_ours_are_found() {
     assert_eq!(conflict(&marked.replace('\n', "\r\n")), Some(3));
     let merged = merge("## A\none\n", "## A\nours\n", "## A\ntheirs\n");
     assert!(conflict(&merged.text).is_some());
-    for text in ["", "<<<<<<< HEAD\n", "a\n=======\nb\n>>>>>>> x\n", "<<<<<<<<\n=======\n>>>>>>>\n"] {
+    for text in [
+        "",
+        "<<<<<<< HEAD\n",
+        "a\n=======\nb\n>>>>>>> x\n",
+        "<<<<<<<<\n=======\n>>>>>>>\n",
+    ] {
         assert_eq!(conflict(text), None, "{text}");
     }
 }
@@ -551,7 +559,8 @@ fn conflict_marks_of_git_and_of_ours_are_found() {
 fn an_entry_above_is_closed_before_the_next() {
     let mut open = Document::parse("# Log\n\n## 2025-12-30: One\n\n**Decision**: a\n");
     open.append_entry("## 2025-12-31: Two\n\n---\n");
-    let text = "# Log\n\n## 2025-12-30: One\n\n**Decision**: a\n\n---\n\n## 2025-12-31: Two\n\n---\n";
+    let text =
+        "# Log\n\n## 2025-12-30: One\n\n**Decision**: a\n\n---\n\n## 2025-12-31: Two\n\n---\n";
     assert_eq!(open.as_str(), text);
     open.append_entry("## 2026-01-01: Three\n");
     assert_eq!(open.as_str(), format!("{text}\n## 2026-01-01: Three\n"));

@@ -107,13 +107,30 @@ const ARCHIVED: Label = Label::new(
     "Archived session for reference",
     "Phiên làm việc lưu trữ để tham khảo",
 );
+/// A label that is English in every file.
+pub(super) const fn english(text: &'static str) -> Label {
+    Label::new(text, text)
+}
+
 pub(super) const HANDOFFS: Label = Label::new("Handoffs", "Bàn giao");
 pub(super) const BLOCKERS: Label = Label::new("Blockers", "Điểm nghẽn");
 
 /// The labels of entries, which a caller may name, too.
 pub(super) const ENTRY_LABELS: &[Label] = &[
-    CONTEXT, DECISION, REASON, REASONING, ALTERNATIVES, IMPACT, TEAM_IMPACT, REVERSIBLE, PROPOSED,
-    APPROVED, DISSENT, PATTERN, CODE, WHY,
+    CONTEXT,
+    DECISION,
+    REASON,
+    REASONING,
+    ALTERNATIVES,
+    IMPACT,
+    TEAM_IMPACT,
+    REVERSIBLE,
+    PROPOSED,
+    APPROVED,
+    DISSENT,
+    PATTERN,
+    CODE,
+    WHY,
 ];
 
 /// The headings that tell the language of a file in which no entry is written yet.
@@ -127,7 +144,9 @@ pub(super) fn says(document: &Document, body: &std::ops::Range<usize>, what: Say
         Says::Context => &[CONTEXT],
         Says::Reason => &[REASON, REASONING],
     };
-    let mut fields = labels.iter().filter_map(|label| label.field(document, body));
+    let mut fields = labels
+        .iter()
+        .filter_map(|label| label.field(document, body));
     fields.any(|field| !field.text.is_empty())
 }
 
@@ -161,7 +180,10 @@ pub(super) fn empty_learnings(language: Language) -> String {
 /// A sentence as a quote; in both languages it has two lines.
 fn quoted(sentence: Label, language: Language) -> String {
     let lines = sentence.text(language);
-    lines.split(" | ").map(|line| format!("> {line}\n")).collect()
+    lines
+        .split(" | ")
+        .map(|line| format!("> {line}\n"))
+        .collect()
 }
 
 /// The day that is said, or today.

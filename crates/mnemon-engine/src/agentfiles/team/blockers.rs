@@ -8,7 +8,7 @@ use super::minute;
 use crate::agentfiles::AgentFiles;
 use crate::agentfiles::agent::append;
 use crate::agentfiles::names::check_line;
-use crate::agentfiles::writing::Printer;
+use crate::agentfiles::writing::{BLOCKERS, Printer, empty_log, english};
 use crate::records::Error;
 
 /// Something that holds a team up.
@@ -105,7 +105,8 @@ impl AgentFiles {
         let blocker = self.screened(ctx, "blocker", blocker)?;
         let team = self.team(team).await?;
         let path = team.file("blockers");
-        self.change(&path, EMPTY, |document| {
+        let empty = empty_log(BLOCKERS, self.language);
+        self.change(&path, &empty, |document| {
             let highest = document.entries().iter().filter_map(number).max();
             let id = format!("BLOCKER-{:03}", highest.unwrap_or(0).saturating_add(1));
             let mut entry = Printer::heading("title", &blocker.title, &format!("{id}: "))?;
@@ -156,7 +157,7 @@ impl AgentFiles {
             .ok();
         let wanted = wanted
             .ok_or_else(|| Invalid::new("id", "is not a blocker; write it like BLOCKER-001"))?;
-        self.change(&path, EMPTY, |document| {
+        self.change(&path, "", |document| {
             let entries = document.entries();
             let open = entries
                 .iter()
