@@ -34,7 +34,8 @@ env_vars! {
     MNEMON_HISTORY_DAYS = "After how many days upkeep drops old versions, or `none` to keep them until they are purged.";
     MNEMON_NOTES_ROOT = "The folder below which `mnemon note add --file` reads. Unset: where the program was started.";
     MNEMON_SECRETS = "What to do with keys, tokens and passwords in what is written: `mask`, `refuse` or `allow`.";
-    MNEMON_AGENTS = "The folder of agents' and teams' Markdown. Unset: `./.microai`. Same as `--root` of `mnemon agent` and `mnemon team`.";
+    MNEMON_AGENT_LANGUAGE = "The language of labels in new files of agents and teams: `en`, `vi` or `bilingual`. A file that is there keeps its own. Unset: `en`.";
+    MNEMON_AGENTS = "The folder of agents' and teams' Markdown. Unset: `.microai` in this folder or the nearest one above that has it, up to the project's root. Same as `--root` of `mnemon agent` and `mnemon team`.";
     MNEMON_API_KEY = "The key that clients of `mnemon mcp --http` must show, at least 16 characters.";
     MNEMON_API_KEY_FILE = "A file that holds that key.";
     XDG_CONFIG_HOME = "The user's configuration folder. Unset: `~/.config`.";

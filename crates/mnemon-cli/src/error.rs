@@ -94,6 +94,9 @@ pub enum Error {
         /// Whether a repair, which was not asked for, proposes something.
         mendable: bool,
     },
+    /// The warnings were printed before.
+    #[error("the check found {}", count(*.0, "warning"))]
+    Lint(usize),
     #[error("the repair failed; nothing was changed")]
     NotRepaired(#[source] StoreError),
     #[error("the backup cannot be used; nothing was changed")]
@@ -128,7 +131,7 @@ impl Error {
             Self::NotIngested { kind, .. } => *kind,
             Self::NotErased { left: 0, .. } => ErrorKind::Busy,
             Self::NotErased { .. } => ErrorKind::Denied,
-            Self::Unwell { .. } => ErrorKind::Corrupt,
+            Self::Unwell { .. } | Self::Lint(_) => ErrorKind::Corrupt,
             Self::Internal(_) => ErrorKind::Internal,
         }
     }
@@ -154,6 +157,7 @@ impl Error {
             Self::Unwell { .. } => {
                 "a repair cannot help with what is left: the findings say what is wrong"
             }
+            Self::Lint(_) => "each warning names the file, the line and the rule",
             Self::DamagedBackup(_) => {
                 "use another backup; `mnemon doctor --repair --store sqlite:FILE` saves what this \
                  one still holds"
@@ -183,8 +187,8 @@ impl Error {
 /// What is asked for in files is not found by looking into the store.
 fn engine_hint(error: &mnemon_engine::Error) -> &'static str {
     use mnemon_engine::Error::{
-        ConversationExists, Files, KeySpent, NoSession, NoSessionFile, NoSnapshot, NotThere,
-        SessionExists, SnapshotExists, Store,
+        BadFile, ConversationExists, Files, KeySpent, NoAgent, NoSession, NoSessionFile,
+        NoSnapshot, NotThere, SessionExists, SnapshotExists, Store,
     };
     match error {
         Store(StoreError::KeyReused { .. }) => {
@@ -204,6 +208,10 @@ fn engine_hint(error: &mnemon_engine::Error) -> &'static str {
         Files(FilesError::TooLarge { .. }) => {
             "cut it into several files, or take it in as a document: `mnemon ingest FILE`"
         }
+        BadFile { .. } => "edit the file as the message says; it is left as it is",
+        NoAgent(_) => {
+            "`mnemon agent list` and `mnemon team list` show the names; `mnemon agent new` makes an agent"
+        }
         NotThere(_) => "check the name, and the folder that it is looked for in",
         other => code::of(other.kind()).hint,
     }
@@ -216,6 +224,11 @@ fn kind_of_io(error: &io::Error) -> ErrorKind {
         io::ErrorKind::IsADirectory => ErrorKind::Invalid,
         _ => ErrorKind::Unavailable,
     }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 fn not_erased(left: usize, more: bool) -> String {

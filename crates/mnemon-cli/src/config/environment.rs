@@ -177,6 +177,30 @@ impl Environment {
         root.unwrap_or(&self.cwd).to_owned()
     }
 
+    /// The folder of this name where the user stands, or in the nearest folder above up to the
+    /// project's root, which `.mnemon` or `.git` marks. The user's own folder and what lies above
+    /// it belong to no project, and a folder of another owner may be anybody's, as in `/tmp`.
+    pub(super) fn folder_above(&self, name: &str) -> Option<PathBuf> {
+        let home = self.home();
+        for folder in self.cwd.ancestors() {
+            let is_here = folder == self.cwd;
+            if !is_here && home.as_deref() == Some(folder) {
+                return None;
+            }
+            let found = folder.join(name);
+            let is_own = || is_below(&found, folder) && has_owner_of(&found, &self.cwd);
+            if found.is_dir() && (is_here || is_own()) {
+                let is_short = is_here && !self.moved;
+                return Some(if is_short { PathBuf::from(name) } else { found });
+            }
+            let mut marks = [PROJECT, ".git"].into_iter();
+            if marks.any(|mark| folder.join(mark).exists()) {
+                return None;
+            }
+        }
+        None
+    }
+
     /// Something in the project's folder; as short as it can be said.
     pub(super) fn in_project(&self, name: &str) -> PathBuf {
         let root = self.project_root();
@@ -285,6 +309,19 @@ fn is_below(path: &Path, folder: &Path) -> bool {
         (Ok(path), Ok(folder)) => path.starts_with(folder) && (path.is_file() || path.is_dir()),
         _ => false,
     }
+}
+
+/// Whether two folders have the same owner.
+#[cfg(unix)]
+fn has_owner_of(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let owner = |path: &Path| path.metadata().map(|meta| meta.uid()).ok();
+    owner(one).is_some() && owner(one) == owner(other)
+}
+
+#[cfg(not(unix))]
+fn has_owner_of(_: &Path, _: &Path) -> bool {
+    true
 }
 
 /// The same for a path of which the last parts need not be there yet.

@@ -337,8 +337,12 @@ impl AgentFiles {
         whose: impl Into<Whose<'a>>,
         file: &str,
     ) -> Result<Option<String>, Error> {
-        let home = self.home(whose.into()).await?;
+        let whose = whose.into();
+        let home = self.home(whose).await?;
         let read = self.read(&format!("{}/{file}", home.memory)).await?;
+        if read.is_none() {
+            self.check_known(whose, &home).await?;
+        }
         Ok(read.map(|read| read.text))
     }
 

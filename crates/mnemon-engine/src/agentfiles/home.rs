@@ -113,20 +113,26 @@ impl AgentFiles {
     pub(super) async fn ready(&self, whose: Whose<'_>) -> Result<Home, Error> {
         let home = self.home(whose).await?;
         self.check_folder(&home.memory).await?;
-        if let Whose::Agent(name) = whose
-            && self.files.list(&home.folder).await?.is_empty()
-        {
-            return Err(self.no_agent(name).await?);
-        }
+        self.check_known(whose, &home).await?;
         self.recover(&home.memory).await?;
         Ok(home)
+    }
+
+    /// That the agent has files.
+    pub(super) async fn check_known(&self, whose: Whose<'_>, home: &Home) -> Result<(), Error> {
+        match whose {
+            Whose::Agent(name) if self.files.list(&home.folder).await?.is_empty() => {
+                Err(self.no_agent(name).await?)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The same for a write, which makes an agent only if that was asked for: the name may be a
     /// typing error.
     pub(super) async fn ready_to_write(&self, ctx: &Ctx, whose: Whose<'_>) -> Result<Home, Error> {
         match self.ready(whose).await {
-            Err(Error::NotThere(_)) if self.creates => {
+            Err(Error::NoAgent(_)) if self.creates => {
                 let home = self.home(whose).await?;
                 if let Whose::Agent(name) = whose {
                     ctx.notices.add(format!("made the agent `{name}`"));
@@ -159,7 +165,7 @@ impl AgentFiles {
                 meant(name, &known)
             ),
         };
-        Ok(Error::NotThere(what))
+        Ok(Error::NoAgent(what))
     }
 }
 

@@ -40,11 +40,7 @@ impl AgentFiles {
         let whose = whose.into();
         let home = self.home(whose).await?;
         self.check_folder(&home.memory).await?;
-        if let Whose::Agent(name) = whose
-            && self.files.list(&home.folder).await?.is_empty()
-        {
-            return Err(self.no_agent(name).await?);
-        }
+        self.check_known(whose, &home).await?;
         let memory = home.memory;
         let today = Day::of(ctx.now);
         let listed = self.files.list(&memory).await?;

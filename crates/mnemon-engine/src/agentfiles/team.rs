@@ -95,7 +95,7 @@ impl Team {
         found.ok_or_else(|| {
             let members = self.members.iter().map(|member| member.name.clone());
             let known: Vec<String> = members.collect();
-            Error::NotThere(format!(
+            Error::NoAgent(format!(
                 "`{}` is not a member of {}{}",
                 name.escape_debug(),
                 self.name,
@@ -292,7 +292,7 @@ impl AgentFiles {
             [] => {
                 let known: Vec<String> = all.iter().map(|team| team.name.clone()).collect();
                 let known = meant(short, &known);
-                Err(Error::NotThere(format!("there is no team `{name}`{known}")))
+                Err(Error::NoAgent(format!("there is no team `{name}`{known}")))
             }
             many => {
                 let folders: Vec<&str> = many.iter().map(|team| team.folder.as_str()).collect();

@@ -54,7 +54,7 @@ impl AgentFiles {
     async fn folder_of_team(&self, name: &str) -> Result<String, Error> {
         match self.team(name).await {
             Ok(team) => return Ok(team.folder),
-            Err(Error::NotThere(_)) => {}
+            Err(Error::NoAgent(_)) => {}
             Err(error) => return Err(error),
         }
         Ok(match name.split_once('/') {

@@ -146,7 +146,7 @@ fn a_mistyped_agent_is_an_error_that_names_the_nearest() {
             wait(agents.lint(&ctx(), name)).unwrap_err(),
         ];
         for error in errors {
-            assert!(matches!(error, Error::NotThere(_)), "{error}");
+            assert!(matches!(error, Error::NoAgent(_)), "{error}");
             assert_eq!(error.to_string(), said);
         }
     }
