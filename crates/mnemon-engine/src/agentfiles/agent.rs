@@ -115,7 +115,7 @@ impl AgentFiles {
         description: &str,
     ) -> Result<Vec<String>, Error> {
         let home = self.clone().creating(true).home(Whose::Agent(name)).await?;
-        let short = member_address(name).map_or(name, |(_, member)| member);
+        let short = member_address(name)?.map_or(name, |(_, member)| member);
         let mut files = vec![self.definition(ctx, &home.folder, short, description, false)?];
         files.extend(self.empty_memory(ctx, &home.memory));
         let made = self.write_new(files).await?;
@@ -183,7 +183,7 @@ impl AgentFiles {
     /// its task asks for, and its own prompt. Learnings are searched for when they are needed, and
     /// sessions are never told. A member of a team is told what its team shares, too.
     pub async fn activate(&self, name: &str, task: Option<&str>) -> Result<Activation, Error> {
-        if let Some((team, member)) = member_address(name) {
+        if let Some((team, member)) = member_address(name)? {
             return self.activate_member(team, member, task).await;
         }
         let home = self.home(Whose::Agent(name)).await?;

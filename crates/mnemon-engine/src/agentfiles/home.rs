@@ -1,7 +1,7 @@
 //! Where the files of an agent, a member of a team or a team are, by name.
 
-use mnemon_core::Ctx;
 use mnemon_core::markdown::Language;
+use mnemon_core::{Ctx, Invalid};
 
 use super::names::{self, Sort};
 use super::writing::language;
@@ -63,8 +63,13 @@ impl Home {
 }
 
 /// `TEAM/MEMBER` or `NAMESPACE/TEAM/MEMBER`: the team and the member.
-pub(super) fn member_address(name: &str) -> Option<(&str, &str)> {
-    name.rsplit_once('/')
+pub(super) fn member_address(name: &str) -> Result<Option<(&str, &str)>, Invalid> {
+    let address = name.rsplit_once('/');
+    if address.is_some() {
+        name.split('/')
+            .try_for_each(|part| names::check(Sort::Agent, part))?;
+    }
+    Ok(address)
 }
 
 impl AgentFiles {
@@ -76,7 +81,7 @@ impl AgentFiles {
                 let team = self.team(name).await?;
                 (team.folder.clone(), format!("{}/team-memory", team.folder))
             }
-            Whose::Agent(name) => match member_address(name) {
+            Whose::Agent(name) => match member_address(name)? {
                 None => {
                     let folder = self.agent(name)?;
                     (folder.clone(), format!("{folder}/memory"))
@@ -190,7 +195,7 @@ pub(super) fn meant(name: &str, known: &[String]) -> String {
     let shown: Vec<&str> = known.iter().take(10).map(String::as_str).collect();
     match (nearest, shown.is_empty()) {
         (Some(nearest), _) => nearest,
-        (None, true) => "; none has been made yet".to_owned(),
+        (None, true) => "; none exists yet, `agent new` makes one".to_owned(),
         (None, false) => format!("; known: {}", shown.join(", ")),
     }
 }
