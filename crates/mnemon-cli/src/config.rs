@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 use crate::env_vars::{self, EnvVar};
 pub use address::without_passwords;
 pub use embedder::{EmbedderChoice, Secret};
-pub use environment::{Environment, PROJECT, stays_inside};
+pub use environment::{Environment, PROJECT, Platform, stays_inside};
 pub use error::ConfigError;
 use file::File;
 pub use llm::{LlmProvider, LlmSettings, Money};

@@ -39,8 +39,11 @@ env_vars! {
     MNEMON_API_KEY = "The key that clients of `mnemon mcp --http` must show, at least 16 characters.";
     MNEMON_API_KEY_FILE = "A file that holds that key.";
     XDG_CONFIG_HOME = "The user's configuration folder. Unset: `~/.config`.";
-    XDG_DATA_HOME = "The user's data folder. Unset: `~/.local/share`.";
+    XDG_DATA_HOME = "The user's data folder. Unset: `~/.local/share`; on macOS `~/Library/Application Support` and on Windows `%LOCALAPPDATA%`, unless `~/.local/share/mnemon` exists.";
     HOME = "The user's folder.";
+    USERPROFILE = "The user's folder on Windows, if `HOME` is unset.";
+    LOCALAPPDATA = "The user's data folder on Windows. Unset: `APPDATA`.";
+    APPDATA = "The user's configuration folder on Windows, unless `~/.config/mnemon` exists.";
     USER = "The user's name, for the history.";
     NO_COLOR = "Set to anything: no colours.";
     COLUMNS = "How wide tables may be when the output is no terminal.";

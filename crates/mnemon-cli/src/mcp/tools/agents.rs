@@ -94,7 +94,8 @@ fn new() -> Tool {
         name: "agent_new",
         title: "Make an agent",
         about: "Make an agent, or add a member to a team: its definition and an empty memory. \
-            Other tools fail for an agent that does not exist. Files that exist are not changed.",
+            Use it when another tool says that there is no such agent. Files that exist are not \
+            changed.",
         fields: vec![
             agent(),
             Field::text("description", LINE, "What the agent does").required(),
@@ -362,7 +363,7 @@ fn edit() -> Tool {
         about: "Change or remove a decision or a learning of an agent. Use it when an entry is \
             wrong; log a new decision when circumstances have changed.",
         fields: entry_fields(agent()),
-        touch: Touch::Changes,
+        touch: Touch::Removes,
         profiles: AGENT,
         run: |served, call| Box::pin(run_edit(served, call)),
     }

@@ -62,8 +62,8 @@ fn new() -> Tool {
     Tool {
         name: "team_new",
         title: "Make a team",
-        about: "Make a team and its members; adds what is missing to a team that exists. Files \
-            that exist are not changed.",
+        about: "Make a team and its members, or add members to a team that exists. Use it when \
+            several agents work together. Files that exist are not changed.",
         fields: vec![
             team(),
             Field::text("lead", NAME, "The member that leads the team"),
@@ -134,7 +134,7 @@ fn edit() -> Tool {
         title: "Change or remove a decision of a team",
         about: "Change or remove a decision of a team. Use it when an entry is wrong.",
         fields: entry_fields(team()),
-        touch: Touch::Changes,
+        touch: Touch::Removes,
         profiles: AGENT,
         run: |served, call| Box::pin(run_edit(served, call)),
     }
