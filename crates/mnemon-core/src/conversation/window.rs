@@ -31,7 +31,7 @@ mod tokens;
 pub use calls::{is_paired, paired, truncated};
 pub use change::{Change, tag};
 pub use event::CompressionEvent;
-pub use extract::{Extract, Reading, extract};
+pub use extract::{Extract, Reading, Readings, extract};
 pub use predicates::{
     COMPRESS_META, chars, is_compressed, is_final_assistant, is_tool, is_tool_result, is_tool_use,
     is_user,

@@ -6,6 +6,7 @@
 
 mod cues;
 mod owners;
+mod readings;
 mod relations;
 mod sentences;
 mod statement;
@@ -16,6 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cues::{content_words, details, is_failure};
+pub use readings::Readings;
 use relations::relate;
 use sentences::{cut, is_fragment};
 use serde_json::Value;
