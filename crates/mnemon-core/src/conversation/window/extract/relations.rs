@@ -287,6 +287,7 @@ fn asks_for_choice(question: &str) -> bool {
 /// subject. The owner of what was decided stays, unless another one is named.
 fn corrections(said: &mut [Statement], index: &Index, lists: &Lists) {
     let mut by_subject: HashMap<Vec<Word>, Live> = HashMap::new();
+    let mut renewable = Renewable::default();
     let names: HashSet<Word> = said.iter().flat_map(|s| &s.values).copied().collect();
     for at in 0..said.len() {
         let (before, rest) = said.split_at_mut(at);
@@ -294,10 +295,10 @@ fn corrections(said: &mut [Statement], index: &Index, lists: &Lists) {
             return;
         };
         let decided = |subject: &Vec<Word>| by_subject.contains_key(subject);
-        let subject = renewed(before, new, index, lists).or_else(|| {
-            new.subjects()
-                .find(|s| decided(s) && changes(new, s))
-                .cloned()
+        let subject = renewable.by(new, before, lists);
+        let subject = subject.or_else(|| {
+            let mut subjects = new.subjects();
+            subjects.find(|s| decided(s) && changes(new, s)).cloned()
         });
         if let Some(subject) = subject {
             new.kind = Kind::Decision;
@@ -305,6 +306,7 @@ fn corrections(said: &mut [Statement], index: &Index, lists: &Lists) {
             new.score = new.score.max(10.0);
             new.subject = subject;
         }
+        renewable.add(at, new, index);
         if new.kind != Kind::Decision || new.dropped {
             continue;
         }
@@ -448,43 +450,56 @@ fn corrected(
     meant.map(|(place, _, _)| place).collect()
 }
 
-/// The subject of an earlier decision that this statement names together with its value and with
-/// a new one.
-fn renewed(
-    before: &[Statement],
-    new: &Statement,
-    index: &Index,
-    lists: &Lists,
-) -> Option<Vec<Word>> {
-    let speaks = matches!(
-        new.kind,
-        Kind::Other | Kind::Commitment | Kind::Failure | Kind::Decision
-    );
-    let is_clear = new.corrects && !new.subject.is_empty();
-    if !speaks || new.dropped || is_clear {
-        return None;
+/// Statements that may be renewed, each under the rarest word of each of its subjects.
+#[derive(Default)]
+struct Renewable(HashMap<Word, Vec<usize>>);
+
+impl Renewable {
+    fn add(&mut self, at: usize, statement: &Statement, index: &Index) {
+        if statement.dropped || !matches!(statement.kind, Kind::Decision | Kind::Other) {
+            return;
+        }
+        for subject in statement.subjects().filter(|subject| subject.len() > 1) {
+            let rarest = subject.iter().min_by_key(|word| index.frequency(**word));
+            let rarest = rarest.filter(|word| index.is_telling(**word));
+            if let Some(word) = rarest {
+                self.0.entry(*word).or_default().push(at);
+            }
+        }
     }
-    let places = index.before(before.len(), &new.words).into_iter();
-    let older = places.rev().filter_map(|place| before.get(place));
-    let mut older = older.filter(|older| {
-        let values = match older.kind {
-            Kind::Decision => &older.rest,
-            Kind::Other => &older.values,
-            _ => return false,
-        };
-        let is_new = |word: &Word| !contains(&older.words, *word);
-        let renews = new.values.iter().any(is_new) || new.corrects || new.kind == Kind::Decision;
-        !older.dropped && renews && values.iter().any(|word| contains(&new.words, *word))
-    });
-    older.find_map(|older| {
-        let mut subjects = older.subjects().filter(|subject| subject.len() > 1);
-        let named = subjects.find(|subject| {
-            holds(&new.words, subject)
-                && !lists.share(subject)
-                && subject.iter().any(|word| index.is_telling(*word))
+
+    /// The subject of the last one that this statement names together with its value and with a
+    /// new one.
+    fn by(&self, new: &Statement, before: &[Statement], lists: &Lists) -> Option<Vec<Word>> {
+        let speaks = matches!(
+            new.kind,
+            Kind::Other | Kind::Commitment | Kind::Failure | Kind::Decision
+        );
+        let is_clear = new.corrects && !new.subject.is_empty();
+        if !speaks || new.dropped || is_clear {
+            return None;
+        }
+        let places = new.words.iter().filter_map(|word| self.0.get(word));
+        let places = places.flat_map(|places| places.iter().rev().take(NEAR));
+        let renewed = places.filter_map(|place| {
+            let older = before.get(*place)?;
+            let mut subjects = older.subjects().filter(|subject| subject.len() > 1);
+            let named = subjects.find(|s| holds(&new.words, s) && !lists.share(s))?;
+            renews(new, older).then_some((place, named))
         });
-        named.cloned()
-    })
+        renewed.max().map(|(_, subject)| subject.clone())
+    }
+}
+
+/// Whether a statement names the value of an older one and says something new.
+fn renews(new: &Statement, older: &Statement) -> bool {
+    let values = match older.kind {
+        Kind::Decision => &older.rest,
+        _ => &older.values,
+    };
+    let is_new = |word: &Word| !contains(&older.words, *word);
+    let says = new.values.iter().any(is_new) || new.corrects || new.kind == Kind::Decision;
+    !older.dropped && says && values.iter().any(|word| contains(&new.words, *word))
 }
 
 /// The words of the value that a correction names as wrong.
