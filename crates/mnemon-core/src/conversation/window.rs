@@ -37,7 +37,7 @@ pub use predicates::{
     is_user,
 };
 pub use prompts::{Ask, INSTRUCTIONS, PLAN_TOOLS, Plan, Prompts, without_plan_tools};
-pub use settings::Settings;
+pub use settings::{Settings, between, fraction};
 pub use strategy::{Strategy, plan};
 pub use tokens::{Measure, estimate, message_tokens, tokens};
 
