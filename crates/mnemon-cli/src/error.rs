@@ -117,7 +117,11 @@ impl Error {
             Self::Invalid(_) | Self::Unconfirmed(_) => ErrorKind::Invalid,
             Self::Config(
                 ConfigError::Unreadable { source, .. } | ConfigError::Unwritable { source, .. },
-            ) => kind_of_io(source),
+            ) => match kind_of_io(source) {
+                // It is there, and not a configuration file.
+                ErrorKind::Unavailable => ErrorKind::Invalid,
+                kind => kind,
+            },
             Self::Config(_) => ErrorKind::Invalid,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Engine(error) => error.kind(),
@@ -184,7 +188,7 @@ impl Error {
             }
             Self::TooLarge { .. } | Self::NotIngested { .. } => "split it into several files",
             // Messages of these kinds name the remedy.
-            Self::NotBuilt { .. } | Self::Embed(_) | Self::Llm(_) => return None,
+            Self::NotBuilt { .. } | Self::Embed(_) => return None,
             Self::File { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
                 "name a file in it; `mnemon ingest FOLDER` takes in whole folders"
             }
