@@ -1,5 +1,6 @@
 //! Whatever can go wrong at a door.
 
+use std::error::Error as Cause;
 use std::io;
 use std::path::PathBuf;
 
@@ -58,6 +59,8 @@ pub enum Error {
         #[source]
         source: Box<Error>,
     },
+    #[error("{what} has more than {most} bytes, which is the limit")]
+    TooLarge { what: String, most: usize },
     #[error("{} cannot be {verb}", path.display())]
     File {
         path: PathBuf,
@@ -94,6 +97,9 @@ pub enum Error {
         /// Whether a repair, which was not asked for, proposes something.
         mendable: bool,
     },
+    /// The warnings were printed before.
+    #[error("the check found {}", count(*.0, "warning"))]
+    Lint(usize),
     #[error("the repair failed; nothing was changed")]
     NotRepaired(#[source] StoreError),
     #[error("the backup cannot be used; nothing was changed")]
@@ -108,12 +114,20 @@ impl Error {
     /// What the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Invalid(_) | Self::Config(_) | Self::Unconfirmed(_) => ErrorKind::Invalid,
+            Self::Invalid(_) | Self::Unconfirmed(_) => ErrorKind::Invalid,
+            Self::Config(
+                ConfigError::Unreadable { source, .. } | ConfigError::Unwritable { source, .. },
+            ) => kind_of_io(source),
+            Self::Config(_) => ErrorKind::Invalid,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Engine(error) => error.kind(),
             Self::Store(error) | Self::NotRepaired(error) | Self::DamagedBackup(error) => {
                 error.kind()
             }
-            Self::Embed(error) => error.kind(),
+            Self::Embed(error) => match error.source().and_then(<dyn Cause>::downcast_ref) {
+                Some(cause) => kind_of_io(cause),
+                None => error.kind(),
+            },
             Self::Llm(error) => error.kind(),
             Self::NotBuilt { .. } => ErrorKind::Unsupported,
             Self::Missing(_)
@@ -128,16 +142,16 @@ impl Error {
             Self::NotIngested { kind, .. } => *kind,
             Self::NotErased { left: 0, .. } => ErrorKind::Busy,
             Self::NotErased { .. } => ErrorKind::Denied,
-            Self::Unwell { .. } => ErrorKind::Corrupt,
+            Self::Unwell { .. } | Self::Lint(_) => ErrorKind::Corrupt,
             Self::Internal(_) => ErrorKind::Internal,
         }
     }
 
-    /// What to do about it, in a sentence: what its kind suggests, unless more is known.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Engine(error) => engine_hint(error),
-            Self::Line { source, .. } => source.hint(),
+    /// What to do about it, in a sentence, where the message does not say so already.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Engine(error) => return engine_hint(error),
+            Self::Line { source, .. } => return source.hint(),
             Self::NoConversation { .. } => {
                 "`mnemon chat list` shows the conversations of all users, `mnemon chat append` begins one"
             }
@@ -154,6 +168,7 @@ impl Error {
             Self::Unwell { .. } => {
                 "a repair cannot help with what is left: the findings say what is wrong"
             }
+            Self::Lint(_) => "each warning names the file, the line and the rule",
             Self::DamagedBackup(_) => {
                 "use another backup; `mnemon doctor --repair --store sqlite:FILE` saves what this \
                  one still holds"
@@ -161,17 +176,23 @@ impl Error {
             Self::NotRepaired(StoreError::Corrupt { .. }) => {
                 "bring back a backup with `mnemon restore FILE`, or move the file away"
             }
-            Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            Self::File { source, .. }
+            | Self::Config(ConfigError::Unreadable { source, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
                 "check the path; a relative one begins in the folder you are in"
             }
+            Self::TooLarge { .. } | Self::NotIngested { .. } => "split it into several files",
+            // Messages of these kinds name the remedy.
+            Self::NotBuilt { .. } | Self::Embed(_) | Self::Llm(_) => return None,
             Self::File { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
                 "name a file in it; `mnemon ingest FOLDER` takes in whole folders"
             }
             Self::File { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
                 "save it as UTF-8 text and try again; `mnemon ingest` reads HTML and PDF, too"
             }
-            _ => code::of(self.kind()).hint,
-        }
+            _ => return kind_hint(self.kind()),
+        })
     }
 
     /// The same error with the name that an interface has for the field that is wrong.
@@ -201,12 +222,12 @@ impl Error {
 }
 
 /// What is asked for in files is not found by looking into the store.
-fn engine_hint(error: &mnemon_engine::Error) -> &'static str {
+fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
     use mnemon_engine::Error::{
-        ConversationExists, Files, KeySpent, NoSession, NoSessionFile, NoSnapshot, NotThere,
-        SessionExists, SnapshotExists, Store,
+        BadFile, ConversationExists, Files, KeySpent, NoAgent, NoSession, NoSessionFile,
+        NoSnapshot, NotThere, SessionExists, SnapshotExists, Store,
     };
-    match error {
+    Some(match error {
         Store(StoreError::KeyReused { .. }) => {
             "use another key, or repeat the same request with this one"
         }
@@ -222,11 +243,20 @@ fn engine_hint(error: &mnemon_engine::Error) -> &'static str {
             "name a file that lies below the folder, also when links are followed; for notes `mnemon config` shows the folder as notes.root"
         }
         Files(FilesError::TooLarge { .. }) => {
-            "cut it into several files, or take it in as a document: `mnemon ingest FILE`"
+            "split it into several files"
         }
-        NotThere(_) => "check the name, and the folder that it is looked for in",
-        other => code::of(other.kind()).hint,
-    }
+        BadFile { .. } => "edit the file as the message says; it is left as it is",
+        NoAgent(_) => {
+            "`mnemon agent list` and `mnemon team list` show the names; `mnemon agent new` makes an agent"
+        }
+        NotThere(_) => return None,
+        other => return kind_hint(other.kind()),
+    })
+}
+
+/// An invalid value needs no general advice: its message says what would be right.
+fn kind_hint(kind: ErrorKind) -> Option<&'static str> {
+    (kind != ErrorKind::Invalid).then(|| code::of(kind).hint)
 }
 
 fn kind_of_io(error: &io::Error) -> ErrorKind {
@@ -234,8 +264,14 @@ fn kind_of_io(error: &io::Error) -> ErrorKind {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Denied,
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
         io::ErrorKind::IsADirectory => ErrorKind::Invalid,
+        io::ErrorKind::NotFound => ErrorKind::NotFound,
         _ => ErrorKind::Unavailable,
     }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 fn not_erased(left: usize, more: bool) -> String {

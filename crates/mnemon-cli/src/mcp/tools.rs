@@ -77,9 +77,9 @@ mod tests {
         assert_eq!(all, others);
         let unique: HashSet<&str> = all.iter().copied().collect();
         assert_eq!(unique.len(), all.len());
-        assert_eq!(all.len(), 32);
+        assert_eq!(all.len(), 38);
         let in_static = of(&[Profile::All], Mode::Static);
-        assert_eq!(in_static.len(), 30);
+        assert_eq!(in_static.len(), 36);
     }
 
     #[test]
@@ -123,7 +123,9 @@ mod tests {
                 "memory_delete",
                 "memory_clear_short_term",
                 "memory_clear_all",
-                "memory_cleanup"
+                "memory_cleanup",
+                "agent_edit",
+                "team_edit"
             ]
         );
     }
