@@ -374,7 +374,7 @@ fn check_all(documents: &[Document], limits: &Limits) -> Result<(), Error> {
     for document in documents {
         document.check()?;
         if !seen.insert(document.id()) {
-            let what = "comes twice in one call; which of the two is meant?";
+            let what = "is given twice in one call; remove one";
             return Err(Invalid::new(document.field("id"), what).into());
         }
     }

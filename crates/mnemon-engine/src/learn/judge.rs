@@ -236,9 +236,9 @@ impl Judge<'_> {
             // The runs show it for one user only. That user has a rule with the new evidence; what
             // everybody is told stays as several users' runs made it.
             (true, true) => None,
-            (false, true) => Some("it became a rule for everybody".to_owned()),
+            (false, true) => Some("it became a shared rule".to_owned()),
             (_, false) => Some(format!(
-                "the last {} runs do not show it any more",
+                "the last {} runs no longer show it",
                 self.ended_runs.len()
             )),
         };

@@ -344,8 +344,8 @@ impl Lesson {
                 evidence.retired = None;
                 evidence.held = None;
             }
-            Review::Reject { why } => put_away("somebody rejected it", why),
-            Review::Retire { why } => put_away("somebody retired it", why),
+            Review::Reject { why } => put_away("a user rejected it", why),
+            Review::Retire { why } => put_away("a user retired it", why),
             Review::Pin => evidence.pinned = true,
             Review::Unpin => evidence.pinned = false,
             Review::Edit {

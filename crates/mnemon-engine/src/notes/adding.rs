@@ -399,7 +399,8 @@ fn check_tags(tags: &[String]) -> Result<(), Invalid> {
         let wrong = tag.is_empty() || tag.chars().any(|c| c.is_whitespace() || c.is_control());
         if wrong || tag.chars().count() > limits::NOTE_TAG_CHARS {
             let (tag, most) = (tag.escape_debug(), limits::NOTE_TAG_CHARS);
-            let what = format!("`{tag}` is no tag; use 1 to {most} characters without spaces");
+            let what =
+                format!("`{tag}` is not a valid tag; use 1 to {most} characters without spaces");
             return Err(Invalid::new("tags", what));
         }
     }

@@ -162,7 +162,7 @@ impl Notes {
         };
         if self.records.each_page(ctx, scan, take).await? {
             ctx.notices.add(format!(
-                "Parts of words were looked for in the newest {read} notes only."
+                "Parts of words were searched in the newest {read} notes only."
             ));
         }
         more.sort_by(|a, b| b.score.total_cmp(&a.score));

@@ -58,7 +58,7 @@ pub(super) fn decode_kept(line: &[u8], tenant: &Tenant) -> Result<Kept, Unread> 
         })),
         receipt @ Effect::Receipt { .. } => Kept::Receipt(receipt),
         Effect::Erase { .. } | Effect::Drop { .. } => {
-            return Err(bad("such a line does not belong into a history".to_owned()));
+            return Err(bad("such a line is not valid in a history file".to_owned()));
         }
     })
 }

@@ -264,7 +264,7 @@ impl Sink for Player<'_> {
         self.used += 1;
         for line in lines {
             if self.is_repeated(&line.part.effect) {
-                self.bad(line.bad("the same change stands before it"));
+                self.bad(line.bad("it repeats an earlier change"));
                 continue;
             }
             self.observe(&line.part);

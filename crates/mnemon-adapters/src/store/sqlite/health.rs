@@ -22,7 +22,7 @@ pub(crate) fn examine(path: &Path) -> Vec<Finding> {
     if !path.exists() {
         let mut findings = vec![Finding::good(
             "file",
-            "is not there yet; the first write makes it",
+            "does not exist yet; the first write creates it",
         )];
         findings.extend(set_aside(path));
         return findings;

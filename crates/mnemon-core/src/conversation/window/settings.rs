@@ -78,7 +78,7 @@ impl Settings {
         if let Some(threshold) = self.msg_threshold.filter(|most| self.last_keep() >= *most) {
             let keep = self.last_keep();
             let what = format!(
-                "is {keep}, which must be less than msg_threshold ({threshold}): \
+                "is {keep}, it must be less than msg_threshold ({threshold}): \
                  with that many messages left alone, none would remain to be folded"
             );
             return Err(Invalid::new("last_keep", what));

@@ -52,7 +52,7 @@ impl<'a> Window<'a> {
         copy.project.index_library(self.library, marks, ctx).await;
         match copy.catch_up(&as_index(ctx)).await {
             Err(error) if error.kind() == ErrorKind::Denied => {
-                let what = format!("What was added to the log is not shown: {error}.");
+                let what = format!("Lines added to the log are not shown: {error}.");
                 ctx.notices.add(what);
                 Ok(CaughtUp::default())
             }

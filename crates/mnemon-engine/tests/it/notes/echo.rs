@@ -144,7 +144,7 @@ fn what_came_from_recall_is_not_new() {
     assert_eq!(mixed.summary, "She also likes rain.");
     assert_eq!(
         call.notices.take(),
-        ["What came from memory was left out; only what is new was stored."]
+        ["Text recalled from memory was omitted; only what is new was stored."]
     );
     assert_eq!(wait(notes.count(&now(), None)).unwrap(), 2);
     let unknown: Id = "00000000".parse().unwrap();
