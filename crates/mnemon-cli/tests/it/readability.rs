@@ -11,22 +11,41 @@ use std::path::{Path, PathBuf};
 /// The longest sentence, in words.
 const LONGEST: usize = 40;
 
-/// What is still allowed in texts that are being rewritten: file or folder, listed expressions,
-/// sentences above [`LONGEST`]. Everywhere else none is. The numbers may only go down.
+/// Texts that are still to be rewritten: file or folder, allowed number of listed expressions,
+/// allowed number of sentences above [`LONGEST`]. Other texts have none. The numbers may only go
+/// down: lower them when the figures that the test prints are smaller.
 const REMAINING: &[(&str, usize, usize)] = &[
+    ("crates/mnemon-cli/src", 105, 0),
+    ("docs/agent-files.md", 11, 0),
+    ("docs/cli.md", 128, 1),
+    ("docs/conversations.md", 15, 0),
+    ("docs/env.md", 7, 0),
+    ("docs/mcp-tools.md", 89, 0),
+    ("docs/mcp.md", 11, 1),
+    ("docs/ranking.md", 5, 0),
 ];
 
 /// The largest mean sentence length for each kind of text, in words.
 const MEANS: &[(Kind, f64)] = &[
-    (Kind::Documentation, 99.0),
-    (Kind::Help, 99.0),
-    (Kind::Tools, 99.0),
-    (Kind::Messages, 99.0),
+    (Kind::Documentation, 10.5),
+    (Kind::Help, 7.8),
+    (Kind::Tools, 7.6),
+    (Kind::Messages, 7.0),
 ];
 
-/// Sources whose string literals are data (word lists, rules, examples), not messages.
+/// Sources whose string literals are data (word lists, rules, examples) or prompts, not messages.
 const DATA: &[&str] = &[
+    "core/src/secrets/block.rs",
+    "core/src/secrets/named.rs",
+    "core/src/secrets/rules.rs",
+    "core/src/secrets/spoken.rs",
+    "core/src/secrets/value.rs",
+    "core/src/secrets/words.rs",
+    "search/text/stop.rs",
+    "window/prompts.rs",
 ];
+
+const SQL: &[&str] = &["SELECT ", "ORDER BY", " AND ", " TABLE ", "IS NULL", "= ?"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -93,7 +112,10 @@ fn avoided(list: &str) -> Vec<Avoided> {
             at_start: expression.starts_with('^'),
             words: words_of(expression),
             instead,
-            fine: fine.map(words_of).filter(|words| !words.is_empty()).collect(),
+            fine: fine
+                .map(words_of)
+                .filter(|words| !words.is_empty())
+                .collect(),
         }
     })
     .collect()
@@ -221,7 +243,9 @@ fn markdown(page: &str) -> Vec<Block> {
             continue;
         }
         let marked = text.trim_start_matches(['#', '-', '*', '>', ' ']);
-        let numbered = text.split_once(". ").filter(|(number, _)| number.parse::<u32>().is_ok());
+        let numbered = text
+            .split_once(". ")
+            .filter(|(number, _)| number.parse::<u32>().is_ok());
         let marked = numbered.map_or(marked, |(_, item)| item);
         let begins = marked.len() < text.len() || text.starts_with("**Invariant");
         match blocks.last_mut() {
@@ -278,24 +302,26 @@ fn help(page: &str) -> Vec<Block> {
     for block in &mut blocks {
         block.text = without(&without(&inline(&block.text), '<', '>'), '\'', '\'');
     }
-    let exits = page.split_once("## Exit codes").map_or("", |(_, rows)| rows);
+    let exits = page
+        .split_once("## Exit codes")
+        .map_or("", |(_, rows)| rows);
     blocks.extend(markdown(exits));
     blocks
 }
 
-/// The string literals of a source file that read like sentences: four words or more. Attributes
-/// of lints, SQL and the unit tests at the end of the file are left out.
+/// The string literals of a source file that read like sentences: four words or more. SQL, word
+/// lists, reasons of attributes and the unit tests at the end of the file are left out.
 fn messages(source: &str) -> Vec<Block> {
     let source = source.split("mod tests {").next().unwrap_or_default();
-    let literals = literals(source).into_iter();
-    let texts = literals.map(|text| without(&without(&text, '{', '}'), '`', '`'));
-    let texts = texts.filter(|text| {
-        let first = text.split_whitespace().next().unwrap_or_default();
-        let is_sql = first.len() > 3 && first.chars().all(|c| c.is_ascii_uppercase());
-        words_of(text).len() > 3 && !is_sql && !text.contains("://")
-    });
-    texts
-        .flat_map(|text| text.lines().map(Block::new).collect::<Vec<_>>())
+    let is_sql = |text: &str| SQL.iter().any(|word| text.contains(word));
+    let is_list = |text: &str| text.matches('|').count() > 2;
+    literals(source)
+        .into_iter()
+        .filter(|text| !is_sql(text) && !is_list(text) && !text.contains("://"))
+        .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+        .map(|line| without(&without(&line, '{', '}'), '`', '`'))
+        .filter(|line| words_of(line).len() > 3)
+        .map(Block::new)
         .collect()
 }
 
@@ -305,7 +331,9 @@ fn literals(source: &str) -> Vec<String> {
     while let Some(at) = rest.find(['"', '/', '\'', 'r']) {
         let from = &rest[at..];
         let before = &source[..source.len() - from.len()];
-        let raw = from.strip_prefix('r').map(|after| after.trim_start_matches('#'));
+        let raw = from
+            .strip_prefix('r')
+            .map(|after| after.trim_start_matches('#'));
         rest = if let Some(comment) = from.strip_prefix("//") {
             comment.split_once('\n').map_or("", |(_, next)| next)
         } else if from.starts_with("'\"'") || from.starts_with("'\\") {
@@ -397,7 +425,10 @@ fn reports() -> Vec<Report> {
         let folder = format!("crates/mnemon-{krate}/src");
         let mut blocks = Vec::new();
         for path in sources(&root().join(&folder)) {
-            if !DATA.iter().any(|data| path.ends_with(data)) {
+            if !DATA
+                .iter()
+                .any(|data| path.to_str().unwrap().ends_with(data))
+            {
                 blocks.extend(messages(&fs::read_to_string(&path).unwrap()));
             }
         }
@@ -412,7 +443,9 @@ fn texts_are_plain_and_short() {
     let mut wrong = Vec::new();
     println!("{:30} sentences  mean  listed  long", "");
     for report in &reports {
-        let Report { name, listed, long, .. } = report;
+        let Report {
+            name, listed, long, ..
+        } = report;
         let mean = report.words as f64 / report.sentences.max(1) as f64;
         println!(
             "{name:30} {:9} {mean:5.1} {:7} {:5}",
@@ -436,7 +469,9 @@ fn texts_are_plain_and_short() {
         let mean = words as f64 / sentences as f64;
         println!("{kind:?}: {sentences} sentences, {mean:.1} words on average");
         if mean > *most {
-            wrong.push(format!("{kind:?}: {mean:.1} words per sentence, at most {most}"));
+            wrong.push(format!(
+                "{kind:?}: {mean:.1} words per sentence, at most {most}"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -445,9 +480,16 @@ fn texts_are_plain_and_short() {
 #[test]
 fn listed_expressions_and_long_sentences_are_found() {
     let list = avoided("told | shown\n^what | name the subject\nis no | is not | there is no\n");
-    let listed = |page: &str| report(Kind::Documentation, "", &markdown(page), &list).listed.len();
+    let listed = |page: &str| {
+        report(Kind::Documentation, "", &markdown(page), &list)
+            .listed
+            .len()
+    };
     assert_eq!(listed("It is told to agents. What it says is no use."), 3);
-    assert_eq!(listed("## What it says\n\nWhat is it? There is no file."), 0);
+    assert_eq!(
+        listed("## What it says\n\nWhat is it? There is no file."),
+        0
+    );
     assert_eq!(listed("```\ntold\n```\n\nThe field `told` is set."), 0);
     assert_eq!(listed("| a | told |\n- wrapped lines are\n  told"), 2);
     let long = format!("{}.", "word ".repeat(LONGEST + 1).trim());
@@ -466,7 +508,10 @@ fn messages_are_read_from_sources() {
         let raw = r#"a "raw" text with words"#;
         mod tests { const X: &str = "a text in unit tests"; }
     "##;
-    let texts: Vec<String> = messages(source).into_iter().map(|block| block.text).collect();
+    let texts: Vec<String> = messages(source)
+        .into_iter()
+        .map(|block| block.text)
+        .collect();
     let expected = ["X was not told to us: X twice", "a \"raw\" text with words"];
     assert_eq!(texts, expected);
 }
@@ -476,5 +521,8 @@ fn help_is_read_without_syntax() {
     let page = "```text\nStore a record that\nmany read.\n\nUsage: mnemon add [TEXT]\n\n  \
                 -u, --user <NAME>\n          The owner\n  add    Remember it\n```\n";
     let texts: Vec<String> = help(page).into_iter().map(|block| block.text).collect();
-    assert_eq!(texts, ["Store a record that many read.", "The owner", "Remember it"]);
+    assert_eq!(
+        texts,
+        ["Store a record that many read.", "The owner", "Remember it"]
+    );
 }

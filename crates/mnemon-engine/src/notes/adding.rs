@@ -309,7 +309,7 @@ impl AddedDetails {
             Written::Known { record, renewed } => {
                 let (id, namespace) = (&record.id, record.namespace);
                 let renewed = match renewed {
-                    true => "what is said about it was brought up to date",
+                    true => "its tags and metadata were updated",
                     false => "nothing new was stored",
                 };
                 let message = format!(
