@@ -347,7 +347,7 @@ impl Document {
             });
         }
         if self.text.trim().is_empty() {
-            return Err(wrong("is empty; there is nothing to remember").into());
+            return Err(wrong("is empty; give the text to store").into());
         }
         if self.text.contains('\0') {
             return Err(wrong("holds a NUL byte; is this a binary file?").into());

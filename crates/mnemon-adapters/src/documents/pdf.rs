@@ -20,7 +20,9 @@ pub(super) fn text(raw: Vec<u8>) -> Result<String, FileProblem> {
     const STACK_BYTES: usize = 64 * 1024 * 1024;
 
     if !raw.starts_with(b"%PDF-") {
-        return Err(FileProblem::Pdf("it does not begin like a PDF".to_owned()));
+        return Err(FileProblem::Pdf(
+            "it does not begin with a PDF header".to_owned(),
+        ));
     }
     let (send, receive) = mpsc::channel();
     let work = move || {

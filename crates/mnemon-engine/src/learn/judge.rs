@@ -17,7 +17,7 @@ use crate::records::{Draft, Error};
 /// Half of the runs must succeed with it, as sure as 95 %, before a skill is active by itself.
 const ACTIVE_RATE: f64 = 0.5;
 /// Why something that everybody was told is put away.
-const ONE_USER: &str = "it rests on the runs of one user only";
+const ONE_USER: &str = "it is based on the runs of one user only";
 
 /// A skill or a rule as it will be.
 pub(super) struct Verdict {

@@ -155,7 +155,7 @@ impl Notes {
                 Ok(told.added(ctx, &written, namespace, summary))
             }
             None => {
-                let what = "holds only what was recalled from memory; there is nothing new in it";
+                let what = "contains only text recalled from memory; nothing new to store";
                 Err(Invalid::new("content", what).into())
             }
         }
@@ -378,7 +378,7 @@ fn check_content(content: &str) -> Result<(), Invalid> {
     if content.trim().is_empty() {
         return Err(Invalid::new(
             "content",
-            "is empty; there is nothing to note",
+            "is empty; give the text of the note",
         ));
     }
     let (bytes, most) = (content.len(), limits::CONTENT_BYTES);

@@ -309,7 +309,7 @@ impl FoundNotes {
 
 fn check_query(query: &NoteQuery) -> Result<(), Invalid> {
     if query.text.trim().is_empty() {
-        let what = "is empty; say what to look for, or give an id";
+        let what = "is empty; give a query or an id";
         return Err(Invalid::new("query", what));
     }
     let (chars, most) = (query.text.chars().count(), limits::NOTE_QUERY_CHARS);

@@ -16,7 +16,7 @@ pub enum Error {
     #[error(transparent)]
     Embed(#[from] EmbedError),
     #[error(
-        "{scope} takes at most {per_minute} writes a minute from this agent; the next one is taken from {retry} on"
+        "{scope} accepts at most {per_minute} writes per minute from this agent; the next one is possible at {retry}"
     )]
     TooOften {
         scope: Scope,

@@ -26,7 +26,7 @@ pub(super) fn decode(line: &[u8], tenant: &Tenant) -> Result<Line, Unread> {
     }
     let [at, of] = stamp.part;
     if at == 0 || at > of {
-        return Err(bad(format!("it says it is line {at} of {of}")));
+        return Err(bad(format!("it claims to be line {at} of {of}")));
     }
     let time = raw.timestamp.ok_or_else(|| lacks("timestamp"))?.time()?;
     let (batch, accepts_clock) = (stamp.batch.unwrap_or(stamp.commit), stamp.accepts_clock);

@@ -282,9 +282,9 @@ fn wait_patiently(file: File, path: &Path, mode: Mode) -> Result<File, StoreErro
     match receiver.recv_timeout(PATIENCE) {
         Ok(locked) => locked.map_err(|error| read_failed(path, error)),
         Err(RecvTimeoutError::Timeout) => Err(busy(path)),
-        Err(RecvTimeoutError::Disconnected) => {
-            Err(StoreError::Internal("the lock's thread is gone".to_owned()))
-        }
+        Err(RecvTimeoutError::Disconnected) => Err(StoreError::Internal(
+            "the thread of the lock has ended".to_owned(),
+        )),
     }
 }
 

@@ -211,7 +211,7 @@ fn refuse_foreign(path: &Path, file: &File, reached: &Reached) -> Result<(), Sto
     let foreign = |what: &str| Err(crate::store::foreign(path.display().to_string(), what));
     if reached.mark.lines > 0 {
         let lines = reached.mark.lines;
-        return foreign(&format!("not one of its {lines} lines is a memory"));
+        return foreign(&format!("none of its {lines} lines is a record"));
     }
     if reached.torn > 0 {
         let mut first = [0];

@@ -101,7 +101,7 @@ impl Haul {
                 more => format!(" and {more} more"),
             };
             said.push(format!(
-                "lost {} that do not agree with their checksums: {}{more}",
+                "lost {} that do not match their checksums: {}{more}",
                 lost.len(),
                 named.join(", ")
             ));
