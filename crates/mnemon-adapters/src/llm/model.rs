@@ -348,7 +348,7 @@ fn check(prompt: &Prompt) -> Result<Option<Schema>, LlmError> {
     let most = limits::LLM_OUTPUT_TOKENS;
     if !(1..=most).contains(&prompt.max_tokens) {
         let what = format!(
-            "max_tokens is {}, it must lie between 1 and {most}",
+            "max_tokens is {}, it must be between 1 and {most}",
             prompt.max_tokens
         );
         return wrong(what);

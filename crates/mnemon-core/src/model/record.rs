@@ -219,7 +219,7 @@ impl Record {
             let importance = self.importance;
             return Err(Invalid::new(
                 "importance",
-                format!("is {importance}, it must lie between 0 and 1"),
+                format!("is {importance}, it must be between 0 and 1"),
             ));
         }
         if let (Some(from), Some(to)) = (self.valid_from, self.valid_to)

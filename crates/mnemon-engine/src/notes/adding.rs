@@ -451,7 +451,7 @@ fn scaled(ctx: &Ctx, importance: f64) -> Result<f64, Invalid> {
         }
         value => Err(Invalid::new(
             "importance",
-            format!("is {value}, it must lie between 0 and 1"),
+            format!("is {value}, it must be between 0 and 1"),
         )),
     }
 }

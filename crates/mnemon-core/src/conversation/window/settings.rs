@@ -116,7 +116,7 @@ pub fn between(field: &str, value: usize, least: usize, most: usize) -> Result<(
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    let what = format!("is {value}, it must lie between {least} and {most}");
+    let what = format!("is {value}, it must be between {least} and {most}");
     Err(Invalid::new(field, what))
 }
 

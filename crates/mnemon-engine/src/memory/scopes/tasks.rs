@@ -82,7 +82,7 @@ impl Task {
         if !(0.0..=1.0).contains(&self.progress) {
             let progress = self.progress;
             return wrong(format!(
-                "its progress is {progress}, it must lie between 0 and 1"
+                "its progress is {progress}, it must be between 0 and 1"
             ));
         }
         if self.depends_on.len() > limits::TASK_DEPENDENCIES {
