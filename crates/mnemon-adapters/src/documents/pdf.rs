@@ -27,7 +27,7 @@ pub(super) fn text(raw: Vec<u8>) -> Result<String, FileProblem> {
     let (send, receive) = mpsc::channel();
     let work = move || {
         let text = pdf_extract::extract_text_from_mem(&raw);
-        // Nobody listens any more if it timed out.
+        // The receiver is gone if it timed out.
         let _ = send.send(text.map_err(|error| error.to_string()));
     };
     std::thread::Builder::new()
