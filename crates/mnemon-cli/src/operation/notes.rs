@@ -44,11 +44,10 @@ fn owner(user: &'static str) -> Vec<Field> {
 
 /// Which notes of those that the caller may see.
 fn which() -> Vec<Field> {
-    let mut fields = vec![
-        namespace("Only notes of this namespace"),
-        tags("At least one of these tags"),
-    ];
-    fields.extend(owner("The user whose notes are meant"));
+    let mut fields = vec![namespace("Only notes of this namespace"), tags("At least one of these tags")];
+    fields.extend(owner(
+        "The user whose notes are meant",
+    ));
     fields.into_iter().map(|field| field.under(WHICH)).collect()
 }
 
