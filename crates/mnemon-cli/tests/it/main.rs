@@ -40,6 +40,7 @@ mod notices;
 mod planner;
 mod projects;
 mod purging;
+mod readability;
 mod sandbox;
 mod search;
 mod secrets;

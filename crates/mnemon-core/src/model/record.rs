@@ -172,10 +172,7 @@ impl Record {
 
     fn check_text(&self) -> Result<(), Invalid> {
         if self.content.trim().is_empty() && self.body.is_none() {
-            return Err(Invalid::new(
-                "content",
-                "is empty; there is nothing to remember",
-            ));
+            return Err(Invalid::new("content", "is empty; give the text to store"));
         }
         check_size("content", self.content.len(), limits::CONTENT_BYTES)?;
         check_nul("content", &self.content)?;
@@ -222,7 +219,7 @@ impl Record {
             let importance = self.importance;
             return Err(Invalid::new(
                 "importance",
-                format!("is {importance}, it must lie between 0 and 1"),
+                format!("is {importance}, it must be between 0 and 1"),
             ));
         }
         if let (Some(from), Some(to)) = (self.valid_from, self.valid_to)

@@ -44,7 +44,7 @@ pub enum EmbedError {
     },
     #[error("the embedder refused the request ({status}): {message}")]
     Refused { status: u16, message: String },
-    #[error("the embedder gave an answer that makes no sense: {what}")]
+    #[error("the answer of the embedder is not valid: {what}")]
     BadAnswer {
         what: String,
         #[source]
@@ -52,7 +52,7 @@ pub enum EmbedError {
     },
     #[error("the embedder answers with {got} dimensions where {expected} were expected")]
     WrongDimension { expected: usize, got: usize },
-    #[error("the embedder gave a vector that is not finite for text {index}")]
+    #[error("the embedder returned a vector with a value that is not finite for text {index}")]
     NotFinite { index: usize },
     #[error("the weights at {} cannot be used: {what}", path.display())]
     Weights {
@@ -61,7 +61,7 @@ pub enum EmbedError {
         #[source]
         source: Option<Source>,
     },
-    #[error("{what} is larger than the {max} that are accepted")]
+    #[error("{what} is larger than the limit of {max}")]
     TooLarge { what: &'static str, max: usize },
 }
 

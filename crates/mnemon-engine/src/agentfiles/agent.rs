@@ -262,7 +262,7 @@ impl AgentFiles {
         base: &str,
     ) -> Result<Vec<String>, Error> {
         if text.trim().is_empty() {
-            let what = "is empty; a context is only ever replaced by something";
+            let what = "is empty; give the new context";
             return Err(Invalid::new("context", what).into());
         }
         let mut taken = TakenOut::default();

@@ -162,7 +162,7 @@ impl Notes {
         };
         if self.records.each_page(ctx, scan, take).await? {
             ctx.notices.add(format!(
-                "Parts of words were looked for in the newest {read} notes only."
+                "Parts of words were searched in the newest {read} notes only."
             ));
         }
         more.sort_by(|a, b| b.score.total_cmp(&a.score));
@@ -309,7 +309,7 @@ impl FoundNotes {
 
 fn check_query(query: &NoteQuery) -> Result<(), Invalid> {
     if query.text.trim().is_empty() {
-        let what = "is empty; say what to look for, or give an id";
+        let what = "is empty; give a query or an id";
         return Err(Invalid::new("query", what));
     }
     let (chars, most) = (query.text.chars().count(), limits::NOTE_QUERY_CHARS);

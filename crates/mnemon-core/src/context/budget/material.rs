@@ -132,7 +132,7 @@ impl Budget {
             return Err(Invalid::new(
                 "budget",
                 format!(
-                    "is {} tokens, it must lie between 1 and {most}",
+                    "is {} tokens, it must be between 1 and {most}",
                     self.tokens
                 ),
             ));
