@@ -55,8 +55,8 @@ mod team;
 mod text;
 mod trust;
 mod undo;
+mod update;
 mod upkeep;
-mod when;
 mod write;
 
 use std::ffi::OsString;
@@ -64,8 +64,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use mnemon_core::Invalid;
 
 use crate::config::{Config, Environment, Flags, ignored_notice};
+use crate::operation::when;
 use crate::{Error, wiring};
 use door::Door;
 
@@ -116,6 +118,7 @@ enum Command {
     Forget(forget::Args),
     History(history::Args),
     Undo(undo::Args),
+    Update(update::Args),
     Stats(stats::Args),
     Export(export::Args),
     Import(import::Args),
@@ -201,6 +204,10 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
         Command::Mcp(args) => args.project(),
         _ => None,
     };
+    if let Some(missing) = project.filter(|folder| !env.cwd().join(folder).is_dir()) {
+        let what = format!("there is no folder `{}`", missing.display());
+        return report::failure(&Invalid::new("--project", what).into(), wants_json);
+    }
     let env = &project.map_or_else(|| env.clone(), |folder| env.clone().at(folder));
     let config = match Config::load(&flags, env) {
         Ok(config) => config,
@@ -266,6 +273,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Forget(args) => forget::run(args, door).await,
         Command::History(args) => history::run(args, door).await,
         Command::Undo(args) => undo::run(args, door).await,
+        Command::Update(args) => update::run(args, door).await,
         Command::Stats(args) => stats::run(args, door).await,
         Command::Export(args) => export::run(args, door).await,
         Command::Import(args) => import::run(args, door).await,

@@ -203,13 +203,17 @@ impl Error {
 /// What is asked for in files is not found by looking into the store.
 fn engine_hint(error: &mnemon_engine::Error) -> &'static str {
     use mnemon_engine::Error::{
-        ConversationExists, Files, KeySpent, NoSession, NoSessionFile, NoSnapshot, NotThere,
-        SessionExists, SnapshotExists, Store,
+        Ambiguous, ConversationExists, Files, KeySpent, NoSession, NoSessionFile, NoSnapshot,
+        NotThere, SessionExists, SnapshotExists, Store,
     };
     match error {
         Store(StoreError::KeyReused { .. }) => {
             "use another key, or repeat the same request with this one"
         }
+        Store(StoreError::Conflict { expected, .. }) if expected == "no record" => {
+            "change it with `mnemon update ID TEXT`, or choose another id"
+        }
+        Ambiguous { .. } => "write more characters of the id",
         KeySpent { .. } => "use another key to add them again",
         NoSession(_) => "`mnemon session list` shows what was saved, and where with --folder",
         SessionExists(_) => "`mnemon session list` shows the names that are taken",

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use mnemon_core::{Audience, Ctx, Fate, Id, Invalid, Kind, Namespace, Origin, Receipt, Scope};
+use mnemon_core::{
+    Audience, Ctx, Fate, Id, Invalid, Kind, Namespace, Origin, Outcome, Receipt, Scope,
+};
 use mnemon_engine::Draft;
 use serde_json::{Map, Value};
 
@@ -64,7 +66,7 @@ pub(super) struct Args {
     /// The short form
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
-    /// Forget it by itself after this long: 30m, 12h, 14d
+    /// Forget it by itself after this long: 30m, 12h, 14d, 2y
     #[arg(long, value_name = "DURATION", conflicts_with = "expires")]
     ttl: Option<String>,
     /// Forget it by itself at this time
@@ -96,9 +98,19 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     }
     let ctx = door.ctx()?;
     let key = args.key.clone();
-    let drafts = vec![args.into_draft(&ctx)?];
+    let draft = args.into_draft(&ctx)?;
     let memory = door.memory()?;
+    let near = match draft.kind {
+        None | Some(Kind::Note | Kind::Fact | Kind::Decision) => {
+            memory.notes().near_duplicate(&ctx, &draft).await?
+        }
+        Some(_) => None,
+    };
+    let drafts = vec![draft];
     let receipt = memory.records().add(&ctx, drafts, key.as_deref()).await?;
+    if let Some(near) = near.filter(|_| receipt.items.iter().any(is_new)) {
+        ctx.notices.add(super::note::nearly(&near));
+    }
     return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = fate(&item.fate);
@@ -107,6 +119,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             .line(format!("{fate} {} (commit {commit})", item.id))?;
     }
     evicted(&receipt, door)
+}
+
+fn is_new(item: &Outcome) -> bool {
+    matches!(item.fate, Fate::Stored { .. })
 }
 
 pub(super) fn fate(fate: &Fate) -> String {

@@ -55,15 +55,13 @@ impl<O: Operation> Shared<O> {
         mut done: impl FnMut(O::Answer, &mut Door) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut given = self.given;
-        let each = given.remove(name);
-        for value in each
-            .as_ref()
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
+        let each = match given.remove(name) {
+            Some(Value::Array(values)) => values.into_iter().map(Some).collect(),
+            _ => vec![None],
+        };
+        for value in each {
             let mut given = given.clone();
-            given.insert(name.to_owned(), value.clone());
+            given.extend(value.map(|value| (name.to_owned(), value)));
             let one = Self {
                 given,
                 operation: PhantomData,
@@ -92,13 +90,11 @@ impl<O: Operation> Shared<O> {
 
     /// The value of a field: the text on stdin, or the object that pairs make up, where it says so.
     fn read(&self, field: &Field, value: Option<Value>) -> Result<Option<Value>, Error> {
-        let other = field.alternative.unwrap_or_default();
+        let is_missing = |other: &str| !self.given.contains_key(other);
         let text = value.as_ref().and_then(Value::as_str);
         Ok(match (&field.shape, text) {
             (_, Some("-")) if field.is_piped => Some(input::stdin()?.into()),
-            (_, None)
-                if field.is_piped && !self.given.contains_key(other) && !field.is_required =>
-            {
+            (_, None) if field.is_piped && field.alternative.is_some_and(is_missing) => {
                 Some(input::piped(field.name, O::COMMAND)?.into())
             }
             (Shape::Object, _) => value.map(|value| object(field.name, &value)).transpose()?,
@@ -214,9 +210,9 @@ fn help(field: &Field) -> String {
         }
         _ => {}
     }
-    match (field.is_piped, field.is_required) {
-        (true, true) => help.push_str("; - reads it from stdin"),
-        (true, false) => help.push_str("; without it, or with -, it is read from stdin"),
+    match (field.is_piped, field.alternative) {
+        (true, None) => help.push_str("; - reads it from stdin"),
+        (true, Some(_)) => help.push_str("; without it, or with -, it is read from stdin"),
         _ => {}
     }
     match field.default {

@@ -47,6 +47,10 @@ impl Arguments {
         Ok(())
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }

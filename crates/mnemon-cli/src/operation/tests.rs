@@ -23,6 +23,8 @@ fn all() -> Vec<Definition> {
         define::<NoteClear>(),
         define::<NoteStats>(),
         define::<NoteCleanup>(),
+        define::<Update>(),
+        define::<Undo>(),
     ]
 }
 

@@ -403,10 +403,19 @@ fn a_forbidden_word_is_noticed() {
         "mnemon-adapters/src/open.rs",
         "use mnemon_engine::Memory;"
     ));
-    assert!(wrong("mnemon-cli/src/api/add.rs", "use mnemon_adapters::open;"));
+    assert!(wrong(
+        "mnemon-cli/src/api/add.rs",
+        "use mnemon_adapters::open;"
+    ));
     assert!(wrong("mnemon-cli/src/api/add.rs", "use crate::cli::out;"));
-    assert!(wrong("mnemon-cli/src/cli/add.rs", "std::env::var_os(\"X\")"));
-    assert!(!wrong("mnemon-cli/src/wiring.rs", "use mnemon_adapters::open;"));
+    assert!(wrong(
+        "mnemon-cli/src/cli/add.rs",
+        "std::env::var_os(\"X\")"
+    ));
+    assert!(!wrong(
+        "mnemon-cli/src/wiring.rs",
+        "use mnemon_adapters::open;"
+    ));
     assert!(!wrong(
         "mnemon-core/src/model/time.rs",
         "// SystemTime is not for us"

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mnemon_cli::api;
 use mnemon_adapters::Sqlite;
+use mnemon_cli::api;
 use mnemon_core::budget::Bound;
 use mnemon_core::ram::Ram;
 use mnemon_core::{

@@ -21,6 +21,7 @@ mod config;
 mod context;
 mod conversations;
 mod docs;
+mod editing;
 mod eval;
 mod facade;
 mod forgetting;

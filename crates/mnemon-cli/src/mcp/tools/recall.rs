@@ -23,7 +23,8 @@ const THING: usize = 100_000;
 
 pub(super) fn user() -> Field {
     let about = "Whose memory; leave it out for the one this server was started for";
-    Field::text("user", NAME, about).or(&["user_id"]).lenient()
+    let field = Field::text("user", NAME, about).value("NAME");
+    field.or(&["user_id"]).lenient().rare()
 }
 
 pub(super) fn session(about: &'static str) -> Field {
@@ -41,23 +42,23 @@ pub(super) fn tools() -> Vec<Tool> {
 
 fn memory_context() -> Tool {
     let query = "What the task is about: chooses facts, documents and skills";
-    let budget = "Tokens the context may have; never exceeded; 2000 unless you say";
+    let budget = "Tokens at the most [default: 2000]";
     Tool {
         name: "memory_context",
         title: "Context for a prompt",
-        about: "Put together what is known for the task at hand (profile, summary, recent turns, \
-            facts, documents, skills) within a budget of tokens. Use it at the start of a task, \
-            before you ask the user what memory may already know.",
+        about: "Everything known for a task (profile, recent turns, facts, documents, skills) \
+            within a budget of tokens. Use it once, at the start of a task.",
         fields: vec![
             Field::text("query", QUERY, query).or(&["q", "text", "task", "topic"]),
             user(),
             session("The conversation; leave it out if there is none"),
-            Field::text("agent", NAME, "The agent that asks"),
+            Field::text("agent", NAME, "The agent that asks").rare(),
             Field::text(
                 "task_type",
                 limits::TASK_TYPE_CHARS,
                 "The type of task, for skills",
-            ),
+            )
+            .rare(),
             Field::whole(
                 "budget",
                 100,
