@@ -55,7 +55,7 @@ class Project:
     @contextmanager
     def http(self):
         """A server over HTTP, and its address."""
-        command = [MNEMON, "mcp", "--tools", "all", "--http", "127.0.0.1:0"]
+        command = [MNEMON, "mcp", "--structured", "--tools", "all", "--http", "127.0.0.1:0"]
         server = subprocess.Popen(
             command, cwd=self.path, env=self.env, stderr=subprocess.PIPE, text=True
         )
@@ -128,7 +128,7 @@ async def progress(session):
 
 def by_stdio(project):
     return StdioServerParameters(
-        command=MNEMON, args=["mcp", "--tools", "all"], cwd=project.path, env=project.env
+        command=MNEMON, args=["mcp", "--structured", "--tools", "all"], cwd=project.path, env=project.env
     )
 
 
@@ -198,7 +198,7 @@ def use_inspector(project, target):
 
 def inspector():
     project = Project()
-    print("inspector, stdio:", use_inspector(project, [MNEMON, "mcp", "--tools", "all"]))
+    print("inspector, stdio:", use_inspector(project, [MNEMON, "mcp", "--structured", "--tools", "all"]))
     project = Project()
     with project.http() as url:
         print("inspector, http:", use_inspector(project, [url, "--transport", "http"]))

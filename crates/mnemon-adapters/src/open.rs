@@ -150,7 +150,12 @@ fn keeps_nothing() -> StoreError {
 const LOW_SPACE: u64 = 64 * 1024 * 1024;
 
 fn space(path: &Path) -> Finding {
-    let there = path.ancestors().find(|folder| folder.exists());
+    // A file without a folder lies in the working directory.
+    let mut folders = path.ancestors().map(|folder| match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    });
+    let there = folders.find(|folder| folder.exists());
     match there.map(fs4::available_space) {
         Some(Ok(bytes)) if bytes >= LOW_SPACE => {
             Finding::good("space", format!("{} MiB free", bytes / 1024 / 1024))

@@ -28,8 +28,6 @@ pub fn counter(family: Family) -> Box<dyn Counter> {
     let vocabulary = match family {
         Family::O200k => tiktoken_rs::o200k_base_singleton,
         Family::Cl100k => tiktoken_rs::cl100k_base_singleton,
-        Family::P50k => tiktoken_rs::p50k_base_singleton,
-        Family::R50k => tiktoken_rs::r50k_base_singleton,
         Family::Any => return Box::new(Bound),
         Family::Bytes => return Box::new(Bytes),
     };

@@ -9,7 +9,7 @@ use mnemon_core::budget::{Budget, Family, Form, Material, Section, compile};
 
 use crate::measure::{Table, Times};
 
-const EXACT: [Family; 4] = [Family::O200k, Family::Cl100k, Family::P50k, Family::R50k];
+const EXACT: [Family; 2] = [Family::O200k, Family::Cl100k];
 
 /// Texts as people write them, and code.
 const TEXTS: &[(&str, &str)] = &[
@@ -66,8 +66,8 @@ pub(crate) fn run(sizes: &[usize]) -> Result<(), Box<dyn std::error::Error>> {
 fn bound() {
     let counters = EXACT.map(counter);
     let any = counter(Family::Any);
-    println!("| bound / exact | o200k | cl100k | p50k | r50k | bytes/o200k |");
-    println!("|---|---|---|---|---|---|");
+    println!("| bound / exact | o200k | cl100k | bytes/o200k |");
+    println!("|---|---|---|---|");
     for (name, text) in TEXTS {
         let most = any.count(text) as f64;
         let exact = counters

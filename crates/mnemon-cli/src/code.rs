@@ -47,13 +47,13 @@ pub const fn of(kind: ErrorKind) -> Code {
 const fn hint(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Invalid => {
-            "correct what was given and try again; `mnemon help COMMAND` says what is allowed"
+            "correct the input; `mnemon help COMMAND` lists what is allowed"
         }
         ErrorKind::NotFound => {
-            "`mnemon list` shows what is there, `mnemon history` what was; check the tenant, too"
+            "`mnemon list` shows the records, `mnemon history` those that were deleted; check the tenant, too"
         }
         ErrorKind::Conflict => {
-            "it was changed meanwhile: look at it again and repeat the change on what is there now"
+            "read the current version and repeat the change on it"
         }
         ErrorKind::Denied => "check the permissions of the store's files, and the tenant",
         ErrorKind::TooLarge => "send less at once, in several parts",
@@ -66,13 +66,13 @@ const fn hint(kind: ErrorKind) -> &'static str {
         }
         ErrorKind::Busy => "try again in a moment",
         ErrorKind::Corrupt => {
-            "`mnemon doctor` says what is wrong, `mnemon doctor --repair` mends what can be mended"
+            "`mnemon doctor` shows what is wrong, `mnemon doctor --repair` repairs what it can"
         }
         ErrorKind::TooNew => {
             "install the newer version of mnemon that wrote it; nothing was touched"
         }
         ErrorKind::Foreign => "name another path with --store; this file is left as it is",
-        ErrorKind::Unsupported => "use another store; `mnemon help` names the kinds there are",
+        ErrorKind::Unsupported => "use another store: `mnemon help` lists the kinds",
         ErrorKind::Unavailable => {
             "check that the path or the address is right and can be reached, then try again"
         }

@@ -1,5 +1,6 @@
 //! Whatever can go wrong at a door.
 
+use std::error::Error as Cause;
 use std::io;
 use std::path::PathBuf;
 
@@ -58,6 +59,8 @@ pub enum Error {
         #[source]
         source: Box<Error>,
     },
+    #[error("{what} has more than {most} bytes, which is the limit")]
+    TooLarge { what: String, most: usize },
     #[error("{} cannot be {verb}", path.display())]
     File {
         path: PathBuf,
@@ -108,12 +111,20 @@ impl Error {
     /// What the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Invalid(_) | Self::Config(_) | Self::Unconfirmed(_) => ErrorKind::Invalid,
+            Self::Invalid(_) | Self::Unconfirmed(_) => ErrorKind::Invalid,
+            Self::Config(
+                ConfigError::Unreadable { source, .. } | ConfigError::Unwritable { source, .. },
+            ) => kind_of_io(source),
+            Self::Config(_) => ErrorKind::Invalid,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Engine(error) => error.kind(),
             Self::Store(error) | Self::NotRepaired(error) | Self::DamagedBackup(error) => {
                 error.kind()
             }
-            Self::Embed(error) => error.kind(),
+            Self::Embed(error) => match error.source().and_then(<dyn Cause>::downcast_ref) {
+                Some(cause) => kind_of_io(cause),
+                None => error.kind(),
+            },
             Self::Llm(error) => error.kind(),
             Self::NotBuilt { .. } => ErrorKind::Unsupported,
             Self::Missing(_)
@@ -133,11 +144,11 @@ impl Error {
         }
     }
 
-    /// What to do about it, in a sentence: what its kind suggests, unless more is known.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Engine(error) => engine_hint(error),
-            Self::Line { source, .. } => source.hint(),
+    /// What to do about it, in a sentence, where the message does not say so already.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Engine(error) => return engine_hint(error),
+            Self::Line { source, .. } => return source.hint(),
             Self::NoConversation { .. } => {
                 "`mnemon chat list` shows the conversations of all users, `mnemon chat append` begins one"
             }
@@ -161,17 +172,23 @@ impl Error {
             Self::NotRepaired(StoreError::Corrupt { .. }) => {
                 "bring back a backup with `mnemon restore FILE`, or move the file away"
             }
-            Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            Self::File { source, .. }
+            | Self::Config(ConfigError::Unreadable { source, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
                 "check the path; a relative one begins in the folder you are in"
             }
+            Self::TooLarge { .. } | Self::NotIngested { .. } => "split it into several files",
+            // Messages of these kinds name the remedy.
+            Self::NotBuilt { .. } | Self::Embed(_) | Self::Llm(_) => return None,
             Self::File { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
                 "name a file in it; `mnemon ingest FOLDER` takes in whole folders"
             }
             Self::File { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
                 "save it as UTF-8 text and try again; `mnemon ingest` reads HTML and PDF, too"
             }
-            _ => code::of(self.kind()).hint,
-        }
+            _ => return kind_hint(self.kind()),
+        })
     }
 
     /// The same error with the name that an interface has for the field that is wrong.
@@ -201,12 +218,12 @@ impl Error {
 }
 
 /// What is asked for in files is not found by looking into the store.
-fn engine_hint(error: &mnemon_engine::Error) -> &'static str {
+fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
     use mnemon_engine::Error::{
         Ambiguous, ConversationExists, Files, KeySpent, NoSession, NoSessionFile, NoSnapshot,
         NotThere, SessionExists, SnapshotExists, Store,
     };
-    match error {
+    Some(match error {
         Store(StoreError::KeyReused { .. }) => {
             "use another key, or repeat the same request with this one"
         }
@@ -226,11 +243,16 @@ fn engine_hint(error: &mnemon_engine::Error) -> &'static str {
             "name a file that lies below the folder, also when links are followed; for notes `mnemon config` shows the folder as notes.root"
         }
         Files(FilesError::TooLarge { .. }) => {
-            "cut it into several files, or take it in as a document: `mnemon ingest FILE`"
+            "split it into several files"
         }
-        NotThere(_) => "check the name, and the folder that it is looked for in",
-        other => code::of(other.kind()).hint,
-    }
+        NotThere(_) => return None,
+        other => return kind_hint(other.kind()),
+    })
+}
+
+/// An invalid value needs no general advice: its message says what would be right.
+fn kind_hint(kind: ErrorKind) -> Option<&'static str> {
+    (kind != ErrorKind::Invalid).then(|| code::of(kind).hint)
 }
 
 fn kind_of_io(error: &io::Error) -> ErrorKind {
@@ -238,6 +260,7 @@ fn kind_of_io(error: &io::Error) -> ErrorKind {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Denied,
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
         io::ErrorKind::IsADirectory => ErrorKind::Invalid,
+        io::ErrorKind::NotFound => ErrorKind::NotFound,
         _ => ErrorKind::Unavailable,
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct Args {
     /// Tokens, from 1 to 2000000
     #[arg(long, value_name = "N", default_value_t = api::context::BUDGET, value_parser = budget)]
     budget: usize,
-    /// The model that will read it, or a family: o200k, cl100k, p50k, r50k, any, bytes
+    /// The model that will read it, or a family: o200k, cl100k, any, bytes
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// How it is written

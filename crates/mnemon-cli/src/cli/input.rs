@@ -79,9 +79,9 @@ fn read(from: impl Read, failed: impl FnOnce(io::Error) -> Error) -> Result<Stri
     if let Err(error) = bounded.read_to_end(&mut bytes) {
         return Err(failed(error));
     }
-    if bytes.len() > most + 1 {
-        let what = format!("has more than {most} bytes, at most {most} are allowed");
-        return Err(Invalid::new("content", what).into());
+    if bytes.strip_suffix(b"\n").unwrap_or(&bytes).len() > most {
+        let what = "the content".to_owned();
+        return Err(Error::TooLarge { what, most });
     }
     utf8("content", bytes)
 }
@@ -114,6 +114,6 @@ mod tests {
         let error = read(io::repeat(b'x'), Error::Input)
             .unwrap_err()
             .to_string();
-        assert!(error.contains("at most"), "{error}");
+        assert!(error.contains("the limit"), "{error}");
     }
 }

@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use mnemon_core::Invalid;
 use mnemon_engine::longterm::Mode;
 
 use super::door::{Door, not_indexed};
@@ -49,6 +50,12 @@ pub(super) struct Args {
     /// records the conversation after a reply), or both
     #[arg(long, value_name = "MODE", value_parser = super::chat::mode(), default_value = "agent")]
     long_term: Mode,
+    /// Let tools that read answer with structured content, too, for programs that parse it
+    ///
+    /// Without it these answers are sent once, as text: clients show a model either the text or the
+    /// structured content. Tools that write always answer with both, as both are short.
+    #[arg(long)]
+    structured: bool,
     /// Where to look for the project's memory, instead of the working directory
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
@@ -70,13 +77,24 @@ enum What {
 
 impl Args {
     /// The folder to stand in, if one was named.
-    pub(super) fn project(&self) -> Option<&Path> {
-        self.project.as_deref()
+    pub(super) fn project(&self) -> Result<Option<PathBuf>, Error> {
+        self.project.as_deref().map(existing_project).transpose()
     }
 
-    /// Whether several requests are served at once.
-    pub(super) fn is_http(&self) -> bool {
-        self.http.is_some()
+    /// Whether a server is started, which answers several requests at once.
+    pub(super) fn serves(&self) -> bool {
+        self.what.is_none()
+    }
+}
+
+/// A misspelt folder must not lead to another memory.
+fn existing_project(path: &Path) -> Result<PathBuf, Error> {
+    match path.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(real),
+        _ => {
+            let what = format!("{} is not a folder; check its name", path.display());
+            Err(Invalid::new("--project", what).into())
+        }
     }
 }
 
@@ -89,6 +107,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         tools: args.tools,
         user: args.user,
         long_term: args.long_term,
+        structured: args.structured,
     };
     let folder = wiring::agents_folder(&door.config);
     if folder.is_dir() && !door.config.may_index_agents() {

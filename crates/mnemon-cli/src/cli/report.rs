@@ -28,7 +28,9 @@ pub(super) fn failure(error: &Error, as_json: bool) -> ExitCode {
     for cause in words {
         error_line(format!("  caused by: {}", text::one_line(cause)));
     }
-    error_line(format!("  hint: {hint}"));
+    if let Some(hint) = hint {
+        error_line(format!("  hint: {hint}"));
+    }
     ExitCode::from(exit)
 }
 
@@ -41,17 +43,18 @@ fn discreet(said: &str) -> String {
 struct ErrorDocument<'a> {
     kind: ErrorKind,
     message: &'a str,
-    hint: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
 }
 
-fn as_document(kind: ErrorKind, message: &str, hint: &'static str) -> ExitCode {
+fn as_document(kind: ErrorKind, message: &str, hint: Option<&'static str>) -> ExitCode {
     let row = code::of(kind);
     let error = ErrorDocument {
         kind,
         message,
         hint,
     };
-    // Three texts always have a JSON form.
+    // Texts always have a JSON form.
     let told = serde_json::to_string(&error).unwrap_or_default();
     error_line(format!("{{\"error\":{told}}}"));
     ExitCode::from(row.exit)
@@ -80,7 +83,8 @@ pub(super) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
         let message = text.split("\n\nUsage:").next().unwrap_or(text);
         let message: Vec<&str> = message.split_whitespace().collect();
         let kind = ErrorKind::Invalid;
-        return as_document(kind, &discreet(&message.join(" ")), code::of(kind).hint);
+        let hint = Some(code::of(kind).hint);
+        return as_document(kind, &discreet(&message.join(" ")), hint);
     }
     let text = error.render().to_string();
     match secrets::find(&text).is_empty() || wanted {

@@ -1,11 +1,12 @@
-//! What a tool gives back: a text for the model and the same as data, never more tokens than were
-//! asked for.
+//! The answer of a tool: a text for the model and, where a program may want it, the same as data;
+//! never more tokens than were asked for.
 
 use mnemon_core::budget::{Bound, Counter};
 use mnemon_core::{Message, secrets};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::tool::Call;
 use crate::Error;
 
 /// Tokens of an answer when nobody says.
@@ -75,20 +76,42 @@ impl Answer {
         count(&self.text) + data.as_deref().map_or(0, count)
     }
 
-    /// Writes a list of so many items with as much room as the tokens allow: shorter texts first,
+    /// The answer with its data, or as its text only.
+    pub(super) fn structured(mut self, structured: bool) -> Self {
+        self.data = self.data.filter(|_| structured);
+        self
+    }
+
+    /// Writes a list of so many items with as much room as the call allows: shorter texts first,
     /// then fewer items.
     pub(super) fn fit(
+        call: &Call,
+        items: usize,
+        write: impl Fn(Room) -> Result<Self, Error>,
+    ) -> Result<Self, Error> {
+        let write = |room| Ok(write(room)?.structured(call.structured));
+        Self::fit_tokens(call.tokens(), items, write)
+    }
+
+    fn fit_tokens(
         tokens: usize,
         items: usize,
         write: impl Fn(Room) -> Result<Self, Error>,
     ) -> Result<Self, Error> {
         let mut least = STEPS[0];
+        let mut too_long = None;
         for chars in STEPS {
             least = chars;
             let answer = write(Room { items, chars })?;
+            // Counting tokens costs more than writing, and texts that are shorter than the cut-off
+            // come out the same.
+            if too_long.as_ref() == Some(&answer) {
+                continue;
+            }
             if answer.tokens() <= tokens {
                 return Ok(answer);
             }
+            too_long = Some(answer);
         }
         let (mut fits, mut too_many) = (0, items);
         while fits + 1 < too_many {
@@ -258,15 +281,15 @@ mod tests {
             let data = answer.data.as_ref().unwrap();
             data["results"].as_array().unwrap().len()
         };
-        let wide = Answer::fit(20_000, 10, write).unwrap();
+        let wide = Answer::fit_tokens(20_000, 10, write).unwrap();
         assert_eq!(items(&wide), 10);
-        let usual = Answer::fit(2000, 10, write).unwrap();
+        let usual = Answer::fit_tokens(2000, 10, write).unwrap();
         assert!(
             usual.tokens() <= 2000 && items(&usual) == 10,
             "{}",
             usual.tokens()
         );
-        let narrow = Answer::fit(400, 10, write).unwrap();
+        let narrow = Answer::fit_tokens(400, 10, write).unwrap();
         assert!(narrow.tokens() <= 400, "{}", narrow.tokens());
         assert!((1..10).contains(&items(&narrow)));
     }

@@ -19,7 +19,7 @@ use serde_json::json;
 use super::answer::{Answer, TOKENS, discreet};
 use super::arguments::Arguments;
 use super::served::Served;
-use super::tool::{Call, Progress};
+use super::tool::{Call, Progress, Touch};
 use super::{prompts, resources};
 use crate::{Error, code};
 
@@ -57,13 +57,17 @@ impl Handler {
         arguments.take("max_tokens");
         let ctx = self.0.ctx()?;
         let notices = ctx.notices.clone();
+        // Some clients show a model the text, others the structured content, none both in a known
+        // way. A long answer is therefore sent once, as text.
+        let structured = self.0.structured || tool.touch != Touch::Reads;
         let call = Call {
             arguments,
             progress,
             ctx,
             asked,
+            structured,
         };
-        let answer = (tool.run)(&self.0, call).await?;
+        let answer = (tool.run)(&self.0, call).await?.structured(structured);
         // The tools keep to it by themselves, and better; this is the promise.
         Ok(answer.noting(&notices.take(), asked))
     }

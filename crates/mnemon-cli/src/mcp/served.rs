@@ -29,6 +29,7 @@ pub struct Served {
     pub(super) config: Config,
     pub(super) tools: Vec<Tool>,
     pub(super) long_term: Mode,
+    pub(super) structured: bool,
     user: Option<String>,
     refining: Arc<Mutex<()>>,
 }
@@ -43,6 +44,8 @@ pub struct Options {
     pub user: Option<String>,
     /// How long-term memory is used.
     pub long_term: Mode,
+    /// Whether tools that read answer with structured content beside the text.
+    pub structured: bool,
 }
 
 impl Served {
@@ -54,6 +57,7 @@ impl Served {
                 .safety(config.safety()),
             tools: tools::of(&options.tools, options.long_term),
             long_term: options.long_term,
+            structured: options.structured,
             user: options.user,
             refining: Arc::default(),
             config,

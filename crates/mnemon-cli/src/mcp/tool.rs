@@ -80,6 +80,8 @@ pub(super) struct Call {
     pub(super) ctx: Ctx,
     /// Tokens that were asked for.
     pub(super) asked: usize,
+    /// Whether the answer has structured content beside its text.
+    pub(super) structured: bool,
 }
 
 impl Call {

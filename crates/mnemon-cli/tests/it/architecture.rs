@@ -50,6 +50,12 @@ const BANS: &[Ban] = &[
         why: "adapters know ports, not verbs, and only the door prints and reads the environment",
     },
     Ban {
+        under: "mnemon/src",
+        except: &["options.rs"],
+        words: &["mnemon_adapters", "SystemTime", "println!", "env::var"],
+        why: "only options.rs wires and asks the clock, and a library prints nothing",
+    },
+    Ban {
         under: "mnemon-cli/src",
         except: &["wiring.rs"],
         words: &["mnemon_adapters", "Timestamp::now", "SystemTime"],

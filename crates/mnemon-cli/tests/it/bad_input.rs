@@ -148,8 +148,14 @@ fn bad_content() {
         piped(b"\n", &["add", "-"], &["content", "is empty"]),
         piped(b"caf\xe9", &["add"], &["content", "UTF-8", "offset 3"]),
         piped(b"a\0b", &["add"], &["content", "NUL byte at offset 1"]),
-        piped(&too_long, &["add"], &["content", "at most 10485760"]),
-        piped(&much_too_long, &["add"], &["content", "at most 10485760"]),
+        Mistake {
+            code: 6,
+            ..piped(&too_long, &["add"], &["content", "10485760"])
+        },
+        Mistake {
+            code: 6,
+            ..piped(&much_too_long, &["add"], &["content", "10485760"])
+        },
     ]);
 }
 
@@ -224,7 +230,7 @@ fn bad_records() {
         ),
         piped(b"\x1f\x8b\x08\x00", &["import", "-"], &["line 1", "UTF-8"]),
         Mistake {
-            code: 13,
+            code: 3,
             ..mistake(
                 &["import", "nowhere.jsonl"],
                 &["nowhere.jsonl", "No such file"],
@@ -232,7 +238,7 @@ fn bad_records() {
         },
         mistake(&["import", "."], &["cannot be read", "directory"]),
         Mistake {
-            code: 13,
+            code: 3,
             ..mistake(
                 &["add", "--file", "nowhere.md"],
                 &["nowhere.md", "No such file"],

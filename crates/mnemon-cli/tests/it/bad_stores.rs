@@ -173,7 +173,7 @@ fn bad_configuration() {
     }
     expect(
         sandbox.run(&["list", "--config", "nowhere.toml"]),
-        2,
+        3,
         &["nowhere.toml", "No such file"],
     );
     assert!(!sandbox.path(".local").exists());

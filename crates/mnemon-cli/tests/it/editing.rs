@@ -151,10 +151,3 @@ fn nobody_takes_back_what_another_did() {
     assert!(said.contains("there is no record"), "{said}");
     assert_eq!(bob.call("memory_undo", json!({}))["records"], 1);
 }
-
-#[test]
-fn a_project_that_is_not_there_is_not_served() {
-    let sandbox = Sandbox::new();
-    let ran = sandbox.run(&["mcp", "--project", "nowhere"]);
-    expect(ran, 2, &["--project: there is no folder `nowhere`"]);
-}

@@ -23,6 +23,7 @@ mod conversations;
 mod docs;
 mod editing;
 mod eval;
+mod exit_codes;
 mod facade;
 mod forgetting;
 mod hostile;

@@ -724,7 +724,13 @@ impl StoreError {
             Self::TooNew { .. } => ErrorKind::TooNew,
             Self::Foreign { .. } => ErrorKind::Foreign,
             Self::Unsupported { .. } => ErrorKind::Unsupported,
-            Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::Unavailable { source, .. } => {
+                let cause = source.downcast_ref().map(std::io::Error::kind);
+                match cause == Some(std::io::ErrorKind::PermissionDenied) {
+                    true => ErrorKind::Denied,
+                    false => ErrorKind::Unavailable,
+                }
+            }
             Self::Internal(_) => ErrorKind::Internal,
         }
     }

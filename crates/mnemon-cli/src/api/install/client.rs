@@ -13,6 +13,8 @@ use super::Request;
 pub enum Client {
     /// Claude Code
     Claude,
+    /// Claude Desktop
+    ClaudeDesktop,
     /// Cursor
     Cursor,
     /// Visual Studio Code
@@ -23,6 +25,14 @@ pub enum Client {
     Windsurf,
     /// Zed
     Zed,
+    /// Gemini CLI
+    Gemini,
+    /// opencode
+    Opencode,
+    /// Cline, in Visual Studio Code
+    Cline,
+    /// Junie, in JetBrains IDEs
+    Jetbrains,
 }
 
 /// For one project, or for all that the user does.
@@ -35,16 +45,17 @@ pub enum Level {
 impl Client {
     /// Whether it reads servers from a project's folder, too.
     pub fn knows_projects(self) -> bool {
-        self != Self::Windsurf
+        self.in_project().is_some()
     }
 
     /// The name of its entries.
     fn section(self) -> &'static str {
         match self {
-            Self::Claude | Self::Cursor | Self::Windsurf => "mcpServers",
             Self::Vscode => "servers",
             Self::Codex => "mcp_servers",
             Self::Zed => "context_servers",
+            Self::Opencode => "mcp",
+            _ => "mcpServers",
         }
     }
 
@@ -55,7 +66,10 @@ impl Client {
             Self::Vscode => ".vscode/mcp.json",
             Self::Codex => ".codex/config.toml",
             Self::Zed => ".zed/settings.json",
-            Self::Windsurf => return None,
+            Self::Gemini => ".gemini/settings.json",
+            Self::Opencode => "opencode.json",
+            Self::Jetbrains => ".junie/mcp/mcp.json",
+            Self::Windsurf | Self::ClaudeDesktop | Self::Cline => return None,
         })
     }
 }
@@ -74,8 +88,9 @@ pub(super) fn place(request: &Request) -> Result<ConfigSection, Invalid> {
             .in_project()
             .map(|file| request.project.join(file))
             .ok_or_else(|| {
-                let what = "this client knows no projects: leave --project-level out";
-                Invalid::new("client", what)
+                let what = "has no effect: this client has one configuration for all projects; \
+                    leave it out";
+                Invalid::new("--project-level", what)
             })?,
         Level::User => users(request).ok_or_else(|| {
             let what = "is not known, so that its configuration is not found: set HOME";
@@ -93,6 +108,12 @@ fn users(request: &Request) -> Option<PathBuf> {
     let home = request.home.as_ref()?;
     let config = request.config_home.clone();
     let config = config.unwrap_or_else(|| home.join(".config"));
+    // Where desktop programs keep their settings.
+    let programs = match () {
+        () if cfg!(target_os = "macos") => home.join("Library/Application Support"),
+        () if cfg!(windows) => home.join("AppData/Roaming"),
+        () => config.clone(),
+    };
     Some(match request.client {
         Client::Claude => home.join(".claude.json"),
         Client::Cursor => home.join(".cursor/mcp.json"),
@@ -100,13 +121,18 @@ fn users(request: &Request) -> Option<PathBuf> {
         Client::Codex => home.join(".codex/config.toml"),
         Client::Zed if cfg!(windows) => home.join("AppData/Roaming/Zed/settings.json"),
         Client::Zed => config.join("zed/settings.json"),
-        Client::Vscode if cfg!(target_os = "macos") => {
-            home.join("Library/Application Support/Code/User/mcp.json")
-        }
-        Client::Vscode if cfg!(windows) => home.join("AppData/Roaming/Code/User/mcp.json"),
-        Client::Vscode => config.join("Code/User/mcp.json"),
+        Client::Vscode => programs.join("Code/User/mcp.json"),
+        Client::Cline => programs.join(CLINE),
+        Client::ClaudeDesktop => programs.join("Claude/claude_desktop_config.json"),
+        Client::Gemini => home.join(".gemini/settings.json"),
+        Client::Opencode => config.join("opencode/opencode.json"),
+        Client::Jetbrains => home.join(".junie/mcp/mcp.json"),
     })
 }
+
+/// The settings of an extension lie in a folder of the editor that is named for it.
+const CLINE: &str =
+    "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json";
 
 /// What these clients put in the place of the folder that is open. The others start a server in it.
 const OPEN_FOLDER: &str = "${workspaceFolder}";
@@ -126,7 +152,16 @@ pub(super) fn entry(request: &Request) -> Map<String, Value> {
         Client::Zed => {
             entry.insert("source".to_owned(), json!("custom"));
         }
-        Client::Cursor | Client::Codex | Client::Windsurf => {}
+        Client::Opencode => {
+            // One list for the program and its arguments.
+            args.insert(0, request.command.clone());
+            return Map::from_iter([
+                ("type".to_owned(), json!("local")),
+                ("command".to_owned(), json!(args)),
+                ("enabled".to_owned(), json!(true)),
+            ]);
+        }
+        _ => {}
     }
     entry.insert("command".to_owned(), json!(request.command));
     entry.insert("args".to_owned(), json!(args));

@@ -8,7 +8,7 @@ use toml_edit::{Array, DocumentMut, Item, Table, value};
 /// JSON, with the comments and trailing commas that editors allow in theirs.
 pub(super) fn json(
     text: &str,
-    section: &str,
+    section_name: &str,
     name: &str,
     entry: &Map<String, Value>,
 ) -> Result<String, String> {
@@ -21,15 +21,23 @@ pub(super) fn json(
     let object = root
         .object_value()
         .ok_or("is JSON, but no object, so that nothing was changed")?;
-    let section = match object.get(section) {
+    let section = match object.get(section_name) {
         Some(there) => there.object_value().ok_or_else(|| {
-            format!("has `{section}`, but not as an object, so that nothing was changed")
+            format!("has `{section_name}`, but not as an object, so that nothing was changed")
         })?,
         None => {
             object.ensure_multiline();
-            object.object_value_or_set(section)
+            object.object_value_or_set(section_name)
         }
     };
+    // The second version of opencode has its servers one level deeper, in `mcp.servers`.
+    let deeper = match section_name {
+        "mcp" => section
+            .get("servers")
+            .and_then(|deeper| deeper.object_value()),
+        _ => None,
+    };
+    let section = deeper.unwrap_or(section);
     match section.get(name) {
         Some(there) => match there.object_value() {
             Some(own) => entry

@@ -48,6 +48,20 @@ fn other_entries_and_comments_stay() {
 }
 
 #[test]
+fn opencode_keeps_the_layout_that_its_file_has() {
+    let entry = entry(Client::Opencode);
+    let wanted = json!({"type": "local", "command": ["mnemon", "mcp"], "enabled": true});
+    let first = edit::json("{}", "mcp", "mnemon", &entry).unwrap();
+    let first: Value = serde_json::from_str(&first).unwrap();
+    assert_eq!(first["mcp"]["mnemon"], wanted);
+    let second = r#"{"mcp": {"servers": {"other": {"command": ["x"]}}}}"#;
+    let second = edit::json(second, "mcp", "mnemon", &entry).unwrap();
+    let second: Value = serde_json::from_str(&second).unwrap();
+    assert_eq!(second["mcp"]["servers"]["mnemon"], wanted);
+    assert_eq!(second["mcp"]["servers"]["other"], json!({"command": ["x"]}));
+}
+
+#[test]
 fn an_empty_file_becomes_one_with_the_entry() {
     for text in ["", " \n", "{}", "{\n}\n"] {
         let after = edit::json(text, "mcpServers", "mnemon", &entry(Client::Claude)).unwrap();

@@ -1,6 +1,6 @@
 //! `mnemon mcp install`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::super::confirm::confirm;
 use super::super::diff;
@@ -15,9 +15,10 @@ use crate::mcp::Profile;
 /// Shows the change and asks before it is made. Other entries and comments stay as they are.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    mnemon mcp install claude              for this project, if it has a memory of its own\n  \
-    mnemon mcp install cursor --user-level for everything you do\n  \
-    mnemon mcp install codex --print       only show what would be written")]
+    mnemon mcp install claude                # for this project, if it has a memory of its own\n  \
+    mnemon mcp install cursor --user-level   # for all projects\n  \
+    mnemon mcp install claude-desktop --project ~/code/shop\n  \
+    mnemon mcp install codex --print         # only show what would be written")]
 pub(in crate::cli) struct Args {
     /// The client
     #[arg(value_name = "CLIENT")]
@@ -41,16 +42,28 @@ pub(in crate::cli) struct Args {
     /// others share, `mnemon`]
     #[arg(long, value_name = "PATH")]
     command: Option<String>,
-    /// Whose memory a call means that does not say
+    /// The only user whose memory is served, beside records without a user
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
+    /// Serve this project's memory, wherever the client starts the server
+    #[arg(long, value_name = "PATH")]
+    project: Option<PathBuf>,
     /// The tools that the client is shown
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     tools: Vec<Profile>,
 }
 
 pub(in crate::cli) fn run(args: &Args, door: &mut Door) -> Result<(), Error> {
-    let planned = install::run(&request(args, door))?;
+    let request = request(args, door)?;
+    let planned = install::run(&request)?;
+    let own = door.config.project.join(PROJECT).is_dir();
+    if own && request.level == Level::User && args.project.is_none() {
+        door.out.note(&format!(
+            "this configuration counts for all projects; the client gets this project's memory only \
+             if it starts the server in {}. `--project .` makes sure of it",
+            door.config.project.display()
+        ));
+    }
     if door.out.json {
         door.out.json(&planned)?;
     } else {
@@ -71,7 +84,7 @@ pub(in crate::cli) fn run(args: &Args, door: &mut Door) -> Result<(), Error> {
     ))
 }
 
-fn request(args: &Args, door: &Door) -> Request {
+fn request(args: &Args, door: &Door) -> Result<Request, Error> {
     let config = &door.config;
     let has_memory = config.project.join(PROJECT).is_dir();
     let level = match (args.project_level, args.user_level) {
@@ -88,6 +101,10 @@ fn request(args: &Args, door: &Door) -> Request {
     let own = own.map(|path| path.display().to_string());
     let command = args.command.clone().or(own);
     let mut extra = said(config, level);
+    if let Some(project) = &args.project {
+        let path = super::existing_project(project)?;
+        extra.extend(["--project".to_owned(), path.display().to_string()]);
+    }
     if let Some(user) = &args.user {
         extra.extend(["--user".to_owned(), user.clone()]);
     }
@@ -97,7 +114,7 @@ fn request(args: &Args, door: &Door) -> Request {
         let words: Vec<String> = words.map(|word| word.get_name().to_owned()).collect();
         extra.extend(["--tools".to_owned(), words.join(",")]);
     }
-    Request {
+    Ok(Request {
         client: args.client,
         level,
         name: args.name.clone(),
@@ -106,7 +123,7 @@ fn request(args: &Args, door: &Door) -> Request {
         project: config.project.clone(),
         home: config.home.clone(),
         config_home: config.config_home.clone(),
-    }
+    })
 }
 
 /// The memory that was named for this call: the client is to get no other.

@@ -61,7 +61,7 @@ fn list() -> Tool {
 
 async fn run_list(served: &Served, call: Call) -> Result<Answer, Error> {
     let agents = served.agents.list().await?;
-    Answer::fit(call.tokens(), agents.len(), |room| {
+    Answer::fit(&call, agents.len(), |room| {
         let shown = || agents.iter().take(room.items);
         let about = |text: &Option<String>| {
             excerpt(text.as_deref().unwrap_or_default(), room.chars.min(300))
@@ -343,7 +343,7 @@ fn lint() -> Tool {
 async fn run_lint(served: &Served, call: Call) -> Result<Answer, Error> {
     let agent = call.arguments.needed("agent");
     let warnings = served.agents.lint(&call.ctx, &agent).await?;
-    Answer::fit(call.tokens(), warnings.len(), |room| {
+    Answer::fit(&call, warnings.len(), |room| {
         let shown = || warnings.iter().take(room.items);
         let what = |text: &str| excerpt(text, room.chars.min(300));
         let lines = shown().map(|one| {

@@ -160,7 +160,7 @@ async fn run_find(served: &Served, call: Call) -> Result<Answer, Error> {
     if told.is_empty() {
         return Answer::with("Nothing was learnt for this yet.", &json!({"found": 0}));
     }
-    Answer::fit(call.tokens(), told.len(), |room| listed(&told, room))
+    Answer::fit(&call, told.len(), |room| listed(&told, room))
 }
 
 fn skill(skill: &FoundSkill) -> (String, Value) {

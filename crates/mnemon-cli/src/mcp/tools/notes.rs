@@ -109,9 +109,7 @@ async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
         return Answer::with(message, &json!({"success": true, "data": data}));
     }
     let results = &found.results;
-    Answer::fit(call.tokens(), results.len(), |room| {
-        hits(results, &query, room)
-    })
+    Answer::fit(&call, results.len(), |room| hits(results, &query, room))
 }
 
 fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> {
@@ -210,26 +208,19 @@ async fn run_get(served: &Served, mut call: Call) -> Result<Answer, Error> {
     call.arguments.set("length", most);
     let note = call.run::<NoteGet>(served).await?;
     let content = note.content.clone().unwrap_or_default();
-    let mut room = tokens;
-    while room >= 320 {
-        // The content stands in the text and in the data.
-        let (head, _) = cut(&content, room.saturating_sub(300) / 2);
-        let answer = page(&note, head, &content, offset)?;
-        if answer.tokens() <= tokens && (content.is_empty() || !head.is_empty()) {
-            return Ok(answer);
+    for structured in [call.structured, false] {
+        let mut room = tokens;
+        while room > 0 {
+            let (head, _) = cut(&content, room);
+            let answer = page(&note, head, &content, offset)?.structured(structured);
+            // Every page must bring the reader further.
+            if answer.tokens() <= tokens && (content.is_empty() || !head.is_empty()) {
+                return Ok(answer);
+            }
+            room = room * 4 / 5;
         }
-        room = room * 9 / 10;
     }
-    // There is room for it once.
-    let mut room = tokens;
-    loop {
-        let (head, _) = cut(&content, room);
-        let answer = Answer::text(page(&note, head, &content, offset)?.text);
-        if answer.tokens() <= tokens || room == 0 {
-            return Ok(answer.within(tokens));
-        }
-        room = room * 4 / 5;
-    }
+    Ok(page(&note, "", &content, offset)?.within(tokens))
 }
 
 fn page(note: &NoteText, head: &str, content: &str, offset: usize) -> Result<Answer, Error> {
@@ -275,7 +266,7 @@ fn list() -> Tool {
 
 async fn run_list(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let page = call.run::<NoteList>(served).await?;
-    Answer::fit(call.tokens(), page.notes.len(), |room| listed(&page, room))
+    Answer::fit(&call, page.notes.len(), |room| listed(&page, room))
 }
 
 fn listed(page: &NotePage, room: Room) -> Result<Answer, Error> {

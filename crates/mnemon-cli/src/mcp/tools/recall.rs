@@ -150,7 +150,7 @@ async fn run_query(served: &Served, call: Call) -> Result<Answer, Error> {
     if found.is_empty() {
         return Answer::with("Nothing was found.", &json!({"found": 0, "excerpts": []}));
     }
-    Answer::fit(call.tokens(), found.len(), |room| passages(&found, room))
+    Answer::fit(&call, found.len(), |room| passages(&found, room))
 }
 
 fn passages(excerpts: &[Passage], room: Room) -> Result<Answer, Error> {

@@ -204,7 +204,7 @@ async fn run_status(served: &Served, call: Call) -> Result<Answer, Error> {
     let team = call.arguments.needed("team");
     let status = served.agents.team_status(&call.ctx, &team).await?;
     let items = status.handoffs.len().max(status.blockers.len());
-    Answer::fit(call.tokens(), items, |room| {
+    Answer::fit(&call, items, |room| {
         let chars = room.chars.min(300);
         let members = status.team.members.iter().take(MANY);
         let members: Vec<&str> = members.map(String::as_str).collect();

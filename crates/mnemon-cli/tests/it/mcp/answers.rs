@@ -140,6 +140,24 @@ fn a_search_over_ten_thousand_notes_keeps_its_tokens() {
 }
 
 #[test]
+fn a_long_answer_is_sent_once_and_a_short_one_in_both_forms() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::assistant(&sandbox, &[]);
+    let added = client.tool("memory_add", json!({"content": "Ann prefers green tea"}));
+    let id = added["structuredContent"]["data"]["id"].as_str().unwrap();
+    assert!(added["content"][0]["text"].as_str().unwrap().contains(id));
+    for (tool, arguments) in [
+        ("memory_search", json!({"query": "what does Ann drink"})),
+        ("memory_get", json!({"id": id})),
+    ] {
+        let read = client.tool(tool, arguments);
+        assert!(read.get("structuredContent").is_none(), "{tool}: {read}");
+        let text = read["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("green tea") && text.contains(id), "{text}");
+    }
+}
+
+#[test]
 fn a_long_note_is_read_page_by_page() {
     let sandbox = Sandbox::new();
     let mut client = Client::start(&sandbox, &[]);

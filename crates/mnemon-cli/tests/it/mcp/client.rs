@@ -24,6 +24,15 @@ pub(crate) struct Client {
 impl Client {
     /// A server with these arguments, past the greeting.
     pub(crate) fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
+        Self::greeted(sandbox, &[args, &["--structured"]].concat())
+    }
+
+    /// A server as an assistant starts it: answers of tools that read are text only.
+    pub(crate) fn assistant(sandbox: &Sandbox, args: &[&str]) -> Self {
+        Self::greeted(sandbox, args)
+    }
+
+    fn greeted(sandbox: &Sandbox, args: &[&str]) -> Self {
         let mut client = Self::silent(sandbox, args);
         let hello = json!({
             "protocolVersion": "2025-11-25", "capabilities": {},

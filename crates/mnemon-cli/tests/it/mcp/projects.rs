@@ -158,6 +158,17 @@ fn every_client_gets_a_file_it_can_read() {
         ("codex", ".codex/config.toml"),
         ("windsurf", ".codeium/windsurf/mcp_config.json"),
         ("zed", ".config/zed/settings.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("opencode", ".config/opencode/opencode.json"),
+        ("jetbrains", ".junie/mcp/mcp.json"),
+        (
+            "claude-desktop",
+            ".config/Claude/claude_desktop_config.json",
+        ),
+        (
+            "cline",
+            ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        ),
     ];
     for (client, path) in places {
         sandbox
@@ -180,11 +191,54 @@ fn every_client_gets_a_file_it_can_read() {
     let (_, said) = sandbox
         .run(&["mcp", "install", "windsurf", "--project-level", "--yes"])
         .failed();
-    assert!(said.contains("knows no projects"), "{said}");
+    assert!(
+        said.contains("one configuration for all projects"),
+        "{said}"
+    );
     let shown = sandbox
         .run(&["mcp", "install", "vscode", "--project-level", "--print"])
         .ok();
     assert!(shown.contains("${workspaceFolder}"), "{shown}");
+}
+
+#[test]
+fn a_misspelt_project_is_an_error_and_not_another_memory() {
+    let sandbox = Sandbox::new();
+    for args in [
+        &["mcp", "--project", "missing"][..],
+        &[
+            "mcp",
+            "install",
+            "windsurf",
+            "--project",
+            "missing",
+            "--yes",
+        ],
+    ] {
+        let (code, said) = sandbox.run(args).failed();
+        assert_eq!(code, 2, "{said}");
+        assert!(
+            said.contains("--project") && said.contains("missing"),
+            "{said}"
+        );
+    }
+    assert!(!sandbox.path(".codeium").exists());
+}
+
+#[test]
+fn a_client_without_project_settings_can_be_given_a_project() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["init"]).ok();
+    let install = ["mcp", "install", "windsurf", "--yes"];
+    let warned = sandbox.run(&install);
+    assert!(warned.err.contains("--project"), "{}", warned.err);
+    let quiet = sandbox.run(&[&install[..], &["--project", "."]].concat());
+    assert!(!quiet.err.contains("--project"), "{}", quiet.err);
+    let path = sandbox.path(".codeium/windsurf/mcp_config.json");
+    let text = std::fs::read_to_string(path).unwrap();
+    let project = sandbox.path("").canonicalize().unwrap();
+    let project = project.display().to_string();
+    assert!(text.contains(project.trim_end_matches('/')), "{text}");
 }
 
 #[test]

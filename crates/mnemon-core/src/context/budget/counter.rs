@@ -19,10 +19,6 @@ words! {
         O200k = "o200k",
         /// Counted exactly.
         Cl100k = "cl100k",
-        /// Counted exactly.
-        P50k = "p50k",
-        /// Counted exactly.
-        R50k = "r50k",
         /// Whatever the model: at most so many, by [`Bound`](super::Bound).
         Any = "any",
         /// Whatever the model, and beyond doubt: a token has at least one byte.
@@ -83,9 +79,6 @@ const MODELS: &[(&str, Family)] = &[
     ("gpt-3.5", Family::Cl100k),
     ("gpt-35", Family::Cl100k),
     ("text-embedding-3", Family::Cl100k),
-    ("text-davinci-003", Family::P50k),
-    ("text-davinci-002", Family::P50k),
-    ("davinci", Family::R50k),
     ("claude", Family::Any),
     ("gemini", Family::Any),
     ("gemma", Family::Any),
