@@ -46,15 +46,11 @@ pub const fn of(kind: ErrorKind) -> Code {
 
 const fn hint(kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::Invalid => {
-            "correct the input; `mnemon help COMMAND` lists what is allowed"
-        }
+        ErrorKind::Invalid => "correct the input; `mnemon help COMMAND` lists what is allowed",
         ErrorKind::NotFound => {
             "`mnemon list` shows the records, `mnemon history` those that were deleted; check the tenant, too"
         }
-        ErrorKind::Conflict => {
-            "read the current version and repeat the change on it"
-        }
+        ErrorKind::Conflict => "read the current version and repeat the change on it",
         ErrorKind::Denied => "check the permissions of the store's files, and the tenant",
         ErrorKind::TooLarge => "send less at once, in several parts",
         ErrorKind::TooOften => {

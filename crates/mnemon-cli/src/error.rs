@@ -172,8 +172,7 @@ impl Error {
             Self::NotRepaired(StoreError::Corrupt { .. }) => {
                 "bring back a backup with `mnemon restore FILE`, or move the file away"
             }
-            Self::File { source, .. }
-            | Self::Config(ConfigError::Unreadable { source, .. })
+            Self::File { source, .. } | Self::Config(ConfigError::Unreadable { source, .. })
                 if source.kind() == io::ErrorKind::NotFound =>
             {
                 "check the path; a relative one begins in the folder you are in"
@@ -242,9 +241,7 @@ fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
         Files(FilesError::Outside { .. }) => {
             "name a file that lies below the folder, also when links are followed; for notes `mnemon config` shows the folder as notes.root"
         }
-        Files(FilesError::TooLarge { .. }) => {
-            "split it into several files"
-        }
+        Files(FilesError::TooLarge { .. }) => "split it into several files",
         NotThere(_) => return None,
         other => return kind_hint(other.kind()),
     })

@@ -9,6 +9,8 @@
 pub(crate) mod arguments;
 pub(crate) mod field;
 
+mod context;
+mod learning;
 mod notes;
 mod records;
 pub(crate) mod when;
@@ -22,7 +24,9 @@ pub(crate) use notes::{
     NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch, NoteStats,
 };
 
-pub(crate) use records::{Undo, Update};
+pub(crate) use context::Context;
+pub(crate) use learning::{LogStep, SkillSearch};
+pub(crate) use records::{Add, Stored, Undo, Update};
 
 use crate::Error;
 
@@ -42,6 +46,9 @@ pub(crate) trait Operation: Send + Sync + 'static {
         arguments: Arguments,
     ) -> impl Future<Output = Result<Self::Answer, Error>> + Send;
 }
+
+/// The user, or the session, of a call that names none.
+pub(crate) const USER: &str = "default";
 
 /// A memory, and who asks for what is in it.
 #[derive(Clone, Copy)]

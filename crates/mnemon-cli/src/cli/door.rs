@@ -64,10 +64,19 @@ impl Door {
     ) -> Result<Vec<Id>, Error> {
         let mut meant = Vec::new();
         for id in ids {
-            let records = memory.records();
-            meant.push(records.resolve(ctx, &Viewer::Tenant, id).await?);
+            meant.push(self.resolve_one(memory, ctx, id).await?);
         }
         Ok(meant)
+    }
+
+    pub(super) async fn resolve_one(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        id: Id,
+    ) -> Result<Id, Error> {
+        let records = memory.records();
+        Ok(records.resolve(ctx, &Viewer::Tenant, id).await?)
     }
 
     /// A call that is made now. Its notices are printed with the answer.

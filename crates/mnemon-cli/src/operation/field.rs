@@ -44,6 +44,8 @@ pub(crate) struct Field {
     only: Option<Interface>,
     /// The other field that may be given in its place: one of the two must be given.
     pub(crate) alternative: Option<&'static str>,
+    /// Another field that may not be given beside it.
+    pub(crate) excludes: Option<&'static str>,
     /// The value that counts when none is given, for the documentation.
     pub(crate) default: Option<&'static str>,
     pub(crate) spelling: Spelling,
@@ -107,6 +109,7 @@ impl Field {
             is_rare: false,
             only: None,
             alternative: None,
+            excludes: None,
             default: None,
             spelling: Spelling::Option(None),
             value: None,
@@ -209,6 +212,12 @@ impl Field {
     /// One of this field and the other must be given.
     pub(crate) fn or_else(mut self, other: &'static str) -> Self {
         self.alternative = Some(other);
+        self
+    }
+
+    /// At most one of this field and the other may be given.
+    pub(crate) fn excludes(mut self, other: &'static str) -> Self {
+        self.excludes = Some(other);
         self
     }
 

@@ -38,7 +38,7 @@ pub(super) fn ttl() -> Field {
 }
 
 /// Whose a note is. A tool is called for a user; only the command line names the rest.
-fn owner(user: &'static str) -> Vec<Field> {
+pub(super) fn owner(user: &'static str) -> Vec<Field> {
     let name = |name, about| Field::text(name, limits::NAME_CHARS, about).value("NAME");
     let rest = [
         ("agent", "The agent it belongs to"),

@@ -133,7 +133,8 @@ pub async fn get_keeps_the_order_asked(s: Subject) {
 
 pub async fn ids_are_found_by_their_beginning(s: Subject) {
     let g = grant(at(0));
-    s.put(&g, ["ab", "abc", "abd", "b", "ab~", "aB"].map(note)).await;
+    s.put(&g, ["ab", "abc", "abd", "b", "ab~", "aB"].map(note))
+        .await;
     let found = async |prefix: &str, limit: usize| -> Vec<String> {
         let ids = s.store().ids_with_prefix(&g, prefix, limit).await.unwrap();
         ids.iter().map(ToString::to_string).collect()

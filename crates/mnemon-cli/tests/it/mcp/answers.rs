@@ -541,7 +541,11 @@ fn what_a_run_came_to_is_checked() {
 fn a_note_that_found_no_room_is_said_not_to_be_kept() {
     let sandbox = Sandbox::new();
     let config = sandbox.path("full.toml");
-    std::fs::write(&config, "[mcp]\nnamespace = \"short-term\"\n[namespaces.short-term]\nmax_entries = 1\n").unwrap();
+    std::fs::write(
+        &config,
+        "[mcp]\nnamespace = \"short-term\"\n[namespaces.short-term]\nmax_entries = 1\n",
+    )
+    .unwrap();
     let config = config.display().to_string();
     let mut client = Client::start(&sandbox, &["--tools", "notes", "--config", &config]);
     let add =
