@@ -24,10 +24,10 @@ KILLED = {
         ["write", "--user", "ann", "--session", "s3", "--scope", "experience", "--data", "-"],
         json.dumps({"tool": "build", "task_type": "deploy", "trace_id": t, "output": t}), "export"),
     "agent decide": lambda t: (
-        ["agent", "decide", "coder", t, "--decision", f"it is {t}"], "",
+        ["agent", "decide", "--create", "coder", t, "--decision", f"it is {t}"], "",
         ".microai/agents/coder/memory/decisions.md"),
     "agent end": lambda t: (
-        ["agent", "end", "coder", "--data", "-"],
+        ["agent", "end", "--create", "coder", "--data", "-"],
         json.dumps({"learnings": [{"title": t, "pattern": "p", "why": "w"}], "context": {"notes": [t]}}),
         ".microai/agents/coder/memory/learnings.md"),
 }

@@ -64,7 +64,7 @@ def bombs(row):
             (home.folder / "doc.md").write_text(text)
             (home.folder / "doc.html").write_text(text)
             home.run("ingest", "doc.md", "doc.html", limits=limits)
-            home.run("agent", "decide", "coder", "x", "--decision", "-", stdin=text, limits=limits)
+            home.run("agent", "decide", "--create", "coder", "x", "--decision", "-", stdin=text, limits=limits)
             home.run("add", "--jsonl", stdin=piece * 50_000, limits=limits)
             home.run("add", "--meta-json", "[" * 20_000, "x", limits=limits)
             home.run("search", "--filter", '{"$not":' * 5000 + "{}", "x", limits=limits)
@@ -139,7 +139,7 @@ def fuzz_files(row):
                 one.run("--config", "noise.toml", "config")
             elif kind == 5:
                 (memory / "decisions.md").write_bytes(mutated(change, page))
-                one.run("agent", "decide", "coder", "x", "--decision", "tea")
+                one.run("agent", "decide", "--create", "coder", "x", "--decision", "tea")
                 one.run("agent", "activate", "coder")
             else:
                 text = mutated(change, b'{"lang": "en", "$or": [{"rating": {"$gte": 3}}, {"tag": {"$in": ["a"]}}]}')

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use mnemon_cli::api::ingest::{Request, Response, run as ingest};
 use mnemon_adapters::Sqlite;
 use mnemon_adapters::embed::Builtin;
+use mnemon_cli::api::ingest::{Request, Response, run as ingest};
 use mnemon_core::embed::{EmbedError, Embedder, ModelId};
 use mnemon_core::{Ctx, Ids, Tenant, Time};
 use mnemon_engine::Memory;

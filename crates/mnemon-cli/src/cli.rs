@@ -36,6 +36,7 @@ mod learn;
 mod lines;
 mod list;
 mod llm;
+mod man;
 mod mcp;
 mod model;
 mod note;
@@ -64,7 +65,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Config, Environment, Flags, ignored_notice};
 use crate::operation::when;
@@ -106,15 +107,29 @@ struct Global {
     /// The configuration file [env: MNEMON_CONFIG]
     #[arg(long, value_name = "PATH", global = true)]
     config: Option<PathBuf>,
+    /// When to use colours; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", global = true, default_value_t, value_enum)]
+    color: clap::ColorChoice,
+    /// Print nothing on stderr but errors
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    /// Print the store, the configuration files and the time taken on stderr
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(alias = "remember")]
     Add(Box<add::Args>),
+    #[command(alias = "find")]
     Search(search::Args),
     Context(Box<context::Args>),
+    #[command(visible_alias = "show")]
     Get(get::Args),
+    #[command(visible_alias = "ls")]
     List(list::Args),
+    #[command(visible_aliases = ["rm", "delete"], alias = "remove")]
     Forget(forget::Args),
     History(history::Args),
     Undo(undo::Args),
@@ -146,8 +161,10 @@ enum Command {
     Trust(trust::Args),
     Demo(demo::Args),
     Init(init::Args),
+    #[command(alias = "serve")]
     Mcp(mcp::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 const EXAMPLES: &str = "Examples:
@@ -190,10 +207,18 @@ pub fn command() -> clap::Command {
 
 fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
     let wants_json = args.iter().any(|arg| arg == "--json");
-    let cli = match Cli::try_parse_from(args) {
+    let started = std::time::Instant::now();
+    let color = color_of(&args);
+    use_color(color);
+    let parsed = Cli::command()
+        .color(color)
+        .try_get_matches_from(args)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return report::usage(&error, wants_json),
     };
+    let (quiet, verbose) = (cli.global.quiet, cli.global.verbose);
     let flags = Flags {
         config: cli.global.config,
         store: cli.global.store,
@@ -214,11 +239,52 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
         Err(error) => return report::failure(&error.into(), wants_json),
     };
     let json = config.json.value;
-    match start(cli.command, config) {
+    let surroundings = verbose.then(|| surroundings(&config));
+    let done = start(cli.command, config, quiet);
+    if let Some(surroundings) = surroundings {
+        let millis = started.elapsed().as_millis();
+        out::error_line(format!("{surroundings}, {millis} ms"));
+    }
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => report::failure(&error, json),
     }
+}
+
+/// The colours that were asked for, before the arguments are parsed: errors of the parser have
+/// colours, too.
+fn color_of(args: &[OsString]) -> clap::ColorChoice {
+    let words: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
+    let after = words.windows(2).find_map(|pair| match pair {
+        ["--color", when] => Some(*when),
+        _ => None,
+    });
+    let inline = words.iter().find_map(|word| word.strip_prefix("--color="));
+    let when = after.or(inline).and_then(|when| when.parse().ok());
+    when.unwrap_or_default()
+}
+
+fn use_color(color: clap::ColorChoice) {
+    let forced = match color {
+        clap::ColorChoice::Auto => return,
+        clap::ColorChoice::Always => true,
+        clap::ColorChoice::Never => false,
+    };
+    console::set_colors_enabled(forced);
+    console::set_colors_enabled_stderr(forced);
+}
+
+/// What a command works on, for `--verbose`.
+fn surroundings(config: &Config) -> String {
+    let store = crate::config::without_passwords(&config.store.value);
+    let files = config.files.iter().map(|file| file.display().to_string());
+    let files: Vec<String> = files.collect();
+    let files = match files.is_empty() {
+        true => "no configuration file".to_owned(),
+        false => files.join(" and "),
+    };
+    format!("note: {store} (tenant {}), {files}", config.tenant.value)
 }
 
 /// The runtime panics if it cannot open the descriptors it needs, so they are tried first.
@@ -238,7 +304,7 @@ fn check_descriptors() -> Result<(), Error> {
     Ok(())
 }
 
-fn start(command: Command, config: Config) -> Result<(), Error> {
+fn start(command: Command, config: Config, quiet: bool) -> Result<(), Error> {
     check_descriptors()?;
     let mut runtime = match &command {
         Command::Mcp(args) if args.serves() => tokio::runtime::Builder::new_multi_thread(),
@@ -248,7 +314,7 @@ fn start(command: Command, config: Config) -> Result<(), Error> {
         .enable_all()
         .build()
         .map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
-    let mut door = Door::new(config);
+    let mut door = Door::new(config, quiet);
     // These two say it in their answers.
     if !matches!(command, Command::Config(_) | Command::Trust(_)) {
         let ignored = ignored_notice(&door.config.ignored);
@@ -306,6 +372,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Init(args) => init::run(args, door),
         Command::Mcp(args) => mcp::run(args, door).await,
         Command::Completions(args) => completions::run(args, door),
+        Command::Man(args) => man::run(args, door),
     }
 }
 

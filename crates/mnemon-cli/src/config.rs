@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use mnemon_core::window::Settings;
 use mnemon_core::{Caps, Namespace, Policy, Tenant};
 use mnemon_engine::ProjectConfig;
+use mnemon_engine::agentfiles::{Language, ROOT as AGENT_FOLDER};
 use mnemon_engine::notes::MaxEntries;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ use serde_json::{Value, json};
 use crate::env_vars::{self, EnvVar};
 pub use address::without_passwords;
 pub use embedder::{EmbedderChoice, Secret};
-pub use environment::{Environment, PROJECT, stays_inside};
+pub use environment::{Environment, PROJECT, Platform, stays_inside};
 pub use error::ConfigError;
 use file::File;
 pub use llm::{LlmProvider, LlmSettings, Money};
@@ -40,7 +41,7 @@ pub use origin::{Origin, Sourced};
 pub use policies::{FlowPolicies, PolicyRow};
 pub use reranker::RerankerChoice;
 pub use risk::Risk;
-use risk::{DELETES, IMPERSONATES, OPENS, ProjectRule, SENDS, WEAKENS};
+use risk::{DELETES, HARMLESS, IMPERSONATES, OPENS, ProjectRule, SENDS, WEAKENS};
 use sources::Sources;
 pub use sources::{Ignored, Inspected, RiskySetting, ignored_notice, inspect};
 pub use trust::{Trust, TrustList, TrustedFile};
@@ -88,6 +89,7 @@ keys! {
     LONG_MAX = key("namespaces.long-term.max_entries", env_vars::MNEMON_LONG_TERM_MAX_ENTRIES, DELETES);
     HISTORY_DAYS = key("history_days", env_vars::MNEMON_HISTORY_DAYS, DELETES);
     AGENTS = key("agents", env_vars::MNEMON_AGENTS, OPENS);
+    AGENT_LANGUAGE = key("agent_language", env_vars::MNEMON_AGENT_LANGUAGE, HARMLESS);
 }
 
 fn known_keys() -> Vec<&'static Key> {
@@ -149,6 +151,8 @@ pub struct Config {
     pub history_days: Sourced<Option<i64>>,
     /// The folder of agents' and teams' Markdown.
     pub agents: Sourced<PathBuf>,
+    /// The language of labels in new files of agents and teams.
+    pub agent_language: Sourced<Language>,
     /// The language model that writes summaries; only from the file, but for its key.
     pub llm: LlmSettings,
     /// How a conversation's window is kept small; only from the file.
@@ -211,7 +215,8 @@ impl Config {
                 ..retention
             },
             history_days: Sourced::default(None),
-            agents: Sourced::default(PathBuf::from(".microai")),
+            agents: Sourced::default(PathBuf::from(AGENT_FOLDER)),
+            agent_language: Sourced::default(Language::default()),
             llm: LlmSettings::default(),
             window: Tuned::default(),
             memory: Tuned::default(),
@@ -255,6 +260,7 @@ impl Config {
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
             history_days: layers.read(&HISTORY_DAYS, None, parse_days)?,
             agents: layers.agents()?,
+            agent_language: layers.read(&AGENT_LANGUAGE, Language::default(), parse_language)?,
             llm,
             window: tuning::window(&layers)?,
             memory: tuning::memory(&layers)?,
@@ -320,6 +326,7 @@ impl Config {
             self.most(&LONG_MAX, &self.long_term, Namespace::LongTerm),
             row(&HISTORY_DAYS, &self.history_days),
             row(&AGENTS, &self.agents),
+            row(&AGENT_LANGUAGE, &self.agent_language),
         ];
         rows.extend(self.llm.rows());
         rows.extend(self.window.rows());
@@ -459,7 +466,9 @@ impl Layers<'_> {
     }
 
     fn agents(&self) -> Result<Sourced<PathBuf>, ConfigError> {
-        self.folder(&AGENTS, self.env.in_project(".microai"))
+        let found = self.env.folder_above(AGENT_FOLDER);
+        let folder = found.unwrap_or_else(|| self.env.in_project(AGENT_FOLDER));
+        self.folder(&AGENTS, folder)
     }
 
     /// A folder is found like a store: beside the file that names it.
@@ -486,6 +495,11 @@ fn beside(origin: &Origin) -> Option<&Path> {
 }
 
 fn parse_tenant(text: &str) -> Result<Tenant, String> {
+    text.parse()
+        .map_err(|invalid: mnemon_core::Invalid| invalid.what)
+}
+
+fn parse_language(text: &str) -> Result<Language, String> {
     text.parse()
         .map_err(|invalid: mnemon_core::Invalid| invalid.what)
 }

@@ -97,6 +97,9 @@ pub enum Error {
         /// Whether a repair, which was not asked for, proposes something.
         mendable: bool,
     },
+    /// The warnings were printed before.
+    #[error("the check found {}", count(*.0, "warning"))]
+    Lint(usize),
     #[error("the repair failed; nothing was changed")]
     NotRepaired(#[source] StoreError),
     #[error("the backup cannot be used; nothing was changed")]
@@ -139,7 +142,7 @@ impl Error {
             Self::NotIngested { kind, .. } => *kind,
             Self::NotErased { left: 0, .. } => ErrorKind::Busy,
             Self::NotErased { .. } => ErrorKind::Denied,
-            Self::Unwell { .. } => ErrorKind::Corrupt,
+            Self::Unwell { .. } | Self::Lint(_) => ErrorKind::Corrupt,
             Self::Internal(_) => ErrorKind::Internal,
         }
     }
@@ -165,6 +168,7 @@ impl Error {
             Self::Unwell { .. } => {
                 "a repair cannot help with what is left: the findings say what is wrong"
             }
+            Self::Lint(_) => "each warning names the file, the line and the rule",
             Self::DamagedBackup(_) => {
                 "use another backup; `mnemon doctor --repair --store sqlite:FILE` saves what this \
                  one still holds"
@@ -219,8 +223,8 @@ impl Error {
 /// What is asked for in files is not found by looking into the store.
 fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
     use mnemon_engine::Error::{
-        Ambiguous, ConversationExists, Files, KeySpent, NoSession, NoSessionFile, NoSnapshot,
-        NotThere, SessionExists, SnapshotExists, Store,
+        Ambiguous, BadFile, ConversationExists, Files, KeySpent, NoAgent, NoSession, NoSessionFile,
+        NoSnapshot, NotThere, SessionExists, SnapshotExists, Store,
     };
     Some(match error {
         Store(StoreError::KeyReused { .. }) => {
@@ -241,7 +245,13 @@ fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
         Files(FilesError::Outside { .. }) => {
             "name a file that lies below the folder, also when links are followed; for notes `mnemon config` shows the folder as notes.root"
         }
-        Files(FilesError::TooLarge { .. }) => "split it into several files",
+        Files(FilesError::TooLarge { .. }) => {
+            "split it into several files"
+        }
+        BadFile { .. } => "edit the file as the message says; it is left as it is",
+        NoAgent(_) => {
+            "`mnemon agent list` and `mnemon team list` show the names; `mnemon agent new` makes an agent"
+        }
         NotThere(_) => return None,
         other => return kind_hint(other.kind()),
     })
@@ -260,6 +270,11 @@ fn kind_of_io(error: &io::Error) -> ErrorKind {
         io::ErrorKind::NotFound => ErrorKind::NotFound,
         _ => ErrorKind::Unavailable,
     }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 fn not_erased(left: usize, more: bool) -> String {

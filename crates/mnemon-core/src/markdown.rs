@@ -21,6 +21,7 @@
 mod day;
 mod entries;
 mod fields;
+mod labels;
 mod lists;
 mod merge;
 mod outline;
@@ -34,8 +35,9 @@ use pulldown_cmark::{Event, OffsetIter, Options, Parser, Tag, TagEnd};
 pub use day::Day;
 pub use entries::Entry;
 pub use fields::{Field, names};
+pub use labels::{Label, Language, language_of};
 pub use lists::Item;
-pub use merge::{Clash, Merged, merge};
+pub use merge::{Clash, Merged, conflict, merge};
 pub use tables::{Row, Table};
 
 /// A Markdown text and where its parts lie.
@@ -180,6 +182,19 @@ impl Document {
         let start = end + self.with_line_ends(lead).len();
         self.replace(end..end, &format!("{lead}{text}"));
         start
+    }
+
+    /// The same for an entry of a log: if the entry above has no closing `---`, it gets one, since
+    /// other readers of these files split them there.
+    pub fn append_entry(&mut self, text: &str) -> usize {
+        let last = self.lines(self.start..self.text.len());
+        let last = last.filter(|line| !self.slice(line).trim().is_empty());
+        let is_closed = last.last().is_none_or(|line| self.is_rule(&line));
+        let has_entries = self.sections.iter().any(|section| section.level == 2);
+        if has_entries && !is_closed {
+            self.append("---\n");
+        }
+        self.append(text)
     }
 
     /// Replaces what stands under a heading, up to its closing `---` if it has one.

@@ -8,6 +8,8 @@
 mod agent;
 mod context;
 mod ending;
+mod entries;
+mod home;
 mod indexing;
 mod journal;
 mod knowledge;
@@ -28,9 +30,14 @@ pub use crate::records::project::project_tag;
 pub use agent::{Activation, AgentInfo, Part};
 pub use context::{ContextChange, KeyFile, SectionText, StateRow};
 pub use ending::{Archived, Ended, SessionEnd, Sizes};
+pub use entries::{ChangedEntry, EntryChange, FieldText};
+pub use home::Whose;
 pub use indexing::Indexed;
 pub use lint::Warning;
-pub use team::{Blocker, BlockerInfo, Handoff, HandoffInfo, Member, Team, TeamInfo, TeamStatus};
+pub use mnemon_core::markdown::Language;
+pub use team::{
+    Blocker, BlockerInfo, Handoff, HandoffInfo, Member, NewTeam, Team, TeamInfo, TeamStatus,
+};
 pub use writing::{Code, Decision, FileChange, Issue, Learning, SessionLog};
 
 use crate::records::safety::TakenOut;
@@ -48,6 +55,10 @@ pub struct AgentFiles {
     project: String,
     sizes: Sizes,
     safety: Safety,
+    /// Of the labels in new files.
+    language: Language,
+    /// Whether a write makes an agent that is not there.
+    creates: bool,
 }
 
 /// A file that was read, and the stamp to write it back with.
@@ -66,6 +77,8 @@ impl AgentFiles {
             project: String::new(),
             sizes: Sizes::default(),
             safety: Safety::default(),
+            language: Language::default(),
+            creates: false,
         })
     }
 
@@ -81,6 +94,20 @@ impl AgentFiles {
     #[must_use]
     pub fn safety(mut self, safety: Safety) -> Self {
         self.safety = safety;
+        self
+    }
+
+    /// The language of labels and headings in new files; a file that is there keeps its own.
+    #[must_use]
+    pub fn language(mut self, language: Language) -> Self {
+        self.language = language;
+        self
+    }
+
+    /// Writes make an agent that is not there; without it they fail, as its name may be mistyped.
+    #[must_use]
+    pub fn creating(mut self, creates: bool) -> Self {
+        self.creates = creates;
         self
     }
 
@@ -159,10 +186,6 @@ impl AgentFiles {
     fn agent(&self, name: &str) -> Result<String, Error> {
         names::check(names::Sort::Agent, name)?;
         Ok(format!("{}/{name}", self.agents()))
-    }
-
-    fn memory_of(&self, name: &str) -> Result<String, Error> {
-        Ok(format!("{}/memory", self.agent(name)?))
     }
 }
 

@@ -228,6 +228,7 @@ impl Builder {
                 .as_deref()
                 .map(crate::records::project::project_tag),
             recalled: Arc::default(),
+            readings: Arc::default(),
         }
     }
 }

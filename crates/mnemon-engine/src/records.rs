@@ -23,6 +23,7 @@ use std::sync::atomic::AtomicBool;
 
 use mnemon_core::embed::Embedder;
 use mnemon_core::rerank::Reranker;
+use mnemon_core::window::Readings;
 use mnemon_core::{
     Backend, Batch, Capabilities, Change, Changes, Ctx, Expect, Filter, Grant, Hidden, HiddenScan,
     Id, IdempotencyKey, Ids, Invalid, Limits, Op, Page, Policy, Receipt, Record, Right, Scan,
@@ -53,6 +54,8 @@ pub struct Records {
     pub(crate) project_tag: Option<String>,
     /// Whether something was searched for here, so that it may come back as an echo.
     pub(crate) recalled: Arc<AtomicBool>,
+    /// What messages say, read once for all summaries of their conversation.
+    pub(crate) readings: Arc<Readings>,
 }
 
 impl Records {
@@ -198,6 +201,10 @@ impl Records {
             })
             .collect();
         batch.vectors = self.vectors(ctx, &puts).await;
+        // What is erased is erased from memory as well.
+        if batch.ops.iter().any(|op| matches!(op, Op::Purge { .. })) {
+            self.readings.clear();
+        }
         let mut receipt = self.apply_in_group(ctx, grant, batch).await?;
         ctx.notices.extend(receipt.notices.drain(..));
         Ok(receipt)

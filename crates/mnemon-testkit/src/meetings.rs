@@ -2,6 +2,8 @@
 //! questions, numbers, failures that were fixed, among small talk and tool calls. What a summary
 //! should still say of them is returned with the messages.
 
+mod blind;
+mod fresh;
 mod phrases;
 mod score;
 
@@ -10,6 +12,8 @@ use std::collections::BTreeMap;
 use mnemon_core::{Block, Message, Role};
 use serde_json::{Map, json};
 
+pub use blind::BLIND;
+pub use fresh::FRESH;
 pub use phrases::{HELD_OUT, Phrases, TUNED};
 pub use score::{Score, score};
 

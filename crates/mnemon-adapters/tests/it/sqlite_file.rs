@@ -283,6 +283,18 @@ fn assert_readable(path: &Path) {
     assert!(error.to_string().contains("read-only"), "{error}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    let error = Sqlite::open(&path).map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Foreign);
+    assert!(error.to_string().contains("it is a pipe"), "{error}");
+}
+
 #[test]
 fn a_read_only_file_can_be_read_and_searched() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! An agent's files, where a door needs more than one call of the engine.
+//! Files of agents and teams, where a door needs more than one call of the engine.
 
 use mnemon_core::{Ctx, Invalid};
-use mnemon_engine::agentfiles::{AgentFiles, ContextChange};
+use mnemon_engine::agentfiles::{AgentFiles, ContextChange, Warning, Whose};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -28,32 +28,51 @@ pub struct Rewrite {
     pub base: String,
 }
 
-/// An agent's context.
+/// The context of an agent or a team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Context {
     /// The context as it is now.
     pub context: String,
+    /// Each change, in a few words; empty if the context was only read.
+    pub changes: Vec<String>,
     /// Where two changes met in one place and both were kept.
     pub clashes: Vec<String>,
 }
 
-/// Replaces an agent's context or changes lines of it, and shows it.
+/// Replaces a context or changes lines of it, and shows it.
 pub async fn context(
     agents: &AgentFiles,
     ctx: &Ctx,
-    agent: &str,
+    whose: Whose<'_>,
     change: &ContextChange,
     rewrite: Option<&Rewrite>,
 ) -> Result<Context, Error> {
-    let clashes = match rewrite {
-        Some(Rewrite { text, base }) => agents.rewrite_context(ctx, agent, text, base).await?,
-        None => Vec::new(),
-    };
-    if !change.is_empty() {
-        agents.update_context(ctx, agent, change).await?;
+    let (mut changes, mut clashes) = (Vec::new(), Vec::new());
+    if let Some(Rewrite { text, base }) = rewrite {
+        clashes = agents.rewrite_context(ctx, whose, text, base).await?;
+        changes.push("replaced the whole context".to_owned());
     }
-    let context = agents.show(agent, "context.md").await?;
-    let missing = || mnemon_engine::Error::NotThere(format!("`{agent}` has no context yet"));
-    let context = context.ok_or_else(missing)?;
-    Ok(Context { context, clashes })
+    if !change.is_empty() {
+        changes.extend(agents.update_context(ctx, whose, change).await?);
+    }
+    let context = agents.show(whose, "context.md").await?;
+    let (Whose::Agent(name) | Whose::Team(name)) = whose;
+    let missing = || mnemon_engine::Error::NotThere(format!("`{name}` has no context yet"));
+    Ok(Context {
+        context: context.ok_or_else(missing)?,
+        changes,
+        clashes,
+    })
+}
+
+/// The warnings about one agent, or about all agents and teams.
+pub async fn lint(
+    agents: &AgentFiles,
+    ctx: &Ctx,
+    agent: Option<&str>,
+) -> Result<Vec<Warning>, Error> {
+    Ok(match agent {
+        Some(agent) => agents.lint(ctx, agent).await?,
+        None => agents.lint_all(ctx).await?,
+    })
 }

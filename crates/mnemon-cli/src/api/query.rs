@@ -13,6 +13,8 @@ pub struct Request {
     pub viewer: Viewer,
     pub text: String,
     pub limit: usize,
+    /// The project that is asked about, as the store knows it; without one, all of them.
+    pub project: Option<String>,
 }
 
 /// Searches conversations, summaries, pages and knowledge; the best passages first. `pages` are
@@ -36,6 +38,7 @@ pub async fn run(
         text: &request.text,
         limit: request.limit,
         pages,
+        project: request.project.as_deref(),
     };
     Ok(memory.passages(ctx, &query).await?)
 }

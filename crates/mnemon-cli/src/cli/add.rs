@@ -90,7 +90,7 @@ async fn many(key: Option<String>, door: &mut Door) -> Result<(), Error> {
         safety.check(draft)
     })?;
     let memory = door.memory()?;
-    let bar = progress::bar(count, "records");
+    let bar = progress::bar(&door.out, count, "records");
     let place = lines.place.clone();
     for (number, batch) in lines.batches::<Draft>(|_| None)?.enumerate() {
         let batch = batch?;

@@ -1,33 +1,38 @@
 //! `mnemon agent`
 
-mod context;
-mod entries;
+pub(super) mod context;
+pub(super) mod entries;
 
 use std::path::PathBuf;
 
 use mnemon_core::Invalid;
-use mnemon_engine::agentfiles::{Activation, AgentFiles, Ended};
+use mnemon_engine::agentfiles::{Activation, AgentFiles, Ended, Whose};
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::door::Door;
 use super::input::given_or_file as given;
 use super::text;
-use crate::{Error, wiring};
+use crate::{Error, api, wiring};
 
 /// Agents whose memory is Markdown in the repository
 ///
-/// An agent's context, decisions, learnings and sessions are files that people read, edit and keep
-/// in git, below .microai/agents/AGENT/memory. A change touches the lines it means; what somebody
-/// else wrote at the same time is never lost. Decisions, learnings and sessions are found by
-/// `mnemon search`, too, if the project has a memory of its own (`mnemon init`).
+/// The context, decisions, learnings and sessions of an agent are files that people read, edit and
+/// keep in git, below .microai/agents/AGENT/memory. The folder .microai is looked for here, then in
+/// each folder above up to the root of the project. A change touches only the lines it means, and
+/// never overwrites what somebody else wrote at the same time. Decisions, learnings and sessions
+/// are found by `mnemon search`, too, if the project has a memory of its own (`mnemon init`).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon agent new coder --description \"Writes the code\"\n  \
+    mnemon agent context coder --task \"Fix the race\" --blocker \"No access\"\n  \
+    mnemon agent context coder --done race --resolve access\n  \
+    mnemon agent decide coder \"Use Redis\" --decision \"Sessions in Redis\" --reason \"It is there\"\n  \
+    mnemon agent edit coder Redis --set Impact \"- One server more\"\n  \
     mnemon agent activate coder --task \"fix the race\"\n  \
-    mnemon agent context coder --done \"race\" --blocker \"no access\"\n  \
-    mnemon agent decide coder \"Use Redis\" --decision \"Sessions in Redis\" --reason \"it is there\"\n  \
-    mnemon agent end coder --data @session.json")]
+    mnemon agent end coder --data '{\"context\": {\"next\": [\"Write a test\"]}}'\n  \
+    mnemon agent lint\n  \
+    mnemon agent remove coder Redis")]
 pub(super) struct Args {
     #[command(flatten)]
     root: Root,
@@ -47,37 +52,75 @@ impl Root {
         let folder = self.root.as_deref();
         let folder = folder.unwrap_or(&door.config.agents.value);
         let agents = wiring::agents(&door.config.tenant.value, folder)?;
-        Ok(agents.safety(door.config.safety()))
+        let language = door.config.agent_language.value;
+        Ok(agents.safety(door.config.safety()).language(language))
     }
+}
+
+/// The agent that a command reads.
+#[derive(Debug, clap::Args)]
+struct Name {
+    /// The agent, or TEAM/MEMBER for a member of a team
+    #[arg(value_name = "AGENT")]
+    agent: String,
+}
+
+/// The agent that a command writes to.
+#[derive(Debug, clap::Args)]
+struct Target {
+    /// The agent, or TEAM/MEMBER for a member of a team
+    #[arg(value_name = "AGENT")]
+    agent: String,
+    /// Make the agent if it does not exist
+    #[arg(long)]
+    create: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// The agents there are
+    /// List the agents and the members of teams
+    #[command(visible_alias = "ls")]
     List,
     /// Make an agent: its definition and an empty memory
     New {
+        /// The name of the agent, or TEAM/MEMBER to add a member to a team
         #[arg(value_name = "AGENT")]
         agent: String,
-        /// What it is for
+        /// What the agent does, on one line
         #[arg(long, value_name = "TEXT")]
         description: String,
     },
-    /// Print exactly what the agent is told before it begins
+    /// Print the prompt of an agent: its memory, knowledge and definition
     ///
     /// The whole context, the ten most recent decisions by date, the knowledge that its task asks
-    /// for, and its own prompt. How many tokens that is stands on stderr.
+    /// for, and its own prompt. The number of tokens is printed on stderr.
     Activate {
-        #[arg(value_name = "AGENT")]
-        agent: String,
-        /// What it is to do: chooses the knowledge
+        #[command(flatten)]
+        name: Name,
+        /// The task, which selects the knowledge
         #[arg(long, value_name = "TEXT")]
         task: Option<String>,
     },
+    #[command(visible_alias = "show")]
     Context(Box<context::Args>),
     Decide(Box<entries::DecideArgs>),
     Learn(entries::LearnArgs),
-    /// End a session: context, decisions, learnings and archive, all or none
+    /// Change a decision or a learning; git keeps the text that was there before
+    Edit {
+        #[command(flatten)]
+        name: Name,
+        #[command(flatten)]
+        edit: entries::EditArgs,
+    },
+    /// Remove a decision or a learning, and print its text
+    #[command(visible_alias = "rm")]
+    Remove {
+        #[command(flatten)]
+        name: Name,
+        #[command(flatten)]
+        which: entries::WhichArgs,
+    },
+    /// End a session: write context, decisions, learnings and archive, all or none
     ///
     /// The data is a JSON object:
     ///   context    done, reopened, tasks, blockers, resolved, notes: lists of texts;
@@ -89,23 +132,30 @@ enum What {
     ///              issues: [{title, problem, solution}], follow_up}
     #[command(verbatim_doc_comment)]
     End {
-        #[arg(value_name = "AGENT")]
-        agent: String,
-        /// What the session leaves behind; - reads it from stdin, @PATH from a file
+        #[command(flatten)]
+        target: Target,
+        /// The changes of the session; - reads them from stdin, @PATH from a file
         #[arg(long, value_name = "JSON|-|@PATH")]
         data: String,
     },
-    /// Warn of entries that will help nobody later
+    /// Check the files of an agent, or of all agents and teams
+    ///
+    /// Warns of entries without a date, reason or context, of vague tasks, and of files that are
+    /// too long. Conflict marks (<<<<<<<) are an error: the command then exits with 9.
     Lint {
+        /// The agent, or TEAM/MEMBER; without it all agents and teams are checked
         #[arg(value_name = "AGENT")]
-        agent: String,
+        agent: Option<String>,
+        /// Exit with 9 if there is any warning
+        #[arg(long)]
+        strict: bool,
     },
-    /// Move what is too long to memory/archive
+    /// Move old entries and done tasks to memory/archive
     Archive {
-        #[arg(value_name = "AGENT")]
-        agent: String,
+        #[command(flatten)]
+        name: Name,
     },
-    /// Take the entries of the files into the memory in use, so that `mnemon search` finds them
+    /// Index the entries of the files in the memory in use, so that `mnemon search` finds them
     ///
     /// Where the memory is the project's own, a search does this by itself. Elsewhere a search
     /// writes nothing: the text of a folder goes into your own memory only by this command.
@@ -118,29 +168,52 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::List => list(&agents, door).await,
         What::New { agent, description } => {
             let files = agents.begin(&door.ctx()?, &agent, &description).await?;
-            return_json!(door, &json!({ "files": files }));
-            let mut files = files.iter();
-            files.try_for_each(|file| door.out.line(format!("made {file}")))
+            show_made(&files, door)
         }
-        What::Activate { agent, task } => {
-            let told = agents.activate(&agent, task.as_deref()).await?;
+        What::Activate { name, task } => {
+            let told = agents.activate(&name.agent, task.as_deref()).await?;
             show_activation(&told, door)
         }
-        What::Context(args) => context::run(*args, &agents, door).await,
-        What::Decide(args) => entries::decide(*args, &agents, door).await,
-        What::Learn(args) => entries::learn(args, &agents, door).await,
-        What::End { agent, data } => {
+        What::Context(args) => {
+            let (target, agents) = (&args.target, agents.creating(args.target.create));
+            let agent = target.agent.clone();
+            context::run(args.change, Whose::Agent(&agent), &agents, door).await
+        }
+        What::Decide(args) => {
+            let agents = agents.creating(args.target.create);
+            let decision = args.decision.read()?;
+            entries::decide(&decision, Whose::Agent(&args.target.agent), &agents, door).await
+        }
+        What::Learn(args) => {
+            let agents = agents.creating(args.target.create);
+            entries::learn(args, &agents, door).await
+        }
+        What::Edit { name, edit } => {
+            entries::change(&edit.read()?, Whose::Agent(&name.agent), &agents, door).await
+        }
+        What::Remove { name, which } => {
+            let change = which.read(true);
+            entries::change(&change, Whose::Agent(&name.agent), &agents, door).await
+        }
+        What::End { target, data } => {
             let session = object("data", &given(&data)?)?;
-            let ended = agents.end(&door.ctx()?, &agent, &session).await?;
+            let agents = agents.creating(target.create);
+            let ended = agents.end(&door.ctx()?, &target.agent, &session).await?;
             show_ended(&ended, door)
         }
-        What::Lint { agent } => lint(&agent, &agents, door).await,
-        What::Archive { agent } => {
-            let ended = agents.archive(&door.ctx()?, &agent).await?;
+        What::Lint { agent, strict } => lint(agent.as_deref(), strict, &agents, door).await,
+        What::Archive { name } => {
+            let ended = agents.archive(&door.ctx()?, &name.agent).await?;
             show_ended(&ended, door)
         }
         What::Index => index(&agents, door).await,
     }
+}
+
+pub(super) fn show_made(files: &[String], door: &mut Door) -> Result<(), Error> {
+    return_json!(door, &json!({ "files": files }));
+    let mut files = files.iter();
+    files.try_for_each(|file| door.out.line(format!("made {file}")))
 }
 
 async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
@@ -149,7 +222,7 @@ async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
     if listed.is_empty() {
         return door
             .out
-            .line("there are no agents; make one with: mnemon agent new");
+            .line("there are no agents; make one with `mnemon agent new NAME --description TEXT`");
     }
     let width = door.out.width.saturating_sub(30);
     let rows = listed.iter().map(|agent| {
@@ -168,23 +241,26 @@ async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
 pub(super) fn show_activation(told: &Activation, door: &mut Door) -> Result<(), Error> {
     door.out.notes(&told.notices);
     return_json!(door, told);
+    let tokens = |tokens: u64| text::count(tokens, "token");
     let mut sum = 0;
     for part in &told.parts {
         sum += part.tokens;
-        let entries = part
-            .entries
-            .map(|entries| format!(", {entries} entries"))
+        let entries = part.entries.map(|count| text::count(count as u64, "entry"));
+        let entries = entries
+            .map(|count| format!(", {count}"))
             .unwrap_or_default();
-        door.out
-            .note(&format!("{}: {} tokens{entries}", part.name, part.tokens));
+        let said = format!("{}: {}{entries}", part.name, tokens(part.tokens));
+        door.out.note(&said);
     }
-    door.out.note(&format!("together: {sum} tokens"));
+    door.out.note(&format!("together: {}", tokens(sum)));
     door.out.bytes(told.prompt.as_bytes())
 }
 
 fn show_ended(ended: &Ended, door: &mut Door) -> Result<(), Error> {
     door.out.notes(&ended.clashes);
     return_json!(door, ended);
+    let mut changes = ended.changes.iter();
+    changes.try_for_each(|change| door.out.line(text::one_line(change)))?;
     let moved = &ended.archived;
     for (count, noun) in [
         (moved.decisions, "decision"),
@@ -205,21 +281,29 @@ fn show_ended(ended: &Ended, door: &mut Door) -> Result<(), Error> {
         .try_for_each(|file| door.out.line(format!("wrote {}", text::one_line(file))))
 }
 
-async fn lint(agent: &str, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
-    let warnings = agents.lint(&door.ctx()?, agent).await?;
-    return_json!(door, &json!({ "warnings": warnings }));
-    if warnings.is_empty() {
-        return door.out.line("nothing to complain about");
+async fn lint(
+    agent: Option<&str>,
+    strict: bool,
+    agents: &AgentFiles,
+    door: &mut Door,
+) -> Result<(), Error> {
+    let warnings = api::agent::lint(agents, &door.ctx()?, agent).await?;
+    if door.out.json {
+        door.out.json(&json!({ "warnings": warnings }))?;
+    } else if warnings.is_empty() {
+        door.out.line("no warnings")?;
+    } else {
+        for warning in &warnings {
+            let (file, line, rule) = (&warning.file, warning.line, warning.rule);
+            let said = format!("{file}:{line}: {rule}: {}", warning.what);
+            door.out.line(text::one_line(&said))?;
+        }
     }
-    warnings.iter().try_for_each(|warning| {
-        let what = text::one_line(&warning.what);
-        door.out.line(format!(
-            "{}:{}: {}: {what}",
-            text::one_line(&warning.file),
-            warning.line,
-            warning.rule
-        ))
-    })
+    let failed = warnings.iter().filter(|one| strict || one.is_conflict());
+    match failed.count() {
+        0 => Ok(()),
+        count => Err(Error::Lint(count)),
+    }
 }
 
 async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
@@ -233,7 +317,22 @@ async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
     ))
 }
 
-pub(super) fn object<T: DeserializeOwned>(field: &str, json: &str) -> Result<T, Error> {
-    let read = serde_json::from_str(json);
-    Ok(read.map_err(|error| Invalid::new(field, format!("is not what is expected: {error}")))?)
+/// A JSON object as a request. An array would be read as one without names.
+fn object<T: DeserializeOwned>(field: &str, json: &str) -> Result<T, Error> {
+    let wrong = |what: String| Invalid::new(field, what);
+    let value: Value =
+        serde_json::from_str(json).map_err(|error| wrong(format!("is not valid JSON: {error}")))?;
+    if !value.is_object() {
+        return Err(wrong("is not a JSON object".to_owned()).into());
+    }
+    let read = serde_json::from_value(value);
+    Ok(read.map_err(|error| {
+        let said = error.to_string();
+        // The parser names types of this program.
+        let said = match said.split_once(", expected struct ") {
+            Some((before, _)) => format!("{before}, expected an object with named fields"),
+            None => said,
+        };
+        wrong(format!("does not fit: {said}"))
+    })?)
 }

@@ -61,12 +61,15 @@ impl Demo<'_> {
         self.door.out.line(format!("{}. {what}", self.step))
     }
 
+    /// Each step is a commit of its own, as if it were a command.
     fn ctx(&self) -> Result<Ctx, Error> {
-        self.door.ctx()
+        wiring::stamp(&self.config)
     }
 
     async fn play(&mut self) -> Result<(), Error> {
         let ids = self.remember().await?;
+        self.search().await?;
+        self.context().await?;
         self.look().await?;
         let [first, ..] = ids.as_slice() else {
             return Err(Error::Internal("nothing was stored".to_owned()));
@@ -110,6 +113,38 @@ impl Demo<'_> {
     async fn add(&self, drafts: Vec<Draft>, key: Option<&str>) -> Result<Receipt, Error> {
         let records = self.memory.records();
         Ok(records.add(&self.ctx()?, drafts, key).await?)
+    }
+
+    async fn search(&mut self) -> Result<(), Error> {
+        self.say("A search finds them by words and by meaning.")?;
+        for query in ["what does Ann drink", "when do keys change", "東京"] {
+            let request = api::search::Request {
+                query: query.to_owned(),
+                limit: 1,
+                ..api::search::Request::default()
+            };
+            let found = api::search::run(&self.memory, &self.ctx()?, request).await?;
+            let hit = found.hits.first().map(|hit| hit.record.content.as_str());
+            let hit = text::one_line(hit.unwrap_or("nothing"));
+            self.door.out.line(format!("   {query} → {hit}"))?;
+        }
+        Ok(())
+    }
+
+    async fn context(&mut self) -> Result<(), Error> {
+        self.say("A prompt gets what it needs to know, within a budget of tokens.")?;
+        let request = serde_json::json!({
+            "user": "ann", "session": "demo", "agent": "cli",
+            "query": "what does Ann drink", "budget": 120,
+        });
+        let request = serde_json::from_value(request)
+            .map_err(|error| Error::Internal(format!("the demo asks wrongly: {error}")))?;
+        let found = api::context::run(&self.memory, &self.ctx()?, request).await?;
+        for line in found.context.compiled.text.lines() {
+            let line = format!("   {}", text::clean(line));
+            self.door.out.line(line.trim_end())?;
+        }
+        Ok(())
     }
 
     async fn look(&mut self) -> Result<(), Error> {

@@ -17,8 +17,8 @@ pub(super) struct Door {
 }
 
 impl Door {
-    pub(super) fn new(config: Config) -> Self {
-        let out = Out::new(config.json.value);
+    pub(super) fn new(config: Config, quiet: bool) -> Self {
+        let out = Out::new(config.json.value, quiet);
         out.notes(&config.notices);
         let group = CommitGroup::default();
         Self { config, out, group }

@@ -51,7 +51,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let What::Locomo(args) = args.what;
     let mut samples = read(&args.data)?;
     samples.truncate(args.limit_conversations.unwrap_or(usize::MAX));
-    let bar = progress::bar(samples.len() as u64, "conversations");
+    let bar = progress::bar(&door.out, samples.len() as u64, "conversations");
     let recipes = match args.recipe.is_empty() {
         true => api::eval::RECIPES.to_vec(),
         false => args.recipe,

@@ -42,7 +42,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let mut target = path
         .map(|path| Target::create(path, args.force))
         .transpose()?;
-    let bar = progress::bar(total(&memory, door).await?, "records");
+    let bar = progress::bar(&door.out, total(&memory, door).await?, "records");
     let mut count = 0;
     loop {
         let page = api::export::run(&memory, &ctx, request.clone()).await?;

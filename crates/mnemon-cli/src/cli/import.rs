@@ -83,7 +83,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let mut lines = Lines::open(Some(&args.file))?;
     let count = lines.check::<Record>(Record::check)?;
     let memory = door.memory()?;
-    let bar = progress::bar(count, "records");
+    let bar = progress::bar(&door.out, count, "records");
     let place = lines.place.clone();
     let mut summary = Summary::default();
     for batch in lines.batches::<Record>(|record| Some(&record.id))? {

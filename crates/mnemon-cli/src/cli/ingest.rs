@@ -52,7 +52,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     };
     request.owner.check()?;
     let memory = door.memory()?;
-    let bar = progress::bar(0, "files");
+    let bar = progress::bar(&door.out, 0, "files");
     let mut watch = |progress: api::ingest::Progress| {
         bar.set_length(progress.total);
         bar.set_position(progress.done);

@@ -18,6 +18,8 @@ const WIDTH: usize = 100;
 /// The way out: text for people, or JSON for programs.
 pub(super) struct Out {
     pub(super) json: bool,
+    /// Print nothing on stderr but errors.
+    pub(super) quiet: bool,
     /// Columns there are for text.
     pub(super) width: usize,
     /// What the calls of this command could not do; printed with the answer.
@@ -26,9 +28,10 @@ pub(super) struct Out {
 }
 
 impl Out {
-    pub(super) fn new(json: bool) -> Self {
+    pub(super) fn new(json: bool, quiet: bool) -> Self {
         Self {
             json,
+            quiet,
             width: width(),
             notices: Notices::default(),
             stdout: BufWriter::new(io::stdout()),
@@ -110,6 +113,9 @@ impl Out {
     /// Something worth knowing that is not the answer. In JSON mode it is JSON as well, so that
     /// stderr stays readable by programs.
     pub(super) fn note(&self, note: &str) {
+        if self.quiet {
+            return;
+        }
         if self.json {
             error_line(serde_json::json!({ "note": note }));
         } else {

@@ -18,7 +18,7 @@ pub(super) struct Args {}
 pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
     let memory = door.memory()?;
     let stats = api::stats::run(&memory, &door.ctx()?).await?;
-    let bar = progress::bar(stats.records, "records");
+    let bar = progress::bar(&door.out, stats.records, "records");
     let (mut embedded, mut reached) = (0, 0);
     // In slices, so that other processes get their turn in between.
     loop {

@@ -1,26 +1,36 @@
 //! `mnemon team`
 
 use mnemon_core::Invalid;
-use mnemon_engine::agentfiles::{AgentFiles, Blocker, FileChange, Handoff, HandoffInfo};
+use mnemon_engine::agentfiles::{
+    AgentFiles, Blocker, Decision, FileChange, Handoff, HandoffInfo, NewTeam, Whose,
+};
 use serde_json::json;
 
-use super::agent::{Root, show_activation};
+use super::agent::context::{self, ChangeArgs};
+use super::agent::{Root, entries, show_activation, show_made};
 use super::door::Door;
 use super::input::given_or_file as given;
 use super::text;
 use crate::{Error, api};
 
-/// Teams of agents: shared context, handoffs, blockers
+/// Teams of agents: shared context and decisions, handoffs, blockers
 ///
-/// A team is a folder below .microai/teams or .microai/agents/NAMESPACE/teams; what its members
-/// share is in team-memory.
+/// A team is a folder below .microai/teams or .microai/agents/NAMESPACE/teams. Its members have a
+/// folder each; what they share is in team-memory. The memory of a member is read and written by
+/// `mnemon agent`, under the name TEAM/MEMBER.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
+    mnemon team new core --lead ada --member linus\n  \
     mnemon team list\n  \
+    mnemon team context core --task \"Ship version 2\"\n  \
+    mnemon team decide core \"Use SQLite\" --decision \"One file\" --proposed-by linus --approved-by ada\n  \
+    mnemon team handoff core --from ada --to linus --task \"Fix it\" --context \"It leaks\" --deliverable \"a patch\"\n  \
     mnemon team activate core linus\n  \
-    mnemon team handoff core --from ada --to linus --task \"Fix it\" --context \"…\" --deliverable \"a patch\"\n  \
     mnemon team accept core linus\n  \
-    mnemon team block core \"No access\" --by linus")]
+    mnemon team complete core linus --result \"It holds\"\n  \
+    mnemon team block core \"No access\" --by linus\n  \
+    mnemon team block core --resolve BLOCKER-001 --resolution \"Got it\"\n  \
+    mnemon team status core")]
 pub(super) struct Args {
     #[command(flatten)]
     root: Root,
@@ -28,68 +38,141 @@ pub(super) struct Args {
     what: What,
 }
 
+/// The team that is meant.
+#[derive(Debug, clap::Args)]
+struct Name {
+    /// The team, or NAMESPACE/TEAM where several have the name
+    #[arg(value_name = "TEAM")]
+    team: String,
+}
+
+/// A member of a team.
+#[derive(Debug, clap::Args)]
+struct MemberName {
+    #[command(flatten)]
+    name: Name,
+    /// The member: the name of its folder in the team
+    #[arg(value_name = "MEMBER")]
+    member: String,
+}
+
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// The teams there are
+    /// List the teams
+    #[command(visible_alias = "ls")]
     List,
-    /// Print exactly what a member is told before it begins
-    Activate {
+    /// Make a team and its members; adds what is missing to a team that exists
+    ///
+    /// A member gets a definition (agent.md) and an empty memory. If an agent of that name exists,
+    /// the member uses the memory of that agent.
+    New {
+        /// The name of the team, or NAMESPACE/TEAM
         #[arg(value_name = "TEAM")]
         team: String,
-        #[arg(value_name = "MEMBER")]
-        member: String,
+        /// The member that leads the team
+        #[arg(long, value_name = "MEMBER")]
+        lead: Option<String>,
+        /// Another member; may be repeated
+        #[arg(long, value_name = "MEMBER")]
+        member: Vec<String>,
+    },
+    /// Print the prompt of a member: shared memory, its own context, handoffs, definition
+    Activate {
+        #[command(flatten)]
+        who: MemberName,
+        /// The task, which selects the knowledge
+        #[arg(long, value_name = "TEXT")]
+        task: Option<String>,
+    },
+    /// Change single lines of the team's context; without options, print it
+    #[command(visible_alias = "show")]
+    Context {
+        #[command(flatten)]
+        name: Name,
+        #[command(flatten)]
+        change: Box<ChangeArgs>,
+    },
+    /// Log a decision of the team
+    Decide(Box<DecideArgs>),
+    /// Change a decision of the team; git keeps the text that was there before
+    Edit {
+        #[command(flatten)]
+        name: Name,
+        #[command(flatten)]
+        edit: entries::EditArgs,
+    },
+    /// Remove a decision of the team, and print its text
+    #[command(visible_alias = "rm")]
+    Remove {
+        #[command(flatten)]
+        name: Name,
+        #[command(flatten)]
+        which: entries::WhichArgs,
     },
     Handoff(Box<HandoffArgs>),
-    /// Take on work that waits for a member
+    /// Accept a handoff that waits for a member
     Accept {
-        #[arg(value_name = "TEAM")]
-        team: String,
-        #[arg(value_name = "MEMBER")]
-        member: String,
+        #[command(flatten)]
+        who: MemberName,
         /// A part of the heading or the task, where several wait
         #[arg(value_name = "WHICH")]
         which: Option<String>,
     },
-    /// Say that a member's work is done
+    /// Complete a handoff
     Complete {
-        #[arg(value_name = "TEAM")]
-        team: String,
-        #[arg(value_name = "MEMBER")]
-        member: String,
+        #[command(flatten)]
+        who: MemberName,
         /// A part of the heading or the task, where several are open
         #[arg(value_name = "WHICH")]
         which: Option<String>,
-        /// What came of it; - reads it from stdin, @PATH from a file
-        #[arg(long, value_name = "TEXT")]
+        /// The result; - reads it from stdin, @PATH from a file
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         result: Option<String>,
     },
     Block(BlockArgs),
-    /// What waits, what is blocked, and who must hear of it
+    /// Show open handoffs and blockers, and who should hear of them
     Status {
-        #[arg(value_name = "TEAM")]
-        team: String,
+        #[command(flatten)]
+        name: Name,
     },
 }
 
-/// Give work to another member
+#[derive(Debug, clap::Args)]
+struct DecideArgs {
+    #[command(flatten)]
+    name: Name,
+    #[command(flatten)]
+    decision: entries::DecisionArgs,
+    /// The member that proposed it
+    #[arg(long, value_name = "MEMBER")]
+    proposed_by: Option<String>,
+    /// The member that approved it
+    #[arg(long, value_name = "MEMBER")]
+    approved_by: Option<String>,
+    /// A view against it; may be repeated
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    dissent: Vec<String>,
+}
+
+/// Hand work to another member
 #[derive(Debug, clap::Args)]
 struct HandoffArgs {
-    #[arg(value_name = "TEAM")]
-    team: String,
-    /// Who gives it
+    #[command(flatten)]
+    name: Name,
+    /// The member that hands the work over
     #[arg(long, value_name = "MEMBER")]
     from: String,
-    /// Who gets it
+    /// The member that gets the work
     #[arg(long, value_name = "MEMBER")]
     to: String,
-    /// What is to be done
-    #[arg(long, value_name = "TEXT")]
+    /// The work to be done
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     task: String,
-    /// What one must know to do it; - reads it from stdin, @PATH from a file
-    #[arg(long, value_name = "TEXT")]
+    /// What the other needs to know; - reads it from stdin, @PATH from a file
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     context: String,
-    /// What is to come of it
-    #[arg(long, value_name = "TEXT")]
+    /// The result that is expected
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     deliverable: String,
     /// A file that matters, and why: PATH=NOTE; may be repeated
     #[arg(long, value_name = "PATH=NOTE")]
@@ -97,33 +180,33 @@ struct HandoffArgs {
     /// A deadline or a priority
     #[arg(long, value_name = "TEXT")]
     priority: Option<String>,
-    /// It is not to be begun yet
+    /// The work is planned and should not begin yet
     #[arg(long)]
     planned: bool,
 }
 
-/// Say what holds the team up, or with --resolve that it does no longer
+/// Report a blocker of the team, or close one with --resolve
 #[derive(Debug, clap::Args)]
 struct BlockArgs {
-    #[arg(value_name = "TEAM")]
-    team: String,
-    /// What it is, on one line
+    #[command(flatten)]
+    name: Name,
+    /// The blocker, on one line
     #[arg(
         value_name = "TITLE",
         required_unless_present = "resolve",
         requires = "by"
     )]
     title: Option<String>,
-    /// Who found it
+    /// The member that found it
     #[arg(long, value_name = "MEMBER")]
     by: Option<String>,
-    /// What cannot go on
-    #[arg(long, value_name = "TEXT")]
+    /// The work that it blocks
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     blocking: Option<String>,
-    /// Who sees to it
+    /// The member that works on it
     #[arg(long, value_name = "MEMBER")]
     owner: Option<String>,
-    /// A blocker that is gone, such as BLOCKER-001
+    /// The blocker to close, such as BLOCKER-001
     #[arg(
         long,
         value_name = "ID",
@@ -131,8 +214,13 @@ struct BlockArgs {
         conflicts_with = "title"
     )]
     resolve: Option<String>,
-    /// How it went away
-    #[arg(long, value_name = "TEXT", requires = "resolve")]
+    /// How it was resolved
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "resolve",
+        allow_hyphen_values = true
+    )]
     resolution: Option<String>,
 }
 
@@ -140,40 +228,68 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let agents = args.root.open(door)?;
     match args.what {
         What::List => list(&agents, door).await,
-        What::Activate { team, member } => {
-            show_activation(&agents.activate_member(&team, &member).await?, door)
+        What::New { team, lead, member } => {
+            let new = NewTeam {
+                team,
+                lead,
+                members: member,
+            };
+            let files = agents.begin_team(&door.ctx()?, &new).await?;
+            show_made(&files, door)
+        }
+        What::Activate { who, task } => {
+            let (team, member) = (&who.name.team, &who.member);
+            let told = agents
+                .activate_member(team, member, task.as_deref())
+                .await?;
+            show_activation(&told, door)
+        }
+        What::Context { name, change } => {
+            context::run(*change, Whose::Team(&name.team), &agents, door).await
+        }
+        What::Decide(args) => decide(*args, &agents, door).await,
+        What::Edit { name, edit } => {
+            entries::change(&edit.read()?, Whose::Team(&name.team), &agents, door).await
+        }
+        What::Remove { name, which } => {
+            let change = which.read(true);
+            entries::change(&change, Whose::Team(&name.team), &agents, door).await
         }
         What::Handoff(args) => handoff(*args, &agents, door).await,
-        What::Accept {
-            team,
-            member,
-            which,
-        } => {
-            let taken = agents.accept(&team, &member, which.as_deref()).await?;
+        What::Accept { who, which } => {
+            let (team, member) = (&who.name.team, &who.member);
+            let taken = agents.accept(team, member, which.as_deref()).await?;
             show_handoff(&taken, door)
         }
-        What::Complete {
-            team,
-            member,
-            which,
-            result,
-        } => {
+        What::Complete { who, which, result } => {
             let result = result.as_deref().map(given).transpose()?;
             let (which, result) = (which.as_deref(), result.as_deref());
-            let ctx = door.ctx()?;
-            let done = agents.complete(&ctx, &team, &member, which, result);
+            let (team, member, ctx) = (&who.name.team, &who.member, door.ctx()?);
+            let done = agents.complete(&ctx, team, member, which, result);
             show_handoff(&done.await?, door)
         }
         What::Block(args) => block(args, &agents, door).await,
-        What::Status { team } => status(&team, &agents, door).await,
+        What::Status { name } => status(&name.team, &agents, door).await,
     }
+}
+
+async fn decide(args: DecideArgs, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    let decision = Decision {
+        proposed_by: args.proposed_by,
+        approved_by: args.approved_by,
+        dissent: args.dissent,
+        ..args.decision.read()?
+    };
+    entries::decide(&decision, Whose::Team(&args.name.team), agents, door).await
 }
 
 async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
     let listed = agents.teams().await?;
     return_json!(door, &json!({ "teams": listed }));
     if listed.is_empty() {
-        return door.out.line("there are no teams");
+        return door
+            .out
+            .line("there are no teams; make one with `mnemon team new NAME --lead MEMBER`");
     }
     let rows = listed.iter().map(|team| {
         let lead = team.lead.clone().unwrap_or_default();
@@ -211,7 +327,9 @@ async fn handoff(args: HandoffArgs, agents: &AgentFiles, door: &mut Door) -> Res
         priority: args.priority,
         planned: args.planned,
     };
-    let given = agents.hand_off(&door.ctx()?, &args.team, &handoff).await?;
+    let given = agents
+        .hand_off(&door.ctx()?, &args.name.team, &handoff)
+        .await?;
     show_handoff(&given, door)
 }
 
@@ -236,7 +354,7 @@ async fn block(args: BlockArgs, agents: &AgentFiles, door: &mut Door) -> Result<
         resolution: args.resolution.unwrap_or_default(),
     });
     let request = api::team::BlockRequest {
-        team: args.team,
+        team: args.name.team,
         blocker,
         resolved,
     };
@@ -250,12 +368,13 @@ async fn status(team: &str, agents: &AgentFiles, door: &mut Door) -> Result<(), 
     let status = agents.team_status(&door.ctx()?, team).await?;
     return_json!(door, &status);
     let team = &status.team;
-    let lead = team.lead.as_deref().unwrap_or("nobody");
-    door.out.line(format!(
-        "{}: lead {lead}; members {}",
-        team.name,
-        team.members.join(", ")
-    ))?;
+    let lead = team.lead.as_deref();
+    let lead = lead.map_or("no lead".to_owned(), |lead| format!("lead {lead}"));
+    let members = match team.members.is_empty() {
+        true => "no members".to_owned(),
+        false => format!("members {}", team.members.join(", ")),
+    };
+    door.out.line(format!("{}: {lead}; {members}", team.name))?;
     for handoff in &status.handoffs {
         let task = text::cut(&text::one_line(&handoff.task), 60);
         door.out.line(text::one_line(&format!(
@@ -266,7 +385,7 @@ async fn status(team: &str, agents: &AgentFiles, door: &mut Door) -> Result<(), 
     for blocker in &status.blockers {
         let age = blocker
             .minutes
-            .map(|minutes| format!(", {} h {} min", minutes / 60, minutes % 60))
+            .map(|minutes| format!(", {}", age(minutes)))
             .unwrap_or_default();
         let line = format!(
             "{}: {} (owner {}{age}; escalation: {})",
@@ -275,7 +394,16 @@ async fn status(team: &str, agents: &AgentFiles, door: &mut Door) -> Result<(), 
         door.out.line(text::one_line(&line))?;
     }
     if status.handoffs.is_empty() && status.blockers.is_empty() {
-        door.out.line("nothing waits and nothing is blocked")?;
+        door.out.line("no open handoffs, no blockers")?;
     }
     Ok(())
+}
+
+/// How long ago, as exactly as it matters.
+fn age(minutes: i64) -> String {
+    match minutes / 60 {
+        0 => format!("{minutes} min"),
+        hours @ 1..48 => format!("{hours} h {} min", minutes % 60),
+        hours => text::count(hours.unsigned_abs() / 24, "day"),
+    }
 }

@@ -96,15 +96,25 @@ pub(super) fn tags(record: &Record) -> String {
 
 /// `1 record`, `2 records`.
 pub(super) fn count(number: u64, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        _ => format!("{number} {noun}s"),
+    let stem = noun.strip_suffix('y');
+    let stem = stem.filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
+    match (number, stem) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_not_several() {
+        let counts = [(1, "entry"), (2, "entry"), (2, "day"), (0, "token")];
+        let said = counts.map(|(number, noun)| count(number, noun));
+        assert_eq!(said, ["1 entry", "2 entries", "2 days", "0 tokens"]);
+    }
 
     #[test]
     fn what_was_remembered_cannot_drive_the_terminal() {

@@ -14,10 +14,30 @@ const STORE: &str = "mnemon.db";
 /// The name of the configuration file.
 const FILE: &str = "mnemon.toml";
 
+/// The systems that keep a program's data in places of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Platform {
+    MacOs,
+    Windows,
+    /// Linux and all others follow the XDG specification.
+    Xdg,
+}
+
+impl Default for Platform {
+    fn default() -> Self {
+        match std::env::consts::OS {
+            "macos" => Self::MacOs,
+            "windows" => Self::Windows,
+            _ => Self::Xdg,
+        }
+    }
+}
+
 /// The variables of the process, read once.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     vars: BTreeMap<OsString, OsString>,
+    platform: Platform,
     cwd: PathBuf,
     /// Whether another folder was named than the one that the process stands in.
     moved: bool,
@@ -28,6 +48,7 @@ impl Environment {
     pub fn of_process() -> Self {
         Self {
             vars: std::env::vars_os().collect(),
+            platform: Platform::default(),
             // Only used to look for a file that need not be there.
             cwd: std::env::current_dir().unwrap_or_default(),
             moved: false,
@@ -54,9 +75,17 @@ impl Environment {
             .map(|(name, value)| ((*name).into(), (*value).into()));
         Self {
             vars: vars.collect(),
+            platform: Platform::default(),
             cwd: cwd.to_owned(),
             moved: false,
         }
+    }
+
+    /// The same on another system, for a test.
+    #[must_use]
+    pub fn on(mut self, platform: Platform) -> Self {
+        self.platform = platform;
+        self
     }
 
     /// The variable's value; empty is as good as unset.
@@ -84,7 +113,7 @@ impl Environment {
 
     pub(super) fn home(&self) -> Option<PathBuf> {
         self.folder(env_vars::HOME.name)
-            .or_else(|| self.folder("USERPROFILE"))
+            .or_else(|| self.folder(env_vars::USERPROFILE.name))
     }
 
     /// The user's folder for configurations, if they have moved it.
@@ -105,8 +134,33 @@ impl Environment {
         let folder = self
             .config_home()
             .filter(|folder| folder.is_absolute())
-            .or_else(|| Some(self.home()?.join(".config")))?;
-        Some(folder.join("mnemon"))
+            .map(|folder| folder.join("mnemon"));
+        folder.or_else(|| {
+            let usual = || Some(self.home()?.join(".config").join("mnemon"));
+            let roaming = self.folder(env_vars::APPDATA.name);
+            self.own_folder(usual, None, roaming)
+        })
+    }
+
+    /// The folder of this program on this system. A folder at the place of other systems, where
+    /// earlier versions kept everything, stays in use.
+    fn own_folder(
+        &self,
+        usual: impl Fn() -> Option<PathBuf>,
+        on_mac: Option<PathBuf>,
+        on_windows: Option<PathBuf>,
+    ) -> Option<PathBuf> {
+        let system = match self.platform {
+            Platform::MacOs => on_mac,
+            Platform::Windows => on_windows,
+            Platform::Xdg => None,
+        };
+        let system = system.map(|folder| folder.join("mnemon"));
+        match (usual(), system) {
+            (Some(usual), Some(system)) if !usual.is_dir() => Some(system),
+            (Some(usual), _) => Some(usual),
+            (None, system) => system,
+        }
     }
 
     /// The user's own configuration file, which need not be there.
@@ -143,7 +197,13 @@ impl Environment {
     pub(super) fn data(&self) -> Option<PathBuf> {
         self.folder(env_vars::MNEMON_HOME.name)
             .or_else(|| Some(self.folder(env_vars::XDG_DATA_HOME.name)?.join("mnemon")))
-            .or_else(|| Some(self.home()?.join(".local").join("share").join("mnemon")))
+            .or_else(|| {
+                let usual = || Some(self.home()?.join(".local").join("share").join("mnemon"));
+                let library = || Some(self.home()?.join("Library").join("Application Support"));
+                let local = self.folder(env_vars::LOCALAPPDATA.name);
+                let local = local.or_else(|| self.folder(env_vars::APPDATA.name));
+                self.own_folder(usual, library(), local)
+            })
     }
 
     /// Where the weights of models lie.
@@ -175,6 +235,30 @@ impl Environment {
         let project = self.project();
         let root = project.as_deref().and_then(Path::parent);
         root.unwrap_or(&self.cwd).to_owned()
+    }
+
+    /// The folder of this name where the user stands, or in the nearest folder above up to the
+    /// project's root, which `.mnemon` or `.git` marks. The user's own folder and what lies above
+    /// it belong to no project, and a folder of another owner may be anybody's, as in `/tmp`.
+    pub(super) fn folder_above(&self, name: &str) -> Option<PathBuf> {
+        let home = self.home();
+        for folder in self.cwd.ancestors() {
+            let is_here = folder == self.cwd;
+            if !is_here && home.as_deref() == Some(folder) {
+                return None;
+            }
+            let found = folder.join(name);
+            let is_own = || is_below(&found, folder) && has_owner_of(&found, &self.cwd);
+            if found.is_dir() && (is_here || is_own()) {
+                let is_short = is_here && !self.moved;
+                return Some(if is_short { PathBuf::from(name) } else { found });
+            }
+            let mut marks = [PROJECT, ".git"].into_iter();
+            if marks.any(|mark| folder.join(mark).exists()) {
+                return None;
+            }
+        }
+        None
     }
 
     /// Something in the project's folder; as short as it can be said.
@@ -285,6 +369,19 @@ fn is_below(path: &Path, folder: &Path) -> bool {
         (Ok(path), Ok(folder)) => path.starts_with(folder) && (path.is_file() || path.is_dir()),
         _ => false,
     }
+}
+
+/// Whether two folders have the same owner.
+#[cfg(unix)]
+fn has_owner_of(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let owner = |path: &Path| path.metadata().map(|meta| meta.uid()).ok();
+    owner(one).is_some() && owner(one) == owner(other)
+}
+
+#[cfg(not(unix))]
+fn has_owner_of(_: &Path, _: &Path) -> bool {
+    true
 }
 
 /// The same for a path of which the last parts need not be there yet.

@@ -391,6 +391,7 @@ fn a_project_sets_only_what_is_on_the_list() {
         "notes.min_score",
         "notes.recipe",
         "notes.preview_chars",
+        "agent_language",
     ];
     let tuned = |name: &str| name.starts_with("window.") || name.starts_with("memory.");
     for key in known_keys() {
@@ -580,4 +581,37 @@ fn links_do_not_lead_out_of_a_project() {
     let config = read();
     assert!(config.files.is_empty());
     assert!(config.notices[0].contains("mnemon.toml is not read"));
+}
+
+#[test]
+fn each_system_has_its_own_folders_and_old_ones_stay_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("home");
+    let data = |platform: Platform, vars: &[(&str, &str)]| {
+        let name = home.to_str().unwrap();
+        let vars = [&[("HOME", name)], vars].concat();
+        let env = Environment::of(folder.path(), &vars).on(platform);
+        let store = Config::load(&Flags::default(), &env).unwrap().store.value;
+        let store = store.strip_prefix("sqlite:").unwrap().to_owned();
+        let below = Path::new(&store).strip_prefix(folder.path()).unwrap();
+        below.parent().unwrap().to_str().unwrap().to_owned()
+    };
+    let local = folder.path().join("local");
+    let roaming = folder.path().join("roaming");
+    let local = ("LOCALAPPDATA", local.to_str().unwrap());
+    let roaming = ("APPDATA", roaming.to_str().unwrap());
+    let xdg = folder.path().join("xdg");
+    let xdg = ("XDG_DATA_HOME", xdg.to_str().unwrap());
+    let old = "home/.local/share/mnemon";
+    assert_eq!(data(Platform::Xdg, &[local, roaming]), old);
+    let library = "home/Library/Application Support/mnemon";
+    assert_eq!(data(Platform::MacOs, &[local]), library);
+    assert_eq!(data(Platform::Windows, &[local, roaming]), "local/mnemon");
+    assert_eq!(data(Platform::Windows, &[roaming]), "roaming/mnemon");
+    assert_eq!(data(Platform::Windows, &[]), old);
+    assert_eq!(data(Platform::MacOs, &[xdg]), "xdg/mnemon");
+    std::fs::create_dir_all(home.join(".local/share/mnemon")).unwrap();
+    for platform in [Platform::Xdg, Platform::MacOs, Platform::Windows] {
+        assert_eq!(data(platform, &[local]), old);
+    }
 }

@@ -54,7 +54,8 @@ impl Served {
         Ok(Self {
             memory: Arc::new(memory),
             agents: wiring::agents(&config.tenant.value, &config.agents.value)?
-                .safety(config.safety()),
+                .safety(config.safety())
+                .language(config.agent_language.value),
             tools: tools::of(&options.tools, options.long_term),
             long_term: options.long_term,
             structured: options.structured,

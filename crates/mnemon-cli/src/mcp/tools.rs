@@ -89,9 +89,9 @@ mod tests {
         assert_eq!(all, others);
         let unique: HashSet<&str> = all.iter().copied().collect();
         assert_eq!(unique.len(), all.len());
-        assert_eq!(all.len(), 34);
+        assert_eq!(all.len(), 40);
         let in_static = of(&[Profile::All], Mode::Static);
-        assert_eq!(in_static.len(), 32);
+        assert_eq!(in_static.len(), 38);
     }
 
     #[test]
@@ -135,7 +135,9 @@ mod tests {
                 "memory_delete",
                 "memory_clear_short_term",
                 "memory_clear_all",
-                "memory_cleanup"
+                "memory_cleanup",
+                "agent_edit",
+                "team_edit"
             ]
         );
     }

@@ -256,8 +256,13 @@ fn many_messages_are_appended_once_and_errors_name_the_line() {
     let mut part = append;
     part[2] = "s2";
     sandbox.pipe(first.as_bytes(), &part).ok();
-    for _ in 0..2 {
-        sandbox.pipe(lines.as_bytes(), &part).ok();
+    for (added, there) in [
+        ("500 messages", "1000 messages"),
+        ("0 messages", "1500 messages"),
+    ] {
+        let said = sandbox.pipe(lines.as_bytes(), &part).ok();
+        assert!(said.starts_with(&format!("appended {added}")), "{said}");
+        assert!(said.contains(&format!("; {there} already there")), "{said}");
         assert_eq!(count(&sandbox), ["default s2 1500 "]);
     }
     sandbox.run(&["chat", "delete", "s2", "--yes"]).ok();
@@ -404,6 +409,45 @@ fn a_key_that_was_used_for_something_else_says_what_to_do() {
     assert_eq!(code, 4);
     assert!(
         said.contains("use another key") && !said.contains("changed meanwhile"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_query_in_a_project_leaves_out_the_lines_of_others() {
+    let sandbox = Sandbox::new();
+    for project in ["shop", "bank"] {
+        std::fs::create_dir_all(sandbox.path(project)).unwrap();
+        let text = format!("Build the {project}: customers order flowers");
+        sandbox
+            .run(&["chat", "append", "main", &text, "--files", project])
+            .ok();
+    }
+    sandbox.run(&["add", "Flowers need water"]).ok();
+    let found = sandbox
+        .run(&["chat", "query", "flowers", "--files", "bank"])
+        .ok();
+    assert!(
+        found.contains("Build the bank") && found.contains("need water"),
+        "{found}"
+    );
+    assert!(!found.contains("Build the shop"), "{found}");
+    let found = sandbox.run(&["chat", "query", "flowers"]).ok();
+    assert!(found.contains("Build the shop"), "{found}");
+    let nothing = sandbox
+        .run(&["chat", "query", "zzzz", "--files", "bank"])
+        .ok();
+    assert_eq!(nothing.trim(), "nothing found");
+}
+
+#[test]
+fn a_page_after_the_last_conversation_says_so() {
+    let sandbox = Sandbox::new();
+    let list = ["chat", "list", "--skip", "5000"];
+    sandbox.run(&["chat", "append", "s1", "hello"]).ok();
+    let said = sandbox.run(&list).ok();
+    assert!(
+        said.contains("no conversation comes after the first 5000"),
         "{said}"
     );
 }

@@ -19,6 +19,7 @@ mod clock;
 mod commands;
 mod config;
 mod context;
+mod conventions;
 mod conversations;
 mod docs;
 mod editing;

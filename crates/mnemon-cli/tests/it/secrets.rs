@@ -45,7 +45,15 @@ fn commands(sandbox: &Sandbox) -> Vec<Vec<String>> {
         &["ingest", "page.md"],
         &["experience", "log", &step],
         &["skill", "import", "skills"],
-        &["agent", "decide", "coder", "Deploy", "--decision", &says],
+        &[
+            "agent",
+            "decide",
+            "--create",
+            "coder",
+            "Deploy",
+            "--decision",
+            &says,
+        ],
         &["agent", "end", "coder", "--data", &end],
     ];
     let words = |words: &&[&str]| words.iter().map(|word| (*word).to_owned()).collect();

@@ -20,7 +20,6 @@
 
 mod calls;
 mod change;
-
 mod event;
 mod extract;
 mod predicates;
@@ -32,13 +31,13 @@ mod tokens;
 pub use calls::{is_paired, paired, truncated};
 pub use change::{Change, tag};
 pub use event::CompressionEvent;
-pub use extract::{Extract, extract};
+pub use extract::{Extract, Reading, Readings, extract};
 pub use predicates::{
     COMPRESS_META, chars, is_compressed, is_final_assistant, is_tool, is_tool_result, is_tool_use,
     is_user,
 };
 pub use prompts::{Ask, INSTRUCTIONS, PLAN_TOOLS, Plan, Prompts, without_plan_tools};
-pub use settings::Settings;
+pub use settings::{Settings, between, fraction};
 pub use strategy::{Strategy, plan};
 pub use tokens::{Measure, estimate, message_tokens, tokens};
 

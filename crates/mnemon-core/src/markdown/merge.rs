@@ -34,6 +34,26 @@ const MARKS: [&str; 3] = [
     ">>>>>>> written at the same time",
 ];
 
+/// Where the first conflict begins that somebody has yet to settle: marks of ours or of git.
+pub fn conflict(text: &str) -> Option<usize> {
+    let (mut begin, mut is_divided, mut at) = (None, false, 0);
+    for line in text.split_inclusive('\n') {
+        let mark = line.get(..7).unwrap_or_default();
+        let is_mark = |wanted: &str| {
+            mark == wanted && line.get(7..8).is_none_or(|next| next.trim().is_empty())
+        };
+        if is_mark("<<<<<<<") {
+            (begin, is_divided) = (Some(at), false);
+        } else if is_mark("=======") {
+            is_divided = begin.is_some();
+        } else if is_mark(">>>>>>>") && is_divided {
+            return begin;
+        }
+        at += line.len();
+    }
+    None
+}
+
 /// Brings two changes of `base` together. `theirs` is what stands in the file, `ours` what was to
 /// be written. Changes of different sections never clash; two texts added at one place follow
 /// each other.

@@ -511,3 +511,60 @@ fn repeated_lines_do_not_confuse_a_merge() {
     let merged = merge("text\r\n> q\n> r\n# T\n", &ours, "> q\n> r\n");
     assert_eq!(merged.text, ours);
 }
+
+#[test]
+fn the_language_of_a_file_is_that_of_most_of_its_labels() {
+    let known = [
+        Label::new("Reason", "Lý do"),
+        Label::new("Notes", "Ghi chú"),
+        Label::new("Code", "Code"),
+    ];
+    for (text, language) in [
+        ("## Notes | Ghi chú\n", Some(Language::Bilingual)),
+        ("## Ghi chú\n", Some(Language::Vietnamese)),
+        (
+            "**Reason**: x\n## Notes\n**Lý do**: y\n",
+            Some(Language::English),
+        ),
+        ("**Reason:** x\n", Some(Language::English)),
+        ("**Code**:\n", None),
+        ("# Anything | else\n\nNotes\n", None),
+    ] {
+        assert_eq!(language_of(text, &known), language, "{text}");
+    }
+    let doc = Document::parse("## Ghi chú\n\n**Lý do | Reason**: so\n");
+    let notes = known[1].section(&doc).unwrap();
+    assert_eq!(known[0].field(&doc, &notes.body).unwrap().text, "so");
+    assert_eq!(known[0].text(Language::Bilingual), "Reason | Lý do");
+}
+
+#[test]
+fn conflict_marks_of_git_and_of_ours_are_found() {
+    let marked = "a\n<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> feat\n";
+    assert_eq!(conflict(marked), Some(2));
+    assert_eq!(conflict(&marked.replace('\n', "\r\n")), Some(3));
+    let merged = merge("## A\none\n", "## A\nours\n", "## A\ntheirs\n");
+    assert!(conflict(&merged.text).is_some());
+    for text in [
+        "",
+        "<<<<<<< HEAD\n",
+        "a\n=======\nb\n>>>>>>> x\n",
+        "<<<<<<<<\n=======\n>>>>>>>\n",
+    ] {
+        assert_eq!(conflict(text), None, "{text}");
+    }
+}
+
+#[test]
+fn an_entry_above_is_closed_before_the_next() {
+    let mut open = Document::parse("# Log\n\n## 2025-12-30: One\n\n**Decision**: a\n");
+    open.append_entry("## 2025-12-31: Two\n\n---\n");
+    let text =
+        "# Log\n\n## 2025-12-30: One\n\n**Decision**: a\n\n---\n\n## 2025-12-31: Two\n\n---\n";
+    assert_eq!(open.as_str(), text);
+    open.append_entry("## 2026-01-01: Three\n");
+    assert_eq!(open.as_str(), format!("{text}\n## 2026-01-01: Three\n"));
+    let mut empty = Document::parse("# Log\n");
+    empty.append_entry("## One\n");
+    assert_eq!(empty.as_str(), "# Log\n\n## One\n");
+}

@@ -322,6 +322,7 @@ pub(super) const RULES: &[Rule] = &[
 
     // Names. The word is the end of the name: `DB_PASSWORD`, `accessToken`, `X-Api-Key`.
     name(KEY, "apikey", Key, &["API", "KEY=a8Kd03LmQx7Zt5Rv1Yb9"], "apikey: str"),
+    name(KEY, "khóa api", Key, &["khóa ", "API là a8Kd03LmQx7Zt5Rv1Yb9"], "khóa API là bắt buộc"),
     name(KEY, "key", WeakKey, &["aws_secret_access_", "key = a8Kd03LmQx7Zt5Rv1Yb9/Nc2W+Ej6Hu0Pg8Fi3"], "key: sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),
     name(KEY, "token", Key, &["\"access", "Token\": \"a8Kd03LmQx7Zt5Rv1Yb9\""], "next_page_token: a8Kd03LmQx7Zt5Rv1Yb9"),
     name(KEY, "secret", Key, &["client_", "secret = '9f86d081884c7d659a2feaa0c55ad015'"], "secret: kubernetes-secret-name-of-the-app"),
@@ -363,6 +364,7 @@ pub(super) const RULES: &[Rule] = &[
     name(PASSWORD, "пароль", Password, &["Парол", "ь — Xk9mQ2vL7pTz"], "Пароль — обязательное поле"),
     name(PASSWORD, "пароля", Password, &["парол", "я: Xk9mQ2vL7pTz"], "длина пароля: восемь"),
     name(PASSWORD, "mật khẩu", Password, &["mật ", "khẩu là Xk9mQ2vL7pTz"], "Mật khẩu: hãy hỏi quản trị viên"),
+    name(PASSWORD, "mật mã", Password, &["mật ", "mã là Xk9mQ2vL7pTz"], "Mật mã: hãy hỏi quản trị viên"),
     name(PASSWORD, "mat khau", Password, &["mat ", "khau la Xk9mQ2vL7pTz"], "mat khau la bat buoc"),
     name(PASSWORD, "kata sandi", Password, &["kata ", "sandi adalah Xk9mQ2vL7pTz"], "kata sandi adalah wajib"),
     name(PASSWORD, "パスワード", Password, &["パスワー", "ドは Xk9mQ2vL7pTz です"], "パスワードは管理者に聞いてください"),

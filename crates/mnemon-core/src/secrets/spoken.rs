@@ -13,7 +13,7 @@ const COPULAS: &[&str] = &[
 const PREPOSITIONS: &[&str] = &[
     "for", "of", "to", "on", "für", "von", "zu", "zum", "zur", "vom", "de", "del", "para", "pour",
     "du", "da", "do", "per", "di", "voor", "för", "til", "till", "dla", "do", "pro", "от", "для",
-    "к", "của", "cho", "untuk",
+    "к", "của", "cho", "mới", "cũ", "hiện", "untuk",
 ];
 
 /// Words between the copula and the value.

@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 
 use mnemon_core::Ctx;
 use mnemon_core::limits;
-use mnemon_core::markdown::{Day, Document, merge};
+use mnemon_core::markdown::{Day, Document, Label, Language, conflict, merge};
 use mnemon_core::{Invalid, files::FilesError};
 use serde::Serialize;
 
 use super::context::template;
+use super::home::member_address;
+use super::knowledge::Knowledge;
 use super::names::{self, Sort, check_line};
-use super::writing::{DECISIONS, LEARNINGS};
-use super::{AgentFiles, ContextChange, Decision, Learning};
+use super::writing::{empty_decisions, empty_learnings, language};
+use super::{AgentFiles, ContextChange, Decision, Learning, Whose};
 use crate::memory::payload::estimate;
 use crate::records::Error;
 use crate::records::safety::TakenOut;
@@ -19,6 +21,7 @@ use crate::records::safety::TakenOut;
 /// An agent that has files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AgentInfo {
+    /// `AGENT`, or `TEAM/MEMBER` for a member of a team.
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -61,11 +64,12 @@ impl Part {
 /// What stands between the parts of a prompt.
 pub(super) const BETWEEN: &str = "\n\n---\n\n";
 
-/// What marks a clash that nobody has settled yet.
-const CLASH: &str = "\n<<<<<<< in the file";
+const MEMORY: Label = Label::new("Agent Memory", "Memory của Agent");
+const CONTEXT: Label = Label::new("Current Context", "Context hiện tại");
+const DECISIONS: Label = Label::new("Recent Decisions", "Quyết định gần đây");
 
 impl AgentFiles {
-    /// The agents, by name.
+    /// The agents by name, then the members of teams.
     pub async fn list(&self) -> Result<Vec<AgentInfo>, Error> {
         let folder = self.agents();
         let listed = self.files.list(&folder).await?;
@@ -98,37 +102,72 @@ impl AgentFiles {
                 files: files.count(),
             });
         }
+        agents.extend(self.members().await?);
         Ok(agents)
     }
 
-    /// Makes an agent: its definition and an empty memory. Files that are there stay as they are.
+    /// Makes an agent, or a member of a team that is there: its definition and an empty memory.
+    /// Files that are there stay as they are.
     pub async fn begin(
         &self,
         ctx: &Ctx,
         name: &str,
         description: &str,
     ) -> Result<Vec<String>, Error> {
+        let home = self.clone().creating(true).home(Whose::Agent(name)).await?;
+        let short = member_address(name)?.map_or(name, |(_, member)| member);
+        let mut files = vec![self.definition(ctx, &home.folder, short, description, false)?];
+        files.extend(self.empty_memory(ctx, &home.memory));
+        let made = self.write_new(files).await?;
+        if made.is_empty() {
+            let what = format!("`{name}` is there already; nothing was changed");
+            return Err(Invalid::new("agent", what).into());
+        }
+        Ok(made)
+    }
+
+    /// The definition of a new agent: its path and text.
+    pub(super) fn definition(
+        &self,
+        ctx: &Ctx,
+        folder: &str,
+        name: &str,
+        description: &str,
+        is_lead: bool,
+    ) -> Result<(String, String), Error> {
         check_line("description", description)?;
-        let description = &self.screened(ctx, "description", &description.to_owned())?;
-        let (agent, memory) = (self.agent(name)?, self.memory_of(name)?);
-        let today = Day::of(ctx.now);
+        let description = self.screened(ctx, "description", &description.to_owned())?;
+        let description = description.trim();
         // JSON's quotes are YAML's, too.
-        let quoted = serde_json::Value::from(description.trim()).to_string();
-        let files = [
+        let quoted = serde_json::Value::from(description).to_string();
+        let lead = if is_lead { "is_lead: true\n" } else { "" };
+        let text = format!(
+            "---\nname: {name}\ndescription: {quoted}\n{lead}---\n\n# {name}\n\n{description}\n"
+        );
+        Ok((format!("{folder}/agent.md"), text))
+    }
+
+    /// The files of a memory in which nothing is written yet.
+    pub(super) fn empty_memory(&self, ctx: &Ctx, memory: &str) -> Vec<(String, String)> {
+        let context = template("Current Context", Day::of(ctx.now), self.language);
+        vec![
+            (format!("{memory}/context.md"), context),
             (
-                format!("{agent}/agent.md"),
-                format!(
-                    "---\nname: {name}\ndescription: {quoted}\n---\n\n# {name}\n\n{}\n",
-                    description.trim()
-                ),
+                format!("{memory}/decisions.md"),
+                empty_decisions(self.language),
             ),
             (
-                format!("{memory}/context.md"),
-                template("Current Context", today),
+                format!("{memory}/learnings.md"),
+                empty_learnings(self.language),
             ),
-            (format!("{memory}/decisions.md"), DECISIONS.to_owned()),
-            (format!("{memory}/learnings.md"), LEARNINGS.to_owned()),
-        ];
+        ]
+    }
+
+    /// Writes those files that are not there; returns their paths.
+    pub(super) async fn write_new(
+        &self,
+        files: Vec<(String, String)>,
+    ) -> Result<Vec<String>, Error> {
         let mut made = Vec::new();
         for (path, text) in files {
             match self.files.write(&path, text.as_bytes(), None).await {
@@ -137,24 +176,25 @@ impl AgentFiles {
                 Err(error) => return Err(error.into()),
             }
         }
-        if made.is_empty() {
-            let what = format!("`{name}` is there already; nothing was changed");
-            return Err(Invalid::new("agent", what).into());
-        }
         Ok(made)
     }
 
     /// What the agent is told: the whole context, its most recent decisions, the knowledge that
     /// its task asks for, and its own prompt. Learnings are searched for when they are needed, and
-    /// sessions are never told.
+    /// sessions are never told. A member of a team is told what its team shares, too.
     pub async fn activate(&self, name: &str, task: Option<&str>) -> Result<Activation, Error> {
-        let (agent, memory) = (self.agent(name)?, self.memory_of(name)?);
-        self.check_folder(&memory).await?;
-        self.recover(&memory).await?;
-        let context = self.read(&format!("{memory}/context.md")).await?;
-        let decisions = self.read(&format!("{memory}/decisions.md")).await?;
-        let definition = self.read(&format!("{agent}/agent.md")).await?;
-        let knowledge = self.knowledge(&agent, task.unwrap_or_default()).await?;
+        if let Some((team, member)) = member_address(name)? {
+            return self.activate_member(team, member, task).await;
+        }
+        let home = self.home(Whose::Agent(name)).await?;
+        self.check_folder(&home.memory).await?;
+        self.recover(&home.memory).await?;
+        let context = self.read(&home.file("context")).await?;
+        let decisions = self.read(&home.file("decisions")).await?;
+        let definition = self.read(&format!("{}/agent.md", home.folder)).await?;
+        let knowledge = self
+            .knowledge(&home.folder, task.unwrap_or_default())
+            .await?;
         if context.is_none()
             && decisions.is_none()
             && definition.is_none()
@@ -165,18 +205,18 @@ impl AgentFiles {
         let mut prompt = Prompt::default();
         let context = context.map(|read| read.text).unwrap_or_default();
         let decisions = Document::outline(decisions.map(|read| read.text).unwrap_or_default());
-        prompt.notice_clashes("context.md", &context);
-        prompt.notice_clashes("decisions.md", decisions.as_str());
-        let memory = prompt.memory(&context, &decisions);
+        prompt.notice_conflict(&home.file("context"), &context);
+        prompt.notice_conflict(&home.file("decisions"), decisions.as_str());
+        let learnings = self.text(&home.file("learnings")).await?;
+        prompt.notice_conflict(&home.file("learnings"), &learnings);
+        let language = language(decisions.as_str(), self.language);
+        let memory = prompt.memory(
+            &context,
+            &decisions,
+            super::writing::language(&context, language),
+        );
         let mut texts: Vec<String> = Vec::from_iter(memory);
-        if !knowledge.files.is_empty() {
-            let text = knowledge.text();
-            prompt
-                .parts
-                .push(Part::new("knowledge", Some(knowledge.files.len()), &text));
-            texts.push(text);
-        }
-        prompt.notices.extend(knowledge.notices);
+        texts.extend(prompt.knowledge(knowledge));
         if let Some(read) = definition {
             // Without memory and knowledge the agent's prompt stays as it is.
             let body = Document::parse(read.text).body().to_owned();
@@ -195,28 +235,29 @@ impl AgentFiles {
         })
     }
 
-    /// Changes single lines of the context.
-    pub async fn update_context(
+    /// Changes single lines of a context; returns each change in a few words.
+    pub async fn update_context<'a>(
         &self,
         ctx: &Ctx,
-        name: &str,
+        whose: impl Into<Whose<'a>>,
         change: &ContextChange,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<String>, Error> {
         let change = self.screened(ctx, "context", change)?;
-        let memory = self.ready_or_new(ctx, name).await?;
+        let home = self.ready_to_write(ctx, whose.into()).await?;
         let today = Day::of(ctx.now);
-        let empty = template("Current Context", today);
-        let path = format!("{memory}/context.md");
-        self.change(&path, &empty, |document| Ok(change.apply(document, today)?))
-            .await
+        let empty = template(home.title(), today, self.language);
+        self.change(&home.file("context"), &empty, |document| {
+            Ok(change.apply(document, today)?)
+        })
+        .await
     }
 
     /// Replaces the whole context. `base` is what the writer had read: what others changed since
     /// then is merged, section by section, and where both changed the same lines both stay.
-    pub async fn rewrite_context(
+    pub async fn rewrite_context<'a>(
         &self,
         ctx: &Ctx,
-        name: &str,
+        whose: impl Into<Whose<'a>>,
         text: &str,
         base: &str,
     ) -> Result<Vec<String>, Error> {
@@ -229,12 +270,11 @@ impl AgentFiles {
             .safety
             .clean_change("context", text, base, &mut taken)?;
         ctx.notices.extend(taken.sentences());
-        let memory = self.ready_or_new(ctx, name).await?;
+        let home = self.ready_to_write(ctx, whose.into()).await?;
         let mut after = Document::parse(text);
         super::context::stamp(&mut after, Day::of(ctx.now));
-        let path = format!("{memory}/context.md");
-        let empty = template("Current Context", Day::of(ctx.now));
-        self.change(&path, &empty, |document| {
+        let empty = template(home.title(), Day::of(ctx.now), self.language);
+        self.change(&home.file("context"), &empty, |document| {
             let there = document.as_str();
             let merged = merge(
                 base,
@@ -252,48 +292,58 @@ impl AgentFiles {
         .await
     }
 
-    /// Writes a decision at the end of the log; says which line it went to.
-    pub async fn decide(
+    /// Writes a decision of an agent or a team at the end of its log; returns the file.
+    pub async fn decide<'a>(
         &self,
         ctx: &Ctx,
-        name: &str,
+        whose: impl Into<Whose<'a>>,
         decision: &Decision,
     ) -> Result<String, Error> {
-        let entry = self
-            .screened(ctx, "decision", decision)?
-            .print(Day::of(ctx.now))?;
-        let memory = self.ready_or_new(ctx, name).await?;
-        let path = format!("{memory}/decisions.md");
-        self.change(&path, DECISIONS, |document| append(&path, document, &entry))
-            .await?;
+        let decision = self.screened(ctx, "decision", decision)?;
+        let today = Day::of(ctx.now);
+        // What cannot be written makes no agent.
+        decision.print(today, self.language, false)?;
+        let home = self.ready_to_write(ctx, whose.into()).await?;
+        let new = self.language_of(&home).await?;
+        let path = home.file("decisions");
+        self.change(&path, &empty_decisions(new), |document| {
+            let language = language(document.as_str(), new);
+            let entry = decision.print(today, language, home.is_team)?;
+            append(&path, document, &entry)
+        })
+        .await?;
         Ok(path)
     }
 
     /// Writes a learning at the end of the patterns.
     pub async fn learn(&self, ctx: &Ctx, name: &str, learning: &Learning) -> Result<String, Error> {
-        let entry = self
-            .screened(ctx, "learning", learning)?
-            .print(Day::of(ctx.now))?;
-        let memory = self.ready_or_new(ctx, name).await?;
-        let path = format!("{memory}/learnings.md");
-        self.change(&path, LEARNINGS, |document| append(&path, document, &entry))
-            .await?;
+        let learning = self.screened(ctx, "learning", learning)?;
+        let today = Day::of(ctx.now);
+        learning.print(today, self.language)?;
+        let home = self.ready_to_write(ctx, Whose::Agent(name)).await?;
+        let new = self.language_of(&home).await?;
+        let path = home.file("learnings");
+        self.change(&path, &empty_learnings(new), |document| {
+            let entry = learning.print(today, language(document.as_str(), new))?;
+            append(&path, document, &entry)
+        })
+        .await?;
         Ok(path)
     }
 
-    /// One of the agent's files as it is.
-    pub async fn show(&self, name: &str, file: &str) -> Result<Option<String>, Error> {
-        let memory = self.memory_of(name)?;
-        let read = self.read(&format!("{memory}/{file}")).await?;
+    /// One of the files as it is; `None` when there is no such file.
+    pub async fn show<'a>(
+        &self,
+        whose: impl Into<Whose<'a>>,
+        file: &str,
+    ) -> Result<Option<String>, Error> {
+        let whose = whose.into();
+        let home = self.home(whose).await?;
+        let read = self.read(&format!("{}/{file}", home.memory)).await?;
+        if read.is_none() {
+            self.check_known(whose, &home).await?;
+        }
         Ok(read.map(|read| read.text))
-    }
-
-    /// The folder of the agent's memory, with nothing left undone in it.
-    pub(super) async fn ready(&self, name: &str) -> Result<String, Error> {
-        let memory = self.memory_of(name)?;
-        self.check_folder(&memory).await?;
-        self.recover(&memory).await?;
-        Ok(memory)
     }
 
     /// That it is not a file.
@@ -306,60 +356,6 @@ impl AgentFiles {
             }),
         }
     }
-
-    /// The same for a write, which makes an agent that does not exist. Its name may be a typing
-    /// error, so a notice says that it is new.
-    pub(super) async fn ready_or_new(&self, ctx: &Ctx, name: &str) -> Result<String, Error> {
-        let agent = self.agent(name)?;
-        if self.files.list(&agent).await?.is_empty() {
-            let known = match self.list().await?.is_empty() {
-                true => String::new(),
-                false => format!("; {}", self.known_names().await?),
-            };
-            ctx.notices.add(format!(
-                "there was no agent `{name}` before, so it was made{known}"
-            ));
-        }
-        self.ready(name).await
-    }
-
-    /// That there is such an agent, for verbs that make nothing.
-    pub(super) async fn known(&self, name: &str) -> Result<(), Error> {
-        let agent = self.agent(name)?;
-        match self.files.list(&agent).await?.is_empty() {
-            true => Err(self.no_agent(name).await?),
-            false => Ok(()),
-        }
-    }
-
-    async fn no_agent(&self, name: &str) -> Result<Error, Error> {
-        let known = self.known_names().await?;
-        Ok(Error::NotThere(format!(
-            "there is no agent `{name}`; {known}"
-        )))
-    }
-
-    /// The agents there are, in a sentence.
-    async fn known_names(&self) -> Result<String, Error> {
-        let known: Vec<String> = self
-            .list()
-            .await?
-            .into_iter()
-            .map(|agent| agent.name)
-            .collect();
-        Ok(match known.as_slice() {
-            [] => format!("there are none below {}", self.agents()),
-            names => format!(
-                "there is: {}",
-                names
-                    .iter()
-                    .take(10)
-                    .cloned()
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ),
-        })
-    }
 }
 
 /// Puts an entry at the end, if its headings are read there as they are read on their own. Below
@@ -367,7 +363,7 @@ impl AgentFiles {
 /// the entry pass for something else.
 pub(super) fn append(path: &str, document: &mut Document, entry: &str) -> Result<(), Error> {
     let before = document.sections().len();
-    let start = document.append(entry);
+    let start = document.append_entry(entry);
     let alone = Document::parse(document.slice(&(start..document.as_str().len())));
     let expected = alone
         .sections()
@@ -405,15 +401,18 @@ pub(super) struct Prompt {
 
 impl Prompt {
     /// The agent's memory in the document's words; `None` when there is nothing to say.
-    fn memory(&mut self, context: &str, decisions: &Document) -> Option<String> {
+    fn memory(
+        &mut self,
+        context: &str,
+        decisions: &Document,
+        language: Language,
+    ) -> Option<String> {
         let recent = decisions.recent(limits::RECENT_DECISIONS);
         let mut sections = Vec::new();
         if !context.trim().is_empty() {
             self.parts.push(Part::new("context", None, context));
-            sections.push(format!(
-                "### Current Context | Context hiện tại\n\n{}",
-                context.trim_end()
-            ));
+            let title = CONTEXT.text(language);
+            sections.push(format!("### {title}\n\n{}", context.trim_end()));
         }
         if !recent.is_empty() {
             let entries: Vec<&str> = recent
@@ -423,21 +422,30 @@ impl Prompt {
             let entries = entries.join(BETWEEN);
             self.parts
                 .push(Part::new("decisions", Some(recent.len()), &entries));
-            sections.push(format!(
-                "### Recent Decisions | Quyết định gần đây\n\n{entries}"
-            ));
+            sections.push(format!("### {}\n\n{entries}", DECISIONS.text(language)));
         }
         if sections.is_empty() {
             return None;
         }
-        Some(format!(
-            "## Agent Memory | Memory của Agent\n\n{}",
-            sections.join("\n\n")
-        ))
+        let title = MEMORY.text(language);
+        Some(format!("## {title}\n\n{}", sections.join("\n\n")))
     }
 
-    pub(super) fn notice_clashes(&mut self, file: &str, text: &str) {
-        if text.contains(CLASH) {
+    /// The knowledge as a part of the prompt, if there is any.
+    pub(super) fn knowledge(&mut self, knowledge: Knowledge) -> Option<String> {
+        let count = knowledge.files.len();
+        let text = (count > 0).then(|| knowledge.text());
+        let part = text
+            .as_deref()
+            .map(|text| Part::new("knowledge", Some(count), text));
+        self.parts.extend(part);
+        self.notices.extend(knowledge.notices);
+        text
+    }
+
+    /// Warns of conflict marks that nobody has settled yet.
+    pub(super) fn notice_conflict(&mut self, file: &str, text: &str) {
+        if conflict(text).is_some() {
             self.notices.push(format!(
                 "{file} holds two versions of the same lines (<<<<<<< …); keep one of them"
             ));

@@ -1,11 +1,11 @@
 //! Changes of a context that touch the lines they mean and no others.
 
-use mnemon_core::markdown::{Day, Document, Item, Section};
+use mnemon_core::markdown::{Day, Document, Item, Label, Language, Section};
 use mnemon_core::{Invalid, limits};
 use serde::{Deserialize, Serialize};
 
 use super::names::check_line;
-use super::writing::{check_one, numbered};
+use super::writing::{check_one, language, numbered};
 
 /// What changes in a context; what is left out stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,27 +61,30 @@ pub struct SectionText {
     pub text: String,
 }
 
-const FOCUS: &str = "Active Focus | Đang tập trung";
-const STATE: &str = "Project State | Trạng thái dự án";
-const FILES: &str = "Key Files | File quan trọng";
-const BLOCKERS: &str = "Blockers | Điểm nghẽn";
-const NEXT: &str = "Next Session Should | Phiên tiếp theo nên";
-const NOTES: &str = "Notes | Ghi chú";
+pub(super) const FOCUS: Label = Label::new("Active Focus", "Đang tập trung");
+const STATE: Label = Label::new("Project State", "Trạng thái dự án");
+const FILES: Label = Label::new("Key Files", "File quan trọng");
+const BLOCKERS: Label = Label::new("Blockers", "Điểm nghẽn");
+pub(super) const NEXT: Label = Label::new("Next Session Should", "Phiên tiếp theo nên");
+const NOTES: Label = Label::new("Notes", "Ghi chú");
+
+/// The headings of a context.
+pub(super) const LABELS: &[Label] = &[FOCUS, STATE, FILES, BLOCKERS, NEXT, NOTES];
+
+const STATE_TABLE: &str = "| Aspect | Status | Notes |\n|--------|--------|-------|\n";
+const FILES_TABLE: &str = "| File | State | Notes |\n|------|-------|-------|\n";
 
 /// A context in which nothing is said yet.
-pub(super) fn template(title: &str, today: Day) -> String {
+pub(super) fn template(title: &str, today: Day, language: Language) -> String {
     let mut text = format!("# {title}\n\n> Last updated: {today}\n");
-    let state = "| Aspect | Status | Notes |\n|--------|--------|-------|\n";
-    let files = "| File | State | Notes |\n|------|-------|-------|\n";
-    for (heading, body) in [
-        (FOCUS, ""),
-        (STATE, state),
-        (FILES, files),
-        (BLOCKERS, ""),
-        (NEXT, ""),
-        (NOTES, ""),
-    ] {
+    for label in LABELS {
+        let body = match *label {
+            STATE => STATE_TABLE,
+            FILES => FILES_TABLE,
+            _ => "",
+        };
         let gap = if body.is_empty() { "" } else { "\n" };
+        let heading = label.text(language);
         text.push_str(&format!("\n---\n\n## {heading}\n{gap}{body}"));
     }
     text
@@ -92,8 +95,21 @@ fn short(title: &str) -> &str {
     title.split('|').next().unwrap_or(title).trim()
 }
 
-/// The section, which is made if it is not there.
-fn section(document: &mut Document, title: &str) -> Result<Section, Invalid> {
+/// The section, which is made in the language of the file if it is not there.
+fn section(document: &mut Document, label: Label) -> Result<Section, Invalid> {
+    if label.section(document).is_none() {
+        let title = label.text(language(document.as_str(), Language::English));
+        document.append(&format!("---\n\n## {title}\n"));
+    }
+    let found = label.section(document).cloned();
+    found.ok_or_else(|| left_open(label.english))
+}
+
+/// The section with this name, which may be one that only this file has.
+fn section_named(document: &mut Document, title: &str) -> Result<Section, Invalid> {
+    if let Some(label) = LABELS.iter().find(|label| label.is(title)) {
+        return section(document, *label);
+    }
     if document.section(short(title)).is_none() {
         document.append(&format!("---\n\n## {title}\n"));
     }
@@ -112,55 +128,72 @@ impl ContextChange {
         *self == Self::default()
     }
 
-    /// Makes the changes and says so in `Last updated`.
-    pub(super) fn apply(&self, document: &mut Document, today: Day) -> Result<(), Invalid> {
+    /// Makes the changes and sets `Last updated`; returns each change in a few words.
+    pub(super) fn apply(
+        &self,
+        document: &mut Document,
+        today: Day,
+    ) -> Result<Vec<String>, Invalid> {
+        let mut made = Vec::new();
         if self.is_empty() {
-            return Ok(());
+            return Ok(made);
         }
         self.check()?;
         for section_text in &self.sections {
             set_section(document, section_text)?;
+            made.push(format!("replaced section: {}", section_text.section.trim()));
         }
-        for (words, checked) in self.done.iter().map(|task| (task, true)) {
-            tick(document, words, checked)?;
+        for words in &self.done {
+            made.push(format!("ticked: {}", tick(document, words, true)?));
         }
         for words in &self.reopened {
-            tick(document, words, false)?;
+            made.push(format!("reopened: {}", tick(document, words, false)?));
         }
-        add(document, FOCUS, "- [ ] ", &self.tasks)?;
+        made.extend(add(document, FOCUS, "- [ ] ", "task", &self.tasks)?);
         for words in &self.resolved {
             let blockers = section(document, BLOCKERS)?;
             let item = find(document, &blockers, "resolved", words)?;
+            made.push(format!("removed blocker: {}", document.item_text(&item)));
             document.remove_item(&item);
         }
-        add(document, BLOCKERS, "- [ ] ", &self.blockers)?;
+        made.extend(add(
+            document,
+            BLOCKERS,
+            "- [ ] ",
+            "blocker",
+            &self.blockers,
+        )?);
+        self.set_rows(document, &mut made)?;
+        if let Some(steps) = &self.next {
+            let next = section(document, NEXT)?;
+            document.set_body(&next, numbered(steps, "")?.trim_end());
+            made.push(format!("set next steps: {}", steps.len()));
+        }
+        made.extend(add(document, NOTES, "- ", "note", &self.notes)?);
+        stamp(document, today);
+        Ok(made)
+    }
+
+    fn set_rows(&self, document: &mut Document, made: &mut Vec<String>) -> Result<(), Invalid> {
         for row in &self.state {
             let cells = [Some(row.status.as_str()), row.notes.as_deref()];
-            set_row(
-                document,
-                STATE,
-                "| Aspect | Status | Notes |\n|--------|--------|-------|",
-                &row.aspect,
-                &cells,
-            )?;
+            set_row(document, STATE, STATE_TABLE, &row.aspect, &cells)?;
+            made.push(format!(
+                "set state: {}: {}",
+                row.aspect.trim(),
+                row.status.trim()
+            ));
         }
         for row in &self.files {
             let cells = [Some(row.state.as_str()), row.notes.as_deref()];
             let file = format!("`{}`", row.file.trim().trim_matches('`'));
-            set_row(
-                document,
-                FILES,
-                "| File | State | Notes |\n|------|-------|-------|",
-                &file,
-                &cells,
-            )?;
+            set_row(document, FILES, FILES_TABLE, &file, &cells)?;
+            made.push(format!(
+                "set file: {}: {}",
+                row.file.trim(),
+                row.state.trim()
+            ));
         }
-        if let Some(steps) = &self.next {
-            let next = section(document, NEXT)?;
-            document.set_body(&next, numbered(steps, "")?.trim_end());
-        }
-        add(document, NOTES, "- ", &self.notes)?;
-        stamp(document, today);
         Ok(())
     }
 
@@ -224,37 +257,44 @@ pub(super) fn stamp(document: &mut Document, today: Day) {
     }
 }
 
-fn add(document: &mut Document, title: &str, mark: &str, lines: &[String]) -> Result<(), Invalid> {
+/// Adds lines to a section; says so, with what they are called.
+fn add(
+    document: &mut Document,
+    label: Label,
+    mark: &str,
+    noun: &str,
+    lines: &[String],
+) -> Result<Vec<String>, Invalid> {
+    let mut made = Vec::new();
     for line in lines {
-        let place = section(document, title)?;
+        let place = section(document, label)?;
         let before = document.items(&place.own).count();
         document.add_item(&place, &format!("{mark}{}", line.trim()));
-        let place = section(document, title)?;
+        let place = section(document, label)?;
         // Below an open fence the line would be code, and never found again.
         if document.items(&place.own).count() <= before {
-            return Err(left_open(title));
+            return Err(left_open(label.english));
         }
+        made.push(format!("added {noun}: {}", line.trim()));
     }
-    Ok(())
+    Ok(made)
 }
 
-fn tick(document: &mut Document, words: &str, checked: bool) -> Result<(), Invalid> {
+/// Ticks a task, or takes its tick away; returns its words.
+fn tick(document: &mut Document, words: &str, checked: bool) -> Result<String, Invalid> {
     let focus = section(document, FOCUS)?;
-    let item = find(
-        document,
-        &focus,
-        if checked { "done" } else { "reopened" },
-        words,
-    )?;
+    let field = if checked { "done" } else { "reopened" };
+    let item = find(document, &focus, field, words)?;
     if item.mark.is_none() {
         let what = format!(
             "`{}` has no box to tick; write it as `- [ ] …`",
             words.escape_debug()
         );
-        return Err(Invalid::new("done", what));
+        return Err(Invalid::new(field, what));
     }
+    let text = document.item_text(&item).to_owned();
     document.tick(&item, checked);
-    Ok(())
+    Ok(text)
 }
 
 /// The item with these words, or the only one that has them somewhere.
@@ -288,7 +328,7 @@ fn find(document: &Document, section: &Section, field: &str, words: &str) -> Res
         [] if items.is_empty() => Err(Invalid::new(
             field,
             format!(
-                "nothing is called `{words}`: `{}` is empty",
+                "`{words}` is not in `{}`, which is empty",
                 short(&section.title)
             ),
         )),
@@ -297,7 +337,7 @@ fn find(document: &Document, section: &Section, field: &str, words: &str) -> Res
             Err(Invalid::new(
                 field,
                 format!(
-                    "nothing in `{}` is called `{words}`; there is: {}",
+                    "`{words}` is not in `{}`, which has: {}",
                     short(&section.title),
                     shown(&all)
                 ),
@@ -305,26 +345,29 @@ fn find(document: &Document, section: &Section, field: &str, words: &str) -> Res
         }
         many => Err(Invalid::new(
             field,
-            format!("`{words}` may mean several; say more: {}", shown(many)),
+            format!(
+                "`{words}` matches several; write more of one: {}",
+                shown(many)
+            ),
         )),
     }
 }
 
 fn set_row(
     document: &mut Document,
-    title: &str,
+    label: Label,
     head: &str,
     key: &str,
     cells: &[Option<&str>],
 ) -> Result<(), Invalid> {
-    let place = section(document, title)?;
+    let place = section(document, label)?;
     if document.tables(&place.own).is_empty() {
-        document.add_item(&place, head);
+        document.add_item(&place, head.trim_end());
     }
-    let place = section(document, title)?;
+    let place = section(document, label)?;
     let Some(table) = document.tables(&place.own).into_iter().next() else {
         let what = "the table in this section cannot be read; look at the file";
-        return Err(Invalid::new(short(title), what));
+        return Err(Invalid::new(label.english, what));
     };
     document.set_row(&table, key, cells);
     Ok(())
@@ -332,7 +375,7 @@ fn set_row(
 
 fn set_section(document: &mut Document, new: &SectionText) -> Result<(), Invalid> {
     check_line("section", &new.section)?;
-    let place = section(document, &new.section)?;
+    let place = section_named(document, &new.section)?;
     if new.text.len() > limits::AGENT_FILE_BYTES {
         return Err(Invalid::new("text", "is larger than a file may be"));
     }

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use mnemon_core::markdown::{Day, Document, Entry};
+use mnemon_core::markdown::{Day, Document, Entry, Language};
 use mnemon_core::{Ctx, Invalid};
 use serde::{Deserialize, Serialize};
 
 use super::agent::append;
-use super::context::template;
+use super::context::{FOCUS, template};
 use super::journal::Step;
-use super::writing::{DECISIONS, LEARNINGS};
-use super::{AgentFiles, ContextChange, Decision, Learning, SessionLog};
+use super::writing::{empty_decisions, empty_learnings, language};
+use super::{AgentFiles, ContextChange, Decision, Learning, SessionLog, Whose};
 use crate::records::Error;
 
 /// How long the files of an agent may get.
@@ -52,6 +52,8 @@ pub struct SessionEnd {
 pub struct Ended {
     /// The files that were written.
     pub files: Vec<String>,
+    /// Each change of the context, in a few words.
+    pub changes: Vec<String>,
     pub archived: Archived,
     /// Where two changes met in one place and both were kept.
     pub clashes: Vec<String>,
@@ -73,6 +75,19 @@ impl Archived {
     }
 }
 
+impl SessionEnd {
+    fn check(&self, today: Day) -> Result<(), Invalid> {
+        let any = Language::default();
+        for decision in &self.decisions {
+            decision.print(today, any, false)?;
+        }
+        for learning in &self.learnings {
+            learning.print(today, any)?;
+        }
+        Ok(())
+    }
+}
+
 impl AgentFiles {
     /// The four steps at the end of a session, all or none.
     pub async fn end(&self, ctx: &Ctx, name: &str, end: &SessionEnd) -> Result<Ended, Error> {
@@ -82,46 +97,49 @@ impl AgentFiles {
             return Err(Invalid::new("session", what).into());
         }
         let end = self.screened(ctx, "session", end)?;
-        let decisions = end.decisions.iter().map(|decision| decision.print(today));
-        let decisions: Vec<String> = decisions.collect::<Result<_, _>>()?;
-        let learnings = end.learnings.iter().map(|learning| learning.print(today));
-        let learnings: Vec<String> = learnings.collect::<Result<_, _>>()?;
-        let memory = self.ready_or_new(ctx, name).await?;
-        let mut work = Work::new(self, &memory);
-        let context = work
-            .open("context.md", &template("Current Context", today))
-            .await?;
-        match end.context.is_empty() {
-            true => super::context::stamp(context, today),
-            false => end.context.apply(context, today)?,
+        // What cannot be written makes no agent.
+        end.check(today)?;
+        let home = self.ready_to_write(ctx, Whose::Agent(name)).await?;
+        let mut work = Work::new(self, &home.memory);
+        let empty = template(home.title(), today, self.language);
+        let context = work.open("context.md", &empty).await?;
+        let new = language(context.as_str(), self.language);
+        let changes = end.context.apply(context, today)?;
+        super::context::stamp(context, today);
+        if !end.decisions.is_empty() {
+            let log = work.open("decisions.md", &empty_decisions(new)).await?;
+            let language = language(log.as_str(), new);
+            for decision in &end.decisions {
+                append(
+                    "decisions.md",
+                    log,
+                    &decision.print(today, language, false)?,
+                )?;
+            }
         }
-        for (file, empty, entries) in [
-            ("decisions.md", DECISIONS, &decisions),
-            ("learnings.md", LEARNINGS, &learnings),
-        ] {
-            if !entries.is_empty() {
-                let log = work.open(file, empty).await?;
-                entries
-                    .iter()
-                    .try_for_each(|entry| append(file, log, entry))?;
+        if !end.learnings.is_empty() {
+            let log = work.open("learnings.md", &empty_learnings(new)).await?;
+            let language = language(log.as_str(), new);
+            for learning in &end.learnings {
+                append("learnings.md", log, &learning.print(today, language)?)?;
             }
         }
         if let Some(log) = &end.archive {
             let path = format!("sessions/{today}.md");
             let file = work.open(&path, "").await?;
             let before = file.sections().iter().filter(|section| section.level == 1);
-            let entry = log.print(today, before.count() + 1)?;
+            let entry = log.print(today, before.count() + 1, new)?;
             append(&path, file, &entry)?;
         }
         let archived = work.overflow(today).await?;
-        work.finish(archived).await
+        let ended = work.finish(archived).await?;
+        Ok(Ended { changes, ..ended })
     }
 
     /// Moves what is too long to the archive, all or nothing.
     pub async fn archive(&self, ctx: &Ctx, name: &str) -> Result<Ended, Error> {
-        let memory = self.ready(name).await?;
-        self.known(name).await?;
-        let mut work = Work::new(self, &memory);
+        let home = self.ready(Whose::Agent(name)).await?;
+        let mut work = Work::new(self, &home.memory);
         let archived = work.overflow(Day::of(ctx.now)).await?;
         work.finish(archived).await
     }
@@ -218,7 +236,7 @@ impl<'a> Work<'a> {
     /// Moves ticked tasks out of a context that is too long.
     async fn move_done(&mut self, most: usize, today: Day) -> Result<usize, Error> {
         let document = self.open("context.md", "").await?;
-        let Some(focus) = document.section("Active Focus").cloned() else {
+        let Some(focus) = FOCUS.section(document).cloned() else {
             return Ok(0);
         };
         if document.as_str().lines().count() <= most {
@@ -287,6 +305,7 @@ impl<'a> Work<'a> {
         let clashes = self.files.write_together(self.memory, steps).await?;
         Ok(Ended {
             files,
+            changes: Vec::new(),
             archived,
             clashes,
         })

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::AgentFiles;
+use super::entries::heading;
 use crate::memory::Memory;
 use crate::records::naming::fixed_id;
 use crate::records::project::{project_tag, short_digest};
@@ -205,6 +206,12 @@ fn place(root: &str, path: &str) -> Option<FileRole> {
     })
 }
 
+/// The id of an entry: of several with the same heading, `count` tells which.
+pub(super) fn entry_id(project: &str, path: &str, heading: &str, count: usize) -> Id {
+    let names = [project, path, heading, &count.to_string()];
+    fixed_id("agent-file-entry", &names.map(Some))
+}
+
 /// As earlier versions marked the entries of a file.
 fn unnamed_tag(path: &str) -> String {
     format!("file:{}", short_digest(&[path]))
@@ -232,12 +239,7 @@ impl Index<'_> {
         let mut seen: HashMap<String, usize> = HashMap::new();
         let mut drafts = Vec::new();
         for entry in document.entries() {
-            let heading = document
-                .slice(&entry.span)
-                .lines()
-                .next()
-                .unwrap_or_default();
-            let heading = heading.trim_start_matches(['#', ' ']).trim_end().to_owned();
+            let heading = heading(&document, &entry);
             let count = seen.entry(heading.clone()).or_default();
             *count += 1;
             let mut made = self.draft(path, place, &heading, *count, document.entry_text(&entry));
@@ -258,7 +260,6 @@ impl Index<'_> {
         count: usize,
         text: &str,
     ) -> Draft {
-        let count = count.to_string();
         let mut metadata = Map::new();
         metadata.insert("file".to_owned(), Value::from(path));
         metadata.insert("heading".to_owned(), Value::from(heading));
@@ -270,9 +271,8 @@ impl Index<'_> {
             .collect();
         let mut tags = vec![self.file_tag(path), project_tag(self.project)];
         tags.extend(place.team.as_ref().map(|team| format!("team:{team}")));
-        let names = [self.project, path, heading, &count];
         Draft {
-            id: Some(fixed_id("agent-file-entry", &names.map(Some))),
+            id: Some(entry_id(self.project, path, heading, count)),
             content: text.replace('\0', ""),
             kind: Some(place.kind),
             namespace: Some(Namespace::LongTerm),

@@ -1,10 +1,12 @@
 //! The document's best practices, as warnings.
 
 use mnemon_core::Ctx;
-use mnemon_core::markdown::{Day, Document, Entry};
+use mnemon_core::markdown::{Day, Document, Entry, conflict};
 use serde::Serialize;
 
-use super::AgentFiles;
+use super::context::NEXT;
+use super::writing::{Says, says};
+use super::{AgentFiles, Whose};
 use crate::records::Error;
 
 /// Something in a file that will help nobody later.
@@ -28,19 +30,23 @@ const TRIVIAL: &str = "\
     rename variable, line length";
 
 impl AgentFiles {
-    /// What the document's best practices say against an agent's files.
-    pub async fn lint(&self, ctx: &Ctx, name: &str) -> Result<Vec<Warning>, Error> {
-        let memory = self.memory_of(name)?;
-        self.check_folder(&memory).await?;
-        self.known(name).await?;
+    /// What the document's best practices say against the files of an agent or a team. Nothing is
+    /// written, so that a session that was cut off stays as it is.
+    pub async fn lint<'a>(
+        &self,
+        ctx: &Ctx,
+        whose: impl Into<Whose<'a>>,
+    ) -> Result<Vec<Warning>, Error> {
+        let whose = whose.into();
+        let home = self.home(whose).await?;
+        self.check_folder(&home.memory).await?;
+        self.check_known(whose, &home).await?;
+        let memory = home.memory;
         let today = Day::of(ctx.now);
         let listed = self.files.list(&memory).await?;
         let mut found = Vec::new();
         for file in listed.iter().filter(|file| file.path.ends_with(".md")) {
-            let Some(read) = self.read(&file.path).await? else {
-                continue;
-            };
-            let document = Document::parse(read.text);
+            let document = Document::parse(self.text(&file.path).await?);
             let breaks = document.as_str().match_indices('\n').map(|(at, _)| at);
             let mut linter = Linter {
                 breaks: breaks.collect(),
@@ -56,13 +62,41 @@ impl AgentFiles {
                 path if path.starts_with("/sessions/") => linter.session(self.sizes.session_lines),
                 _ => {}
             }
-            linter.clashes();
+            linter.conflicts();
             linter.found.sort_by_key(|warning| warning.line);
             found.append(&mut linter.found);
         }
         Ok(found)
     }
+
+    /// The same for every agent, member and team.
+    pub async fn lint_all(&self, ctx: &Ctx) -> Result<Vec<Warning>, Error> {
+        let mut found = Vec::new();
+        for agent in self.list().await? {
+            found.extend(self.lint(ctx, &agent.name).await?);
+        }
+        for team in self.teams().await? {
+            // A team of the same name in another namespace needs more than the name.
+            let space = team.folder.strip_prefix(&format!("{}/", self.agents()));
+            let space = space.and_then(|rest| rest.split('/').next());
+            let name = space.map_or(team.name.clone(), |space| format!("{space}/{}", team.name));
+            found.extend(self.lint(ctx, Whose::Team(&name)).await?);
+        }
+        found.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
+        found.dedup();
+        Ok(found)
+    }
 }
+
+impl Warning {
+    /// Whether it is an error in every project: the file holds two versions of the same lines.
+    pub fn is_conflict(&self) -> bool {
+        self.rule == CONFLICT
+    }
+}
+
+/// The rule against marks of two versions.
+const CONFLICT: &str = "conflict";
 
 struct Linter<'a> {
     document: &'a Document,
@@ -83,12 +117,11 @@ impl Linter<'_> {
         });
     }
 
-    fn clashes(&mut self) {
-        let text = self.document.as_str();
-        if let Some((at, _)) = text.match_indices("<<<<<<< in the file").next() {
+    fn conflicts(&mut self) {
+        if let Some(at) = conflict(self.document.as_str()) {
             self.warn(
                 at,
-                "clash",
+                CONFLICT,
                 "two versions of the same lines stand here; keep one of them",
             );
         }
@@ -106,7 +139,7 @@ impl Linter<'_> {
                 "does not say when it was updated last: `> Last updated: 2025-12-31`",
             );
         }
-        if self.document.section("Next Session Should").is_none() {
+        if NEXT.section(self.document).is_none() {
             self.warn(0, "next", "does not say what the next session should do");
         }
         let whole = 0..self.document.as_str().len();
@@ -117,11 +150,7 @@ impl Linter<'_> {
             .collect();
         for (at, text) in items {
             if let Some(word) = has_word(&text, VAGUE) {
-                self.warn(
-                    at,
-                    "vague",
-                    format!("`{word}` says nothing to whoever reads it next: name the task"),
-                );
+                self.warn(at, "vague", format!("`{word}` is vague: name the task"));
             }
         }
         let titles: Vec<(usize, String)> = self
@@ -160,7 +189,10 @@ impl Linter<'_> {
                 Some(day) if day > self.today => self.warn(
                     entry.span.start,
                     "future",
-                    format!("`{}` is of {day}, which is to come", entry.title),
+                    format!(
+                        "`{}` has the date {day}, which is in the future",
+                        entry.title
+                    ),
                 ),
                 Some(_) => {}
             }
@@ -171,16 +203,9 @@ impl Linter<'_> {
     fn decisions(&mut self, most: usize) {
         for entry in self.log(most) {
             let text = self.document.slice(&entry.body);
-            let has = |name: &str| {
-                self.document
-                    .field(&entry.body, name)
-                    .is_some_and(|field| !field.text.is_empty())
-            };
             let plain = |name: &str| text.lines().any(|line| line.starts_with(name));
-            let (why, context) = (
-                has("Reason") || has("Reasoning"),
-                has("Context") || plain("Context:"),
-            );
+            let why = says(self.document, &entry.body, Says::Reason);
+            let context = says(self.document, &entry.body, Says::Context) || plain("Context:");
             if let Some(word) = has_word(&entry.title, TRIVIAL) {
                 self.warn(
                     entry.span.start,

@@ -1,5 +1,6 @@
 //! Teams: shared context and decisions, handoffs from one member to another, blockers.
 
+mod beginning;
 mod blockers;
 mod handoffs;
 
@@ -9,10 +10,12 @@ use mnemon_core::markdown::Document;
 use mnemon_core::{Ctx, Time, limits};
 use serde::Serialize;
 
+pub use beginning::NewTeam;
 pub use blockers::{Blocker, BlockerInfo};
 pub use handoffs::{Handoff, HandoffInfo};
 
-use super::agent::{BETWEEN, Prompt, front_value};
+use super::agent::{AgentInfo, BETWEEN, Prompt, front_value};
+use super::home::meant;
 use super::names::{self, Sort};
 use super::{Activation, AgentFiles, Part};
 use crate::records::Error;
@@ -33,12 +36,14 @@ pub struct TeamInfo {
 pub struct Member {
     pub name: String,
     pub lead: bool,
+    #[serde(skip)]
+    description: Option<String>,
     /// Its definition, if it has one.
     #[serde(skip)]
     path: Option<String>,
-    /// Where its own memory is.
+    /// Its folder in the team.
     #[serde(skip)]
-    memory: String,
+    pub(super) folder: String,
 }
 
 /// How a team stands.
@@ -82,26 +87,19 @@ impl Team {
         }
     }
 
-    fn member(&self, name: &str) -> Result<&Member, Error> {
+    pub(super) fn member(&self, name: &str) -> Result<&Member, Error> {
         let found = self
             .members
             .iter()
             .find(|member| member.name.eq_ignore_ascii_case(name));
         found.ok_or_else(|| {
-            let names: Vec<&str> = self
-                .members
-                .iter()
-                .map(|member| member.name.as_str())
-                .collect();
-            let known = if names.is_empty() {
-                "it has none".to_owned()
-            } else {
-                format!("there is: {}", names.join(", "))
-            };
-            Error::NotThere(format!(
-                "`{}` is not a member of {}; {known}",
+            let members = self.members.iter().map(|member| member.name.clone());
+            let known: Vec<String> = members.collect();
+            Error::NoAgent(format!(
+                "`{}` is not a member of {}{}",
                 name.escape_debug(),
-                self.name
+                self.name,
+                meant(name, &known)
             ))
         })
     }
@@ -191,29 +189,82 @@ impl AgentFiles {
         path: Option<String>,
     ) -> Result<Member, Error> {
         let definition = match &path {
-            Some(path) => self
-                .read(path)
-                .await?
-                .map(|read| Document::parse(read.text)),
-            None => None,
+            Some(path) => Document::parse(self.text(path).await?),
+            None => Document::parse(""),
         };
-        let says = definition
-            .as_ref()
-            .and_then(|doc| front_value(doc, "is_lead"));
+        let says = front_value(&definition, "is_lead");
         let lead = says.map_or(name.ends_with("-lead"), |says| says == "true");
         let beside = path
             .as_deref()
             .and_then(|path| path.strip_suffix("/agent.md"));
-        let memory = beside.map_or_else(
-            || format!("{folder}/{name}/memory"),
-            |own| format!("{own}/memory"),
-        );
+        let folder = beside.map_or_else(|| format!("{folder}/{name}"), str::to_owned);
         Ok(Member {
             name,
             lead,
+            description: front_value(&definition, "description"),
             path,
-            memory,
+            folder,
         })
+    }
+
+    /// The members of all teams, each as `TEAM/MEMBER`.
+    pub(super) async fn members(&self) -> Result<Vec<AgentInfo>, Error> {
+        let teams = self.all_teams().await?;
+        let mut found = Vec::new();
+        for team in &teams {
+            let same = teams.iter().filter(|other| other.name == team.name);
+            let space = team.folder.strip_prefix(&format!("{}/", self.agents()));
+            let space = space.and_then(|rest| rest.split('/').next());
+            let lead = match space.filter(|_| same.count() > 1) {
+                Some(space) => format!("{space}/{}", team.name),
+                None => team.name.clone(),
+            };
+            for member in &team.members {
+                let memory = self.memory_of_member(member).await?;
+                let files = self.files.list(&memory).await?;
+                let files = files.iter().filter(|file| file.path.ends_with(".md"));
+                found.push(AgentInfo {
+                    name: format!("{lead}/{}", member.name),
+                    description: member.description.clone(),
+                    files: files.count(),
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where a member's own context and logs are: in the team, unless it has none there and an
+    /// agent beside the team has its name.
+    pub(super) async fn memory_of_member(&self, member: &Member) -> Result<String, Error> {
+        let own = format!("{}/memory", member.folder);
+        let beside = format!("{}/{}/memory", self.agents(), member.name);
+        let is_beside =
+            self.files.list(&own).await?.is_empty() && !self.files.list(&beside).await?.is_empty();
+        Ok(if is_beside { beside } else { own })
+    }
+
+    /// A member of the team, or an agent beside it that works with the team.
+    async fn find_member(&self, team: &Team, name: &str) -> Result<Member, Error> {
+        match team.member(name) {
+            Ok(member) => Ok(member.clone()),
+            Err(error) => {
+                let Ok(folder) = self.agent(name) else {
+                    return Err(error);
+                };
+                if self.files.list(&folder).await?.is_empty() {
+                    return Err(error);
+                }
+                let path = format!("{folder}/agent.md");
+                let path = self.read(&path).await?.map(|_| path);
+                Ok(Member {
+                    name: name.to_owned(),
+                    lead: false,
+                    description: None,
+                    path,
+                    folder,
+                })
+            }
+        }
     }
 
     /// The team with this name, or with this namespace and name (`core/web`).
@@ -239,15 +290,9 @@ impl AgentFiles {
         match found.as_slice() {
             [one] => Ok((*one).clone()),
             [] => {
-                let names: Vec<&str> = all.iter().map(|team| team.name.as_str()).collect();
-                let known = if names.is_empty() {
-                    format!("there are none below {}", self.root)
-                } else {
-                    format!("there is: {}", names.join(", "))
-                };
-                Err(Error::NotThere(format!(
-                    "there is no team `{name}`; {known}"
-                )))
+                let known: Vec<String> = all.iter().map(|team| team.name.clone()).collect();
+                let known = meant(short, &known);
+                Err(Error::NoAgent(format!("there is no team `{name}`{known}")))
             }
             many => {
                 let folders: Vec<&str> = many.iter().map(|team| team.folder.as_str()).collect();
@@ -261,11 +306,17 @@ impl AgentFiles {
     }
 
     /// What a member is told: the team's context and recent decisions, its own context, the
-    /// handoffs that wait for it, and its prompt.
-    pub async fn activate_member(&self, team: &str, member: &str) -> Result<Activation, Error> {
+    /// handoffs that wait for it, the knowledge that its task asks for, and its prompt.
+    pub async fn activate_member(
+        &self,
+        team: &str,
+        member: &str,
+        task: Option<&str>,
+    ) -> Result<Activation, Error> {
         let team = self.team(team).await?;
-        let member = team.member(member)?.clone();
-        self.recover(&member.memory).await?;
+        let member = self.find_member(&team, member).await?;
+        let memory = self.memory_of_member(&member).await?;
+        self.recover(&memory).await?;
         let mut prompt = Prompt::default();
         let mut sections: Vec<String> = Vec::new();
         let mut tell = |prompt: &mut Prompt, title: &str, entries: Option<usize>, text: &str| {
@@ -276,8 +327,11 @@ impl AgentFiles {
                 sections.push(format!("## {title}\n\n{}", text.trim_end()));
             }
         };
+        for file in ["context", "decisions", "handoffs", "blockers"] {
+            let path = team.file(file);
+            prompt.notice_conflict(&path, &self.text(&path).await?);
+        }
         let context = self.text(&team.file("context")).await?;
-        prompt.notice_clashes("team-memory/context.md", &context);
         tell(&mut prompt, "Team Context", None, &context);
         let decisions = Document::outline(self.text(&team.file("decisions")).await?);
         let recent = decisions.recent(limits::RECENT_TEAM_DECISIONS);
@@ -291,8 +345,14 @@ impl AgentFiles {
             Some(texts.len()),
             &texts.join(BETWEEN),
         );
-        let own = self.own_context(&member).await?;
-        tell(&mut prompt, "Personal Context", None, &own);
+        for file in ["context", "decisions", "learnings"] {
+            let path = format!("{memory}/{file}.md");
+            let text = self.text(&path).await?;
+            prompt.notice_conflict(&path, &text);
+            if file == "context" {
+                tell(&mut prompt, "Personal Context", None, &text);
+            }
+        }
         let handoffs = Document::parse(self.text(&team.file("handoffs")).await?);
         let waiting: Vec<String> = handoffs::all(&handoffs)
             .into_iter()
@@ -309,6 +369,8 @@ impl AgentFiles {
         if !sections.is_empty() {
             parts.push(sections.join("\n\n"));
         }
+        let knowledge = self.knowledge(&member.folder, task.unwrap_or_default());
+        parts.extend(prompt.knowledge(knowledge.await?));
         if let Some(path) = &member.path {
             let body = Document::parse(self.text(path).await?)
                 .body()
@@ -322,17 +384,6 @@ impl AgentFiles {
             parts: prompt.parts,
             notices: prompt.notices,
         })
-    }
-
-    /// The member's own context; it may be an agent beside the team as well.
-    async fn own_context(&self, member: &Member) -> Result<String, Error> {
-        let beside = format!("{}/{}/memory", self.agents(), member.name);
-        for memory in [&member.memory, &beside] {
-            if let Some(read) = self.read(&format!("{memory}/context.md")).await? {
-                return Ok(read.text);
-            }
-        }
-        Ok(String::new())
     }
 
     /// How a team stands: what waits, what is blocked, and for how long.
@@ -351,7 +402,7 @@ impl AgentFiles {
     }
 
     /// The text of a file; empty when there is none.
-    async fn text(&self, path: &str) -> Result<String, Error> {
+    pub(super) async fn text(&self, path: &str) -> Result<String, Error> {
         Ok(self
             .read(path)
             .await?

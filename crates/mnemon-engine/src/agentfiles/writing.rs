@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use mnemon_core::Invalid;
-use mnemon_core::markdown::{Day, Document};
+use mnemon_core::markdown::{Day, Document, Label, Language, language_of};
 use serde::{Deserialize, Serialize};
 
+use super::context;
 use super::names::check_line;
 
 /// Something that was decided and will matter later.
@@ -21,6 +22,12 @@ pub struct Decision {
     pub alternatives: Vec<String>,
     pub impact: Vec<String>,
     pub reversible: Option<String>,
+    /// Who proposed it, for a team.
+    pub proposed_by: Option<String>,
+    /// Who approved it, for a team.
+    pub approved_by: Option<String>,
+    /// What others said against it, for a team.
+    pub dissent: Vec<String>,
 }
 
 /// A pattern that was found.
@@ -71,9 +78,113 @@ pub struct Issue {
     pub solution: String,
 }
 
-pub(super) const DECISIONS: &str = "# Key Decisions Log | Nhật ký quyết định quan trọng\n\n---\n";
-pub(super) const LEARNINGS: &str = "# Patterns Learned | Các pattern đã học\n\n\
-    > Accumulated insights from this codebase\n> Các insight tích lũy từ codebase này\n\n---\n";
+const CONTEXT: Label = Label::new("Context", "Bối cảnh");
+const DECISION: Label = Label::new("Decision", "Quyết định");
+const REASON: Label = Label::new("Reason", "Lý do");
+const REASONING: Label = Label::new("Reasoning", "Lập luận");
+const ALTERNATIVES: Label = Label::new("Alternatives Considered", "Các phương án đã xem xét");
+const IMPACT: Label = Label::new("Impact", "Ảnh hưởng");
+const TEAM_IMPACT: Label = Label::new("Implementation Impact", "Ảnh hưởng khi triển khai");
+const REVERSIBLE: Label = Label::new("Reversible", "Có thể đảo ngược");
+const PROPOSED: Label = Label::new("Proposed by", "Người đề xuất");
+const APPROVED: Label = Label::new("Approved by", "Người phê duyệt");
+const DISSENT: Label = Label::new("Dissenting Views", "Ý kiến phản đối");
+const PATTERN: Label = Label::new("Pattern", "Mẫu");
+const CODE: Label = Label::new("Code", "Code");
+const WHY: Label = Label::new("Why", "Tại sao");
+const SUMMARY: Label = Label::new("Summary", "Tóm tắt");
+const COMPLETED: Label = Label::new("Tasks Completed", "Task hoàn thành");
+const CHANGES: Label = Label::new("Key Changes", "Thay đổi chính");
+const ISSUES: Label = Label::new("Issues Encountered", "Vấn đề gặp phải");
+const FOLLOW_UP: Label = Label::new("Follow-up Items", "Việc cần theo dõi");
+const DECISIONS: Label = Label::new("Key Decisions Log", "Nhật ký quyết định quan trọng");
+const LEARNINGS: Label = Label::new("Patterns Learned", "Các pattern đã học");
+const INSIGHTS: Label = Label::new(
+    "Accumulated insights from this codebase",
+    "Các insight tích lũy từ codebase này",
+);
+const ARCHIVED: Label = Label::new(
+    "Archived session for reference",
+    "Phiên làm việc lưu trữ để tham khảo",
+);
+/// A label that is English in every file.
+pub(super) const fn english(text: &'static str) -> Label {
+    Label::new(text, text)
+}
+
+pub(super) const HANDOFFS: Label = Label::new("Handoffs", "Bàn giao");
+pub(super) const BLOCKERS: Label = Label::new("Blockers", "Điểm nghẽn");
+
+/// The labels of entries, which a caller may name, too.
+pub(super) const ENTRY_LABELS: &[Label] = &[
+    CONTEXT,
+    DECISION,
+    REASON,
+    REASONING,
+    ALTERNATIVES,
+    IMPACT,
+    TEAM_IMPACT,
+    REVERSIBLE,
+    PROPOSED,
+    APPROVED,
+    DISSENT,
+    PATTERN,
+    CODE,
+    WHY,
+];
+
+/// The headings that tell the language of a file in which no entry is written yet.
+const TITLES: &[Label] = &[
+    DECISIONS, LEARNINGS, HANDOFFS, BLOCKERS, SUMMARY, COMPLETED, CHANGES, ISSUES, FOLLOW_UP,
+];
+
+/// Whether an entry of decisions has a value for one of these labels.
+pub(super) fn says(document: &Document, body: &std::ops::Range<usize>, what: Says) -> bool {
+    let labels: &[Label] = match what {
+        Says::Context => &[CONTEXT],
+        Says::Reason => &[REASON, REASONING],
+    };
+    let mut fields = labels
+        .iter()
+        .filter_map(|label| label.field(document, body));
+    fields.any(|field| !field.text.is_empty())
+}
+
+/// What a decision should say.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Says {
+    Context,
+    Reason,
+}
+
+/// The language of the labels that a file has; `otherwise` if it has none of ours.
+pub(super) fn language(text: &str, otherwise: Language) -> Language {
+    let known = [ENTRY_LABELS, TITLES, context::LABELS].concat();
+    language_of(text, &known).unwrap_or(otherwise)
+}
+
+/// A log in which nothing is written yet.
+pub(super) fn empty_log(title: Label, language: Language) -> String {
+    format!("# {}\n\n---\n", title.text(language))
+}
+
+pub(super) fn empty_decisions(language: Language) -> String {
+    empty_log(DECISIONS, language)
+}
+
+pub(super) fn empty_learnings(language: Language) -> String {
+    let title = LEARNINGS.text(language);
+    format!("# {title}\n\n{}\n---\n", quoted(INSIGHTS, language))
+}
+
+/// A sentence as a quote; in both languages it has two lines.
+fn quoted(sentence: Label, language: Language) -> String {
+    let lines = sentence.text(language);
+    lines
+        .split(" | ")
+        .map(|line| format!("> {line}\n"))
+        .collect()
+}
 
 /// The day that is said, or today.
 pub(super) fn day(said: Option<&str>, today: Day) -> Result<Day, Invalid> {
@@ -81,40 +192,47 @@ pub(super) fn day(said: Option<&str>, today: Day) -> Result<Day, Invalid> {
 }
 
 impl Decision {
-    pub(super) fn print(&self, today: Day) -> Result<String, Invalid> {
+    /// The entry of an agent's log, or of a team's, which has labels of its own.
+    pub(super) fn print(
+        &self,
+        today: Day,
+        language: Language,
+        is_team: bool,
+    ) -> Result<String, Invalid> {
+        let (reason, impact) = match is_team {
+            true => (REASONING, TEAM_IMPACT),
+            false => (REASON, IMPACT),
+        };
         let mut entry = Printer::begin("title", &self.title, day(self.date.as_deref(), today)?)?;
         require("decision", &self.decision)?;
-        entry.block("Context | Bối cảnh", &self.context);
-        entry.block("Decision | Quyết định", &self.decision);
-        entry.list("Reason | Lý do", "reasons", &self.reasons)?;
-        entry.list(
-            "Alternatives Considered | Các phương án đã xem xét",
-            "alternatives",
-            &self.alternatives,
-        )?;
-        entry.list("Impact | Ảnh hưởng", "impact", &self.impact)?;
-        entry.value(
-            "Reversible | Có thể đảo ngược",
-            "reversible",
-            self.reversible.as_deref(),
-        )?;
+        entry.language = language;
+        entry.value(PROPOSED, "proposed_by", self.proposed_by.as_deref())?;
+        entry.value(APPROVED, "approved_by", self.approved_by.as_deref())?;
+        entry.block(CONTEXT, &self.context);
+        entry.block(DECISION, &self.decision);
+        entry.list(reason, "reasons", &self.reasons)?;
+        entry.list(ALTERNATIVES, "alternatives", &self.alternatives)?;
+        entry.list(DISSENT, "dissent", &self.dissent)?;
+        entry.list(impact, "impact", &self.impact)?;
+        entry.value(REVERSIBLE, "reversible", self.reversible.as_deref())?;
         entry.finish("decision")
     }
 }
 
 impl Learning {
-    pub(super) fn print(&self, today: Day) -> Result<String, Invalid> {
+    pub(super) fn print(&self, today: Day, language: Language) -> Result<String, Invalid> {
         let mut entry = Printer::begin("title", &self.title, day(self.date.as_deref(), today)?)?;
         require("pattern", &self.pattern)?;
-        entry.block("Pattern | Mẫu", &self.pattern);
+        entry.language = language;
+        entry.block(PATTERN, &self.pattern);
         if let Some(code) = &self.code {
             if code.language.contains(['`', '\n', '\r']) {
                 let what = "is the word behind the fence; leave out backticks and line breaks";
                 return Err(Invalid::new("language", what));
             }
-            entry.block("Code | Code", &fenced(code));
+            entry.block(CODE, &fenced(code));
         }
-        entry.block("Why | Tại sao", &self.why);
+        entry.block(WHY, &self.why);
         entry.finish("learning")
     }
 }
@@ -129,40 +247,34 @@ fn fenced(code: &Code) -> String {
 
 impl SessionLog {
     /// The archive of a session, with a number if it is not the first of its day.
-    pub(super) fn print(&self, day: Day, number: usize) -> Result<String, Invalid> {
+    pub(super) fn print(
+        &self,
+        day: Day,
+        number: usize,
+        language: Language,
+    ) -> Result<String, Invalid> {
         require("summary", &self.summary)?;
         let count = if number > 1 {
             format!(" ({number})")
         } else {
             String::new()
         };
-        let mut text = format!(
-            "# Session: {day}{count}\n\n> Archived session for reference\n> Phiên làm việc lưu trữ để tham khảo\n\n---\n"
-        );
+        let about = quoted(ARCHIVED, language);
+        let mut text = format!("# Session: {day}{count}\n\n{about}\n---\n");
         let mut headings = 1;
-        let mut section = |title: &str, body: String| {
+        let mut section = |title: Label, body: String| {
             if !body.trim().is_empty() {
                 headings += 1;
+                let title = title.text(language);
                 let _ = write!(text, "\n## {title}\n\n{}\n\n---\n", body.trim_end());
             }
         };
-        section("Summary | Tóm tắt", self.summary.trim().to_owned());
-        section(
-            "Tasks Completed | Task hoàn thành",
-            numbered(&self.tasks, "✅ ")?,
-        );
-        section(
-            "Key Changes | Thay đổi chính",
-            changes_table("Change", &self.changes)?,
-        );
-        section(
-            "Issues Encountered | Vấn đề gặp phải",
-            issues(&self.issues)?,
-        );
-        section(
-            "Follow-up Items | Việc cần theo dõi",
-            bullets("follow_up", "- [ ] ", &self.follow_up)?,
-        );
+        section(SUMMARY, self.summary.trim().to_owned());
+        section(COMPLETED, numbered(&self.tasks, "✅ ")?);
+        section(CHANGES, changes_table("Change", &self.changes)?);
+        section(ISSUES, issues(&self.issues)?);
+        let follow_up = bullets("follow_up", "- [ ] ", &self.follow_up)?;
+        section(FOLLOW_UP, follow_up);
         check_one("summary", &text, headings)?;
         Ok(text)
     }
@@ -233,7 +345,11 @@ fn require(field: &str, text: &str) -> Result<(), Invalid> {
 }
 
 /// An entry that is being put together.
-pub(super) struct Printer(String);
+pub(super) struct Printer {
+    text: String,
+    /// Of its labels.
+    language: Language,
+}
 
 impl Printer {
     fn begin(field: &str, title: &str, day: Day) -> Result<Self, Invalid> {
@@ -243,22 +359,26 @@ impl Printer {
     /// `## {lead}{title}`
     pub(super) fn heading(field: &str, title: &str, lead: &str) -> Result<Self, Invalid> {
         check_line(field, title)?;
-        Ok(Self(format!("## {lead}{}\n", title.trim())))
+        Ok(Self {
+            text: format!("## {lead}{}\n", title.trim()),
+            language: Language::English,
+        })
     }
 
     /// A label with its text below.
-    pub(super) fn block(&mut self, label: &str, text: &str) {
+    pub(super) fn block(&mut self, label: Label, text: &str) {
         if !text.trim().is_empty() {
             let text = text.trim_matches(['\n', '\r']).trim_end();
             // A table stands apart from what is above it.
             let gap = if text.starts_with('|') { "\n" } else { "" };
-            let _ = write!(self.0, "\n**{label}**:\n{gap}{text}\n");
+            let label = label.text(self.language);
+            let _ = write!(self.text, "\n**{label}**:\n{gap}{text}\n");
         }
     }
 
     pub(super) fn list(
         &mut self,
-        label: &str,
+        label: Label,
         field: &str,
         lines: &[String],
     ) -> Result<(), Invalid> {
@@ -269,20 +389,21 @@ impl Printer {
     /// A label with its text beside it.
     pub(super) fn value(
         &mut self,
-        label: &str,
+        label: Label,
         field: &str,
         text: Option<&str>,
     ) -> Result<(), Invalid> {
         if let Some(text) = text {
             check_line(field, text)?;
-            let _ = write!(self.0, "\n**{label}**: {}\n", text.trim());
+            let label = label.text(self.language);
+            let _ = write!(self.text, "\n**{label}**: {}\n", text.trim());
         }
         Ok(())
     }
 
     /// The entry, if it is one: a heading or an open fence in it would run into the next.
     pub(super) fn finish(self, field: &str) -> Result<String, Invalid> {
-        let text = format!("{}\n---\n", self.0);
+        let text = format!("{}\n---\n", self.text);
         check_one(field, &text, 1)?;
         Ok(text)
     }

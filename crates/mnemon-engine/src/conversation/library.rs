@@ -1,6 +1,6 @@
 //! The index of a project's library: pages and other Markdown, found by words and meaning.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use mnemon_core::files::Listed;
 use mnemon_core::{Ctx, Expect, Filter, Id, Kind, Origin, Record, Scan, Scope, limits};
@@ -13,6 +13,8 @@ use crate::records::{Draft, Error, Records};
 
 /// What marks the index entries of pages.
 const TAG: &str = "library";
+/// Pages that are written in one commit.
+const BATCH: usize = 64;
 
 /// Whether the record is the index entry of a page that is a file.
 pub(crate) fn is_library_page(record: &Record) -> bool {
@@ -62,28 +64,37 @@ pub(super) async fn index(
     if pages.is_empty() && known.is_empty() {
         return Ok(());
     }
+    let known: HashMap<Id, Record> = known.into_iter().map(|r| (r.id.clone(), r)).collect();
+    let mut changed = Vec::new();
     for page in &pages {
         let id = page_id(project, &page.path);
-        let record = known.iter().find(|record| record.id == id);
         let stamp = json!([page.bytes, page.modified]);
-        if record.is_none_or(|record| record.metadata.get("stamp") != Some(&stamp)) {
-            let draft = page_draft(marks, ctx, project, page).await?;
-            let draft = draft.map(|draft| Draft {
+        if known.get(&id).and_then(|known| known.metadata.get("stamp")) == Some(&stamp) {
+            continue;
+        }
+        if let Some(draft) = page_draft(marks, ctx, project, page).await? {
+            let draft = Draft {
                 id: Some(id),
                 metadata: Map::from_iter([("stamp".to_owned(), stamp)]),
                 ..draft
-            });
-            if let Some(draft) = draft {
-                let put = vec![(draft, Expect::Anything)];
-                records.put_masking(ctx, put).await?;
-            }
+            };
+            changed.push((draft, Expect::Anything));
         }
+        // A page may be large: what is written together is held together.
+        if changed.len() >= BATCH {
+            records
+                .put_masking(ctx, std::mem::take(&mut changed))
+                .await?;
+        }
+    }
+    if !changed.is_empty() {
+        records.put_masking(ctx, changed).await?;
     }
     let there: HashSet<Id> = pages
         .iter()
         .map(|page| page_id(project, &page.path))
         .collect();
-    let gone = known.into_iter().map(|record| record.id);
+    let gone = known.into_keys();
     let gone: Vec<Id> = gone.filter(|id| !there.contains(id)).collect();
     for chunk in gone.chunks(records.limits().commit_ops) {
         records.forget(ctx, chunk, None).await?;

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use mnemon_core::{Ctx, Filter, Id, Kind, Record, Scope, Time, Viewer, markdown, text};
 use serde::Serialize;
 
+use super::project::session_in;
 use crate::memory::Memory;
 use crate::records::{Error, Records};
 use crate::search::{Hit, Query};
@@ -27,6 +28,8 @@ pub struct PassageQuery<'a> {
     pub limit: usize,
     /// Pages of a project that are not in the store; every viewer sees them.
     pub pages: Option<&'a Memory>,
+    /// The project that is asked about: conversations and pages of other projects are left out.
+    pub project: Option<&'a str>,
 }
 
 /// A passage that answers a query.
@@ -72,7 +75,14 @@ impl Memory {
         // A page may be in the store and among the pages, a chunk repeats its document, a recorded
         // note its message, and people say the same twice.
         let mut seen = HashSet::new();
+        let own = query.project.map(|root| session_in(root, "")).transpose()?;
         for hit in hits {
+            if own
+                .as_deref()
+                .is_some_and(|own| is_of_another(&hit.record, own))
+            {
+                continue;
+            }
             let passage = passage(hit, query.text);
             if seen.insert(passage.text.clone()) {
                 passages.push(passage);
@@ -81,6 +91,12 @@ impl Memory {
         passages.truncate(query.limit);
         Ok(passages)
     }
+}
+
+/// Whether the record is a message of a project whose sessions begin with another name.
+fn is_of_another(record: &Record, own: &str) -> bool {
+    let session = record.owner.session.as_deref().unwrap_or_default();
+    record.scope == Scope::Dialog && session.contains('/') && !session.starts_with(own)
 }
 
 async fn search(
@@ -97,8 +113,10 @@ async fn search(
         kinds: kinds.filter(|kind| *kind != Kind::Session).collect(),
         ..Filter::seen_by(viewer.clone())
     };
+    // Other projects may have said more about it.
+    let spare = SPARE * if query.project.is_some() { SPARE } else { 1 };
     let asked = Query {
-        limit: query.limit.saturating_mul(SPARE).min(records.limits().hits),
+        limit: query.limit.saturating_mul(spare).min(records.limits().hits),
         ..Query::new(query.text, filter)
     };
     records.search(ctx, &asked).await

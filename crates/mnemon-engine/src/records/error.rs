@@ -55,6 +55,9 @@ pub enum Error {
     /// What was asked for in a file or folder is not there.
     #[error("{0}")]
     NotThere(String),
+    /// No agent, member or team has this name.
+    #[error("{0}")]
+    NoAgent(String),
     #[error("{path}: {what}")]
     BadFile { path: String, what: String },
     #[error(
@@ -113,7 +116,7 @@ impl Error {
             Self::BadFile { .. } => ErrorKind::Corrupt,
             Self::Crowded { .. } => ErrorKind::Busy,
             Self::PurgeMark(_) | Self::Ambiguous { .. } => ErrorKind::Invalid,
-            Self::NotThere(_) => ErrorKind::NotFound,
+            Self::NotThere(_) | Self::NoAgent(_) => ErrorKind::NotFound,
             Self::NoRecord(_) | Self::NoCommit(_) | Self::Lost { .. } => ErrorKind::NotFound,
         }
     }

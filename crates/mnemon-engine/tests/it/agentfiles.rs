@@ -6,6 +6,7 @@
 //! `ending`; members, lead, activation, handoffs and blockers (T3.1 to T3.6) in `teams`.
 
 mod activating;
+mod addresses;
 mod bad_input;
 mod ending;
 mod indexing;

@@ -61,6 +61,7 @@ fn passages_come_from_everything_that_the_viewer_sees() {
             text: "roses",
             limit,
             pages: Some(&pages),
+            project: None,
         };
         let found = wait(memory.passages(&ctx(), &query)).unwrap();
         let row = |one: mnemon_engine::Passage| format!("{}: {}", one.source, one.text);

@@ -261,3 +261,17 @@ fn our_own_engine_records_once_and_finds_across_sessions() {
         "no echo: {known}"
     );
 }
+
+#[test]
+fn a_line_that_was_recorded_twice_is_told_once() {
+    let own = OwnLongTerm::new(Arc::new(memory()));
+    let remembering = Remembering::new(Arc::new(own), ann(), Mode::Both);
+    let line = ["Ann likes to travel to Japan".to_owned()];
+    for at in 0..3 {
+        let mut ctx = ctx();
+        ctx.now = ctx.now.plus_millis(at);
+        wait(remembering.record_to_memory(&ctx, None, &line));
+    }
+    let known = wait(remembering.retrieve_from_memory(&ctx(), &["Japan".to_owned()]));
+    assert_eq!(known.matches("travel to Japan").count(), 1, "{known}");
+}

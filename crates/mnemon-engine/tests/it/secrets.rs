@@ -9,7 +9,8 @@ use mnemon_core::{
     Ctx, ErrorKind, Expect, Filter, Ids, Kind, Message, Origin, Owner, Role, Scan, Scope,
 };
 use mnemon_engine::agentfiles::{
-    AgentFiles, Blocker, ContextChange, Decision, Handoff, Learning, ROOT, SessionEnd,
+    AgentFiles, Blocker, ContextChange, Decision, EntryChange, FieldText, Handoff, Learning, ROOT,
+    SessionEnd,
 };
 use mnemon_engine::notes::NewNote;
 use mnemon_engine::session::{FolderSessions, JsonSessions, SessionState, Sessions};
@@ -57,7 +58,7 @@ fn desk(secrets: SecretPolicy) -> Desk {
         ctx: ctx(),
         memory: Arc::new(memory.build()),
         files,
-        agents: agents.safety(safety),
+        agents: agents.safety(safety).creating(true),
         safety,
     }
 }
@@ -322,6 +323,23 @@ const FILES: &[Way] = &[
             ..Decision::default()
         };
         wait(desk.agents.decide(&desk.ctx, "coder", &decision)).map(drop)
+    }),
+    ("an entry that is changed", |desk| {
+        let decision = Decision {
+            title: "Deploy".to_owned(),
+            decision: "so".to_owned(),
+            ..Decision::default()
+        };
+        wait(desk.agents.decide(&desk.ctx, "coder", &decision))?;
+        let change = EntryChange {
+            which: "Deploy".to_owned(),
+            fields: vec![FieldText {
+                label: "Reason".to_owned(),
+                text: says(),
+            }],
+            ..EntryChange::default()
+        };
+        wait(desk.agents.change_entry(&desk.ctx, "coder", &change)).map(drop)
     }),
     ("an agent's learning", |desk| {
         let learning = Learning {

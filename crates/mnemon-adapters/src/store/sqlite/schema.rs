@@ -417,6 +417,13 @@ pub(super) fn check_path(path: &Path, place: &str) -> Result<(), StoreError> {
     if metadata.is_dir() {
         return Err(foreign(place, "it is a folder; name a file in it"));
     }
+    if !metadata.is_file() {
+        // Opening a pipe would wait for somebody to write to it.
+        return Err(foreign(
+            place,
+            "it is a pipe, a socket or a device; name a regular file",
+        ));
+    }
     if (1..SMALLEST).contains(&metadata.len()) {
         return Err(foreign(place, "the file is not an SQLite database"));
     }

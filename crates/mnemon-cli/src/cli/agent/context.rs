@@ -1,7 +1,7 @@
-//! `mnemon agent context`
+//! `mnemon agent context` and `mnemon team context`
 
 use mnemon_core::Invalid;
-use mnemon_engine::agentfiles::{AgentFiles, ContextChange, KeyFile, SectionText, StateRow};
+use mnemon_engine::agentfiles::{AgentFiles, ContextChange, KeyFile, SectionText, StateRow, Whose};
 
 use crate::cli::door::Door;
 use crate::cli::input::given_or_file as given;
@@ -10,23 +10,34 @@ use crate::{Error, api};
 
 /// Change single lines of an agent's context; without options, print it
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon agent context coder --create --task \"Fix the race\"\n  \
+    mnemon agent context coder --done race --next \"Write a test\"\n  \
+    mnemon agent context coder --section Notes \"- only this\"")]
 pub(super) struct Args {
-    #[arg(value_name = "AGENT")]
-    agent: String,
-    /// Tick a task: its words, or a part that only one has
-    #[arg(long, value_name = "TASK")]
+    #[command(flatten)]
+    pub(super) target: super::Target,
+    #[command(flatten)]
+    pub(super) change: ChangeArgs,
+}
+
+/// What changes in a context.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ChangeArgs {
+    /// Tick a task: its words, or a part that only one task has
+    #[arg(long, value_name = "TASK", allow_hyphen_values = true)]
     done: Vec<String>,
-    /// Take a task's tick away
-    #[arg(long, value_name = "TASK")]
+    /// Remove the tick of a task
+    #[arg(long, value_name = "TASK", allow_hyphen_values = true)]
     reopen: Vec<String>,
     /// Add a task
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     task: Vec<String>,
     /// Add a blocker
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     blocker: Vec<String>,
-    /// Take a blocker away
-    #[arg(long, value_name = "BLOCKER")]
+    /// Remove a blocker: its words, or a part that only one has
+    #[arg(long, value_name = "BLOCKER", allow_hyphen_values = true)]
     resolve: Vec<String>,
     /// Set a row of the project's state: --state Build "Passing" or --state Build "Passing" "Notes"
     #[arg(long, value_names = ["ASPECT", "STATUS", "NOTES"], num_args = 2..=3, action = clap::ArgAction::Set)]
@@ -34,24 +45,29 @@ pub(super) struct Args {
     /// Set a row of the key files
     #[arg(long, value_names = ["FILE", "STATE", "NOTES"], num_args = 2..=3, action = clap::ArgAction::Set)]
     file: Vec<String>,
-    /// What the next session should do, instead of what is there
-    #[arg(long, value_name = "STEP")]
+    /// Replace the steps of the next session; may be repeated
+    #[arg(long, value_name = "STEP", allow_hyphen_values = true)]
     next: Vec<String>,
     /// Add a note
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     note: Vec<String>,
     /// Replace the text of a section; - reads it from stdin, @PATH from a file
-    #[arg(long, value_names = ["SECTION", "TEXT"], num_args = 2, action = clap::ArgAction::Set)]
+    #[arg(long, value_names = ["SECTION", "TEXT"], num_args = 2, action = clap::ArgAction::Set, allow_hyphen_values = true)]
     section: Vec<String>,
     /// Replace the whole context; - reads it from stdin, @PATH from a file
     #[arg(long, value_name = "-|@PATH", requires = "base")]
     rewrite: Option<String>,
-    /// The context as you had read it: what others changed since then is merged
+    /// The context as you read it before: changes that others made since then are merged
     #[arg(long, value_name = "@PATH", requires = "rewrite")]
     base: Option<String>,
 }
 
-pub(super) async fn run(args: Args, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+pub(in crate::cli) async fn run(
+    args: ChangeArgs,
+    whose: Whose<'_>,
+    agents: &AgentFiles,
+    door: &mut Door,
+) -> Result<(), Error> {
     let rewrite = match (&args.rewrite, &args.base) {
         (Some(text), Some(base)) => Some(api::agent::Rewrite {
             text: given(text)?,
@@ -59,25 +75,19 @@ pub(super) async fn run(args: Args, agents: &AgentFiles, door: &mut Door) -> Res
         }),
         _ => None,
     };
-    let agent = args.agent.clone();
     let change = change(args)?;
     let ctx = door.ctx()?;
-    let answer = api::agent::context(agents, &ctx, &agent, &change, rewrite.as_ref()).await?;
+    let answer = api::agent::context(agents, &ctx, whose, &change, rewrite.as_ref()).await?;
     door.out.notes(&answer.clashes);
     return_json!(door, &answer);
-    match change.is_empty() && rewrite.is_none() {
-        true => door.out.bytes(answer.context.as_bytes()),
-        false => {
-            let lines = answer.context.lines().count() as u64;
-            door.out.line(format!(
-                "the context has {} now",
-                text::count(lines, "line")
-            ))
-        }
+    if answer.changes.is_empty() {
+        return door.out.bytes(answer.context.as_bytes());
     }
+    let mut changes = answer.changes.iter();
+    changes.try_for_each(|change| door.out.line(text::one_line(change)))
 }
 
-fn change(args: Args) -> Result<ContextChange, Error> {
+fn change(args: ChangeArgs) -> Result<ContextChange, Error> {
     let row = |row: Vec<String>| {
         let mut cells = row.into_iter();
         Some((cells.next()?, cells.next()?, cells.next()))

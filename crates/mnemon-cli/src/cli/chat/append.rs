@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mnemon_core::window::CompressionEvent;
-use mnemon_core::{Ctx, Fate, Invalid, Message, Receipt, Role};
+use mnemon_core::{Ctx, Fate, Invalid, Message, Role};
 use mnemon_engine::LogLine;
 use serde_json::{Value, json};
 
@@ -136,7 +136,7 @@ async fn append_lines(args: AppendArgs, path: &Path, door: &mut Door) -> Result<
     let (memory, key) = (door.memory()?, args.key);
     let chat = chat(args.conversation, Some(args.window), door).await?;
     let place = lines.place.clone();
-    let (mut messages, mut receipt) = (0, Receipt::default());
+    let (mut messages, mut known, mut commit) = (0, 0, None);
     for batch in lines.batches::<Value>(|_| None)? {
         let batch = batch?;
         let numbers: Vec<_> = batch.iter().map(|item| (item.line, None)).collect();
@@ -149,24 +149,34 @@ async fn append_lines(args: AppendArgs, path: &Path, door: &mut Door) -> Result<
             key: key.as_deref(),
             leave_window: true,
         };
-        messages += append.messages.len() as u64;
         let done = chat.append(&memory, &ctx, append).await;
-        receipt = done
+        let receipt = done
             .map_err(|error| blame(&place, &numbers, error))?
             .receipt;
+        let is_known = |fate: &Fate| matches!(fate, Fate::Duplicate { .. });
+        let there = receipt.items.iter().filter(|item| is_known(&item.fate));
+        let there = there.count() as u64;
+        known += there;
+        messages += receipt.items.len() as u64 - there;
+        commit = receipt.commit.or(commit);
     }
     let events = match args.leave_window || messages == 0 {
         true => Vec::new(),
         false => chat.compress_if_due(&memory, &ctx).await?,
     };
     let compressed = !events.is_empty();
-    let commit = receipt.commit;
     return_json!(
         door,
-        &json!({ "messages": messages, "commit": commit, "compressed": compressed, "events": events })
+        &json!({ "messages": messages, "already_there": known, "commit": commit,
+            "compressed": compressed, "events": events })
     );
     let count = text::count(messages, "message");
+    let commit = commit.filter(|_| messages > 0);
     let commit = commit.map_or(String::new(), |commit| format!(" (commit {commit})"));
-    door.out.line(format!("appended {count}{commit}"))?;
+    let known = match known {
+        0 => String::new(),
+        known => format!("; {} already there", text::count(known, "message")),
+    };
+    door.out.line(format!("appended {count}{commit}{known}"))?;
     say_compressed(&events, door)
 }

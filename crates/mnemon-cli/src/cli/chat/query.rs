@@ -21,7 +21,8 @@ pub(super) struct QueryArgs {
     /// Passages at the most
     #[arg(long, value_name = "N", default_value_t = api::query::LIMIT)]
     limit: usize,
-    /// Search the pages of this project, too: ROOT/.airsspec/knowledge/library
+    /// Search the pages of this project, too: ROOT/.airsspec/knowledge/library. Conversations of
+    /// other projects are left out
     #[arg(long, value_name = "ROOT")]
     files: Option<PathBuf>,
 }
@@ -36,6 +37,10 @@ pub(super) async fn query(args: QueryArgs, door: &mut Door) -> Result<(), Error>
         viewer: Viewer::of_caller(args.user, None),
         text: args.query.join(" "),
         limit: args.limit,
+        project: args
+            .files
+            .as_deref()
+            .map(|root| wiring::project_name(&door.config, root)),
     };
     let found = api::query::run(&memory, &ctx, &request, pages.as_deref()).await?;
     return_json!(door, &json!({ "passages": found }));

@@ -42,7 +42,7 @@ pub(super) async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
     let mut most = 0;
     let mut tell = |left: u64| {
         most = most.max(left);
-        let bar = bar.get_or_insert_with(|| progress::bar(most, "bytes of the log"));
+        let bar = bar.get_or_insert_with(|| progress::bar(&door.out, most, "bytes of the log"));
         bar.set_position(most - left);
     };
     chat.import_backlog(&memory, &ctx, &mut tell).await

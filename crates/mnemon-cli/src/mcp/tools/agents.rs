@@ -1,7 +1,7 @@
 //! Tools for agents whose memory is Markdown in the project.
 
 use mnemon_core::limits;
-use mnemon_engine::agentfiles::{Activation, Ended};
+use mnemon_engine::agentfiles::{Activation, Ended, Whose};
 use serde_json::{Value, json};
 
 use super::super::answer::{Answer, TAIL_TOKENS, cut, excerpt};
@@ -23,10 +23,15 @@ pub(super) const PROSE: usize = 100_000;
 pub(super) const MANY: usize = 100;
 pub(super) const AGENT: &[Profile] = &[Profile::Agent];
 
+/// The address of a member: NAMESPACE/TEAM/MEMBER.
+pub(super) const ADDRESS: usize = 3 * NAME + 2;
+
+fn named(about: &'static str) -> Field {
+    Field::text("agent", ADDRESS, about).or(&["name", "agent_name"])
+}
+
 pub(super) fn agent() -> Field {
-    Field::text("agent", NAME, "The agent's name")
-        .required()
-        .or(&["name", "agent_name"])
+    named("The agent's name, or TEAM/MEMBER for a member of a team").required()
 }
 
 fn lines(name: &'static str, about: &'static str) -> Field {
@@ -36,10 +41,12 @@ fn lines(name: &'static str, about: &'static str) -> Field {
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         list(),
+        new(),
         activate(),
         context(),
         decide(),
         learn(),
+        edit(),
         end(),
         lint(),
         archive(),
@@ -50,8 +57,8 @@ fn list() -> Tool {
     Tool {
         name: "agent_list",
         title: "List agents",
-        about: "The agents that have a memory in this project, with what each is for. Use it \
-            when you do not know which agent you are or which there are.",
+        about: "The agents and members of teams that have a memory in this project, and what each \
+            does. Use it when you do not know the name of an agent.",
         fields: vec![max_tokens()],
         touch: Touch::Reads,
         profiles: AGENT,
@@ -73,13 +80,41 @@ async fn run_list(served: &Served, call: Call) -> Result<Answer, Error> {
             text.push_str(&format!("\n{left} more: ask for a larger max_tokens"));
         }
         if agents.is_empty() {
-            text = "There are no agents; `mnemon agent new` makes one.".to_owned();
+            text = "There are no agents; agent_new makes one.".to_owned();
         }
         let rows: Vec<Value> = shown()
             .map(|one| json!({"name": one.name, "description": about(&one.description), "files": one.files}))
             .collect();
         Answer::with(text, &json!({"agents": rows, "left_out": left}))
     })
+}
+
+fn new() -> Tool {
+    Tool {
+        name: "agent_new",
+        title: "Make an agent",
+        about: "Make an agent, or add a member to a team: its definition and an empty memory. \
+            Use it when another tool says that there is no such agent. Files that exist are not \
+            changed.",
+        fields: vec![
+            agent(),
+            Field::text("description", LINE, "What the agent does").required(),
+        ],
+        touch: Touch::Adds,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_new(served, call)),
+    }
+}
+
+async fn run_new(served: &Served, call: Call) -> Result<Answer, Error> {
+    let [agent, about] = ["agent", "description"].map(|name| call.arguments.needed(name));
+    made(&served.agents.begin(&call.ctx, &agent, &about).await?)
+}
+
+pub(super) fn made(files: &[String]) -> Result<Answer, Error> {
+    let text = format!("Made {}.", files.join(", "));
+    let answer = Answer::with(text, &json!({ "files": files }))?;
+    Ok(answer.within(super::super::answer::TOKENS))
 }
 
 fn activate() -> Tool {
@@ -118,7 +153,8 @@ fn prose(notices: &[String], text: &str, agent: &str, tokens: usize) -> Answer {
     let (head, rest) = cut(&text, tokens.saturating_sub(2 * TAIL_TOKENS));
     Answer::text(format!(
         "{head}\n[cut: {rest} more characters; ask for a larger max_tokens, \
-         or read mnemon://agents/{agent}/context.md]"
+         or read mnemon://agents/{}/context.md]",
+        agent.replace('/', "%2F")
     ))
 }
 
@@ -170,12 +206,13 @@ fn changes() -> Vec<Field> {
     ]
 }
 
-fn context() -> Tool {
+/// The fields of a tool that shows or changes a context.
+pub(super) fn context_fields(whose: Field) -> Vec<Field> {
     let rewrite = vec![
         Field::text("text", PROSE, "The new context").required(),
         Field::text("base", PROSE, "The context as you had read it").required(),
     ];
-    let mut fields = vec![agent()];
+    let mut fields = vec![whose];
     fields.extend(changes());
     fields.push(Field::parts(
         "rewrite",
@@ -183,12 +220,16 @@ fn context() -> Tool {
         "Replace the whole context; others' changes are merged",
     ));
     fields.push(max_tokens());
+    fields
+}
+
+fn context() -> Tool {
     Tool {
         name: "agent_context",
         title: "Read or change an agent's context",
         about: "Show an agent's context (tasks, blockers, state, next steps), or change lines of \
             it: only what you name changes. Use it whenever a task is done, begun or blocked.",
-        fields,
+        fields: context_fields(agent()),
         touch: Touch::Edits,
         profiles: AGENT,
         run: |served, call| Box::pin(run_context(served, call)),
@@ -197,15 +238,32 @@ fn context() -> Tool {
 
 async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let agent = call.arguments.take_needed("agent");
-    let rewrite = call.arguments.take("rewrite");
-    let rewrite: Option<api::Rewrite> = rewrite.map(read).transpose()?;
-    let change = std::mem::take(&mut call.arguments).read()?;
-    let (agents, ctx) = (&served.agents, &call.ctx);
-    let shown = api::context(agents, ctx, &agent, &change, rewrite.as_ref()).await?;
-    Ok(prose(&shown.clashes, &shown.context, &agent, call.tokens()))
+    shown_context(served, call, Whose::Agent(&agent)).await
 }
 
-fn decision() -> Vec<Field> {
+/// The context as it is, or the changes that were made to it.
+pub(super) async fn shown_context(
+    served: &Served,
+    mut call: Call,
+    whose: Whose<'_>,
+) -> Result<Answer, Error> {
+    let rewrite = call.arguments.take("rewrite");
+    let rewrite: Option<api::Rewrite> = rewrite.map(read).transpose()?;
+    let tokens = call.tokens();
+    let change = std::mem::take(&mut call.arguments).read()?;
+    let (agents, ctx) = (&served.agents, &call.ctx);
+    let shown = api::context(agents, ctx, whose, &change, rewrite.as_ref()).await?;
+    let (Whose::Agent(name) | Whose::Team(name)) = whose;
+    if shown.changes.is_empty() {
+        return Ok(prose(&shown.clashes, &shown.context, name, tokens));
+    }
+    let lines: Vec<&String> = shown.changes.iter().chain(&shown.clashes).collect();
+    let lines: Vec<&str> = lines.into_iter().map(String::as_str).collect();
+    let data = json!({ "changes": shown.changes, "clashes": shown.clashes });
+    Ok(Answer::with(lines.join("\n"), &data)?.within(tokens))
+}
+
+pub(super) fn decision() -> Vec<Field> {
     vec![
         Field::text("title", LINE, "The decision in a few words").required(),
         Field::text("context", PROSE, "Why a decision was needed").required(),
@@ -276,6 +334,61 @@ async fn run_learn(served: &Served, mut call: Call) -> Result<Answer, Error> {
     Answer::with(format!("Added to {file}."), &json!({ "file": file }))
 }
 
+/// Which entry is meant, and what becomes of it.
+pub(super) fn entry_fields(whose: Field) -> Vec<Field> {
+    let field = vec![
+        Field::text("label", LINE, "Such as Reason").required(),
+        Field::text("text", PROSE, "Its new text").required(),
+    ];
+    vec![
+        whose,
+        Field::text(
+            "which",
+            LINE,
+            "The title of the entry, or a part only one has",
+        )
+        .required(),
+        Field::text("date", 10, "YYYY-MM-DD, where several have this title"),
+        Field::text("title", LINE, "A new title"),
+        Field::text("new_date", 10, "A new date: YYYY-MM-DD"),
+        Field::list("fields", field, MANY, "Fields to set"),
+        Field::flag("remove", "Remove the entry"),
+    ]
+}
+
+fn edit() -> Tool {
+    Tool {
+        name: "agent_edit",
+        title: "Change or remove an entry",
+        about: "Change or remove a decision or a learning of an agent. Use it when an entry is \
+            wrong; log a new decision when circumstances have changed.",
+        fields: entry_fields(agent()),
+        touch: Touch::Removes,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_edit(served, call)),
+    }
+}
+
+async fn run_edit(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let agent = call.arguments.take_needed("agent");
+    change_entry(served, call, Whose::Agent(&agent)).await
+}
+
+pub(super) async fn change_entry(
+    served: &Served,
+    call: Call,
+    whose: Whose<'_>,
+) -> Result<Answer, Error> {
+    let change = call.arguments.read()?;
+    let done = served
+        .agents
+        .change_entry(&call.ctx, whose, &change)
+        .await?;
+    let verb = if done.removed { "Removed" } else { "Changed" };
+    let text = format!("{verb} {} in {}.", done.heading, done.file);
+    Ok(Answer::with(text, &done)?.within(super::super::answer::TOKENS))
+}
+
 fn end() -> Tool {
     let issue = vec![
         Field::text("title", LINE, "In a few words").required(),
@@ -331,9 +444,9 @@ fn lint() -> Tool {
     Tool {
         name: "agent_lint",
         title: "Check an agent's files",
-        about: "What the best practices say against an agent's files: entries that will help \
-            nobody later. Use it before you end a session.",
-        fields: vec![agent(), max_tokens()],
+        about: "Check the files of an agent, or of all: entries without a reason or a date, vague \
+            tasks, conflict marks. Use it before you end a session.",
+        fields: vec![named("The agent; all if you leave it out"), max_tokens()],
         touch: Touch::Reads,
         profiles: AGENT,
         run: |served, call| Box::pin(run_lint(served, call)),
@@ -341,8 +454,8 @@ fn lint() -> Tool {
 }
 
 async fn run_lint(served: &Served, call: Call) -> Result<Answer, Error> {
-    let agent = call.arguments.needed("agent");
-    let warnings = served.agents.lint(&call.ctx, &agent).await?;
+    let agent = call.arguments.text("agent");
+    let warnings = api::lint(&served.agents, &call.ctx, agent.as_deref()).await?;
     Answer::fit(&call, warnings.len(), |room| {
         let shown = || warnings.iter().take(room.items);
         let what = |text: &str| excerpt(text, room.chars.min(300));
@@ -361,7 +474,7 @@ async fn run_lint(served: &Served, call: Call) -> Result<Answer, Error> {
             text.push_str(&format!("\n{left} more: ask for a larger max_tokens"));
         }
         if warnings.is_empty() {
-            text = "Nothing to complain about.".to_owned();
+            text = "No warnings.".to_owned();
         }
         let rows: Vec<Value> = shown()
             .map(|one| json!({"file": one.file, "line": one.line, "rule": one.rule, "what": what(&one.what)}))
@@ -396,6 +509,9 @@ fn told(ended: &Ended) -> Result<Answer, Error> {
         0 => "There was nothing to do.".to_owned(),
         _ => format!("Wrote {}.", excerpt(&ended.files.join(", "), 1000)),
     };
+    for change in ended.changes.iter().take(20) {
+        text.push_str(&format!("\n{}", excerpt(change, 200)));
+    }
     for clash in ended.clashes.iter().take(5) {
         text.push_str(&format!("\n{}", excerpt(clash, 300)));
     }

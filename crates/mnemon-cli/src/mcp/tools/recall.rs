@@ -115,6 +115,7 @@ async fn run_query(served: &Served, call: Call) -> Result<Answer, Error> {
         viewer: served.viewer(call.arguments.text("user")),
         text: call.arguments.needed("query"),
         limit: call.arguments.whole("limit").unwrap_or(api::query::LIMIT),
+        project: None,
     };
     let (config, memory) = (&served.config, &served.memory);
     let root = served.root();

@@ -1,18 +1,22 @@
 //! Tools for teams of agents: handoffs, blockers, how it stands.
 
-use mnemon_engine::agentfiles::HandoffInfo;
+use mnemon_engine::agentfiles::{HandoffInfo, Whose};
 use serde_json::json;
 
 use super::super::answer::{Answer, excerpt};
 use super::super::field::Field;
 use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch, max_tokens};
-use super::agents::{AGENT, LINE, MANY, NAME, PROSE, activation, file_changes};
+use super::agents::{
+    AGENT, LINE, MANY, NAME, PROSE, activation, change_entry, context_fields, decision,
+    entry_fields, file_changes, made, shown_context,
+};
 use crate::Error;
 use crate::api::team as api;
 
 fn team() -> Field {
-    Field::text("team", NAME, "The team's name")
+    let most = 2 * NAME + 1;
+    Field::text("team", most, "The team's name, or NAMESPACE/TEAM")
         .required()
         .or(&["name", "team_name"])
 }
@@ -41,13 +45,104 @@ fn which() -> Field {
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
+        new(),
         activate(),
+        context(),
+        decide(),
+        edit(),
         handoff(),
         accept(),
         complete(),
         block(),
         status(),
     ]
+}
+
+fn new() -> Tool {
+    Tool {
+        name: "team_new",
+        title: "Make a team",
+        about: "Make a team and its members, or add members to a team that exists. Use it when \
+            several agents work together. Files that exist are not changed.",
+        fields: vec![
+            team(),
+            Field::text("lead", NAME, "The member that leads the team"),
+            Field::texts("members", MANY, NAME, "The other members"),
+        ],
+        touch: Touch::Adds,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_new(served, call)),
+    }
+}
+
+async fn run_new(served: &Served, call: Call) -> Result<Answer, Error> {
+    let new = call.arguments.read()?;
+    made(&served.agents.begin_team(&call.ctx, &new).await?)
+}
+
+fn context() -> Tool {
+    Tool {
+        name: "team_context",
+        title: "Read or change a team's context",
+        about: "Show the context that a team shares, or change lines of it: only what you name \
+            changes. Use it when the whole team should know.",
+        fields: context_fields(team()),
+        touch: Touch::Edits,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_context(served, call)),
+    }
+}
+
+async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let team = call.arguments.take_needed("team");
+    shown_context(served, call, Whose::Team(&team)).await
+}
+
+fn decide() -> Tool {
+    let mut fields = vec![team()];
+    fields.extend(decision());
+    fields.extend([
+        Field::text("proposed_by", NAME, "The member that proposed it"),
+        Field::text("approved_by", NAME, "The member that approved it"),
+        Field::texts("dissent", MANY, LINE, "Views against it"),
+    ]);
+    Tool {
+        name: "team_decide",
+        title: "Log a decision of a team",
+        about: "Log a decision in the team's decisions.md, which every member is told. Use it \
+            when a choice binds the whole team.",
+        fields,
+        touch: Touch::Adds,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_decide(served, call)),
+    }
+}
+
+async fn run_decide(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let team = call.arguments.take_needed("team");
+    let decision = call.arguments.read()?;
+    let decided = served
+        .agents
+        .decide(&call.ctx, Whose::Team(&team), &decision);
+    let file = decided.await?;
+    Answer::with(format!("Logged in {file}."), &json!({ "file": file }))
+}
+
+fn edit() -> Tool {
+    Tool {
+        name: "team_edit",
+        title: "Change or remove a decision of a team",
+        about: "Change or remove a decision of a team. Use it when an entry is wrong.",
+        fields: entry_fields(team()),
+        touch: Touch::Removes,
+        profiles: AGENT,
+        run: |served, call| Box::pin(run_edit(served, call)),
+    }
+}
+
+async fn run_edit(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let team = call.arguments.take_needed("team");
+    change_entry(served, call, Whose::Team(&team)).await
 }
 
 fn activate() -> Tool {
@@ -57,7 +152,16 @@ fn activate() -> Tool {
         about: "What a member of a team is told before it begins: the team's context and \
             decisions, what waits for it, and its own memory. Call it instead of agent_activate \
             when you work in a team.",
-        fields: vec![team(), member(), max_tokens()],
+        fields: vec![
+            team(),
+            member(),
+            Field::text(
+                "task",
+                PROSE,
+                "What you are about to do: chooses the knowledge",
+            ),
+            max_tokens(),
+        ],
         touch: Touch::Reads,
         profiles: AGENT,
         run: |served, call| Box::pin(run_activate(served, call)),
@@ -66,8 +170,16 @@ fn activate() -> Tool {
 
 async fn run_activate(served: &Served, call: Call) -> Result<Answer, Error> {
     let (team, member) = whose(&call);
-    let told = served.agents.activate_member(&team, &member).await?;
-    Ok(activation(&told, &member, call.tokens()))
+    let task = call.arguments.text("task");
+    let agents = &served.agents;
+    let told = agents
+        .activate_member(&team, &member, task.as_deref())
+        .await?;
+    Ok(activation(
+        &told,
+        &format!("{team}/{member}"),
+        call.tokens(),
+    ))
 }
 
 fn handoff() -> Tool {
@@ -208,7 +320,11 @@ async fn run_status(served: &Served, call: Call) -> Result<Answer, Error> {
         let chars = room.chars.min(300);
         let members = status.team.members.iter().take(MANY);
         let members: Vec<&str> = members.map(String::as_str).collect();
-        let mut text = format!("{}: {}\n", status.team.name, members.join(", "));
+        let lead = status.team.lead.as_deref();
+        let lead = lead
+            .map(|lead| format!(" (lead {lead})"))
+            .unwrap_or_default();
+        let mut text = format!("{}{lead}: {}\n", status.team.name, members.join(", "));
         for one in status.handoffs.iter().take(room.items) {
             let (heading, task) = (excerpt(&one.heading, chars), excerpt(&one.task, chars));
             text.push_str(&format!("handoff {heading}: {task} ({})\n", one.status));

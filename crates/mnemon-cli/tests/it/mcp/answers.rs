@@ -233,6 +233,8 @@ fn the_long_term_memory_and_the_agents_have_their_tools() {
         "agent": "coder", "title": "Use Redis", "context": "Sessions get lost",
         "decision": "Sessions live in Redis", "reasons": "it is there",
     });
+    let made = json!({"agent": "coder", "description": "Writes code"});
+    client.text("agent_new", made);
     client.tool("agent_decide", decision);
     let lesson =
         json!({"agent": "coder", "title": "Retry", "pattern": "Retry once", "why": "it flaps"});
@@ -289,6 +291,7 @@ fn resources_and_prompts_are_there_and_paged() {
     let decided = sandbox.run(&[
         "agent",
         "decide",
+        "--create",
         "coder",
         "Use Redis",
         "--decision",
@@ -627,12 +630,14 @@ fn of_equal_tasks_one_is_ticked() {
     let sandbox = Sandbox::new();
     let mut client = Client::start(&sandbox, &["--tools", "agent"]);
     let tasks = json!({"agent": "coder", "tasks": ["write tests", "write tests", "write docs"]});
-    client.tool("agent_context", tasks);
+    client.text("agent_new", json!({"agent": "coder", "description": "x"}));
+    let said = client.text("agent_context", tasks);
+    assert!(said.starts_with("added task: write tests\n"), "{said}");
     let said = client.fails(
         "agent_context",
         json!({"agent": "coder", "done": ["write"]}),
     );
-    assert!(said.contains("may mean several"), "{said}");
+    assert!(said.contains("matches several"), "{said}");
     let done = json!({"agent": "coder", "done": ["tests"]});
     let answer = client.tool("agent_context", done);
     assert_eq!(answer["isError"], false, "{answer}");

@@ -78,6 +78,7 @@ fn a_server_serves_the_project_it_is_told() {
     sandbox.run(&["init", "shop"]).ok();
     let mut client = Client::start(&sandbox, &["--project", "shop", "--tools", "all"]);
     client.call("memory_add", json!({"content_path": "docs/a.md"}));
+    client.text("agent_new", json!({"agent": "a", "description": "x"}));
     client.tool(
         "agent_learn",
         json!({"agent": "a", "title": "t", "pattern": "p", "why": "w"}),

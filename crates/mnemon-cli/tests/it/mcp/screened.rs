@@ -47,6 +47,7 @@ fn a_masked_secret_is_reported() {
     let added = &added["data"];
     let got = client.call("memory_get", json!({"id": added["id"]}));
     assert_eq!(added["contentLength"], got["contentLength"], "{got}");
+    client.text("agent_new", json!({"agent": "coder", "description": "x"}));
     let decided = client.tool(
         "agent_decide",
         json!({"agent": "coder", "title": "Deploy", "context": "c", "decision": key}),

@@ -189,6 +189,8 @@ fn an_mcp_server_shows_the_files_of_its_tenant_only() {
     let listed = client.ask("resources/list", json!({})).to_string();
     assert!(!listed.contains("coder"), "{listed}");
     let decided = json!({"agent": "coder", "title": "Row", "context": "c", "decision": "d"});
+    let made = json!({"agent": "coder", "description": "x"});
+    client.text("agent_new", made);
     let text = client.text("agent_decide", decided);
     assert!(text.contains("tenants/bb/.microai/agents/coder"), "{text}");
 }

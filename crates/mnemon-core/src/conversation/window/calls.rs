@@ -3,9 +3,36 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::predicates::{is_tool_result, is_tool_use, is_user, output_text};
+use super::predicates::{has_result, is_tool_result, is_tool_use, is_user, output_text};
 use super::tokens::flat_json;
 use crate::model::{Block, Message, Role};
+
+/// A block, by the places of its message and of itself in it.
+type Place = (usize, usize);
+
+/// Calls with their results, and results without a call before them.
+fn matched(messages: &[Message]) -> (Vec<(Place, Place)>, HashSet<Place>) {
+    let mut latest: HashMap<&str, Place> = HashMap::new();
+    let (mut pairs, mut orphans) = (Vec::new(), HashSet::new());
+    for (at, message) in messages.iter().enumerate() {
+        for (place, block) in message.content.iter().enumerate() {
+            match block {
+                Block::ToolUse { id, .. } => {
+                    latest.insert(id, (at, place));
+                }
+                // Ids come back in later rounds: the call is the newest one before it.
+                Block::ToolResult { id, .. } => match latest.get(id.as_str()) {
+                    Some(call) => pairs.push((*call, (at, place))),
+                    None => {
+                        orphans.insert((at, place));
+                    }
+                },
+                _ => {}
+            }
+        }
+    }
+    (pairs, orphans)
+}
 
 /// Calls and their results, by the places of their messages.
 pub(super) struct Calls {
@@ -16,33 +43,20 @@ pub(super) struct Calls {
 
 impl Calls {
     pub(super) fn of(messages: &[Message]) -> Self {
-        let mut latest: HashMap<&str, usize> = HashMap::new();
-        let mut answered: HashSet<(usize, &str)> = HashSet::new();
-        let mut pairs = Vec::new();
-        for (at, message) in messages.iter().enumerate() {
-            for block in &message.content {
-                match block {
-                    Block::ToolUse { id, .. } => {
-                        latest.insert(id, at);
-                    }
-                    // Ids come back in later rounds: the call is the newest one before it.
-                    Block::ToolResult { id, .. } => {
-                        if let Some(call) = latest.get(id.as_str()) {
-                            pairs.push((*call, at));
-                            answered.insert((*call, id));
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
+        let (pairs, _) = matched(messages);
+        let answered: HashSet<Place> = pairs.iter().map(|(call, _)| *call).collect();
         let open = newest_calls(messages).filter(|at| {
             let content = messages.get(*at).map(|m| m.content.as_slice());
-            content.unwrap_or_default().iter().any(|block| {
-                matches!(block, Block::ToolUse { id, .. } if !answered.contains(&(*at, id.as_str())))
+            let mut blocks = content.unwrap_or_default().iter().enumerate();
+            blocks.any(|(place, block)| {
+                matches!(block, Block::ToolUse { .. }) && !answered.contains(&(*at, place))
             })
         });
-        Self { pairs, open }
+        let pairs = pairs.into_iter().map(|(call, result)| (call.0, result.0));
+        Self {
+            pairs: pairs.collect(),
+            open,
+        }
     }
 
     /// Whether nothing that belongs together would be parted if these messages were replaced.
@@ -81,25 +95,8 @@ pub fn truncated(messages: &[Message], count: usize) -> &[Message] {
 /// its call before it, and a call that was passed over without a result, become text. Only calls
 /// after which nothing but results was said may still be answered.
 pub fn paired(messages: Vec<Message>) -> (Vec<Message>, usize) {
-    let mut calls: HashMap<String, (usize, usize)> = HashMap::new();
-    let mut answered: HashSet<(usize, usize)> = HashSet::new();
-    let mut orphans: HashSet<(usize, usize)> = HashSet::new();
-    for (at, message) in messages.iter().enumerate() {
-        for (place, block) in message.content.iter().enumerate() {
-            match block {
-                Block::ToolUse { id, .. } => {
-                    calls.insert(id.clone(), (at, place));
-                }
-                Block::ToolResult { id, .. } => {
-                    match calls.get(id) {
-                        Some(call) => answered.insert(*call),
-                        None => orphans.insert((at, place)),
-                    };
-                }
-                _ => {}
-            }
-        }
-    }
+    let (pairs, orphans) = matched(&messages);
+    let answered: HashSet<Place> = pairs.into_iter().map(|(call, _)| call).collect();
     // A result that becomes text is something else that was said after the call.
     let is_answer = |at: usize, message: &Message| {
         let results = message.content.iter().enumerate();
@@ -137,11 +134,7 @@ pub fn paired(messages: Vec<Message>) -> (Vec<Message>, usize) {
             changed += 1;
         }
         // Providers take no tool's message without a result.
-        let results = message.content.iter();
-        let has_result = results
-            .clone()
-            .any(|b| matches!(b, Block::ToolResult { .. }));
-        if is_orphan && !has_result && message.role == Role::Tool {
+        if is_orphan && !has_result(&message) && message.role == Role::Tool {
             message.role = Role::Assistant;
         }
         message
@@ -152,15 +145,5 @@ pub fn paired(messages: Vec<Message>) -> (Vec<Message>, usize) {
 
 /// Whether every result has its call before it.
 pub fn is_paired(messages: &[Message]) -> bool {
-    let mut called: HashSet<&str> = HashSet::new();
-    for block in messages.iter().flat_map(|message| &message.content) {
-        match block {
-            Block::ToolUse { id, .. } => {
-                called.insert(id);
-            }
-            Block::ToolResult { id, .. } if !called.contains(id.as_str()) => return false,
-            _ => {}
-        }
-    }
-    true
+    matched(messages).1.is_empty()
 }

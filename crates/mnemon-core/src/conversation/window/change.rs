@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::predicates::{COMPRESS_META, CURRENT_ROUND, is_tool_result, output_text};
+use super::predicates::{COMPRESS_META, CURRENT_ROUND, has_result, is_tool_result, output_text};
 use super::{Settings, Strategy};
 use crate::model::{Block, Id, Message, Role};
 
@@ -90,7 +90,7 @@ fn shortened(message: &Message, uuid: &Id, settings: &Settings) -> Message {
         let head: String = text.chars().take(settings.offload_single_preview).collect();
         format!("{head}...\n{}", tag(uuid))
     };
-    let content = match is_tool_result(message) && has_results(message) {
+    let content = match is_tool_result(message) && has_result(message) {
         false => vec![text(preview(&message.text_content()))],
         true => map_results(message, |output| {
             let said = output_text(output);
@@ -113,7 +113,7 @@ fn shortened(message: &Message, uuid: &Id, settings: &Settings) -> Message {
 fn summarised(message: &Message, summary: &str, uuid: &Id) -> Message {
     let mut said = Some(text(format!("{summary}{}", tag(uuid))));
     let mut content = Vec::new();
-    if has_results(message) {
+    if has_result(message) {
         content = map_results(message, |_| said.take().into_iter().collect());
         content.retain(|block| matches!(block, Block::ToolUse { .. } | Block::ToolResult { .. }));
     } else {
@@ -129,11 +129,6 @@ fn summarised(message: &Message, summary: &str, uuid: &Id) -> Message {
         metadata,
         ..message.clone()
     }
-}
-
-fn has_results(message: &Message) -> bool {
-    let mut blocks = message.content.iter();
-    blocks.any(|block| matches!(block, Block::ToolResult { .. }))
 }
 
 /// The blocks, with what the tools gave back replaced.

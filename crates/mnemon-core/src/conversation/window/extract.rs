@@ -5,23 +5,26 @@
 //! its score as long as there is room. The same messages always give the same summary.
 
 mod cues;
-mod people;
+mod owners;
+mod readings;
 mod relations;
 mod sentences;
 mod statement;
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use cues::{details, is_failure};
+use cues::{content_words, details, is_failure};
+pub use readings::Readings;
 use relations::relate;
 use sentences::{cut, is_fragment};
 use serde_json::Value;
-use statement::{Kind, Statement, Vocabulary, speaker, statements};
+use statement::{Kind, Statement, speaker, statements};
 
-use super::predicates::output_text;
+use super::predicates::{chars, output_text};
+use super::prompts::PLAN_TOOLS;
 use crate::model::{Block, Message};
 
 /// An outcome of a tool is cut after so many characters.
@@ -38,6 +41,67 @@ pub fn extract(messages: &[Message], chars: usize) -> String {
     Extract::of(messages, &[]).text(chars)
 }
 
+/// What one message says by itself. A message is read once; its statements are related to those of
+/// the others whenever some of them are summarised.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    said: Vec<Statement>,
+    /// Calls of tools: their ids, and how an outcome names them. Calls that only keep a plan have
+    /// no outcome.
+    calls: Vec<(String, Option<String>)>,
+    /// What tools gave back, by the ids of the calls.
+    results: Vec<(String, Statement)>,
+    /// The beginning of the text, for a summary of nothing but code or data.
+    opening: Option<Statement>,
+    chars: usize,
+}
+
+impl Reading {
+    /// Reads the message.
+    pub fn of(message: &Message) -> Self {
+        let text = message.text_content();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut reading = Self {
+            said: statements(message),
+            opening: (!text.is_empty()).then(|| Statement {
+                who: speaker(message),
+                text: cut(&text, OUTCOME),
+                score: 0.5,
+                ..Statement::default()
+            }),
+            chars: chars(message),
+            ..Self::default()
+        };
+        for block in &message.content {
+            match block {
+                Block::ToolUse {
+                    id, name, input, ..
+                } => {
+                    let mut given = input.values().filter_map(Value::as_str);
+                    let given = given.find(|text| !text.is_empty());
+                    let given = given.map(|text| format!(" {}", cut(text, INPUT)));
+                    let call = format!("{name}{}", given.unwrap_or_default());
+                    let call = (!PLAN_TOOLS.contains(&name.as_str())).then_some(call);
+                    reading.calls.push((id.clone(), call));
+                }
+                Block::ToolResult {
+                    id, name, output, ..
+                } => {
+                    let result = outcome(name, &output_text(output));
+                    reading.results.extend(result.map(|one| (id.clone(), one)));
+                }
+                _ => {}
+            }
+        }
+        reading
+    }
+
+    /// Characters of all that can be read in the message.
+    pub fn chars(&self) -> usize {
+        self.chars
+    }
+}
+
 /// The statements of some messages, from which summaries of any size are made.
 #[derive(Debug, Clone)]
 pub struct Extract {
@@ -48,6 +112,15 @@ impl Extract {
     /// Reads the messages, and those that follow them, which may answer or take back what is said
     /// in them.
     pub fn of(messages: &[Message], following: &[Message]) -> Self {
+        let read = |messages: &[Message]| -> Vec<Arc<Reading>> {
+            let readings = messages.iter().map(Reading::of);
+            readings.map(Arc::new).collect()
+        };
+        Self::from_readings(&read(messages), &read(following))
+    }
+
+    /// The same, of messages that were read before.
+    pub fn from_readings(messages: &[Arc<Reading>], following: &[Arc<Reading>]) -> Self {
         Self {
             said: related(messages, following),
         }
@@ -69,19 +142,48 @@ impl Extract {
         if texts.is_empty() {
             texts = self.said.iter().map(|s| s.text.as_str()).collect();
         }
-        relations::topics(&texts, TOPICS)
+        topics(&texts)
     }
 }
 
+/// The words that come up most: what a range of messages is about.
+fn topics(texts: &[&str]) -> Vec<String> {
+    let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
+    for (at, text) in texts.iter().enumerate() {
+        let words = content_words(text).into_iter();
+        for word in words.filter(|word| word.chars().count() > 2) {
+            counts.entry(word).or_insert((0, at)).0 += 1;
+        }
+    }
+    let mut ranked: Vec<(String, (usize, usize))> = counts.into_iter().collect();
+    ranked.sort_by(|(a, (many, first)), (b, (more, then))| {
+        more.cmp(many).then(first.cmp(then)).then(a.cmp(b))
+    });
+    ranked.truncate(TOPICS);
+    ranked.into_iter().map(|(word, _)| word).collect()
+}
+
 /// The statements of the messages, with what was answered, taken back or fixed marked as dropped.
-fn related(messages: &[Message], following: &[Message]) -> Vec<Statement> {
-    let vocabulary = RefCell::new(Vocabulary::default());
+fn related(messages: &[Arc<Reading>], following: &[Arc<Reading>]) -> Vec<Statement> {
     let mut said: Vec<Statement> = Vec::new();
-    let mut calls: HashMap<&str, String> = HashMap::new();
-    for (at, message) in messages.iter().chain(following).enumerate() {
-        said.extend(statements(at, message, &mut vocabulary.borrow_mut()));
-        for block in &message.content {
-            said.extend(outcome(at, block, &mut calls));
+    let mut calls: HashMap<&str, Option<&str>> = HashMap::new();
+    for (at, read) in messages.iter().chain(following).enumerate() {
+        let placed = |statement: &Statement| Statement {
+            at,
+            ..statement.clone()
+        };
+        said.extend(read.said.iter().map(placed));
+        let named = read.calls.iter();
+        calls.extend(named.map(|(id, call)| (id.as_str(), call.as_deref())));
+        for (id, result) in &read.results {
+            match calls.get(id.as_str()) {
+                Some(None) => {}
+                Some(Some(call)) => said.push(Statement {
+                    who: (*call).to_owned(),
+                    ..placed(result)
+                }),
+                None => said.push(placed(result)),
+            }
         }
     }
     let first_user = said
@@ -90,25 +192,14 @@ fn related(messages: &[Message], following: &[Message]) -> Vec<Statement> {
     if let Some(request) = first_user {
         request.score += 3.0;
     }
-    relate(&mut said, &|text: &str| vocabulary.borrow_mut().of(text));
+    relate(&mut said);
     // A correction in a later message is repeated here if only these messages name its owner.
     said.retain(|statement| statement.at < messages.len() || statement.inherits);
     if !said.iter().any(|statement| statement.at < messages.len()) {
-        let texts = messages.iter().enumerate();
-        said.extend(texts.filter_map(|(at, message)| unread(at, message)));
+        let texts = messages.iter().filter_map(|read| read.opening.clone());
+        said.extend(texts);
     }
     said
-}
-
-/// The beginning of a message that holds code or data only, for a summary of nothing else.
-fn unread(at: usize, message: &Message) -> Option<Statement> {
-    let text = message.text_content();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    (!text.is_empty()).then(|| Statement {
-        text: cut(&text, OUTCOME),
-        score: 0.5,
-        ..Statement::new(at, speaker(message), Kind::Other)
-    })
 }
 
 /// The best lines that fit together, in the order in which they were said. If every statement
@@ -153,38 +244,17 @@ fn best(said: &[Statement], shown: &fn(&Statement) -> bool, chars: usize) -> Vec
     taken.into_iter().map(|(_, line)| line).collect()
 }
 
-/// What a tool was asked, remembered until its result says what came of it.
-fn outcome<'a>(
-    at: usize,
-    block: &'a Block,
-    calls: &mut HashMap<&'a str, String>,
-) -> Option<Statement> {
-    match block {
-        Block::ToolUse {
-            id, name, input, ..
-        } => {
-            let given = input
-                .values()
-                .filter_map(Value::as_str)
-                .find(|text| !text.is_empty());
-            let given = given.map(|text| format!(" {}", cut(text, INPUT)));
-            calls.insert(id, format!("{name}{}", given.unwrap_or_default()));
-            None
-        }
-        Block::ToolResult {
-            id, name, output, ..
-        } => {
-            let text = telling_line(&output_text(output))?;
-            let failed = is_failure(&text);
-            let who = calls.get(id.as_str()).unwrap_or(name).clone();
-            Some(Statement {
-                score: details(&text).min(1.5) + if failed { 4.0 } else { 0.5 },
-                text,
-                ..Statement::new(at, who, Kind::Outcome)
-            })
-        }
-        _ => None,
-    }
+/// What came of a call.
+fn outcome(tool: &str, output: &str) -> Option<Statement> {
+    let text = telling_line(output)?;
+    let failed = is_failure(&text);
+    Some(Statement {
+        who: tool.to_owned(),
+        kind: Kind::Outcome,
+        score: details(&text).min(1.5) + if failed { 4.0 } else { 0.5 },
+        text,
+        ..Statement::default()
+    })
 }
 
 /// The line of an output that says most: the first failure, else its first line of prose and its

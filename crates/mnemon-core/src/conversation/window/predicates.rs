@@ -55,7 +55,7 @@ fn has_use(message: &Message) -> bool {
     blocks.any(|block| matches!(block, Block::ToolUse { .. }))
 }
 
-fn has_result(message: &Message) -> bool {
+pub(super) fn has_result(message: &Message) -> bool {
     let mut blocks = message.content.iter();
     blocks.any(|block| matches!(block, Block::ToolResult { .. }))
 }

@@ -111,7 +111,8 @@ impl Settings {
 /// Messages that gentle strategies leave alone when nobody says.
 const LAST_KEEP: usize = 50;
 
-fn between(field: &str, value: usize, least: usize, most: usize) -> Result<(), Invalid> {
+/// Checks that a setting lies between two bounds.
+pub fn between(field: &str, value: usize, least: usize, most: usize) -> Result<(), Invalid> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
@@ -119,10 +120,11 @@ fn between(field: &str, value: usize, least: usize, most: usize) -> Result<(), I
     Err(Invalid::new(field, what))
 }
 
-fn fraction(field: &str, value: f64) -> Result<(), Invalid> {
+/// Checks that a setting is a share.
+pub fn fraction(field: &str, value: f64) -> Result<(), Invalid> {
     if value > 0.0 && value <= 1.0 {
         return Ok(());
     }
-    let what = format!("is {value}, it must lie above 0 and not above 1");
+    let what = format!("is {value}, it must be above 0 and at most 1");
     Err(Invalid::new(field, what))
 }

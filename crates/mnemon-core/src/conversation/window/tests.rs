@@ -525,11 +525,11 @@ fn an_owner_stays_when_the_decision_is_changed() {
     assert_eq!(
         made,
         "- assistant: Actually, not passkeys but SAML for the login method of the museum guide. \
-         (owner: Nguyễn An)"
+         (Nguyễn An takes it from here)"
     );
     // The correction may come after the messages that are folded.
     let made = Extract::of(&talk[..2], &talk[2..]).text(1000);
-    assert!(made.ends_with("(owner: Nguyễn An)"), "{made}");
+    assert!(made.ends_with("(Nguyễn An takes it from here)"), "{made}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::minute;
 use crate::agentfiles::AgentFiles;
 use crate::agentfiles::agent::append;
 use crate::agentfiles::names::check_line;
-use crate::agentfiles::writing::Printer;
+use crate::agentfiles::writing::{BLOCKERS, Printer, empty_log, english};
 use crate::records::Error;
 
 /// Something that holds a team up.
@@ -36,7 +36,6 @@ pub struct BlockerInfo {
     pub escalation: &'static str,
 }
 
-const EMPTY: &str = "# Blockers | Điểm nghẽn\n\n---\n";
 const HOUR: i64 = 60;
 
 /// More than an hour: the lead; four hours: the user; a day: stop.
@@ -106,19 +105,20 @@ impl AgentFiles {
         let blocker = self.screened(ctx, "blocker", blocker)?;
         let team = self.team(team).await?;
         let path = team.file("blockers");
-        self.change(&path, EMPTY, |document| {
+        let empty = empty_log(BLOCKERS, self.language);
+        self.change(&path, &empty, |document| {
             let highest = document.entries().iter().filter_map(number).max();
             let id = format!("BLOCKER-{:03}", highest.unwrap_or(0).saturating_add(1));
             let mut entry = Printer::heading("title", &blocker.title, &format!("{id}: "))?;
-            entry.value("Identified by", "by", Some(&blocker.by))?;
-            entry.value("Identified at", "at", Some(&minute(ctx.now)))?;
-            entry.block("Blocking", &blocker.blocking);
+            entry.value(english("Identified by"), "by", Some(&blocker.by))?;
+            entry.value(english("Identified at"), "at", Some(&minute(ctx.now)))?;
+            entry.block(english("Blocking"), &blocker.blocking);
             entry.value(
-                "Owner",
+                english("Owner"),
                 "owner",
                 Some(blocker.owner.as_deref().unwrap_or("nobody yet")),
             )?;
-            entry.value("Status", "status", Some("🔴 Active"))?;
+            entry.value(english("Status"), "status", Some("🔴 Active"))?;
             append(&path, document, &entry.finish("blocker")?)?;
             Ok(BlockerInfo {
                 id,
@@ -157,7 +157,7 @@ impl AgentFiles {
             .ok();
         let wanted = wanted
             .ok_or_else(|| Invalid::new("id", "is not a blocker; write it like BLOCKER-001"))?;
-        self.change(&path, EMPTY, |document| {
+        self.change(&path, "", |document| {
             let entries = document.entries();
             let open = entries
                 .iter()

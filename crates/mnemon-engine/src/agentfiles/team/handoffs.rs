@@ -4,11 +4,14 @@ use mnemon_core::markdown::{Document, Entry};
 use mnemon_core::{Ctx, Invalid};
 use serde::{Deserialize, Serialize};
 
-use super::{Team, minute};
+use super::minute;
 use crate::agentfiles::AgentFiles;
 use crate::agentfiles::agent::append;
+use crate::agentfiles::entries::heading;
 use crate::agentfiles::names::check_line;
-use crate::agentfiles::writing::{FileChange, Printer, changes_table, check_one};
+use crate::agentfiles::writing::{
+    FileChange, HANDOFFS, Printer, changes_table, check_one, empty_log, english,
+};
 use crate::records::Error;
 
 /// Work to be given to another.
@@ -40,7 +43,8 @@ pub struct HandoffInfo {
     pub(super) text: String,
 }
 
-const EMPTY: &str = "# Handoffs | Bàn giao\n\n---\n";
+/// What a heading ends with whose work has not begun.
+const PLANNED: &str = " (Planned)";
 const PENDING: &str = "⏳ Pending";
 const IN_PROGRESS: &str = "🔄 In Progress";
 const COMPLETE: &str = "✅ Complete";
@@ -70,7 +74,7 @@ pub(super) fn all(document: &Document) -> Vec<HandoffInfo> {
 }
 
 fn read(document: &Document, entry: &Entry) -> Option<HandoffInfo> {
-    let title = entry.title.trim_end_matches("(Planned)").trim();
+    let title = entry.title.trim_end_matches(PLANNED.trim_start()).trim();
     let (from, to) = title.split_once('→').or_else(|| title.split_once("->"))?;
     let field = |name: &str| {
         document
@@ -78,19 +82,26 @@ fn read(document: &Document, entry: &Entry) -> Option<HandoffInfo> {
             .map(|field| field.text)
             .unwrap_or_default()
     };
-    let heading = document
-        .slice(&entry.span)
-        .lines()
-        .next()
-        .unwrap_or_default();
     Some(HandoffInfo {
-        heading: heading.trim_start_matches(['#', ' ']).trim_end().to_owned(),
+        heading: heading(document, entry),
         from: from.trim().to_owned(),
         to: to.trim().to_owned(),
         task: field("Task"),
         status: field("Status"),
         text: document.entry_text(entry).to_owned(),
     })
+}
+
+/// Takes `(Planned)` from the heading of work that has begun; returns the heading.
+fn begun(document: &mut Document, start: usize) -> String {
+    let line = document
+        .slice(&(start..document.as_str().len()))
+        .lines()
+        .next();
+    let line = line.unwrap_or_default().trim_end().to_owned();
+    let bare = line.trim_end_matches(PLANNED.trim_start()).trim_end();
+    document.replace(start..start + line.len(), bare);
+    bare.trim_start_matches(['#', ' ']).to_owned()
 }
 
 impl Handoff {
@@ -112,19 +123,31 @@ impl Handoff {
             }
         }
         check_line("from", &self.from)?;
-        check_line("to", &self.to)
+        check_line("to", &self.to)?;
+        if self.from.trim().eq_ignore_ascii_case(self.to.trim()) {
+            let what = format!("`{}` cannot hand work to itself", self.to.trim());
+            return Err(Invalid::new("to", what));
+        }
+        Ok(())
     }
 
     fn print(&self, at: &str) -> Result<String, Invalid> {
-        let planned = if self.planned { " (Planned)" } else { "" };
+        let planned = if self.planned { PLANNED } else { "" };
         let title = format!("{} → {}{planned}", self.from.trim(), self.to.trim());
         let mut entry = Printer::heading("to", &title, &format!("{at}: "))?;
-        entry.block("Task", &self.task);
-        entry.block("Context Provided", &self.context);
-        entry.block("Files Involved", &changes_table("Notes", &self.files)?);
-        entry.block("Expected Deliverable", &self.deliverable);
-        entry.value("Deadline/Priority", "priority", self.priority.as_deref())?;
-        entry.value("Status", "status", Some(PENDING))?;
+        entry.block(english("Task"), &self.task);
+        entry.block(english("Context Provided"), &self.context);
+        entry.block(
+            english("Files Involved"),
+            &changes_table("Notes", &self.files)?,
+        );
+        entry.block(english("Expected Deliverable"), &self.deliverable);
+        entry.value(
+            english("Deadline/Priority"),
+            "priority",
+            self.priority.as_deref(),
+        )?;
+        entry.value(english("Status"), "status", Some(PENDING))?;
         entry.finish("handoff")
     }
 }
@@ -141,30 +164,17 @@ impl AgentFiles {
         let handoff = self.screened(ctx, "handoff", handoff)?;
         let team = self.team(team).await?;
         for name in [&handoff.from, &handoff.to] {
-            self.check_member(&team, name).await?;
+            self.find_member(&team, name.trim()).await?;
         }
         let entry = handoff.print(&minute(ctx.now))?;
         let path = team.file("handoffs");
-        self.change(&path, EMPTY, |document| append(&path, document, &entry))
+        let empty = empty_log(HANDOFFS, self.language);
+        self.change(&path, &empty, |document| append(&path, document, &entry))
             .await?;
         let document = Document::parse(entry);
         let written = all(&document).into_iter().next();
         let what = "a handoff cannot be read with these names";
         written.ok_or_else(|| Invalid::new("to", what).into())
-    }
-
-    /// A member of the team, or an agent beside it.
-    async fn check_member(&self, team: &Team, name: &str) -> Result<(), Error> {
-        match team.member(name.trim()) {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let agents = self.list().await?;
-                let known = agents
-                    .iter()
-                    .any(|agent| agent.name.eq_ignore_ascii_case(name.trim()));
-                if known { Ok(()) } else { Err(error) }
-            }
-        }
     }
 
     /// Takes on work that waits. `which` is a part of the heading or the task, where several wait.
@@ -220,7 +230,7 @@ impl AgentFiles {
                 team.name
             )));
         }
-        self.change(&path, EMPTY, |document| {
+        self.change(&path, "", |document| {
             let entries = document.entries();
             let found = entries
                 .iter()
@@ -272,6 +282,7 @@ impl AgentFiles {
                 None => document.replace(end..end, &format!("\n**Status**: {status}\n")),
             }
             status.clone_into(&mut info.status);
+            info.heading = begun(document, entry.span.start);
             Ok(info)
         })
         .await

@@ -39,7 +39,7 @@ struct Watermark {
     last: Option<i64>,
     calls: Calls,
     /// Ranges that were left for later.
-    backlog: Vec<Backlog>,
+    backlog: Vec<Part>,
     /// Up to here the log is one that took the place of another: its lines may be known.
     #[serde(default)]
     anew: u64,
@@ -52,15 +52,16 @@ impl Watermark {
     }
 }
 
-/// Lines that are older than others that were read.
+/// A range of a log that is to be read: up to its end, or lines that are older than others that
+/// were read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Backlog {
+struct Part {
     start: u64,
     end: u64,
     /// When the message before the range was said.
     last: Option<i64>,
-    /// All its messages are told to be said before this.
-    before: i64,
+    /// All its messages are told to be said before this; none if it ends with the log.
+    before: Option<i64>,
     calls: Calls,
 }
 
@@ -81,17 +82,6 @@ pub struct CaughtUp {
     /// Bytes of older lines that are left to be read.
     pub backlog_bytes: u64,
     pub(crate) commit: Option<u64>,
-}
-
-/// Part of a log that becomes one commit.
-struct Part {
-    from: u64,
-    to: u64,
-    /// Whether `to` is the end of the log.
-    is_log_end: bool,
-    calls: Calls,
-    last: Option<i64>,
-    before: Option<i64>,
 }
 
 /// What was read of a part.
@@ -177,7 +167,7 @@ impl LogCopy<'_> {
             let (mut part, left) = self.next_part(&mark, end, to.is_none()).await?;
             // So that there is a time for the lines in between.
             part.last = part.last.map(|last| last + i64::from(left.is_some()));
-            let is_again = part.from < mark.anew;
+            let is_again = part.start < mark.anew;
             let read = self.convert(ctx, &part, purged, is_again).await?;
             if read.consumed == mark.next {
                 if to.is_some() {
@@ -190,9 +180,9 @@ impl LogCopy<'_> {
             }
             (mark.last, mark.calls) = (read.last, read.calls);
             if let Some(left) = left {
-                let before = first_time(&read.drafts).unwrap_or(ctx.now.millis());
-                mark.last = mark.last.max(Some(before));
-                mark.backlog.push(Backlog { before, ..left });
+                let before = Some(first_time(&read.drafts).unwrap_or(ctx.now.millis()));
+                mark.last = mark.last.max(before);
+                mark.backlog.push(Part { before, ..left });
             }
             mark.next = read.consumed;
             mark.fingerprint = read::fingerprint(log, &path, mark.next).await?;
@@ -215,30 +205,28 @@ impl LogCopy<'_> {
         mark: &Watermark,
         end: u64,
         may_leave: bool,
-    ) -> Result<(Part, Option<Backlog>), Error> {
+    ) -> Result<(Part, Option<Part>), Error> {
         let mut part = Part {
-            from: mark.next,
-            to: end,
-            is_log_end: true,
-            calls: mark.calls.clone(),
+            start: mark.next,
+            end,
             last: mark.last,
             before: None,
+            calls: mark.calls.clone(),
         };
         if !may_leave || end - mark.next <= TAIL_FIRST || mark.backlog.len() >= MOST_RANGES {
             return Ok((part, None));
         }
         let wanted = self.project.config().hot_window_size;
         let (log, path) = (&*self.project.log, self.path());
-        part.from = read::tail_start(log, &path, mark.next, end, wanted).await?;
-        if part.from == mark.next {
+        part.start = read::tail_start(log, &path, mark.next, end, wanted).await?;
+        if part.start == mark.next {
             return Ok((part, None));
         }
-        let left = Backlog {
+        let left = Part {
             start: mark.next,
-            end: part.from,
-            last: mark.last,
-            before: 0,
+            end: part.start,
             calls: std::mem::take(&mut part.calls),
+            ..part
         };
         Ok((part, Some(left)))
     }
@@ -252,18 +240,11 @@ impl LogCopy<'_> {
             let Some(backlog) = mark.backlog.last_mut() else {
                 return Ok(0);
             };
-            let part = Part {
-                from: backlog.start,
-                to: backlog.end,
-                is_log_end: false,
-                calls: std::mem::take(&mut backlog.calls),
-                last: backlog.last,
-                before: Some(backlog.before),
-            };
-            let is_again = part.from < anew;
+            let part = backlog.clone();
+            let is_again = part.start < anew;
             let read = self.convert(ctx, &part, purged, is_again).await?;
             // Nothing is there if the log became shorter: the next catching up notices.
-            backlog.start = match read.consumed > part.from {
+            backlog.start = match read.consumed > part.start {
                 true => read.consumed,
                 false => backlog.end,
             };
@@ -304,7 +285,7 @@ impl LogCopy<'_> {
         let mut reader = Reader::after(part.calls.clone());
         match self.read_part(part, purged, &mut reader).await? {
             false => reader.leave(),
-            true if part.is_log_end => reader.finish(),
+            true if part.before.is_none() => reader.finish(),
             true => reader.close(),
         }
         let mut last = part.last;
@@ -326,7 +307,7 @@ impl LogCopy<'_> {
         self.report(ctx, &reader);
         Ok(Converted {
             drafts,
-            consumed: reader.consumed.max(part.from),
+            consumed: reader.consumed.max(part.start),
             calls: reader.calls,
             last,
         })
@@ -342,13 +323,13 @@ impl LogCopy<'_> {
     ) -> Result<bool, Error> {
         let (log, path) = (&*self.project.log, self.path());
         let most = self.records.limits().commit_ops.saturating_sub(1).max(1);
-        let mut at = part.from;
+        let mut at = part.start;
         loop {
-            let lines = read::forward(log, &path, at, part.to, most).await?;
+            let lines = read::forward(log, &path, at, part.end, most).await?;
             if lines.is_empty() {
                 return Ok(true);
             }
-            let is_first = at == part.from;
+            let is_first = at == part.start;
             if !is_first && reader.consumed > 0 {
                 return Ok(false);
             }
@@ -363,7 +344,7 @@ impl LogCopy<'_> {
                 }
             }
             // A message that goes on and on is longer than a record may be.
-            if at - part.from > limits::FILE_BYTES as u64 {
+            if at - part.start > limits::FILE_BYTES as u64 {
                 reader.close();
             }
             if !reader.is_open() {

@@ -25,6 +25,8 @@ pub struct OwnLongTerm {
 
 /// Things that are told for one message unless somebody says otherwise.
 const TOP: usize = 5;
+/// Things that are found for each that is told, since some say the same.
+const SPARE: usize = 3;
 
 impl OwnLongTerm {
     /// The knowledge of this memory.
@@ -80,13 +82,16 @@ impl LongTerm for OwnLongTerm {
             ..Filter::seen_by(Viewer::person(owner.user.clone(), owner.agent.clone()))
         };
         let query = Query {
-            limit: self.top + 1,
+            limit: self.top * SPARE + 1,
             ..Query::new(asked, filter)
         };
         let hits = self.records().search(ctx, &query).await.map_err(failed)?;
         // The question itself, asked before, is no answer.
         let known = hits.into_iter().map(|hit| hit.record.content);
-        let known = known.filter(|content| content.trim() != asked);
+        // A line that was recorded twice is told once.
+        let mut told = HashSet::new();
+        let known = known
+            .filter(|content| content.trim() != asked && told.insert(content.trim().to_owned()));
         let known: Vec<String> = known.take(self.top).collect();
         Ok(known.join("\n"))
     }

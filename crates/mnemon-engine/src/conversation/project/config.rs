@@ -1,6 +1,6 @@
 //! `[memory]` of `airsspec.toml`.
 
-use mnemon_core::window::Settings;
+use mnemon_core::window::{Settings, between, fraction};
 use mnemon_core::{Invalid, Limits, limits};
 use serde::{Deserialize, Serialize};
 
@@ -85,22 +85,10 @@ impl ProjectConfig {
 
     /// Every rule that the settings must keep.
     pub fn check(&self) -> Result<(), Invalid> {
-        let between = |field: &str, value: usize, least: usize, most: usize| {
-            if (least..=most).contains(&value) {
-                return Ok(());
-            }
-            let what = format!("is {value}, it must lie between {least} and {most}");
-            Err(Invalid::new(field, what))
-        };
         let most = Limits::DEFAULT.window_messages;
         between("hot_window_size", self.hot_window_size, 1, most)?;
         between("chunk_size", self.chunk_size, 2, MOST_CHUNK)?;
         between("max_tokens", self.max_tokens, 100, limits::CONTEXT_TOKENS)?;
-        let share = self.compression_threshold;
-        if share > 0.0 && share <= 1.0 {
-            return Ok(());
-        }
-        let what = format!("is {share}, it must be above 0 and at most 1");
-        Err(Invalid::new("compression_threshold", what))
+        fraction("compression_threshold", self.compression_threshold)
     }
 }

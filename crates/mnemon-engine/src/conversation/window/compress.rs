@@ -1,7 +1,7 @@
 //! Making a window smaller: plan, summarise, replace, all in one batch.
 
 use mnemon_core::window::{
-    Change, CompressionEvent, Extract, Strategy, chars, message_tokens, paired, plan, tokens,
+    Change, CompressionEvent, Extract, Strategy, message_tokens, paired, plan, tokens,
 };
 use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Message, Origin, Scope, StoreError, limits};
 use serde::Serialize;
@@ -148,12 +148,14 @@ impl Window<'_> {
         let uuid = self.records.ids.next(ctx.now);
         let entries = read.entries.get(change.offloaded.clone());
         let entries = entries.unwrap_or_default();
-        let originals = match change.strategy.is_offload() {
-            true => Vec::new(),
-            false => self.originals(ctx, entries).await?,
+        let (extract, chars) = match change.strategy.is_offload() {
+            true => (Extract::of(&[], &[]), 0),
+            false => {
+                let made = self.extract_originals(ctx, &change, entries, messages);
+                made.await?
+            }
         };
-        change.size_for(originals.iter().map(chars).sum());
-        let extract = self.by_extract(&change, &originals, messages);
+        change.size_for(chars);
         for _ in 0..HALVINGS {
             let text = match change.strategy.is_offload() {
                 true => String::new(),

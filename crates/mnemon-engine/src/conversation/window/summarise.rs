@@ -1,10 +1,12 @@
 //! Summaries: extracted at once, and written anew by a model when nobody waits.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use mnemon_core::llm::{Account, LlmError};
 use mnemon_core::window::{
-    Ask, Change, CompressionEvent, Extract, Strategy, chars, is_compressed, message_tokens, tokens,
+    Ask, Change, CompressionEvent, Extract, Reading, Strategy, chars, is_compressed,
+    message_tokens, tokens,
 };
 use mnemon_core::{
     Ctx, Filter, Id, Kind, Message, Record, Role, Scan, Scope, StoreError, Time, Viewer, limits,
@@ -257,27 +259,57 @@ impl Window<'_> {
         fitting
     }
 
-    /// The statements that matter, out of the original messages; what follows them in the window
-    /// may answer or correct them.
+    /// The statements that matter in these messages; what follows them in the window may answer or
+    /// correct them.
     pub(super) fn by_extract(
         &self,
         change: &Change,
         originals: &[Message],
         messages: &[Message],
     ) -> Extract {
-        let following = messages.get(change.replaced.end..).unwrap_or_default();
-        let following = following.iter().filter(|m| !is_compressed(m)).cloned();
-        let following: Vec<Message> = following.collect();
-        Extract::of(&change.to_summarise(originals), &following)
+        let originals = change.to_summarise(originals);
+        let readings = originals
+            .iter()
+            .map(|message| Arc::new(Reading::of(message)));
+        Extract::from_readings(&readings.collect::<Vec<_>>(), &following(change, messages))
     }
 
-    /// The messages that were said where these entries stand: where a replacement stands for
-    /// others, those. At most the newest [`limits::WINDOW_ORIGINALS`].
+    /// The same for the messages that were said where these entries stand, and how many characters
+    /// they have.
+    pub(super) async fn extract_originals(
+        &self,
+        ctx: &Ctx,
+        change: &Change,
+        entries: &[Entry],
+        messages: &[Message],
+    ) -> Result<(Extract, usize), Error> {
+        if change.strategy == Strategy::CurrentLarge {
+            let originals = self.originals(ctx, entries).await?;
+            let extract = self.by_extract(change, &originals, messages);
+            return Ok((extract, originals.iter().map(chars).sum()));
+        }
+        let records = self.original_records(ctx, entries).await?;
+        let known = &self.records.readings;
+        let readings = records.iter().map(|record| known.of(record, message_of));
+        let readings: Vec<Arc<Reading>> = readings.collect();
+        let chars = readings.iter().map(|reading| reading.chars()).sum();
+        let extract = Extract::from_readings(&readings, &following(change, messages));
+        Ok((extract, chars))
+    }
+
+    /// The messages that were said where these entries stand.
     pub(super) async fn originals(
         &self,
         ctx: &Ctx,
         entries: &[Entry],
     ) -> Result<Vec<Message>, Error> {
+        let records = self.original_records(ctx, entries).await?;
+        Ok(records.iter().map(message_of).collect())
+    }
+
+    /// Their records: where a replacement stands for others, those. At most the newest
+    /// [`limits::WINDOW_ORIGINALS`].
+    async fn original_records(&self, ctx: &Ctx, entries: &[Entry]) -> Result<Vec<Record>, Error> {
         let mut entries = entries.to_vec();
         // Each pass opens one layer of replacements; they are no deeper than there were folds.
         while entries.iter().any(|entry| entry.replaced) {
@@ -296,7 +328,7 @@ impl Window<'_> {
         let newest = entries.len().saturating_sub(limits::WINDOW_ORIGINALS);
         let ids: Vec<Id> = entries.drain(newest..).map(|entry| entry.of).collect();
         let records = self.records.get_all(ctx, &ids).await?;
-        Ok(records.iter().flatten().map(message_of).collect())
+        Ok(records.into_iter().flatten().collect())
     }
 
     /// The entries that a replacement stands for.
@@ -309,6 +341,13 @@ impl Window<'_> {
             }
         }
     }
+}
+
+/// Readings of what follows a change in the window.
+fn following(change: &Change, messages: &[Message]) -> Vec<Arc<Reading>> {
+    let following = messages.get(change.replaced.end..).unwrap_or_default();
+    let following = following.iter().filter(|message| !is_compressed(message));
+    following.map(|m| Arc::new(Reading::of(m))).collect()
 }
 
 /// What a model wrote.

@@ -1,5 +1,5 @@
 use mnemon_core::markdown::Document;
-use mnemon_engine::agentfiles::ContextChange;
+use mnemon_engine::agentfiles::{ContextChange, Language};
 
 use super::*;
 
@@ -56,7 +56,7 @@ fn missing_files_are_fine() {
     let error = wait(desk.agents.activate("nobody", None))
         .unwrap_err()
         .to_string();
-    assert_eq!(error, "there is no agent `nobody`; there is: coder");
+    assert_eq!(error, "there is no agent `nobody`; known: coder");
     for error in [
         wait(desk.agents.lint(&ctx(), "nobody")).unwrap_err(),
         wait(desk.agents.archive(&ctx(), "nobody")).unwrap_err(),
@@ -126,7 +126,8 @@ fn knowledge_comes_between_memory_and_prompt() {
 #[test]
 fn an_agent_begins_with_files_that_can_be_used() {
     let desk = Desk::empty();
-    let made = wait(desk.agents.begin(&ctx(), "writer", "Writes: \"docs\"")).unwrap();
+    let bilingual = desk.agents.clone().language(Language::Bilingual);
+    let made = wait(bilingual.begin(&ctx(), "writer", "Writes: \"docs\"")).unwrap();
     assert_eq!(made.len(), 4);
     assert!(
         wait(desk.agents.begin(&ctx(), "writer", "x"))
@@ -216,7 +217,7 @@ fn a_partial_update_touches_one_file_and_its_lines() {
             "+- [ ] Staging is down",
         ]
     );
-    for (words, hint) in [("nothing like it", "there is: "), ("i", "say more")] {
+    for (words, hint) in [("nothing like it", "which has: "), ("i", "write more")] {
         let change = ContextChange {
             done: vec![words.to_owned()],
             ..ContextChange::default()

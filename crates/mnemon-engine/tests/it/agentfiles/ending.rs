@@ -108,7 +108,8 @@ fn files_that_are_not_there_are_made() {
         decisions: vec![decision("Tea")],
         ..SessionEnd::default()
     };
-    wait(desk.agents.end(&ctx(), "fresh", &end)).unwrap();
+    let creating = desk.agents.clone().creating(true);
+    wait(creating.end(&ctx(), "fresh", &end)).unwrap();
     assert_eq!(
         desk.paths(),
         [

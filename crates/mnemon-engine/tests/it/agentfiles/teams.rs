@@ -83,7 +83,7 @@ fn both_roots_hold_teams_and_the_lead_is_recognised() {
         wait(desk.agents.team("none"))
             .unwrap_err()
             .to_string()
-            .contains("there is: web")
+            .contains("known: web")
     );
 }
 
@@ -100,7 +100,7 @@ fn a_member_is_told_in_the_order_of_the_document() {
             .hand_off(&ctx(), "core", &handoff("dijkstra", "Prove it")),
     )
     .unwrap();
-    let told = wait(desk.agents.activate_member("core", "linus")).unwrap();
+    let told = wait(desk.agents.activate_member("core", "linus", None)).unwrap();
     let names: Vec<(&str, Option<usize>)> = told
         .parts
         .iter()
@@ -136,10 +136,10 @@ fn a_member_is_told_in_the_order_of_the_document() {
     assert!(places.is_sorted(), "{places:?}");
     assert!(!told.prompt.contains("decided 2") && !told.prompt.contains("Prove it"));
     assert!(
-        wait(desk.agents.activate_member("core", "nobody"))
+        wait(desk.agents.activate_member("core", "nobody", None))
             .unwrap_err()
             .to_string()
-            .contains("there is: dijkstra, linus, maestro")
+            .contains("known: dijkstra, linus, maestro")
     );
 }
 

@@ -46,7 +46,7 @@ fn folded(meeting: &Meeting, seed: u64) -> (Score, usize) {
 /// Talks of fixed seeds; `./scripts/test soak` draws fresh ones, `MNEMON_TEST_FULL=1` takes more of them.
 fn all(phrases: &Phrases) -> Score {
     let (mut all, mut folds) = (Score::default(), 0);
-    let seeds = seeds(4, 8);
+    let seeds = seeds(4, 50);
     for seed in seeds.clone() {
         let (one, times) = folded(&meeting(seed, 60, phrases), seed);
         all += one;

@@ -4,14 +4,23 @@
 //! its end demands the end of the word. Other cues match anywhere.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
 /// Something was settled.
 const DECIDED: &str = "\
-    stick with|sticking with|stay with|staying with|settle for|opt for|opted|voted|the vote|verdict|\
-    sign off|signed off|made up my mind|made up our mind|it's official|in favour of|in favor of|adopt|\
+    settled|settle |lock in|locked |conclu|commit to|committed to|we prefer|final |outcome|\
+    landed on|accepted|endors|authoris|authoriz|ratif|determined|shall be |elected|wins |won |\
+    unanim|green light|thumbs up|go ahead|remains |stays |is now |we set |i've set|i set |\
+    all agree|all for |let it be |our pick|our choice|ended up|end up|object|disagree|the deal|\
+    the answer for|would like|i'd like|picked to|my choice|the choice|\
+    stick with|sticking with|stay with|staying with|settle for|opt for|opted|voted|the vote|\
+    verdict|\
+    sign off|signed off|made up my mind|made up our mind|it's official|in favour of|in favor of|\
+    adopt|\
     resolved that|we're doing|we are doing|we're taking|we're picking|picking |done deal|consensus|\
-    the plan is|the winner is|locked in|finalised|finalized|selected|gets the nod|we want |we're going|\
+    the plan is|the winner is|locked in|finalised|finalized|selected|gets the nod|we want |\
+    we're going|\
     decid|decision|agreed|we agree |settled on|go with|going with|went with|let's |let us |\
     we'll |we will |i'll go |chose |choose|chosen|picked |we pick|it is for |final call|\
     final choice|final decision|approved|confirmed|we take |we use |we are using|we're using|\
@@ -20,8 +29,15 @@ const DECIDED: &str = "\
     決定|決め|ことにし|合意|承認|採用";
 /// Something that was settled before is taken back.
 const CORRECTED: &str = "\
-    no longer|on second thought|forget |turns out|change of plan|plans changed|vetoed|ruled out|scrap |\
-    scrapped|never mind|hold on|won't work|moves to|moved to|switching|replaced|overruled|take that back|\
+    revers|withdr|retract|abandon|dropped |drop |ditch|discard|disregard|cancel|overturn|\
+    reconsider|rethink|rethought|amend|undo |walk back|back out|backtrack|swap|after all |\
+    differently|off the table|obsolete|outdated|anymore|any more |turned out|changed to|changes to|\
+    take back|took back|better than|second look|new one|new plan|new choice|new value|reject|refus|\
+    mistake|history|we moved|i moved|i changed|need to change|\
+    no longer|on second thought|forget |turns out|change of plan|plans changed|vetoed|ruled out|\
+    scrap |\
+    scrapped|never mind|hold on|won't work|moves to|moved to|switching|replaced|overruled|\
+    take that back|\
     revised|supersed|in place of|from now on|\
     actually|correction|corrected|scratch that|instead of|instead |changed our mind|\
     changed my mind|change of mind|we changed|switched|switch to|was wrong|were wrong|i meant|\
@@ -29,27 +45,22 @@ const CORRECTED: &str = "\
     đính chính|sửa lại|thực ra|thay vì|đổi sang|nhầm|\
     訂正|やはり|やっぱり|ではなく|変更";
 /// The words after these name the value that is no longer valid.
-pub(super) const NOT: [&str; 15] = [
-    "not ",
-    "instead of ",
-    "rather than ",
-    "no longer ",
-    "forget ",
-    "vetoed ",
-    "scrap ",
-    "scrapped ",
-    "ruled out ",
-    "turns out ",
-    "replaces ",
-    "from ",
-    "không phải ",
-    "thay vì ",
-    "no ",
-];
+pub(super) const NOT: &str = "\
+    not |instead of |rather than |no longer |forget |vetoed |scrap |scrapped |ruled out |\
+    turns out |\
+    replaces |from |drop |dropped |ditch |discard |disregard |abandon |cancel |withdraw |\
+    walk back |\
+    better than |không phải |thay vì |no ";
 /// Somebody takes something on, or is given it.
 const COMMITTED: &str = "\
+    look after|keeps an eye|accountab|assign|arrang|promised|promises|offer|gets it |get it |pick |\
+    run with|\
+    runs with|carries |carry |deliver|implement|does |do this|do that|i'm on|yours |action item|\
+    over to |hands on|step up|steps up|signed up|tackle|see to |sees to |manages|i'd love|count me|\
+    me do |owning|charge of|\
     has this|on the hook|put |drives |drive |agreed to|pick it up|picks it up|got this|count on me|\
-    get started|works on|working on|looks after|takes over|take over|handed |give it to|it's my job|\
+    get started|works on|working on|looks after|takes over|take over|handed |give it to|\
+    it's my job|\
     will |'ll |takes |take |took |owns |own |owner|responsible|in charge|volunteer|assigned|\
     assignee|goes to |please do|going to|can do |handle|leads |mine |that's mine|leave it to me|\
     on it |asked |to do it|is doing|picks |by monday|by tuesday|by wednesday|by thursday|\
@@ -58,6 +69,11 @@ const COMMITTED: &str = "\
     担当|引き受け|やります|任せ|対応し";
 /// Instead of an answer: nobody knows, or it is put off.
 const DEFERRED: &str = "\
+    can't say|cannot say|hard to say|depends|ask again|ask around|should ask|someone should|\
+    somebody should|look into|looked into|look it up|read up|have to try|have to test|have to see|\
+    have to look|need to check|need to look|will check|let me think|have to think|park |\
+    come back to|good question|beats me|who knows|dunno|no clue|wait and see|not certain|uncertain|\
+    unsure|unknown|remains to be|open for now|\
     no idea|don't know|do not know|not sure|not yet|let me check|check later|have to ask|\
     need to ask|find out|still open|not decided|undecided|unclear|to be decided|tbd|\
     to be determined|open question|later |nobody knows|ask finance|\
@@ -79,6 +95,7 @@ const FAILED: &str = "\
     lỗi|thất bại|hỏng|không tìm thấy|không thể|エラー|失敗|例外|できな|見つかりません";
 /// Something was put right.
 const FIXED: &str = "\
+    stable now|is running|restored|mended|healthy|\
     back to normal|is gone|no more |up again|recovered|patched|repaired|fine now|\
     fixed|solved|resolved|passed|passes|works |work now|working again|again |all green|succeed|\
     success|\
@@ -89,6 +106,8 @@ const RESULT: &str = "\
     kết quả|tìm thấy|xong|đã tạo|tổng|kết luận|結果|完了|見つか|作成|合計|結論";
 /// Greetings, thanks, and what is said between them.
 const SMALL_TALK: &str = "\
+    perfect |makes sense|have a nice|have a good|weekend|wow |awesome|sorry |cheers|no worries|\
+    understood|alright|brb |yay |hiểu rồi|dạ |hi all|わかりました|\
     thanks|thank you|hello|hi |hey |good morning|good evening|good night|haha|lol |nice |great |\
     how are you|got it|i see |sounds good|ok |okay |sure |welcome|bye|see you|cool |weather|\
     cảm ơn|xin chào|chào |vâng|ありがとう|おはよう|こんにち|天気|お疲れ|了解";
@@ -107,7 +126,22 @@ const STOP: &str = "\
     need|needs|know|anybody|somebody|anyone|someone|thought|\
     là|và|của|cho|làm|này|đó|thì|mà|có|không|sẽ|đã|rồi|được|với|chúng|ta|tôi|chốt|quyết|định|việc";
 
-/// The lists, each with the bit that stands for it.
+/// What a cue tells.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cue {
+    Decided,
+    Corrected,
+    Committed,
+    Deferred,
+    Open,
+    Wanted,
+    Failed,
+    Fixed,
+    Result,
+    SmallTalk,
+}
+
+/// The lists, in the order of [`Cue`].
 const LISTS: [&str; 10] = [
     DECIDED, CORRECTED, COMMITTED, DEFERRED, OPEN, WANTED, FAILED, FIXED, RESULT, SMALL_TALK,
 ];
@@ -169,44 +203,47 @@ pub(super) fn padded(sentence: &str) -> String {
     padded
 }
 
-/// What the cues of a sentence say about it. Takes what [`padded`] made.
+/// What the cues of a sentence say about it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Cues {
-    pub(super) decided: bool,
-    pub(super) corrected: bool,
-    pub(super) committed: bool,
-    pub(super) deferred: bool,
-    pub(super) open: bool,
-    pub(super) wanted: bool,
-    pub(super) failed: bool,
-    pub(super) fixed: bool,
-    pub(super) result: bool,
-    pub(super) small_talk: bool,
-}
+pub(super) struct Cues(u16);
 
 impl Cues {
+    /// Takes what [`padded`] made.
     pub(super) fn of(padded: &str) -> Self {
-        let bits = found(padded);
-        let has = |bit: u16| bits & 1 << bit != 0;
-        Self {
-            decided: has(0),
-            corrected: has(1) && !padded.contains(" don't forget")
-                || padded.contains(" not ") && padded.contains(" but "),
-            committed: has(2),
-            deferred: has(3),
-            open: has(4),
-            wanted: has(5),
-            failed: has(6),
-            fixed: has(7),
-            result: has(8),
-            small_talk: has(9),
+        let mut bits = found(padded);
+        let corrected = 1 << Cue::Corrected as u16;
+        if padded.contains(" not ") && padded.contains(" but ") {
+            bits |= corrected;
+        } else if padded.contains(" don't forget") {
+            bits &= !corrected;
         }
+        Self(bits)
     }
+
+    pub(super) fn has(self, cue: Cue) -> bool {
+        self.0 & 1 << cue as u16 != 0
+    }
+}
+
+/// Whether the words after a name say that somebody takes something on: a cue of commitment, but
+/// for what a thing does as well ("Kafka will be the queue").
+pub(super) fn is_person_verb(after: &str) -> bool {
+    let is_thing = [" will be ", " is set ", " is the "];
+    let is_doing = [
+        " is ", " has ", " said ", " can ", " looks ", " runs ", " leads ",
+    ];
+    // "Ann to implement"
+    let after = after.strip_prefix(" to").unwrap_or(after);
+    let does = |cue: &str| after.trim_start().starts_with(cue);
+    let committed = COMMITTED.split('|').any(does);
+    let is_doing =
+        is_doing.iter().any(|verb| after.starts_with(verb)) && Cues::of(after).has(Cue::Committed);
+    (committed || is_doing) && !is_thing.iter().any(|thing| after.starts_with(thing))
 }
 
 /// Whether the text tells of a failure.
 pub(super) fn is_failure(text: &str) -> bool {
-    Cues::of(&padded(text)).failed
+    Cues::of(&padded(text)).has(Cue::Failed)
 }
 
 /// The words that a sentence is about: no articles, no verbs of deciding, plurals as singulars.
@@ -223,6 +260,27 @@ pub(super) fn content_words(text: &str) -> Vec<String> {
     words.sort();
     words.dedup();
     words
+}
+
+/// A word as a number: a hash, so that messages can be read one by one and compared later.
+pub(super) type Word = u64;
+
+/// The words as numbers, sorted, each of them once.
+pub(super) fn numbered(words: &[String]) -> Vec<Word> {
+    let number = |word: &String| {
+        let mut hasher = DefaultHasher::new();
+        word.hash(&mut hasher);
+        hasher.finish()
+    };
+    let mut numbers: Vec<Word> = words.iter().map(number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// The words that a sentence is about, as numbers.
+pub(super) fn words_of(text: &str) -> Vec<Word> {
+    numbered(&content_words(text))
 }
 
 fn singular(word: String) -> String {

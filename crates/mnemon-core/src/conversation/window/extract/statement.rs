@@ -1,8 +1,6 @@
 //! One thing that was said, and what it does in the conversation.
 
-use std::collections::HashMap;
-
-use super::cues::{Cues, content_words, details, names, padded};
+use super::cues::{Cue, Cues, Word, content_words, details, names, numbered, padded, words_of};
 use super::sentences::{cut, sentences};
 use crate::model::{Message, Role};
 
@@ -12,7 +10,7 @@ const LINE: usize = 280;
 const SENTENCES: usize = 400;
 
 /// What a statement does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Settles something, or takes back what was settled.
     Decision,
@@ -26,11 +24,12 @@ pub(super) enum Kind {
     /// What a tool gave back.
     Outcome,
     SmallTalk,
+    #[default]
     Other,
 }
 
 /// Something that was said.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Statement {
     /// The message it stands in.
     pub(super) at: usize,
@@ -41,13 +40,17 @@ pub(super) struct Statement {
     pub(super) corrects: bool,
     pub(super) commits: bool,
     /// What it is about, sorted.
-    pub(super) words: Vec<u32>,
+    pub(super) words: Vec<Word>,
     /// The words of the decision's subject, sorted; empty if no subject was recognised.
-    pub(super) subject: Vec<u32>,
+    pub(super) subject: Vec<Word>,
+    /// Further phrases that may be its subject, if the first one is not.
+    pub(super) other_subjects: Vec<Vec<Word>>,
     /// Whether the subject is that of a verb (`the port is 80`), so that the rest is its value.
     pub(super) states: bool,
     /// The names and numbers in it that are not part of its subject.
-    pub(super) values: Vec<u32>,
+    pub(super) values: Vec<Word>,
+    /// The words of its own text beside its subject.
+    pub(super) rest: Vec<Word>,
     /// Further sentences that belong to it: its owner, its reason, the answer to a question.
     pub(super) joined: Vec<String>,
     pub(super) score: f64,
@@ -59,25 +62,17 @@ pub(super) struct Statement {
 }
 
 impl Statement {
-    /// A statement of which nothing else is known.
-    pub(super) fn new(at: usize, who: String, kind: Kind) -> Self {
-        Self {
-            at,
-            who,
-            text: String::new(),
-            kind,
-            corrects: false,
-            commits: false,
-            words: Vec::new(),
-            subject: Vec::new(),
-            states: false,
-            values: Vec::new(),
-            joined: Vec::new(),
-            score: 0.0,
-            dropped: false,
-            superseded: false,
-            inherits: false,
-        }
+    /// The phrases that it may be about, the likeliest first.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = &Vec<Word>> {
+        let all = std::iter::once(&self.subject).chain(&self.other_subjects);
+        all.filter(|subject| !subject.is_empty())
+    }
+
+    /// Adds words that it is about.
+    pub(super) fn add_words(&mut self, words: &[Word]) {
+        self.words.extend(words);
+        self.words.sort_unstable();
+        self.words.dedup();
     }
 
     pub(super) fn line(&self) -> String {
@@ -103,47 +98,30 @@ impl Statement {
         length(&self.text)
     }
 
+    /// Drops it because it no longer holds.
+    pub(super) fn drop_as_stale(&mut self) {
+        self.dropped = true;
+        self.superseded = true;
+    }
+
+    /// Whether the speaker is known by their role only.
+    pub(super) fn is_anonymous(&self) -> bool {
+        ["user", "assistant", "system", "tool"].contains(&self.who.as_str())
+    }
+
     /// Whether it names a person, or the speaker speaks of themselves.
     pub(super) fn names_someone(&self) -> bool {
-        if !["user", "assistant", "system", "tool"].contains(&self.who.as_str()) {
-            return true;
-        }
+        const FIRST_PERSON: &str = " i | i'll | i've | i'm | me | mine | my | tôi |さん";
         let low = padded(&self.text);
-        let first_person = [
-            " i ", " i'll ", " i've ", " i'm ", " me ", " mine ", " my ", " tôi ", " さん",
-        ];
-        !names(&self.text).is_empty()
-            || first_person.iter().any(|word| low.contains(word))
-            || low.contains("さん")
+        !self.is_anonymous()
+            || !names(&self.text).is_empty()
+            || FIRST_PERSON.split('|').any(|word| low.contains(word))
     }
 }
 
 pub(super) fn length(text: &str) -> usize {
     let wide = text.chars().filter(|c| *c >= '\u{3000}').count();
     text.split_whitespace().count() + wide / 3
-}
-
-/// Numbers for words, and in how many statements each occurs.
-#[derive(Debug, Default)]
-pub(super) struct Vocabulary {
-    numbers: HashMap<String, u32>,
-}
-
-impl Vocabulary {
-    pub(super) fn of(&mut self, text: &str) -> Vec<u32> {
-        self.numbered(content_words(text))
-    }
-
-    fn numbered(&mut self, words: Vec<String>) -> Vec<u32> {
-        let mut numbers: Vec<u32> = Vec::with_capacity(words.len());
-        for word in words {
-            let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
-            numbers.push(*self.numbers.entry(word).or_insert(next));
-        }
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
-    }
 }
 
 /// The speaker of a message, as a line of a summary names them.
@@ -158,11 +136,7 @@ pub(super) fn speaker(message: &Message) -> String {
 }
 
 /// What the text of a message says, sentence by sentence.
-pub(super) fn statements(
-    at: usize,
-    message: &Message,
-    vocabulary: &mut Vocabulary,
-) -> Vec<Statement> {
+pub(super) fn statements(message: &Message) -> Vec<Statement> {
     let text = message.text_content();
     let all = sentences(&text);
     let (count, half) = (all.len(), SENTENCES / 2);
@@ -171,56 +145,62 @@ pub(super) fn statements(
         .enumerate()
         .filter(|(place, _)| *place < half || place + half >= count);
     let who = speaker(message);
-    let said = edges.map(|(_, text)| statement(at, &who, message.role, text, vocabulary));
+    let said = edges.map(|(_, text)| statement(&who, message.role, text));
     said.collect()
 }
 
-fn statement(
-    at: usize,
-    who: &str,
-    role: Role,
-    text: &str,
-    vocabulary: &mut Vocabulary,
-) -> Statement {
+fn statement(who: &str, role: Role, text: &str) -> Statement {
     let low = padded(text);
     let cues = Cues::of(&low);
-    let (subject, states) = subject(text);
-    let subject = vocabulary.numbered(subject);
-    let mut values = vocabulary.of(&values(text));
+    let (mut subjects, states) = subjects(text);
+    let subject = subjects.remove(0);
+    let mut values = words_of(&values(text));
     values.retain(|value| subject.binary_search(value).is_err());
-    let kind = kind(text, &low, &cues);
+    // One word alone says too little, and a name is rather the value than the subject.
+    subjects.retain(|one| one.len() > 1 && one.iter().any(|word| !values.contains(word)));
+    let words = words_of(text);
+    let rest = words.iter().copied();
+    let rest = rest.filter(|word| subject.binary_search(word).is_err());
+    let says = !subject.is_empty() || !values.is_empty();
+    let kind = kind(text, &low, cues, says);
     let score = match kind {
-        Kind::Decision if cues.corrected => 11.0,
+        Kind::Decision if cues.has(Cue::Corrected) => 11.0,
         Kind::Decision => 10.0,
         Kind::Question => 8.0,
         Kind::Commitment => 7.0,
         Kind::Failure => 5.0,
         Kind::Fix => 2.0,
         Kind::Deferral | Kind::SmallTalk => 0.0,
-        Kind::Outcome | Kind::Other => match (cues.open, cues.wanted, cues.result) {
-            (true, _, _) => 4.0,
-            (_, true, _) => 3.0,
-            (_, _, true) => 1.0,
-            _ => 0.0,
-        },
+        Kind::Outcome | Kind::Other if cues.has(Cue::Open) => 4.0,
+        Kind::Outcome | Kind::Other if cues.has(Cue::Wanted) => 3.0,
+        Kind::Outcome | Kind::Other if cues.has(Cue::Result) => 1.0,
+        Kind::Outcome | Kind::Other => 0.0,
     };
     let speaker = if role == Role::User { 0.5 } else { 0.0 };
     // It says something of something.
-    let assertion = if subject.is_empty() { 0.0 } else { 0.5 };
+    let assertion = match (kind, subject.len()) {
+        (_, 0) => 0.0,
+        (Kind::Decision, 2..) => 2.0,
+        _ => 0.5,
+    };
     let detail = match kind {
         Kind::SmallTalk => 0.0,
         _ => details(text) + speaker + assertion,
     };
     Statement {
+        who: who.to_owned(),
         text: cut(text, LINE),
-        corrects: cues.corrected && kind == Kind::Decision,
-        commits: cues.committed,
-        words: vocabulary.of(text),
+        kind,
+        corrects: cues.has(Cue::Corrected) && kind == Kind::Decision,
+        commits: cues.has(Cue::Committed),
+        rest: rest.collect(),
+        words,
         subject,
+        other_subjects: subjects,
         states,
         values,
         score: score + detail,
-        ..Statement::new(at, who.to_owned(), kind)
+        ..Statement::default()
     }
 }
 
@@ -234,56 +214,85 @@ fn values(text: &str) -> String {
     values.map(|(_, word)| word).collect::<Vec<_>>().join(" ")
 }
 
-fn kind(text: &str, low: &str, cues: &Cues) -> Kind {
+/// What a sentence does; `says` whether it has a subject or names a value.
+fn kind(text: &str, low: &str, cues: Cues, says: bool) -> Kind {
     let length = length(text);
-    let is_small =
-        cues.small_talk && length <= 10 && !cues.decided && !cues.corrected && !cues.deferred;
-    let asks = text.ends_with(['?', '？']) || text.ends_with("か。");
-    if is_small || low.trim().is_empty() {
+    let (decided, corrected) = (cues.has(Cue::Decided), cues.has(Cue::Corrected));
+    let is_small = cues.has(Cue::SmallTalk) && length <= 10 && !cues.has(Cue::Committed);
+    if is_small && !decided && !corrected && !cues.has(Cue::Deferred) || low.trim().is_empty() {
         return Kind::SmallTalk;
     }
-    if asks {
-        return Kind::Question;
+    if text.ends_with(['?', '？']) || text.ends_with("か。") {
+        // Somebody is asked by name to do it.
+        return match asks_someone(text) {
+            true => Kind::Commitment,
+            false => Kind::Question,
+        };
     }
-    if cues.deferred && length <= 12 && !cues.corrected {
+    if cues.has(Cue::Deferred) && length <= 12 && !corrected {
         return Kind::Deferral;
     }
     // An order settles what it names.
-    let orders = ["use", "make", "take", "pick", "choose", "keep", "switch"];
-    let orders = orders
-        .iter()
-        .any(|verb| low.starts_with(&format!(" {verb} ")));
-    if cues.decided || orders || cues.corrected && length > 3 {
+    let orders = [
+        "use", "make", "take", "pick", "choose", "keep", "switch", "set",
+    ];
+    let orders = orders.iter().any(|verb| {
+        low.starts_with(&format!(" {verb} ")) || low.contains(&format!(" please {verb} "))
+    });
+    if decided || orders || is_labelled(text) || corrected && says && length > 3 {
         return Kind::Decision;
     }
-    if cues.fixed {
+    if cues.has(Cue::Fixed) {
         return Kind::Fix;
     }
-    if cues.failed {
+    if cues.has(Cue::Failed) {
         return Kind::Failure;
     }
-    if cues.committed && !names(text).is_empty() {
-        return Kind::Commitment;
+    match cues.has(Cue::Committed) && !names(text).is_empty() {
+        true => Kind::Commitment,
+        false => Kind::Other,
     }
-    Kind::Other
 }
 
-/// The words for what a sentence decides on: after `for`, `as`, `about` or `on`, or before `is`;
-/// and whether it is the latter.
-fn subject(text: &str) -> (Vec<String>, bool) {
+/// Whether a clause without a verb gives something a value: "Done, 80 for the port of the gateway".
+fn is_labelled(text: &str) -> bool {
+    // "Minutes: port of the gateway: 80"
+    let is_entry = text.split(": ").count() > 2;
+    let mut clauses = text.split([':', ',']).skip(1);
+    is_entry
+        || clauses.any(|clause| {
+            let tokens: Vec<&str> = clause.split_whitespace().collect();
+            let lead = tokens.iter().position(|t| ["for", "as"].contains(t));
+            lead.is_some_and(|at| {
+                let after = tokens.get(at + 1..).unwrap_or_default();
+                let is_thing = after.first() == Some(&"the");
+                is_thing && (1..=4).contains(&at) && words_of(&phrase(after)).len() > 1
+            })
+        })
+}
+
+/// Whether the question is a request to somebody who is named at its end ("Could you do it, Ann?").
+fn asks_someone(question: &str) -> bool {
+    let last = question.rsplit_once(", ").map(|(_, last)| last);
+    last.is_some_and(|last| {
+        let mut words = last.split_whitespace();
+        let capital = |word: &str| word.chars().next().is_some_and(char::is_uppercase);
+        words.clone().count() <= 2 && words.all(capital)
+    })
+}
+
+/// The words for what a sentence decides on, the likeliest phrase first: after `for`, `as`, `about`
+/// or `on`, or before `is`; and whether the first one is the latter.
+fn subjects(text: &str) -> (Vec<Vec<Word>>, bool) {
     let tokens: Vec<&str> = text.split_whitespace().collect();
-    let bare = |token: &str| {
-        let token = token.trim_matches(|c: char| !c.is_alphanumeric() && c != '=');
-        token.to_lowercase()
-    };
     let ends = tokens
         .iter()
         .position(|token| ["because", "since", "vì"].contains(&bare(token).as_str()));
     let tokens = tokens
         .get(..ends.unwrap_or(tokens.len()))
         .unwrap_or_default();
-    let stated = before_copula(tokens, bare);
-    let stated_words = || content_words(&stated.unwrap_or_default().join(" "));
+    let stated = before_copula(tokens);
+    let stated_words = content_words(&stated.unwrap_or_default().join(" "));
     // "Invoice 4701 is paid for Acme" is about that invoice; "version 3 is used for the client" is
     // about the client.
     let chosen = ["used", "chosen", "picked", "selected", "fine", "right"];
@@ -291,35 +300,58 @@ fn subject(text: &str) -> (Vec<String>, bool) {
         .iter()
         .any(|token| chosen.contains(&bare(token).as_str()));
     if !chooses && stated.is_some_and(identifies) {
-        return (stated_words(), true);
+        return (vec![numbered(&stated_words)], true);
     }
-    for leads in [["for", "as", "cho", "làm"].as_slice(), &["about", "on"]] {
-        for (at, _) in tokens
-            .iter()
-            .enumerate()
-            .filter(|(_, t)| leads.contains(&bare(t).as_str()))
-        {
-            let words = content_words(&phrase(tokens.get(at + 1..).unwrap_or_default(), bare));
-            if !words.is_empty() && !is_date(&words) {
-                return (words, false);
-            }
-        }
+    let phrases = |leads: &[&str]| -> Vec<Vec<Word>> {
+        let places = tokens.iter().enumerate();
+        let places = places.filter(|(_, token)| leads.contains(&token.to_lowercase().as_str()));
+        let phrases = places.map(|(at, _)| phrase(tokens.get(at + 1..).unwrap_or_default()));
+        let words = phrases.map(|phrase| content_words(&phrase));
+        let words = words.filter(|words| !words.is_empty() && !is_date(words));
+        words.map(|words| numbered(&words)).collect()
+    };
+    // In "Friday for the launch as the release day" the last one is meant.
+    let mut all = phrases(&["as", "làm"]);
+    all.extend(phrases(&["for", "cho"]));
+    all.extend(phrases(&["about", "on"]));
+    let states = all.is_empty();
+    let before = text.split_once('は').map(|(before, _)| before);
+    let is_thing = stated
+        .and_then(|phrase| phrase.first())
+        .is_some_and(|first| ["the", "our", "this", "that", "its"].contains(&bare(first).as_str()));
+    // Beside a likelier phrase, one without an article is rather a value: "magic links it is".
+    if let Some(before) = before {
+        all.push(words_of(before));
+    } else if states || is_thing {
+        all.push(numbered(&stated_words));
     }
-    if let Some((before, _)) = text.split_once('は') {
-        return (content_words(before), true);
+    // These lead to a subject less often.
+    all.extend(phrases(&[
+        "our", "set", "make", "change", "changed", "move", "moved", "switched",
+    ]));
+    all.extend(phrases(&["like", "want", "be"]));
+    // "Minutes: port of the gateway: 80"
+    if let [_, before, _] = text.splitn(3, ": ").collect::<Vec<_>>()[..] {
+        all.push(words_of(before));
     }
-    (stated_words(), true)
+    (all, states)
+}
+
+/// A token in small letters, without the punctuation around it.
+fn bare(token: &str) -> String {
+    let token = token.trim_matches(|c: char| !c.is_alphanumeric() && c != '=' && c != '→');
+    token.to_lowercase()
 }
 
 /// Whether the words are numbers or parts of a date or of a period, which is never a subject.
 fn is_date(words: &[String]) -> bool {
-    const TIMES: &str = "monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|\
-        march|april|june|july|august|september|october|november|december|day|week|month|year|hour|\
-        minute|tomorrow";
-    let is_time = |word: &String| {
-        word.chars().all(char::is_numeric) || TIMES.split('|').any(|time| time == word)
-    };
-    !words.is_empty() && words.iter().all(is_time)
+    const CALENDAR: &str = "monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|\
+        february|march|april|may|june|july|august|september|october|november|december|tomorrow";
+    const PERIODS: &str = "day|week|month|year|hour|minute";
+    let is_in = |list: &str, word: &str| list.split('|').any(|one| one == word);
+    let is_number = |word: &String| word.chars().all(char::is_numeric);
+    let is_time = |word: &String| is_number(word) || is_in(PERIODS, word) || is_in(CALENDAR, word);
+    !words.is_empty() && words.iter().all(is_time) || words.iter().any(|word| is_in(CALENDAR, word))
 }
 
 /// Whether the phrase names one of several things of a kind: a noun and then its number or name
@@ -347,17 +379,18 @@ fn identifies(phrase: &[&str]) -> bool {
 }
 
 /// The tokens up to a punctuation mark, a date or the next clause.
-fn phrase(tokens: &[&str], bare: impl Fn(&str) -> String) -> String {
-    const STOPS: [&str; 18] = [
+fn phrase(tokens: &[&str]) -> String {
+    const STOPS: [&str; 28] = [
         "we", "we're", "we'll", "i", "i'm", "is", "are", "will", "should", "so", "and", "now",
-        "instead", "but", "with", "it", "là", "must",
+        "instead", "but", "with", "it", "là", "must", "to", "shall", "becomes", "stays", "than",
+        "from", "as", "for", "=", "→",
     ];
     let mut words = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         let next = tokens.get(at + 1).map(|next| content_words(next));
         let dated = next.is_some_and(|next| is_date(&next));
         let dates = ["on", "at", "by", "until"].contains(&bare(token).as_str()) && dated;
-        if dates || STOPS.contains(&bare(token).as_str()) {
+        if dates || token.starts_with('(') || STOPS.contains(&bare(token).as_str()) {
             break;
         }
         words.push(*token);
@@ -368,27 +401,27 @@ fn phrase(tokens: &[&str], bare: impl Fn(&str) -> String) -> String {
     words.join(" ")
 }
 
-/// The tokens before the verb that gives something a value.
-fn before_copula<'a>(
-    tokens: &'a [&'a str],
-    bare: impl Fn(&str) -> String,
-) -> Option<&'a [&'a str]> {
-    let copula = tokens.iter().enumerate().position(|(at, token)| {
-        let next = tokens
-            .get(at + 1)
-            .map(|next| bare(next))
-            .unwrap_or_default();
+/// The tokens before the first verb that gives something a value.
+fn before_copula<'a>(tokens: &'a [&'a str]) -> Option<&'a [&'a str]> {
+    let is_copula = |at: usize, token: &str| {
+        let next = tokens.get(at + 1).map(|next| bare(next));
+        let next = next.unwrap_or_default();
         match bare(token).as_str() {
             "is" | "are" => next != "going",
             "will" | "should" | "shall" | "must" => next == "be" || next == "use",
             "has" | "have" => next == "to",
-            "=" | "uses" | "becomes" | "là" => true,
+            "=" | "→" | "uses" | "becomes" | "stays" | "remains" | "gets" | "là" => true,
+            "moves" | "goes" | "switches" | "changes" => next == "to",
             _ => false,
         }
-    });
-    let before = tokens.get(..copula?)?;
-    let start = before
-        .iter()
-        .rposition(|token| token.ends_with([':', ',', ';']));
-    before.get(start.map_or(0, |start| start + 1)..)
+    };
+    let stated = |(at, token): (usize, &&str)| {
+        let before = tokens.get(..at).filter(|_| is_copula(at, token))?;
+        let starts = |token: &&str| token.ends_with([':', ',', ';']) || *token == "that";
+        let start = before.iter().rposition(starts);
+        let phrase = before.get(start.map_or(0, |start| start + 1)..)?;
+        let words = content_words(&phrase.join(" "));
+        (!words.is_empty() && !is_date(&words)).then_some(phrase)
+    };
+    tokens.iter().enumerate().find_map(stated)
 }

@@ -1,0 +1,125 @@
+//! What command lines have in common: colours, quiet and verbose, aliases, manual pages.
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn colours_are_used_as_asked() {
+    let sandbox = Sandbox::new();
+    sandbox.note("a1", "Ann prefers tea");
+    let red = "\u{1b}[31m";
+    for (flags, has_colour) in [
+        (&[][..], false),
+        (&["--color", "auto"], false),
+        (&["--color=always"], true),
+        (&["--color", "never"], false),
+    ] {
+        let ran = sandbox.run(&[flags, &["get", "nobody"]].concat());
+        assert_eq!(ran.err.contains(red), has_colour, "{flags:?}: {}", ran.err);
+        // The parser's own errors, too.
+        let ran = sandbox.run(&[&["lsit"], flags].concat());
+        assert_eq!(
+            ran.err.contains('\u{1b}'),
+            has_colour,
+            "{flags:?}: {}",
+            ran.err
+        );
+    }
+    let (code, error) = sandbox.run(&["list", "--color", "blue"]).failed();
+    assert!(code == 2 && error.contains("always"), "{error}");
+}
+
+#[test]
+fn quiet_leaves_errors_and_verbose_says_more() {
+    let sandbox = Sandbox::new().with("MNEMON_STROE", "x");
+    let noted = sandbox.run(&["list"]);
+    assert!(noted.err.contains("MNEMON_STROE"), "{}", noted.err);
+    for flag in ["-q", "--quiet"] {
+        let ran = sandbox.run(&["list", flag]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        let ran = sandbox.run(&[flag, "get", "nobody"]);
+        assert!(
+            ran.err.starts_with("error: there is no record nobody"),
+            "{}",
+            ran.err
+        );
+    }
+    let told = sandbox
+        .run(&["-q", "agent", "new", "a", "--description", "x"])
+        .ok();
+    assert!(told.contains("made "), "{told}");
+    for flag in ["-v", "--verbose"] {
+        let ran = sandbox.run(&["list", flag]);
+        let last = ran.err.lines().last().unwrap();
+        assert!(
+            last.starts_with("note: sqlite:") && last.ends_with(" ms"),
+            "{last}"
+        );
+        assert!(
+            last.contains("(tenant default), no configuration file"),
+            "{last}"
+        );
+    }
+    let (code, _) = sandbox.run(&["list", "-q", "-v"]).failed();
+    assert_eq!(code, 2);
+}
+
+#[test]
+fn commands_have_the_names_that_people_try_first() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .run(&["remember", "Ann prefers tea", "--id", "a1"])
+        .ok();
+    assert_eq!(sandbox.run(&["ls"]).ok(), sandbox.run(&["list"]).ok());
+    assert!(
+        sandbox
+            .run(&["show", "a1"])
+            .ok()
+            .contains("Ann prefers tea")
+    );
+    assert!(
+        sandbox
+            .run(&["find", "tea"])
+            .ok()
+            .contains("Ann prefers tea")
+    );
+    sandbox.run(&["rm", "a1"]).ok();
+    assert_eq!(sandbox.run(&["show", "a1"]).failed().0, 3);
+    sandbox.run(&["undo"]).ok();
+    sandbox.run(&["delete", "a1"]).ok();
+    let help = sandbox.run(&["--help"]).ok();
+    for alias in ["[alias: ls]", "[alias: show]", "[aliases: rm, delete]"] {
+        assert!(help.contains(alias), "{alias}: {help}");
+    }
+}
+
+#[test]
+fn manual_pages_are_written() {
+    let sandbox = Sandbox::new();
+    let said = sandbox.run(&["man", "share/man1"]).ok();
+    assert!(
+        said.starts_with("wrote ") && said.ends_with(" pages to share/man1\n"),
+        "{said}"
+    );
+    let page = std::fs::read_to_string(sandbox.path("share/man1/mnemon-team-new.1")).unwrap();
+    assert!(
+        page.contains("mnemon\\-team\\-new \\- Make a team"),
+        "{page}"
+    );
+    assert!(page.contains("\\-\\-lead <MEMBER>"), "{page}");
+    assert!(!sandbox.path("share/man1/mnemon-help.1").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_as_a_store_is_an_error() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    for command in [&["list"][..], &["doctor"], &["add", "x"]] {
+        let (code, error) = sandbox
+            .run(&[command, &["--store", "sqlite:pipe"]].concat())
+            .failed();
+        assert!(code == 11 || code == 9, "{command:?}: {code} {error}");
+    }
+}
