@@ -56,8 +56,8 @@ mod team;
 mod text;
 mod trust;
 mod undo;
+mod update;
 mod upkeep;
-mod when;
 mod write;
 
 use std::ffi::OsString;
@@ -68,6 +68,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Config, Environment, Flags, ignored_notice};
+use crate::operation::when;
 use crate::{Error, wiring};
 use door::Door;
 
@@ -132,6 +133,7 @@ enum Command {
     Forget(forget::Args),
     History(history::Args),
     Undo(undo::Args),
+    Update(update::Args),
     Stats(stats::Args),
     Export(export::Args),
     Import(import::Args),
@@ -340,6 +342,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Forget(args) => forget::run(args, door).await,
         Command::History(args) => history::run(args, door).await,
         Command::Undo(args) => undo::run(args, door).await,
+        Command::Update(args) => update::run(args, door).await,
         Command::Stats(args) => stats::run(args, door).await,
         Command::Export(args) => export::run(args, door).await,
         Command::Import(args) => import::run(args, door).await,

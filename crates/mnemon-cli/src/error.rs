@@ -225,13 +225,17 @@ impl Error {
 /// What is asked for in files is not found by looking into the store.
 fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
     use mnemon_engine::Error::{
-        BadFile, ConversationExists, Files, KeySpent, NoAgent, NoSession, NoSessionFile,
+        Ambiguous, BadFile, ConversationExists, Files, KeySpent, NoAgent, NoSession, NoSessionFile,
         NoSnapshot, NotThere, SessionExists, SnapshotExists, Store,
     };
     Some(match error {
         Store(StoreError::KeyReused { .. }) => {
             "use another key, or repeat the same request with this one"
         }
+        Store(StoreError::Conflict { expected, .. }) if expected == "no record" => {
+            "change it with `mnemon update ID TEXT`, or choose another id"
+        }
+        Ambiguous { .. } => "write more characters of the id",
         KeySpent { .. } => "use another key to add them again",
         NoSession(_) => {
             "`mnemon session list` shows the saved sessions; --folder DIR those in files"

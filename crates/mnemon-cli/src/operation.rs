@@ -9,9 +9,13 @@
 pub(crate) mod arguments;
 pub(crate) mod field;
 
+mod context;
+mod learning;
 mod notes;
+mod records;
+pub(crate) mod when;
 
-use mnemon_core::{Ctx, Owner, Viewer};
+use mnemon_core::{Ctx, Id, Owner, Time, Viewer};
 use mnemon_engine::Memory;
 
 pub(crate) use arguments::Arguments;
@@ -19,6 +23,10 @@ pub(crate) use field::{Field, Interface, Shape, Spelling};
 pub(crate) use notes::{
     NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch, NoteStats,
 };
+
+pub(crate) use context::Context;
+pub(crate) use learning::{LogStep, SkillSearch};
+pub(crate) use records::{Add, Stored, Undo, Update};
 
 use crate::Error;
 
@@ -39,6 +47,9 @@ pub(crate) trait Operation: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Answer, Error>> + Send;
 }
 
+/// The user, or the session, of a call that names none.
+pub(crate) const USER: &str = "default";
+
 /// A memory, and who asks for what is in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Access<'a> {
@@ -54,6 +65,21 @@ impl Access<'_> {
     fn viewer(&self, owner: &Owner) -> Viewer {
         let user = owner.user.clone().or(self.user.map(str::to_owned));
         Viewer::of_caller(user, owner.agent.clone())
+    }
+
+    /// The record that the caller means by an id, or by the beginning of one.
+    async fn id(&self, arguments: &mut Arguments, name: &str) -> Result<Id, Error> {
+        let id = arguments.take_id(name)?;
+        let viewer = self.viewer(&Owner::default());
+        let records = self.memory.records();
+        Ok(records.resolve(self.ctx, &viewer, id).await?)
+    }
+
+    /// When a record with this `ttl` expires.
+    fn expires(&self, arguments: &mut Arguments) -> Result<Option<Time>, Error> {
+        let ttl = arguments.take_text("ttl");
+        let ahead = ttl.map(|ttl| when::ahead("ttl", &ttl, self.ctx.now));
+        Ok(ahead.transpose()?)
     }
 
     /// Whose a new record is: the caller's, unless a user is named.

@@ -14,6 +14,7 @@ use mnemon_core::{Caps, Ctx, Filter, Id, Kind, Namespace, Owner, Record, Scope, 
 pub use crate::memory::notes_config::{MaxEntries, NamespaceLimits, NoteFiles, NotesConfig};
 pub use adding::{Added, NewNote};
 pub use clearing::{Cleaned, Cleared, NoteCounts};
+pub use echo::NearDuplicate;
 pub use finding::{FoundNotes, NoteFilter, NotePage, NoteQuery};
 pub use view::{NoteText, NoteView};
 

@@ -1,6 +1,7 @@
 //! The verbs over one store.
 
 pub(crate) mod draft;
+pub(crate) mod edit;
 pub(crate) mod embedding;
 pub(crate) mod error;
 pub(crate) mod import;
@@ -11,6 +12,7 @@ pub(crate) mod session_marks;
 pub(crate) mod undo;
 
 pub use draft::{Draft, Retention};
+pub use edit::{Edit, Edited};
 pub use embedding::Embedded;
 pub use error::Error;
 pub use import::OnConflict;

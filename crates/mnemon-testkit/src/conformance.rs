@@ -39,6 +39,7 @@ macro_rules! conformance {
                     unicode_comes_back
                     numbers_come_back_exactly
                     get_keeps_the_order_asked
+                    ids_are_found_by_their_beginning
                     each_filter_condition_holds
                     a_viewer_sees_what_is_for_them
                     tally_equals_a_recount

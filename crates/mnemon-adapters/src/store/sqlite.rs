@@ -185,6 +185,17 @@ impl Store for Sqlite {
             .await
     }
 
+    async fn ids_with_prefix(
+        &self,
+        grant: &Grant,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<Id>, StoreError> {
+        let (grant, prefix) = (grant.clone(), prefix.to_owned());
+        self.read(move |reader| reads::ids_with_prefix(reader, &grant, &prefix, limit))
+            .await
+    }
+
     async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
         let grant = grant.clone();
         self.read(move |reader| reads::tally(reader, &grant)).await

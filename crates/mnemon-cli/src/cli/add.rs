@@ -1,16 +1,16 @@
 //! `mnemon add`
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use mnemon_core::{Audience, Ctx, Fate, Id, Invalid, Kind, Namespace, Origin, Receipt, Scope};
+use mnemon_core::{Fate, Receipt};
 use mnemon_engine::Draft;
-use serde_json::{Map, Value};
 
 use super::door::Door;
-use super::filters::{self, OwnerArgs};
 use super::lines::{self, Lines};
-use super::{input, progress, text, when};
+use super::shared::{self, Shared};
+use super::{input, progress, text};
 use crate::Error;
+use crate::operation::{Add, Stored};
 
 /// Remember something
 ///
@@ -23,82 +23,33 @@ use crate::Error;
     mnemon add --file decision.md --kind decision\n  \
     echo '{\"content\":\"Ann prefers tea\",\"tags\":[\"drinks\"]}' | mnemon add --jsonl")]
 pub(super) struct Args {
-    /// What to remember; - reads it from stdin
-    #[arg(value_name = "CONTENT")]
-    content: Vec<String>,
-    /// Take the content from this file, byte for byte
-    #[arg(long, value_name = "PATH", conflicts_with = "content")]
-    file: Option<PathBuf>,
-    /// One draft in JSON per line of stdin
-    #[arg(long, conflicts_with_all = ["content", "file", "user", "agent", "session", "flow", "node",
-        "audience", "scope", "kind", "namespace", "tag", "source", "origin", "importance", "summary", "ttl",
-        "expires", "created", "metadata", "meta_json", "derived_from", "id"])]
+    /// One draft in JSON per line of stdin; with it only --key is given
+    #[arg(long)]
     jsonl: bool,
     #[command(flatten)]
-    owner: OwnerArgs,
-    /// Who may see it: user:NAME, agent:NAME, team:NAME or everyone [default: its user, or everyone
-    /// without one]
-    #[arg(long, value_name = "WHO")]
-    audience: Option<Audience>,
-    /// What kind of memory it is [default: the usual one for its kind]
-    #[arg(long, value_parser = filters::scope())]
-    scope: Option<Scope>,
-    /// What it holds [default: note]
-    #[arg(long, value_parser = filters::kind())]
-    kind: Option<Kind>,
-    /// How long it is kept [default: long-term]
-    #[arg(long, value_parser = filters::namespace())]
-    namespace: Option<Namespace>,
-    /// A tag; repeat for several
-    #[arg(long)]
-    tag: Vec<String>,
-    /// Where it came from: a URL, a path, a name
-    #[arg(long)]
-    source: Option<String>,
-    /// Who said it [default: user; file with --file]
-    #[arg(long, value_parser = filters::origin())]
-    origin: Option<Origin>,
-    /// From 0 to 1
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    importance: Option<f64>,
-    /// The short form
-    #[arg(long, value_name = "TEXT")]
-    summary: Option<String>,
-    /// Forget it by itself after this long: 30m, 12h, 14d
-    #[arg(long, value_name = "DURATION", conflicts_with = "expires")]
-    ttl: Option<String>,
-    /// Forget it by itself at this time
-    #[arg(long, value_name = "WHEN")]
-    expires: Option<String>,
-    /// When it was said, if not now
-    #[arg(long, value_name = "WHEN")]
-    created: Option<String>,
-    /// A piece of metadata; repeat for several
-    #[arg(long, value_name = "KEY=VALUE")]
-    metadata: Vec<String>,
-    /// Metadata as a JSON object
-    #[arg(long, value_name = "JSON")]
-    meta_json: Option<String>,
-    /// A record it was made from; forgetting that one forgets this one
-    #[arg(long, value_name = "ID")]
-    derived_from: Vec<Id>,
-    /// A name of your own for it [default: a fresh one]
-    #[arg(long)]
-    id: Option<Id>,
-    /// Makes a retry harmless: under the same key the same is stored once
-    #[arg(long)]
-    key: Option<String>,
+    draft: Shared<Add>,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     if args.jsonl {
-        return many(args.key, door).await;
+        return many(args.draft.only("key", "--jsonl")?, door).await;
     }
-    let ctx = door.ctx()?;
-    let key = args.key.clone();
-    let drafts = vec![args.into_draft(&ctx)?];
-    let memory = door.memory()?;
-    let receipt = memory.records().add(&ctx, drafts, key.as_deref()).await?;
+    let mut draft = args.draft.arguments()?;
+    if let Some(path) = draft.take_text("file") {
+        draft.set("content", input::file(Path::new(&path))?);
+        for (name, value) in [("source", path.as_str()), ("origin", "file")] {
+            if !draft.has(name) {
+                draft.set(name, value);
+            }
+        }
+    }
+    let Stored {
+        receipt,
+        near_duplicate,
+    } = shared::call::<Add>(draft, door).await?;
+    if let Some(near) = near_duplicate {
+        door.out.notices.add(super::note::nearly(&near));
+    }
     return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = fate(&item.fate);
@@ -127,69 +78,6 @@ fn evicted(receipt: &Receipt, door: &mut Door) -> Result<(), Error> {
             .line(format!("evicted {id} (the namespace is full)"))?;
     }
     Ok(())
-}
-
-impl Args {
-    fn into_draft(self, ctx: &Ctx) -> Result<Draft, Error> {
-        let metadata = metadata(&self.metadata, self.meta_json.as_deref())?;
-        let expires = match (&self.ttl, &self.expires) {
-            (Some(ttl), _) => Some(when::ahead("ttl", ttl, ctx.now)?),
-            (None, Some(at)) => Some(when::absolute("expires", at)?),
-            (None, None) => None,
-        };
-        let created = self.created.map(|at| when::past("created", &at, ctx.now));
-        let is_file = self.file.is_some();
-        let path = self.file.as_ref().map(|path| path.display().to_string());
-        Ok(Draft {
-            content: content(&self.content, self.file)?,
-            id: self.id,
-            owner: self.owner.into(),
-            audience: self.audience,
-            scope: self.scope,
-            kind: self.kind,
-            namespace: self.namespace,
-            summary: self.summary,
-            tags: self.tag,
-            source: self.source.or(path),
-            origin: self.origin.or(is_file.then_some(Origin::File)),
-            importance: self.importance,
-            created: created.transpose()?,
-            expires,
-            derived_from: self.derived_from,
-            metadata,
-            ..Draft::default()
-        })
-    }
-}
-
-fn content(words: &[String], file: Option<PathBuf>) -> Result<String, Error> {
-    if let Some(path) = file {
-        return input::file(&path);
-    }
-    input::piped_words(words)
-}
-
-pub(super) fn metadata(
-    pairs: &[String],
-    json: Option<&str>,
-) -> Result<Map<String, Value>, Invalid> {
-    let mut metadata: Map<String, Value> = match json {
-        Some(json) => serde_json::from_str(json)
-            .map_err(|error| Invalid::new("meta-json", format!("is not a JSON object: {error}")))?,
-        None => Map::new(),
-    };
-    for (at, pair) in pairs.iter().enumerate() {
-        let Some((key, value)) = pair.split_once('=') else {
-            // It is not repeated: it may be the value alone, and that a secret.
-            let what = format!("number {} has no `=`; write KEY=VALUE", at + 1);
-            return Err(Invalid::new("metadata", what));
-        };
-        if metadata.insert(key.to_owned(), value.into()).is_some() {
-            let what = format!("`{}` is given twice", key.escape_debug());
-            return Err(Invalid::new("metadata", what));
-        }
-    }
-    Ok(metadata)
 }
 
 /// In JSON mode every batch's receipt is printed as soon as it is safe.

@@ -1,12 +1,12 @@
 //! `mnemon context`
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use mnemon_core::budget::{Family, Form, LeftOut, Section, Why};
-use mnemon_core::{Invalid, limits};
+use mnemon_core::budget::{Family, LeftOut, Why};
 
 use super::door::Door;
 use super::out::{error_line, table_lines};
-use super::{input, text};
+use super::shared::{Shared, call_on};
+use super::text;
+use crate::operation::Context;
 use crate::{Error, api};
 
 /// Put together what a prompt needs to know, within a budget of tokens
@@ -19,93 +19,20 @@ use crate::{Error, api};
     What is printed never has more tokens than the budget. docs/context.md says how they are \
     counted and how it is decided what goes in.")]
 pub(super) struct Args {
-    /// Whose profile and knowledge
-    #[arg(long, value_name = "NAME")]
-    user: String,
-    /// The conversation
-    #[arg(long, value_name = "NAME")]
-    session: String,
-    /// The agent that asks
-    #[arg(long, value_name = "NAME", default_value = "cli")]
-    agent: String,
-    /// The flow, whose policy then holds
-    #[arg(long, value_name = "NAME")]
-    flow: Option<String>,
-    /// The node of the flow
-    #[arg(long, value_name = "NAME")]
-    node: Option<String>,
-    /// What facts, documents and skills are searched for; - reads it from stdin
-    #[arg(long, value_name = "TEXT")]
-    query: Option<String>,
-    /// The type of task, for skills
-    #[arg(long, value_name = "NAME")]
-    task_type: Option<String>,
-    /// Tokens, from 1 to 2000000
-    #[arg(long, value_name = "N", default_value_t = api::context::BUDGET, value_parser = budget)]
-    budget: usize,
-    /// The model that will read it, or a family: o200k, cl100k, any, bytes
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// How it is written
-    #[arg(long, value_parser = form(), default_value = "markdown")]
-    form: Form,
-    /// Tokens that a section gets before sections compete, for example documents=800
-    #[arg(long, value_name = "SECTION=N", value_parser = share)]
-    floor: Vec<(Section, usize)>,
-    /// Tokens that a section may have at the most
-    #[arg(long, value_name = "SECTION=N", value_parser = share)]
-    ceiling: Vec<(Section, usize)>,
+    #[command(flatten)]
+    about: Shared<Context>,
     /// Say on stderr what was taken and what was left out
     #[arg(long)]
     explain: bool,
 }
 
-fn budget(text: &str) -> Result<usize, String> {
-    let most = limits::CONTEXT_TOKENS;
-    match text.parse() {
-        Ok(tokens) if (1..=most).contains(&tokens) => Ok(tokens),
-        _ => Err(format!("write a number of tokens from 1 to {most}")),
-    }
-}
-
-fn form() -> impl TypedValueParser<Value = Form> {
-    PossibleValuesParser::new(Form::ALL.iter().map(|form| form.as_str()))
-        .try_map(|word| word.parse::<Form>())
-}
-
-fn share(text: &str) -> Result<(Section, usize), String> {
-    let Some((section, tokens)) = text.split_once('=') else {
-        return Err("write SECTION=N, for example documents=800".to_owned());
-    };
-    let section = section
-        .parse()
-        .map_err(|wrong: Invalid| wrong.to_string())?;
-    let tokens = tokens
-        .parse()
-        .map_err(|_| format!("`{tokens}` is not a number of tokens"))?;
-    Ok((section, tokens))
-}
-
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let query = args.query.as_deref().map(input::given).transpose()?;
-    let request = api::context::Request {
-        user: args.user,
-        session: args.session,
-        agent: args.agent,
-        flow: args.flow,
-        node: args.node,
-        query,
-        task_type: args.task_type,
-        budget: args.budget,
-        model: args.model.clone(),
-        form: args.form,
-        floors: args.floor.into_iter().collect(),
-        ceilings: args.ceiling.into_iter().collect(),
-        also_known: true,
-    };
-    let made = api::context::run(&door.memory_with_files().await?, &door.ctx()?, request).await?;
+    let about = args.about.arguments()?;
+    let model = about.text("model");
+    let memory = door.memory_with_files().await?;
+    let made = call_on::<Context>(&memory, about, door).await?;
     if let Some(needs) = made.needs {
-        let budget = args.budget;
+        let budget = made.context.compiled.budget;
         door.out.note(&format!(
             "nothing fits into {budget} tokens; the first thing does with --budget {needs}"
         ));
@@ -114,7 +41,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     door.out.bytes(made.context.compiled.text.as_bytes())?;
     if args.explain {
         door.out.flush()?;
-        explain(&made, args.model.as_deref(), door.out.width);
+        explain(&made, model.as_deref(), door.out.width);
     }
     Ok(())
 }

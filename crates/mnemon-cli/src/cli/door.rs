@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mnemon_core::{CommitGroup, Ctx};
+use mnemon_core::{CommitGroup, Ctx, Id, Viewer};
 use mnemon_engine::Memory;
 
 use super::out::Out;
@@ -53,6 +53,30 @@ impl Door {
             self.out.notices.add(what);
         }
         Ok(memory)
+    }
+
+    /// The records that are meant by these ids, or by the beginnings of ids.
+    pub(super) async fn resolve(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        ids: impl IntoIterator<Item = Id>,
+    ) -> Result<Vec<Id>, Error> {
+        let mut meant = Vec::new();
+        for id in ids {
+            meant.push(self.resolve_one(memory, ctx, id).await?);
+        }
+        Ok(meant)
+    }
+
+    pub(super) async fn resolve_one(
+        &self,
+        memory: &Memory,
+        ctx: &Ctx,
+        id: Id,
+    ) -> Result<Id, Error> {
+        let records = memory.records();
+        Ok(records.resolve(ctx, &Viewer::Tenant, id).await?)
     }
 
     /// A call that is made now. Its notices are printed with the answer.

@@ -1,12 +1,14 @@
 //! `mnemon experience`
 
-use mnemon_core::{Invalid, Owner, Viewer};
+use mnemon_core::{Invalid, Owner, Receipt, Viewer};
 use mnemon_engine::{LIMIT_STEPS, LoggedStep, Step};
 use serde_json::json;
 
 use super::door::Door;
 use super::filters::OwnerArgs;
+use super::shared::Shared;
 use super::{add, input, text};
+use crate::operation::LogStep;
 use crate::{Error, api};
 
 /// What was tried, and how it went
@@ -24,16 +26,15 @@ pub(super) struct Args {
 enum What {
     /// Log a step that was tried
     ///
-    /// A JSON object with task_type, tool, input, output, error, success, latency_ms, cost,
-    /// trace_id and metadata. Metadata may say `outcome` (how the whole trace ended: success,
-    /// failure, abandoned), `correction` and `remember` (what the user said), `request` (what was
-    /// asked for).
+    /// The step is given by options, or as a JSON object with task_type, tool, input, output, error,
+    /// success, latency_ms, cost, trace_id and metadata. Metadata may have goal, outcome, correction
+    /// and remember, which are options, too.
     Log {
-        /// The step; - reads it from stdin, @PATH from a file
+        /// The step as JSON; - reads it from stdin, @PATH from a file
         #[arg(value_name = "JSON|-|@PATH")]
-        step: String,
+        step: Option<String>,
         #[command(flatten)]
-        owner: OwnerArgs,
+        fields: Shared<LogStep>,
     },
     /// The newest steps that failed
     Failures(Which),
@@ -65,7 +66,7 @@ impl Which {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
-        What::Log { step, owner } => log(step, owner, door).await,
+        What::Log { step, fields } => log(step, fields, door).await,
         What::Failures(which) => failures(which, door).await,
         What::Traces(which) => traces(which, door).await,
     }
@@ -99,17 +100,29 @@ async fn traces(which: Which, door: &mut Door) -> Result<(), Error> {
     Ok(())
 }
 
-async fn log(step: String, owner: OwnerArgs, door: &mut Door) -> Result<(), Error> {
-    let step: Step = serde_json::from_str(&input::given_or_file(&step)?)
-        .map_err(|error| Invalid::new("step", format!("is not a step: {error}")))?;
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let receipt = api::experience::log(&memory, &ctx, &owner.into(), step).await?;
+async fn log(step: Option<String>, fields: Shared<LogStep>, door: &mut Door) -> Result<(), Error> {
+    let receipt = match step {
+        Some(step) => log_json(&input::given_or_file(&step)?, fields, door).await?,
+        None => fields.call(door).await?,
+    };
     return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = text::one_line(&add::fate(&item.fate));
         door.out.line(format!("{fate} {}", item.id))?;
     }
     Ok(())
+}
+
+async fn log_json(json: &str, fields: Shared<LogStep>, door: &Door) -> Result<Receipt, Error> {
+    let step: Step = serde_json::from_str(json)
+        .map_err(|error| Invalid::new("step", format!("is not a step: {error}")))?;
+    let mut fields = fields.arguments()?;
+    let owner = fields.take_owner();
+    if !fields.is_empty() {
+        let what = "is given as JSON beside options; give one of the two";
+        return Err(Invalid::new("step", what).into());
+    }
+    api::experience::log(&door.memory()?, &door.ctx()?, &owner, step).await
 }
 
 fn line(step: &LoggedStep) -> String {

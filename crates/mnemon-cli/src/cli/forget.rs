@@ -22,7 +22,7 @@ use crate::{Error, api, wiring};
     mnemon forget --session s1 --dry-run\n  \
     mnemon forget --user ann --purge --yes")]
 pub(super) struct Args {
-    /// Their ids
+    /// Their ids, or the first characters of each (4 or more)
     #[arg(value_name = "ID")]
     ids: Vec<Id>,
     /// Erase for good, history included: this cannot be undone
@@ -41,12 +41,12 @@ pub(super) struct Args {
     filter: FilterArgs,
 }
 
-pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+pub(super) async fn run(mut args: Args, door: &mut Door) -> Result<(), Error> {
     let ctx = door.ctx()?;
     let filter = Filter {
         // Forgetting a user reaches all that belongs to them, also what only an agent may see.
         viewer: Viewer::Tenant,
-        ..args.filter.into_filter(ctx.now)?
+        ..args.filter.clone().into_filter(ctx.now)?
     };
     let by_ids = match (args.ids.is_empty(), filter.is_empty()) {
         (false, true) => true,
@@ -61,6 +61,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         }
     };
     let memory = door.memory()?;
+    args.ids = door.resolve(&memory, &ctx, args.ids).await?;
     if args.dry_run && by_ids {
         return Chosen::by_ids(&memory, &ctx, args.ids).await?.show(door);
     }

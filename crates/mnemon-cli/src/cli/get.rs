@@ -13,14 +13,15 @@ use crate::{Error, api};
     mnemon get --json ID1 ID2 | jq .records[].content\n\n\
     Exits with 3 when one of them is not there; the others are still shown.")]
 pub(super) struct Args {
-    /// Their ids
+    /// Their ids, or the first characters of each (4 or more)
     #[arg(required = true, value_name = "ID")]
     ids: Vec<Id>,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let found = api::get::run(&memory, &ctx, &Viewer::Tenant, args.ids).await?;
+    let ids = door.resolve(&memory, &ctx, args.ids).await?;
+    let found = api::get::run(&memory, &ctx, &Viewer::Tenant, ids).await?;
     if door.out.json {
         door.out.json(&found)?;
     } else {

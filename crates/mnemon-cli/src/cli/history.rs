@@ -13,7 +13,7 @@ use crate::{Error, api};
     mnemon history 01920e4a-6f2b-7c3d-8e4f-5a6b7c8d9e0f\n  \
     mnemon history --commit 12 --json")]
 pub(super) struct Args {
-    /// Only changes of this record
+    /// Only changes of this record; the first 4 characters of its id are enough if no other begins so
     #[arg(value_name = "ID")]
     id: Option<Id>,
     /// Only changes of this commit
@@ -29,14 +29,19 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let id = door.resolve(&memory, &ctx, args.id).await?.pop();
     let asked = Changes {
         viewer: Viewer::Tenant,
-        id: args.id,
+        id: id.clone(),
         commit: args.commit,
         before: args.before,
         limit: args.limit,
     };
-    let page = api::history::run(&door.memory()?, &door.ctx()?, asked).await?;
+    let page = api::history::run(&memory, &ctx, asked).await?;
+    if let (true, Some(id)) = (page.changes.is_empty() && args.before.is_none(), id) {
+        return Err(Error::Missing(vec![id]));
+    }
     return_json!(door, &page);
     if page.changes.is_empty() {
         return door.out.line("nothing");

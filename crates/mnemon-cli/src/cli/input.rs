@@ -28,14 +28,6 @@ pub(super) fn words(words: &[String]) -> Result<String, Error> {
     }
 }
 
-/// The same for content: where there are no words, something must be piped in.
-pub(super) fn piped_words(given: &[String]) -> Result<String, Error> {
-    match given {
-        [] => piped("content", "add"),
-        words => self::words(words),
-    }
-}
-
 /// The text that is piped in, for a field that was not given.
 pub(super) fn piped(field: &str, command: &str) -> Result<String, Error> {
     if io::stdin().is_terminal() {

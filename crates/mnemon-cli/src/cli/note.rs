@@ -2,13 +2,15 @@
 
 mod printing;
 
+pub(super) use printing::nearly;
+
 use super::confirm;
 use super::door::Door;
 use super::shared::{Printed, Shared, call};
 use crate::Error;
 use crate::operation::{
     Arguments, NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch,
-    NoteStats, Operation,
+    NoteStats, Operation, Update,
 };
 
 /// Keep short-term and long-term notes
@@ -21,6 +23,7 @@ use crate::operation::{
     mnemon note add --file docs/decision.md --namespace long-term\n  \
     mnemon note search what does Ann drink --limit 3\n  \
     mnemon note get 8f14e45fceea167a --content\n  \
+    mnemon note edit 8f14 \"Ann prefers coffee\" --ttl 2y\n  \
     mnemon note clear short-term --yes\n\n\
     Short-term notes are kept for 14 days, long-term ones for 10 years; see docs/notes.md.")]
 pub(super) struct Args {
@@ -38,6 +41,11 @@ enum What {
     Get(Shared<NoteGet>),
     /// Show notes, newest first, a page at a time
     List(Shared<NoteList>),
+    /// Change a note: its content, tags, metadata, importance or how long it is kept
+    ///
+    /// Fields that are not named stay. The earlier version stays in the history, and undo restores
+    /// it.
+    Edit(Shared<Update>),
     /// Forget notes; undo brings them back
     Delete(Shared<NoteDelete>),
     /// Forget all notes of a namespace, or of both
@@ -66,6 +74,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::Search(args) => args.run(door).await,
         What::Get(args) => args.run(door).await,
         What::List(args) => args.run(door).await,
+        What::Edit(args) => args.run(door).await,
         What::Delete(args) => delete(args, door).await,
         What::Clear(args) => clear(args, door).await,
         What::Stats(args) => args.run(door).await,

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches};
 use mnemon_core::Invalid;
+use mnemon_engine::Memory;
 use serde_json::{Map, Value, json};
 
 use super::door::Door;
@@ -43,8 +44,7 @@ impl<O: Operation> Shared<O> {
 
     /// Calls the operation.
     pub(super) async fn call(self, door: &Door) -> Result<O::Answer, Error> {
-        let arguments = self.arguments()?;
-        call::<O>(arguments, door).await
+        call::<O>(self.arguments()?, door).await
     }
 
     /// The same for each value of the field that may be given several times.
@@ -55,15 +55,13 @@ impl<O: Operation> Shared<O> {
         mut done: impl FnMut(O::Answer, &mut Door) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut given = self.given;
-        let each = given.remove(name);
-        for value in each
-            .as_ref()
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
+        let each = match given.remove(name) {
+            Some(Value::Array(values)) => values.into_iter().map(Some).collect(),
+            _ => vec![None],
+        };
+        for value in each {
             let mut given = given.clone();
-            given.insert(name.to_owned(), value.clone());
+            given.extend(value.map(|value| (name.to_owned(), value)));
             let one = Self {
                 given,
                 operation: PhantomData,
@@ -71,6 +69,18 @@ impl<O: Operation> Shared<O> {
             done(one.call(door).await?, door)?;
         }
         Ok(())
+    }
+
+    /// The text of the one field that may be given beside this option.
+    pub(super) fn only(self, name: &str, option: &str) -> Result<Option<String>, Invalid> {
+        let mut others = self.given.keys().filter(|given| *given != name);
+        if let Some(other) = others.next() {
+            let other = spelling(&O::fields(), other).unwrap_or_default();
+            let what = format!("is given beside {other}; leave one of them out");
+            return Err(Invalid::new(option, what));
+        }
+        let value = self.given.get(name).and_then(Value::as_str);
+        Ok(value.map(str::to_owned))
     }
 
     /// Checked by the same rules as those of every other interface.
@@ -92,16 +102,16 @@ impl<O: Operation> Shared<O> {
 
     /// The value of a field: the text on stdin, or the object that pairs make up, where it says so.
     fn read(&self, field: &Field, value: Option<Value>) -> Result<Option<Value>, Error> {
-        let other = field.alternative.unwrap_or_default();
+        let is_missing = |other: &str| !self.given.contains_key(other);
         let text = value.as_ref().and_then(Value::as_str);
         Ok(match (&field.shape, text) {
             (_, Some("-")) if field.is_piped => Some(input::stdin()?.into()),
-            (_, None)
-                if field.is_piped && !self.given.contains_key(other) && !field.is_required =>
-            {
+            (_, None) if field.is_piped && field.alternative.is_some_and(is_missing) => {
                 Some(input::piped(field.name, O::COMMAND)?.into())
             }
-            (Shape::Object, _) => value.map(|value| object(field.name, &value)).transpose()?,
+            (Shape::Object, _) if value.as_ref().is_some_and(Value::is_array) => {
+                value.map(|value| object(field, &value)).transpose()?
+            }
             _ => value,
         })
     }
@@ -112,10 +122,18 @@ pub(super) async fn call<O: Operation>(
     arguments: Arguments,
     door: &Door,
 ) -> Result<O::Answer, Error> {
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    call_on::<O>(&door.memory()?, arguments, door).await
+}
+
+/// The same for a memory that is open already.
+pub(super) async fn call_on<O: Operation>(
+    memory: &Memory,
+    arguments: Arguments,
+    door: &Door,
+) -> Result<O::Answer, Error> {
     let access = Access {
-        memory: &memory,
-        ctx: &ctx,
+        memory,
+        ctx: &door.ctx()?,
         user: None,
     };
     let answer = O::run(&access, arguments).await;
@@ -131,7 +149,8 @@ fn spelling(fields: &[Field], name: &str) -> Option<String> {
 }
 
 /// Metadata from `KEY=VALUE` pairs and JSON objects.
-fn object(name: &str, given: &Value) -> Result<Value, Error> {
+fn object(field: &Field, given: &Value) -> Result<Value, Error> {
+    let name = field.name;
     let mut object = Map::new();
     let given = given.as_array().into_iter().flatten();
     for (at, text) in given.filter_map(Value::as_str).enumerate() {
@@ -142,7 +161,7 @@ fn object(name: &str, given: &Value) -> Result<Value, Error> {
                 Some((key, value)) => Map::from_iter([(key.to_owned(), json!(value))]),
                 None => {
                     // The text is not repeated: it may be a value alone, and that a secret.
-                    let what = format!("number {} has no `=`; write KEY=VALUE", at + 1);
+                    let what = format!("number {} has no `=`; write {}", at + 1, field.value_name());
                     return Err(Invalid::new(name, what).into());
                 }
             },
@@ -177,7 +196,7 @@ fn arguments(field: &Field) -> Vec<Arg> {
     let option = field.option_name();
     let mut arg = Arg::new(field.name)
         .help(help(field))
-        .required(field.is_required)
+        .required(field.is_required && !matches!(field.spelling, Spelling::Option(_)))
         .value_name(field.value_name());
     if let Some(heading) = field.heading {
         arg = arg.help_heading(heading);
@@ -214,9 +233,9 @@ fn help(field: &Field) -> String {
         }
         _ => {}
     }
-    match (field.is_piped, field.is_required) {
-        (true, true) => help.push_str("; - reads it from stdin"),
-        (true, false) => help.push_str("; without it, or with -, it is read from stdin"),
+    match (field.is_piped, field.alternative) {
+        (true, None) => help.push_str("; - reads it from stdin"),
+        (true, Some(_)) => help.push_str("; without it, or with -, it is read from stdin"),
         _ => {}
     }
     match field.default {

@@ -9,7 +9,9 @@ use mnemon_engine::learn::{Lesson, LessonBody, Review};
 use serde_json::json;
 
 use super::door::Door;
+use super::shared::{Printed, Shared};
 use super::{input, text};
+use crate::operation::SkillSearch;
 use crate::{Error, api, wiring};
 
 /// Skills and rules that are listed when nobody says.
@@ -50,20 +52,7 @@ enum What {
     /// Show one, with all that it rests on
     Show { id: Id },
     /// Show what an agent would be told
-    Search {
-        /// What is to be done
-        #[arg(value_name = "QUERY")]
-        query: Vec<String>,
-        /// The type of task
-        #[arg(long, value_name = "TYPE")]
-        task_type: Option<String>,
-        /// What this user may see
-        #[arg(long, value_name = "NAME")]
-        user: Option<String>,
-        /// At most this many skills, and as many rules
-        #[arg(long, value_name = "N", default_value_t = mnemon_engine::TOP_SKILLS)]
-        limit: usize,
-    },
+    Search(Shared<SkillSearch>),
     /// It is good: tell it to agents
     Approve { id: Id },
     /// It is wrong: do not tell it, and do not learn it again
@@ -135,22 +124,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         }
         What::Show { id } => {
             let (memory, ctx) = (door.memory()?, door.ctx()?);
+            let id = door.resolve_one(&memory, &ctx, id).await?;
             show(&memory.learning().lesson(&ctx, &id).await?, door)
         }
-        What::Search {
-            query,
-            task_type,
-            user,
-            limit,
-        } => {
-            let request = api::skill::search::Request {
-                query: query.join(" "),
-                task_type,
-                user,
-                limit,
-            };
-            search(request, door).await
-        }
+        What::Search(args) => args.run(door).await,
         What::Approve { id } => review(id, Review::Approve, door).await,
         What::Reject { id, why } => review(id, Review::Reject { why }, door).await,
         What::Retire { id, why } => review(id, Review::Retire { why }, door).await,
@@ -297,30 +274,31 @@ fn evidence_lines(lesson: &Lesson) -> Vec<String> {
     lines
 }
 
-async fn search(request: api::skill::search::Request, door: &mut Door) -> Result<(), Error> {
-    let found = api::skill::search::run(&door.memory()?, &door.ctx()?, request).await?;
-    return_json!(door, &found);
-    for skill in &found.skills {
-        door.out.line(text::clean(&format!(
-            "{} ({})",
-            skill.sop.use_when, skill.id
-        )))?;
-        for line in skill_lines(&skill.sop).into_iter().skip(1) {
-            door.out.line(text::clean(&line))?;
+impl Printed for SkillSearch {
+    fn print(found: &api::skill::search::Response, door: &mut Door) -> Result<(), Error> {
+        for skill in &found.skills {
+            door.out.line(text::clean(&format!(
+                "{} ({})",
+                skill.sop.use_when, skill.id
+            )))?;
+            for line in skill_lines(&skill.sop).into_iter().skip(1) {
+                door.out.line(text::clean(&line))?;
+            }
         }
+        for rule in &found.rules {
+            door.out
+                .line(text::clean(&format!("{} ({})", rule.rule, rule.id)))?;
+        }
+        if found.skills.is_empty() && found.rules.is_empty() {
+            door.out.line("nothing fits")?;
+        }
+        Ok(())
     }
-    for rule in &found.rules {
-        door.out
-            .line(text::clean(&format!("{} ({})", rule.rule, rule.id)))?;
-    }
-    if found.skills.is_empty() && found.rules.is_empty() {
-        door.out.line("nothing fits")?;
-    }
-    Ok(())
 }
 
 async fn review(id: Id, review: Review, door: &mut Door) -> Result<(), Error> {
     let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let id = door.resolve_one(&memory, &ctx, id).await?;
     let learning = memory.learning();
     learning.review(&ctx, &id, review).await?;
     show(&learning.lesson(&ctx, &id).await?, door)

@@ -72,6 +72,12 @@ pub(super) fn local(time: Time) -> String {
     }
 }
 
+/// When something is forgotten by itself, behind what was said about it.
+pub(super) fn expires(at: Option<Time>) -> String {
+    let at = at.map(|at| format!(", expires {}", local(at)));
+    at.unwrap_or_default()
+}
+
 /// Whose it is, in words.
 pub(super) fn owner(owner: &Owner) -> String {
     let parts = owner.parts();

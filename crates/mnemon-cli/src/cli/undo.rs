@@ -1,9 +1,9 @@
 //! `mnemon undo`
 
-use mnemon_core::Id;
-
 use super::door::Door;
+use super::shared::Shared;
 use super::{history, text};
+use crate::operation::Undo;
 use crate::{Error, api};
 
 /// Undo a commit: remove what it added and restore what it changed or forgot
@@ -13,35 +13,23 @@ use crate::{Error, api};
 /// since. An undo that was interrupted goes on when it is run again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    mnemon undo             the newest commit, but for those that only index files\n  \
-    mnemon undo 12          this commit; `mnemon history` shows the numbers\n  \
-    mnemon undo 12 13       these commits, one after the other\n  \
-    mnemon undo --record ID the newest commit that touched this record")]
+    mnemon undo              the newest commit, but for those that only index files\n  \
+    mnemon undo 12           this commit; `mnemon history` shows the numbers\n  \
+    mnemon undo 12 13        these commits, one after the other\n  \
+    mnemon undo --record ID  the newest commit that touched this record")]
 pub(super) struct Args {
-    /// The commits, one or more [default: the newest]
-    #[arg(value_name = "COMMIT")]
-    commits: Vec<u64>,
-    /// The newest commit that touched this record
-    #[arg(long, value_name = "ID", conflicts_with = "commits")]
-    record: Option<Id>,
+    #[command(flatten)]
+    which: Shared<Undo>,
 }
 
 /// How many changes are printed one by one.
 const SHOWN: usize = 20;
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    if args.commits.is_empty() {
-        return undo(None, args.record, door).await;
-    }
-    for commit in args.commits {
-        undo(Some(commit), None, door).await?;
-    }
-    Ok(())
+    args.which.call_each("commit", door, tell).await
 }
 
-async fn undo(commit: Option<u64>, record: Option<Id>, door: &mut Door) -> Result<(), Error> {
-    let request = api::undo::Request { commit, record };
-    let done = api::undo::run(&door.memory()?, &door.ctx()?, request).await?;
+fn tell(done: api::undo::Response, door: &mut Door) -> Result<(), Error> {
     return_json!(door, &done);
     let items = done.receipt.items.len();
     if let (0, Some(by)) = (items, done.receipt.commit) {

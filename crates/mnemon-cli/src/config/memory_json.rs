@@ -22,6 +22,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("retrieval", "minScore", "notes.min_score"),
     ("output", "includeContentByDefault", "notes.include_content"),
     ("output", "contentPreviewChars", "notes.preview_chars"),
+    ("mcp", "defaultNamespace", "mcp.namespace"),
 ];
 const NAMESPACES: [&str; 2] = ["short-term", "long-term"];
 

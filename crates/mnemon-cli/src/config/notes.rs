@@ -1,10 +1,11 @@
 //! What can be set about notes, and about what is kept out of the memory.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use mnemon_core::rank::Recipe;
 use mnemon_core::secrets::SecretPolicy;
-use mnemon_core::{Namespace, limits};
+use mnemon_core::{Invalid, Namespace, limits};
 use mnemon_engine::Safety;
 use mnemon_engine::notes::{MaxEntries, NamespaceLimits, NotesConfig};
 
@@ -25,6 +26,7 @@ keys! {
     RECIPE = file_key("notes.recipe", HARMLESS);
     INCLUDE_CONTENT = file_key("notes.include_content", WEAKENS);
     PREVIEW_CHARS = file_key("notes.preview_chars", HARMLESS);
+    MCP_NAMESPACE = file_key("mcp.namespace", DELETES);
     ROOT = key("notes.root", env_vars::MNEMON_NOTES_ROOT, OPENS);
     SECRETS = key("safety.secrets", env_vars::MNEMON_SECRETS, WEAKENS);
 }
@@ -40,6 +42,8 @@ pub struct NoteSettings {
     pub recipe: Sourced<Recipe>,
     pub include_content: Sourced<bool>,
     pub preview_chars: Sourced<usize>,
+    /// The namespace of a note that an MCP client adds without naming one.
+    pub mcp_namespace: Sourced<Namespace>,
     /// The folder below which a note's content may be read from a file.
     pub root: Sourced<PathBuf>,
     /// What to do with secrets in what is written.
@@ -68,6 +72,7 @@ impl Default for NoteSettings {
             recipe: Sourced::default(plain.recipe),
             include_content: Sourced::default(plain.include_content),
             preview_chars: Sourced::default(plain.preview_chars),
+            mcp_namespace: Sourced::default(Namespace::LongTerm),
             root: Sourced::default(PathBuf::from(".")),
             secrets: Sourced::default(Safety::default().secrets),
         }
@@ -93,15 +98,16 @@ impl NoteSettings {
                 parse_length(text, limits::NOTE_HITS)
             })?,
             min_score: layers.read(&MIN_SCORE, plain.min_score.value, parse_score)?,
-            recipe: layers.read(&RECIPE, plain.recipe.value, parse_recipe)?,
+            recipe: layers.read(&RECIPE, plain.recipe.value, parse_word)?,
             include_content: layers.read(
                 &INCLUDE_CONTENT,
                 plain.include_content.value,
                 parse_bool,
             )?,
             preview_chars: layers.read(&PREVIEW_CHARS, plain.preview_chars.value, content)?,
+            mcp_namespace: layers.read(&MCP_NAMESPACE, plain.mcp_namespace.value, parse_word)?,
             root: layers.folder(&ROOT, layers.env.in_project("."))?,
-            secrets: layers.read(&SECRETS, plain.secrets.value, parse_policy)?,
+            secrets: layers.read(&SECRETS, plain.secrets.value, parse_word)?,
         })
     }
 
@@ -116,6 +122,7 @@ impl NoteSettings {
             row(&RECIPE, &self.recipe),
             row(&INCLUDE_CONTENT, &self.include_content),
             row(&PREVIEW_CHARS, &self.preview_chars),
+            row(&MCP_NAMESPACE, &self.mcp_namespace),
             row(&ROOT, &self.root),
             row(&SECRETS, &self.secrets),
         ]
@@ -177,12 +184,6 @@ fn parse_score(text: &str) -> Result<f64, String> {
     }
 }
 
-fn parse_recipe(text: &str) -> Result<Recipe, String> {
-    text.parse()
-        .map_err(|invalid: mnemon_core::Invalid| invalid.what)
-}
-
-fn parse_policy(text: &str) -> Result<SecretPolicy, String> {
-    text.parse()
-        .map_err(|invalid: mnemon_core::Invalid| invalid.what)
+fn parse_word<T: FromStr<Err = Invalid>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|invalid: Invalid| invalid.what)
 }

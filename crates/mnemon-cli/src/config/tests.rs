@@ -356,6 +356,9 @@ fn the_documents_own_file_is_taken_as_it_is() {
         "jsonl:.taisun/memory"
     );
     let few = r#"{"retrieval":{"topK":3}}"#;
+    let short = r#"{"mcp":{"defaultNamespace":"short-term"}}"#;
+    let namespace = with_json(short).unwrap().notes.mcp_namespace.value;
+    assert_eq!(namespace, mnemon_core::Namespace::ShortTerm);
     assert_eq!(with_json(few).unwrap().notes_config().top_k, 3);
 }
 

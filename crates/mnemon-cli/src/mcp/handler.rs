@@ -91,8 +91,8 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.0.tools.iter().map(super::tool::Tool::described);
-        Ok(ListToolsResult::with_all_items(tools.collect()))
+        let tools = super::tools::listed(&self.0.tools);
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     /// Whatever goes wrong is told as the tool's answer, so that the model reads it.

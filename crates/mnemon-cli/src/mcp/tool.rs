@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mnemon_core::Ctx;
 use rmcp::model::{ProgressNotificationParam, ProgressToken, ToolAnnotations};
 use rmcp::{Peer, RoleServer};
+use serde_json::{Map, Value};
 
 use super::answer::{Answer, MAX_TOKENS, MIN_TOKENS, noted_tokens};
 use super::arguments::Arguments;
@@ -48,16 +49,26 @@ pub(super) struct Tool {
 impl Tool {
     /// As a client is told of it.
     pub(super) fn described(&self) -> rmcp::model::Tool {
-        let hints = ToolAnnotations::with_title(self.title)
-            .read_only(self.touch == Touch::Reads)
-            .destructive(self.touch == Touch::Removes)
-            .idempotent(!matches!(self.touch, Touch::Adds | Touch::Edits))
-            // Nothing outside this memory is asked or changed.
-            .open_world(false);
-        let schema = Arc::new(field::schema(&self.fields));
-        rmcp::model::Tool::new(self.name, self.about, schema)
+        self.with_schema(field::schema(&self.fields))
             .with_title(self.title)
-            .with_annotations(hints)
+    }
+
+    /// The same in as few tokens as possible.
+    pub(super) fn described_briefly(&self) -> rmcp::model::Tool {
+        self.with_schema(field::brief_schema(&self.fields))
+    }
+
+    /// Hints are left out where they say what a client assumes without them.
+    fn with_schema(&self, schema: Map<String, Value>) -> rmcp::model::Tool {
+        // Nothing outside this memory is asked or changed.
+        let hints = ToolAnnotations::new().open_world(false);
+        let hints = match self.touch {
+            Touch::Reads => hints.read_only(true),
+            Touch::Adds | Touch::Edits => hints.destructive(false),
+            Touch::Changes => hints.destructive(false).idempotent(true),
+            Touch::Removes => hints.idempotent(true),
+        };
+        rmcp::model::Tool::new(self.name, self.about, Arc::new(schema)).with_annotations(hints)
     }
 }
 
@@ -100,12 +111,10 @@ pub(super) fn with_max_tokens(mut fields: Vec<Field>) -> Vec<Field> {
 
 /// The field by which a caller asks for a longer or shorter answer.
 pub(super) fn max_tokens() -> Field {
-    let about = "Tokens the answer may have; 2000 unless you say";
-    Field::whole("max_tokens", MIN_TOKENS as u64, MAX_TOKENS as u64, about).or(&[
-        "budget",
-        "token_limit",
-        "token_budget",
-    ])
+    let about = "Tokens the answer may have";
+    let field = Field::whole("max_tokens", MIN_TOKENS as u64, MAX_TOKENS as u64, about);
+    let aliases = &["budget", "token_limit", "token_budget"];
+    field.default("2000").or(aliases).rare()
 }
 
 /// Tells the caller how far a long call is, if it asked for that.

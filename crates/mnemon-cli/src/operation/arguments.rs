@@ -28,23 +28,28 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Of two fields that stand for the same, one is given.
+    /// Of two fields that stand for the same at most one is given, or exactly one.
     fn check_alternatives(&self, interface: Interface, fields: &[Field]) -> Result<(), Invalid> {
         for field in fields {
-            let Some(other) = field.alternative else {
+            let Some(other) = field.alternative.or(field.excludes) else {
                 continue;
             };
-            let names = fields.iter().find(|field| field.name == other);
-            let other_name = names.map_or(other.to_owned(), |field| field.spelled(interface));
-            let name = field.spelled(interface);
+            let others = fields.iter().filter(|field| field.name == other);
+            let other_name: String = others.map(|field| field.spelled(interface)).collect();
             let what = match (self.has(field.name), self.has(other)) {
                 (true, true) => format!("is given beside {other_name}; give one of the two"),
-                (false, false) => format!("is missing: {}; or give {other_name}", field.about),
+                (false, false) if field.alternative.is_some() => {
+                    format!("is missing: {}; or give {other_name}", field.about)
+                }
                 _ => continue,
             };
-            return Err(Invalid::new(name, what));
+            return Err(Invalid::new(field.spelled(interface), what));
         }
         Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -122,13 +127,6 @@ impl Arguments {
     pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name.to_owned(), value.into());
     }
-
-    pub(crate) fn put(mut self, name: &str, value: Option<Value>) -> Self {
-        if let Some(value) = value {
-            self.0.insert(name.to_owned(), value);
-        }
-        self
-    }
 }
 
 pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
@@ -155,10 +153,10 @@ fn object(
             };
             return Err(Invalid::new(path(within, &short(&name)), what));
         };
-        let value = match field.is_lenient {
-            true => without_blanks(value),
-            false if field.is_joined => joined(value),
-            false => value,
+        let value = match (interface, field.is_lenient) {
+            (Interface::Mcp, true) => without_blanks(value),
+            _ if field.is_joined => joined(value),
+            _ => value,
         };
         // A client that sends null for what it leaves out means just that.
         if value.is_null() {

@@ -38,10 +38,14 @@ pub(crate) struct Field {
     pub(crate) is_joined: bool,
     /// Other names that models reach for.
     pub(crate) aliases: &'static [&'static str],
+    /// Whether the smallest set of tools accepts it without listing it in the schema.
+    pub(crate) is_rare: bool,
     /// The only interface that has it; both have it otherwise.
     only: Option<Interface>,
     /// The other field that may be given in its place: one of the two must be given.
     pub(crate) alternative: Option<&'static str>,
+    /// Another field that may not be given beside it.
+    pub(crate) excludes: Option<&'static str>,
     /// The value that counts when none is given, for the documentation.
     pub(crate) default: Option<&'static str>,
     pub(crate) spelling: Spelling,
@@ -102,8 +106,10 @@ impl Field {
             is_lenient: false,
             is_joined: false,
             aliases: &[],
+            is_rare: false,
             only: None,
             alternative: None,
+            excludes: None,
             default: None,
             spelling: Spelling::Option(None),
             value: None,
@@ -191,6 +197,12 @@ impl Field {
         self
     }
 
+    /// A field that most callers do without.
+    pub(crate) fn rare(mut self) -> Self {
+        self.is_rare = true;
+        self
+    }
+
     /// The only interface that has this field.
     pub(crate) fn only(mut self, interface: Interface) -> Self {
         self.only = Some(interface);
@@ -200,6 +212,12 @@ impl Field {
     /// One of this field and the other must be given.
     pub(crate) fn or_else(mut self, other: &'static str) -> Self {
         self.alternative = Some(other);
+        self
+    }
+
+    /// At most one of this field and the other may be given.
+    pub(crate) fn excludes(mut self, other: &'static str) -> Self {
+        self.excludes = Some(other);
         self
     }
 
@@ -297,8 +315,8 @@ impl Field {
 impl Shape {
     fn schema(&self) -> Value {
         match self {
-            Self::Text { min, max } => {
-                json!({"type": "string", "minLength": min, "maxLength": max})
+            Self::Text { max, .. } => {
+                json!({"type": "string", "maxLength": max})
             }
             Self::Whole { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
             Self::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
@@ -314,6 +332,28 @@ impl Shape {
                 json!({"type": "array", "items": schema(of), "maxItems": most})
             }
             Self::Object => json!({"type": "object"}),
+        }
+    }
+}
+
+/// The same without rare fields and the lengths of texts, both of which the check still knows: for
+/// models that read every schema before every answer.
+pub(crate) fn brief_schema(fields: &[Field]) -> Map<String, Value> {
+    let common = fields.iter().filter(|field| !field.is_rare).cloned();
+    let mut schema = schema(&common.collect::<Vec<_>>());
+    schema.remove("additionalProperties");
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    let properties = properties.into_iter().flat_map(Map::values_mut);
+    properties.for_each(without_lengths);
+    schema
+}
+
+fn without_lengths(schema: &mut Value) {
+    if let Some(parts) = schema.as_object_mut() {
+        parts.remove("maxLength");
+        parts.remove("maxItems");
+        if let Some(items) = parts.get_mut("items") {
+            without_lengths(items);
         }
     }
 }

@@ -9,6 +9,7 @@ use mnemon_engine::notes::{
 };
 use serde::Serialize;
 
+use super::records::id;
 use super::{Access, Arguments, Field, Interface, Operation, Spelling};
 use crate::Error;
 
@@ -18,17 +19,26 @@ const PAGE: usize = 20;
 /// The heading of the options that choose notes.
 const WHICH: &str = "Which notes";
 
-fn namespace(about: &'static str) -> Field {
+pub(super) fn namespace(about: &'static str) -> Field {
     Field::choice("namespace", NAMESPACES, about).or(&["type", "ns", "memory_type"])
 }
 
-fn tags(about: &'static str) -> Field {
+pub(super) fn tags(about: &'static str) -> Field {
     let field = Field::words("tags", limits::NOTE_TAGS, limits::NOTE_TAG_CHARS, about);
     field.or(&["tag", "labels"]).option("tag").value("TAG")
 }
 
+pub(super) fn metadata(about: &'static str) -> Field {
+    Field::object("metadata", about).or(&["meta", "meta_json"])
+}
+
+pub(super) fn ttl() -> Field {
+    let about = "How long to keep it, such as 36h, 14d or 2y";
+    Field::text("ttl", 20, about).value("DURATION")
+}
+
 /// Whose a note is. A tool is called for a user; only the command line names the rest.
-fn owner(user: &'static str) -> Vec<Field> {
+pub(super) fn owner(user: &'static str) -> Vec<Field> {
     let name = |name, about| Field::text(name, limits::NAME_CHARS, about).value("NAME");
     let rest = [
         ("agent", "The agent it belongs to"),
@@ -37,17 +47,18 @@ fn owner(user: &'static str) -> Vec<Field> {
         ("node", "The node of the flow"),
     ];
     let rest = rest.map(|(part, about)| name(part, about).only(Interface::CommandLine));
-    let mut fields = vec![name("user", user).or(&["user_id"]).lenient()];
+    let mut fields = vec![name("user", user).or(&["user_id"]).lenient().rare()];
     fields.extend(rest);
     fields
 }
 
 /// Which notes of those that the caller may see.
 fn which() -> Vec<Field> {
-    let mut fields = vec![namespace("Only notes of this namespace"), tags("At least one of these tags")];
-    fields.extend(owner(
-        "The user whose notes are meant",
-    ));
+    let mut fields = vec![
+        namespace("Only notes of this namespace").rare(),
+        tags("At least one of these tags").rare(),
+    ];
+    fields.extend(owner("The user whose notes are meant"));
     fields.into_iter().map(|field| field.under(WHICH)).collect()
 }
 
@@ -63,12 +74,6 @@ fn filter(access: &Access<'_>, arguments: &mut Arguments) -> Result<NoteFilter, 
     })
 }
 
-fn id() -> Field {
-    let about = "The note's id, from an earlier answer";
-    let field = Field::text("id", limits::ID_CHARS, about).required();
-    field.or(&["reference_id", "ref_id", "note_id", "memory_id"])
-}
-
 #[derive(Debug)]
 pub(crate) struct NoteAdd;
 
@@ -79,7 +84,7 @@ impl Operation for NoteAdd {
 
     fn fields() -> Vec<Field> {
         let path = "A file of the project that holds the content";
-        let keep = "short-term: 14 days, for the work in hand (default); long-term: for years";
+        let keep = "short-term: 14 days, for the work in hand; long-term: years (default of tools)";
         let importance = "From 0 (least) to 1 (most); 2 to 10 are read as tenths";
         let key = "Makes a retry harmless: the same key, the same note";
         let mut fields = vec![
@@ -91,15 +96,21 @@ impl Operation for NoteAdd {
             Field::text("content_path", limits::PATH_BYTES, path)
                 .or(&["path", "file"])
                 .option("file")
-                .value("PATH"),
+                .value("PATH")
+                .rare(),
             namespace(keep),
             tags("Words to find it by; letters, digits, - and _"),
-            Field::text("source", limits::NOTE_SOURCE_CHARS, "Where it came from"),
-            Field::number("importance", 0.0, 10.0, importance),
-            Field::object("metadata", "Anything else to keep with it").or(&["meta_json"]),
+            Field::text("source", limits::NOTE_SOURCE_CHARS, "Where it came from").rare(),
+            Field::number("importance", 0.0, 10.0, importance).rare(),
+            ttl(),
+            metadata("Anything else to keep with it").rare(),
         ];
         fields.extend(owner("Whose memory; leave it out for the caller's"));
-        fields.push(Field::text("key", limits::KEY_CHARS, key).or(&["idempotency_key"]));
+        fields.push(
+            Field::text("key", limits::KEY_CHARS, key)
+                .or(&["idempotency_key"])
+                .rare(),
+        );
         fields
     }
 
@@ -108,6 +119,7 @@ impl Operation for NoteAdd {
         let owner = access.owned(arguments.take_owner());
         let note = NewNote {
             owner,
+            expires: access.expires(&mut arguments)?,
             ..arguments.read()?
         };
         let notes = access.memory.notes();
@@ -137,11 +149,15 @@ impl Operation for NoteSearch {
             Field::whole("limit", 1, most, "How many at the most")
                 .default("5")
                 .or(&["max_results", "top_k", "k", "n", "count"]),
-            Field::number("min_score", 0.0, 1.0, "Leave out what scores less").or(&["threshold"]),
+            Field::number("min_score", 0.0, 1.0, "Leave out what scores less")
+                .or(&["threshold"])
+                .rare(),
             Field::one_of("recipe", recipes, "How to rank")
                 .default("notes.recipe, hybrid")
                 .only(Interface::CommandLine),
-            Field::flag("include_content", content).option("content"),
+            Field::flag("include_content", content)
+                .option("content")
+                .rare(),
         ];
         fields.extend(which());
         fields
@@ -187,7 +203,7 @@ impl Operation for NoteGet {
     }
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<NoteText, Error> {
-        let id = arguments.take_id("id")?;
+        let id = access.id(&mut arguments, "id").await?;
         let (offset, length) = (arguments.whole("offset"), arguments.whole("length"));
         let shows = arguments.flag("content").unwrap_or(false) || offset.or(length).is_some();
         let (offset, length) = (offset.unwrap_or(0), length.unwrap_or(limits::CONTENT_BYTES));
@@ -256,7 +272,7 @@ impl Operation for NoteDelete {
     }
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<NoteDeleted, Error> {
-        let id = arguments.take_id("id")?;
+        let id = access.id(&mut arguments, "id").await?;
         let (notes, viewer) = (access.memory.notes(), access.viewer(&Owner::default()));
         let deleted = notes.delete(access.ctx, &viewer, &id).await?;
         Ok(NoteDeleted { deleted, id })

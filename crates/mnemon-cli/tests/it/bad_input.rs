@@ -55,15 +55,15 @@ fn bad_values() {
     try_all(&[
         mistake(
             &["add", "x", "--importance", "1.5"],
-            &["importance", "1.5", "between 0 and 1"],
+            &["--importance: is 1.5; from 0 to 1"],
         ),
         mistake(
             &["add", "x", "--importance", "-1"],
-            &["importance", "between 0 and 1"],
+            &["--importance: is -1; from 0 to 1"],
         ),
         mistake(
             &["add", "x", "--importance", "NaN"],
-            &["importance", "between 0 and 1"],
+            &["--importance: `NaN` is not a number"],
         ),
         mistake(
             &["add", "x", "--importance", "abc"],
@@ -71,16 +71,16 @@ fn bad_values() {
         ),
         mistake(
             &["add", "x", "--tag", &long_tag],
-            &["tags", "101", "at most 100"],
+            &["--tag[0]: has 101 characters; at most 100"],
         ),
-        mistake(&["add", "x", "--tag", ""], &["tags", "is empty"]),
+        mistake(&["add", "x", "--tag", ""], &["--tag", "is empty"]),
         mistake(
             &["add", "x", "--tag", "a\nb"],
-            &["tags", "control character"],
+            &["--tag", "control character"],
         ),
-        mistake(&["add", "x", "--user", ""], &["user", "is empty"]),
+        mistake(&["add", "x", "--user", ""], &["--user: is empty"]),
         mistake(&["add", "x", "--kind", "nto"], &["--kind", "nto", "note"]),
-        mistake(&["add", "x", "--ttl", "14"], &["ttl", "14", "14d"]),
+        mistake(&["add", "x", "--ttl", "14"], &["--ttl", "14", "14d"]),
         mistake(&["add", "x", "--ttl", "soon"], &["ttl", "soon", "14d"]),
         mistake(
             &["add", "x", "--ttl", "1d", "--expires", "2096-01-01"],
@@ -104,13 +104,13 @@ fn bad_values() {
         ),
         mistake(
             &["add", "x", "--meta-json", "[1]"],
-            &["meta-json", "JSON object"],
+            &["--metadata", "JSON object"],
         ),
         mistake(&["add", "x", "--id", "a b"], &["--id", "printable ASCII"]),
         mistake(&["add", "x", "--id", &long_id], &["--id", "at most 128"]),
         mistake(
             &["add", "x", "--id", "n", "--derived-from", "n"],
-            &["derived_from", "own source"],
+            &["--derived-from", "own source"],
         ),
         mistake(&["add", "x", "--key", ""], &["key", "is empty"]),
         mistake(&["add", "x", "--colour", "red"], &["--colour"]),

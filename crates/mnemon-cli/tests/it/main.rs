@@ -22,6 +22,7 @@ mod context;
 mod conventions;
 mod conversations;
 mod docs;
+mod editing;
 mod eval;
 mod exit_codes;
 mod facade;

@@ -1,7 +1,7 @@
 //! The server as clients meet it: JSON-RPC, line by line, to a real process.
 
 mod answers;
-mod client;
+pub(crate) mod client;
 mod conversations;
 mod http;
 mod life;

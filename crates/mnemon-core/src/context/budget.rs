@@ -25,6 +25,7 @@ mod render;
 
 pub use bound::{Bound, word_mark};
 pub use compile::{Compiled, LeftOut, SectionReport, Taken, Why, compile};
+pub use copies::similarity;
 pub use counter::{Bytes, Counter, Family, Named};
 pub use material::{Budget, Form, Material, Section, Share};
 pub use render::{ChatMessage, MESSAGE_TOKENS, REPLY_TOKENS};

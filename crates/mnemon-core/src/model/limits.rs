@@ -182,6 +182,12 @@ pub const VIEWER_TEAMS: usize = 100;
 pub const TENANT_CHARS: usize = 63;
 /// An id, in characters.
 pub const ID_CHARS: usize = 128;
+/// Characters of an id by which a record may be named, at the least.
+pub const ID_PREFIX_CHARS: usize = 4;
+/// Ids that are looked at for the one that a prefix means.
+pub const ID_CANDIDATES: usize = 100;
+/// The longest time to live that a caller may ask for, in days: a hundred years.
+pub const TTL_DAYS: i64 = 36_525;
 /// How many sources a record may name as its own.
 pub const SOURCES: usize = 1000;
 /// An idempotency key, in characters.

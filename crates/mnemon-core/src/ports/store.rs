@@ -125,6 +125,30 @@ pub trait Store: Send + Sync {
     ) -> Result<Vec<SessionCount>, StoreError> {
         sessions_by_scan(self, grant, filter).await
     }
+
+    /// Ids of live records that begin with these characters, in order, at most `limit`. A store
+    /// with an index of ids should override this: it reads every record.
+    async fn ids_with_prefix(
+        &self,
+        grant: &Grant,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<Id>, StoreError> {
+        let mut scan = Scan::new(Filter::all_of_tenant(), grant.limits().page);
+        let mut ids = Vec::new();
+        loop {
+            let page = self.scan(grant, &scan).await?;
+            let found = page.records.into_iter().map(|record| record.id);
+            ids.extend(found.filter(|id| id.as_str().starts_with(prefix)));
+            match page.next {
+                Some(next) => scan.after = Some(next),
+                None => break,
+            }
+        }
+        ids.sort();
+        ids.truncate(limit);
+        Ok(ids)
+    }
 }
 
 /// [`Store::sessions`] for a store or a filter that cannot be grouped: reads every record.
@@ -620,7 +644,7 @@ pub enum StoreError {
     Invalid(#[from] Invalid),
     #[error(transparent)]
     Denied(#[from] Denied),
-    #[error("record {id} has changed: {expected} was expected, {} is there", there(.current))]
+    #[error("{}", conflict(.id, .expected, .current))]
     Conflict {
         id: Id,
         /// In words: `version 3`, `no record`.
@@ -674,10 +698,15 @@ pub enum StoreError {
     Internal(String),
 }
 
-fn there(current: &Option<u64>) -> String {
+fn conflict(id: &Id, expected: &str, current: &Option<u64>) -> String {
     match current {
-        Some(version) => format!("version {version}"),
-        None => "no record".to_owned(),
+        Some(version) if expected == "no record" => {
+            format!("a record with id `{id}` already exists (version {version})")
+        }
+        Some(version) => {
+            format!("record {id} has changed: {expected} was expected, version {version} is there")
+        }
+        None => format!("record {id} has changed: {expected} was expected, no record is there"),
     }
 }
 

@@ -3,13 +3,15 @@
 use mnemon_core::files::FilesError;
 use mnemon_core::{
     Ctx, Expect, Id, IdempotencyKey, Invalid, Kind, Namespace, Origin, Owner, Record, Scope,
-    StoreError, limits, note,
+    StoreError, Time, limits, note,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::echo::{NearDuplicate, Resemblance};
 use super::view::summary_of;
 use super::{Notes, echo, is_note};
+use crate::records::edit::folded;
 use crate::records::safety::TakenOut;
 use crate::records::{Draft, Error, Records, Safety};
 
@@ -30,6 +32,10 @@ pub struct NewNote {
     /// From 0 (least) to 1 (most); 2 to 10 are read as tenths, and a notice says so.
     pub importance: Option<f64>,
     pub metadata: Map<String, Value>,
+    /// When it is forgotten by itself, if not after the days of its namespace.
+    /// A retry counts it from another moment, so a key does not cover it.
+    #[serde(skip_serializing)]
+    pub expires: Option<Time>,
     pub owner: Owner,
     /// Whose words these are; the user's, or a file's, when nobody says.
     pub origin: Option<Origin>,
@@ -65,6 +71,12 @@ pub struct Added {
     /// Whether the content was too long and was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// When it is forgotten by itself; absent for a note that is kept until somebody forgets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Time>,
+    /// Another note that says nearly the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near_duplicate: Option<NearDuplicate>,
     /// How many notes went because the namespace was full.
     #[serde(skip_serializing_if = "is_none_of_them")]
     pub evicted: usize,
@@ -192,6 +204,7 @@ impl Notes {
             source: new.source.or_else(|| from_file.clone()),
             origin: new.origin.or(from_file.map(|_| Origin::File)),
             importance,
+            expires: new.expires,
             metadata: new.metadata,
             ..Draft::default()
         };
@@ -240,7 +253,13 @@ impl Notes {
 /// What a write came to.
 enum Written {
     /// What went for it; it may itself be the weakest of a full namespace.
-    New { id: Id, evicted: usize, kept: bool },
+    New {
+        id: Id,
+        evicted: usize,
+        kept: bool,
+        expires: Option<Time>,
+        near: Option<NearDuplicate>,
+    },
     /// It is known; whether something about it was brought up to date.
     Known { record: Box<Record>, renewed: bool },
 }
@@ -257,16 +276,21 @@ impl Notes {
         let mut taken = 0;
         for _ in 0..limits::CHANGE_TRIES {
             let id = note_id(&draft, taken)?;
-            let known = match records.find(ctx, &id).await? {
-                Some(record) if is_note(&record) && record.content == draft.content => Some(record),
+            let Resemblance { same, near } = match records.find(ctx, &id).await? {
+                Some(record) if is_note(&record) && record.content == draft.content => {
+                    Resemblance {
+                        same: Some(record),
+                        near: None,
+                    }
+                }
                 // Somebody else's record under this id: the next one is ours.
                 Some(_) => {
                     taken += 1;
                     continue;
                 }
-                None => self.known(ctx, &draft).await?,
+                None => self.resembling(ctx, &draft).await?,
             };
-            if let Some(record) = known {
+            if let Some(record) = same {
                 let (record, renewed) = echo::renew(records, ctx, record, &draft).await?;
                 let record = Box::new(record);
                 return Ok(Written::Known { record, renewed });
@@ -275,12 +299,21 @@ impl Notes {
                 id: Some(id.clone()),
                 ..draft.clone()
             };
+            let namespace = named.namespace.unwrap_or(Namespace::LongTerm);
+            let expires = named.expires;
+            let expires = expires.or_else(|| records.retention.expiry(namespace, ctx.now));
             let put = vec![(named, Expect::Absent)];
             match records.put_screened(ctx, put, key.clone()).await {
                 Ok(receipt) => {
                     let kept = !receipt.evicted.contains(&id);
                     let evicted = receipt.evicted.len() - usize::from(!kept);
-                    return Ok(Written::New { id, evicted, kept });
+                    return Ok(Written::New {
+                        id,
+                        evicted,
+                        kept,
+                        expires,
+                        near,
+                    });
                 }
                 // Another wrote it a moment before; look again.
                 Err(Error::Store(StoreError::Conflict { .. })) => {}
@@ -321,6 +354,7 @@ impl AddedDetails {
                 id,
                 evicted,
                 kept: false,
+                ..
             } => {
                 let message = format!(
                     "Not stored: {namespace} is full of more important notes. Give it a higher \
@@ -352,6 +386,14 @@ impl AddedDetails {
             known: matches!(written, Written::Known { .. }),
             not_stored: matches!(written, Written::New { kept: false, .. }),
             truncated: false,
+            expires: match written {
+                Written::New { expires, .. } => *expires,
+                Written::Known { record, .. } => record.expires,
+            },
+            near_duplicate: match written {
+                Written::New { near, .. } => near.clone(),
+                Written::Known { .. } => None,
+            },
             evicted,
         }
     }
@@ -405,17 +447,6 @@ fn check_tags(tags: &[String]) -> Result<(), Invalid> {
         }
     }
     Ok(())
-}
-
-/// In lower case, each once.
-fn folded(tags: &[String]) -> Vec<String> {
-    let mut folded: Vec<String> = Vec::with_capacity(tags.len());
-    for tag in tags.iter().map(|tag| tag.to_lowercase()) {
-        if !folded.contains(&tag) {
-            folded.push(tag);
-        }
-    }
-    folded
 }
 
 fn check_source(source: Option<&str>) -> Result<(), Invalid> {

@@ -2,10 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
+use mnemon_core::budget::similarity;
 use mnemon_core::{
     Ctx, Filter, Id, Kind, Namespace, Probe, QueryTerm, Record, Right, Scope, StoreError, limits,
     note,
 };
+
+use serde::Serialize;
 
 use super::{Notes, is_note};
 use crate::records::{Draft, Error, Records};
@@ -20,15 +23,47 @@ const COMPARED: usize = 8;
 /// A note is written again only if that keeps it longer by at least so much.
 const WORTHWHILE_MS: i64 = 3_600_000;
 
+/// Records of a store whose index is small enough to be read for one note.
+const QUICKLY_READ: u64 = 5_000;
+
+/// How much of the words of two notes is the same if one is a near-duplicate.
+const NEAR: f64 = 0.7;
+
+/// A record that says nearly the same as a new one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NearDuplicate {
+    pub id: Id,
+    /// The share of their words that both have, from 0 to 1.
+    pub similarity: f64,
+}
+
+/// What is known about the text of a new note.
+#[derive(Default)]
+pub(super) struct Resemblance {
+    /// A record that says exactly this.
+    pub(super) same: Option<Record>,
+    pub(super) near: Option<NearDuplicate>,
+}
+
 impl Notes {
-    /// A record that says exactly this already, whoever wrote it and under whichever id.
+    /// The record that says nearly what the draft says, if there is one.
+    pub async fn near_duplicate(
+        &self,
+        ctx: &Ctx,
+        draft: &Draft,
+    ) -> Result<Option<NearDuplicate>, Error> {
+        Ok(self.resembling(ctx, draft).await?.near)
+    }
+
+    /// Records that say this already, or nearly, whoever wrote them and under whichever id.
     ///
     /// It is asked of the index, which may have to be read first. So it is asked only where
-    /// something was searched for before: then the index is there, and what was never recalled
-    /// cannot come back.
-    pub(super) async fn known(&self, ctx: &Ctx, draft: &Draft) -> Result<Option<Record>, Error> {
-        if !self.records.recalled.load(Ordering::Relaxed) {
-            return Ok(None);
+    /// something was searched for before, as then the index is there and what was never recalled
+    /// cannot come back, or where the index is small.
+    pub(super) async fn resembling(&self, ctx: &Ctx, draft: &Draft) -> Result<Resemblance, Error> {
+        let is_loaded = self.records.recalled.load(Ordering::Relaxed);
+        if !is_loaded && self.records.stats(ctx).await?.records() > QUICKLY_READ {
+            return Ok(Resemblance::default());
         }
         let mut terms = QueryTerm::words_of(note::head(&draft.content, LOOKED_AT));
         terms.truncate(WORDS);
@@ -45,7 +80,7 @@ impl Notes {
             ..Probe::new(filter, COMPARED)
         };
         if probe.terms.is_empty() {
-            return Ok(None);
+            return Ok(Resemblance::default());
         }
         let records = &self.records;
         let grant = records.policy.check(ctx, Right::Read)?;
@@ -56,9 +91,13 @@ impl Notes {
         let ids: Vec<Id> = found.matches.into_iter().map(|found| found.id).collect();
         let ids = ids.get(..COMPARED * 4).unwrap_or(&ids);
         let there = records.get_all(ctx, ids).await?.into_iter().flatten();
-        let same =
-            |record: &Record| says(&record.content, &draft.content) && probe.filter.matches(record);
-        Ok(there.into_iter().find(same))
+        let there = there.filter(|record| probe.filter.matches(record));
+        let (same, others): (Vec<Record>, Vec<Record>) =
+            there.partition(|record| says(&record.content, &draft.content));
+        Ok(Resemblance {
+            same: same.into_iter().next(),
+            near: nearest(&others, &draft.content),
+        })
     }
 
     /// The first of these pieces of knowledge that readers of the draft may see. The ids come from
@@ -74,6 +113,16 @@ impl Notes {
         let mut found = found.into_iter().flatten();
         Ok(found.find(|record| record.scope == Scope::Semantic))
     }
+}
+
+fn nearest(records: &[Record], content: &str) -> Option<NearDuplicate> {
+    let compared = records.iter().map(|record| NearDuplicate {
+        id: record.id.clone(),
+        similarity: similarity(&record.content, content),
+    });
+    compared
+        .filter(|near| near.similarity >= NEAR)
+        .max_by(|a, b| a.similarity.total_cmp(&b.similarity))
 }
 
 /// Brings what is known up to what was said about it now: more tags, more important, kept longer.
@@ -118,7 +167,8 @@ fn improve(record: &mut Record, draft: &Draft, records: &Records, ctx: &Ctx) {
     if draft.namespace == Some(Namespace::LongTerm) {
         record.namespace = Namespace::LongTerm;
     }
-    let expires = records.retention.expiry(record.namespace, ctx.now);
+    let usual = records.retention.expiry(record.namespace, ctx.now);
+    let expires = draft.expires.or(usual);
     record.expires = match (record.expires, expires) {
         (Some(old), Some(new)) if new.millis() - old.millis() < WORTHWHILE_MS => Some(old),
         (Some(_), Some(new)) => Some(new),

@@ -69,6 +69,8 @@ pub enum Error {
     KeySpent { key: String },
     #[error("there is no record {0}")]
     NoRecord(Id),
+    #[error("`{prefix}` is the beginning of several ids: {}", listed(.candidates))]
+    Ambiguous { prefix: Id, candidates: Vec<Id> },
     #[error("there is no commit {0} to undo; it was purged, has expired, or never existed")]
     NoCommit(u64),
     #[error(
@@ -113,10 +115,21 @@ impl Error {
             Self::BadState { .. } => ErrorKind::Invalid,
             Self::BadFile { .. } => ErrorKind::Corrupt,
             Self::Crowded { .. } => ErrorKind::Busy,
-            Self::PurgeMark(_) => ErrorKind::Invalid,
+            Self::PurgeMark(_) | Self::Ambiguous { .. } => ErrorKind::Invalid,
             Self::NotThere(_) | Self::NoAgent(_) => ErrorKind::NotFound,
             Self::NoRecord(_) | Self::NoCommit(_) | Self::Lost { .. } => ErrorKind::NotFound,
         }
+    }
+}
+
+/// Ids that an error names before it only counts the rest.
+const NAMED: usize = 5;
+
+fn listed(ids: &[Id]) -> String {
+    let named: Vec<&str> = ids.iter().take(NAMED).map(Id::as_str).collect();
+    match ids.len().saturating_sub(NAMED) {
+        0 => named.join(", "),
+        _ => format!("{} and others", named.join(", ")),
     }
 }
 

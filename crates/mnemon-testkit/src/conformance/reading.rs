@@ -131,6 +131,20 @@ pub async fn get_keeps_the_order_asked(s: Subject) {
     assert!(s.store().get(&g, &[]).await.unwrap().is_empty());
 }
 
+pub async fn ids_are_found_by_their_beginning(s: Subject) {
+    let g = grant(at(0));
+    s.put(&g, ["ab", "abc", "abd", "b", "ab~", "aB"].map(note))
+        .await;
+    let found = async |prefix: &str, limit: usize| -> Vec<String> {
+        let ids = s.store().ids_with_prefix(&g, prefix, limit).await.unwrap();
+        ids.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(found("ab", 10).await, ["ab", "abc", "abd", "ab~"]);
+    assert_eq!(found("ab", 2).await, ["ab", "abc"]);
+    assert_eq!(found("abc", 10).await, ["abc"]);
+    assert!(found("abx", 10).await.is_empty() && found("%", 10).await.is_empty());
+}
+
 fn owned(name: &str, owner: Owner) -> Record {
     Record {
         owner,

@@ -66,6 +66,35 @@ pub(super) fn get(
         .collect()
 }
 
+pub(super) fn ids_with_prefix(
+    reader: &Reader<'_>,
+    grant: &Grant,
+    prefix: &str,
+    limit: usize,
+) -> Result<Vec<Id>, StoreError> {
+    let Some(tenant) = tenant(reader, grant)? else {
+        return Ok(Vec::new());
+    };
+    let mut select = reader
+        .connection
+        .prepare_cached(
+            "SELECT id FROM records WHERE tenant = ?1 AND id >= ?2 AND id < ?3
+             AND (expires IS NULL OR expires >= ?4) ORDER BY id LIMIT ?5",
+        )
+        .at(reader.place)?;
+    // Ids are printable ASCII, so this comes behind all that begin with the prefix.
+    let end = format!("{prefix}\u{7f}");
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let values = params![tenant, prefix, end, grant.now().millis(), limit];
+    let mut rows = select.query(values).at(reader.place)?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next().at(reader.place)? {
+        let id: String = row.get(0).at(reader.place)?;
+        ids.push(id.parse()?);
+    }
+    Ok(ids)
+}
+
 /// A WHERE clause under construction.
 struct Conditions {
     sql: String,

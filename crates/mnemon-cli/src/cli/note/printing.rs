@@ -2,7 +2,7 @@
 
 use console::style;
 use mnemon_engine::notes::{
-    Added, Cleaned, Cleared, FoundNotes, NoteCounts, NotePage, NoteText, NoteView,
+    Added, Cleaned, Cleared, FoundNotes, NearDuplicate, NoteCounts, NotePage, NoteText, NoteView,
 };
 
 use super::super::door::Door;
@@ -22,9 +22,22 @@ impl Printed for NoteAdd {
             true => "already known",
             false => "stored",
         };
-        let namespace = added.namespace;
-        door.out.line(format!("{done} {} ({namespace})", added.id))
+        let (namespace, expires) = (added.namespace, text::expires(added.expires));
+        door.out
+            .line(format!("{done} {} ({namespace}){expires}", added.id))?;
+        match &added.near_duplicate {
+            Some(near) => door.out.line(nearly(near)),
+            None => Ok(()),
+        }
     }
+}
+
+/// That something says nearly the same.
+pub(in super::super) fn nearly(near: &NearDuplicate) -> String {
+    let (id, percent) = (&near.id, near.similarity * 100.0);
+    format!(
+        "nearly the same as {id} ({percent:.0} % of the words); to change that one: mnemon update {id} TEXT"
+    )
 }
 
 impl Printed for NoteSearch {

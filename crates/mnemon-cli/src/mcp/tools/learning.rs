@@ -1,93 +1,27 @@
 //! Tools for what was tried, and for the skills that were drawn from it.
 
-use mnemon_core::{Invalid, limits};
-use mnemon_engine::{FoundRule, FoundSkill, Step};
-use serde_json::{Map, Value, json};
+use mnemon_engine::{FoundRule, FoundSkill};
+use serde_json::{Value, json};
 
 use super::super::answer::{Answer, RECALLED, Room, excerpt, quote};
-use super::super::field::Field;
 use super::super::profile::Profile;
 use super::super::served::Served;
-use super::super::tool::{Call, Tool, Touch, max_tokens};
-use super::recall::{QUERY, user};
+use super::super::tool::{Call, Tool, Touch, with_max_tokens};
 use crate::Error;
-use crate::api;
-
-/// What a step took or gave, in characters.
-const TEXT: usize = 100_000;
-/// A day, in milliseconds: no step of an agent takes longer.
-const LONGEST: u64 = 86_400_000;
-/// What one step costs at the most, in whatever currency.
-const DEAREST: f64 = 1_000_000.0;
-/// How a run may have ended.
-const OUTCOMES: &[&str] = &["success", "failure", "abandoned"];
-/// Fields that a step keeps in its metadata: learning knows them by these names.
-const TOLD: [&str; 4] = ["goal", "outcome", "correction", "remember"];
+use crate::operation::{LogStep, Operation, SkillSearch};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![log_step(), find_skills()]
 }
 
-fn task_type() -> Field {
-    let about = "The type of task, such as deploy or book_flight";
-    Field::text("task_type", limits::TASK_TYPE_CHARS, about).or(&["task", "type"])
-}
-
 fn log_step() -> Tool {
     Tool {
-        name: "log_step",
+        name: LogStep::TOOL,
         title: "Log a step",
         about: "Log a step of a task: the tool, what it was given, what came of it. Call it after \
             each step of a task that will come again; Mnemon draws skills and rules from many of \
             them.",
-        fields: vec![
-            Field::text("tool", limits::NAME_CHARS, "The tool that was used")
-                .required()
-                .or(&["tool_name", "name"]),
-            task_type(),
-            Field::object("input", "What the tool was given").or(&["arguments", "args", "params"]),
-            Field::text("output", TEXT, "What came of it").or(&["result"]),
-            Field::text("error", TEXT, "What went wrong, if something did"),
-            Field::flag(
-                "success",
-                "Whether it worked; without it: whether there is no error",
-            ),
-            Field::whole("latency_ms", 0, LONGEST, "How long it took"),
-            Field::number("cost", 0.0, DEAREST, "What it cost"),
-            Field::text(
-                "trace_id",
-                limits::TASK_TYPE_CHARS,
-                "The same for all steps of one run of the task",
-            )
-            .or(&["trace", "run_id", "run"]),
-            Field::text(
-                "goal",
-                QUERY,
-                "What the user asked for; with the first step of a run",
-            )
-            .or(&["request", "query"]),
-            Field::choice(
-                "outcome",
-                OUTCOMES,
-                "How the whole run ended; with its last step",
-            ),
-            Field::text(
-                "correction",
-                limits::LEARN_VALUE_CHARS,
-                "What the user put right, in a sentence",
-            ),
-            Field::text(
-                "remember",
-                limits::LEARN_VALUE_CHARS,
-                "What the user asked to remember for such tasks, in a sentence",
-            ),
-            Field::object(
-                "metadata",
-                "What was the case, such as {\"os\": \"linux\"}: rules are drawn from it",
-            )
-            .or(&["meta", "context"]),
-            user(),
-        ],
+        fields: LogStep::fields(),
         touch: Touch::Adds,
         profiles: &[Profile::Agent],
         run: |served, call| Box::pin(run_log(served, call)),
@@ -95,26 +29,7 @@ fn log_step() -> Tool {
 }
 
 async fn run_log(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let user = call.arguments.take_text("user");
-    let told = TOLD.map(|name| (name, call.arguments.take(name)));
-    let mut metadata = match call.arguments.take("metadata") {
-        Some(Value::Object(metadata)) => metadata,
-        _ => Map::new(),
-    };
-    for (name, value) in told {
-        let Some(value) = value else {
-            continue;
-        };
-        if metadata.contains_key(name) {
-            let what = format!("is there as well; leave `metadata.{name}` out");
-            return Err(Invalid::new(name, what).into());
-        }
-        metadata.insert(name.to_owned(), value);
-    }
-    let arguments = call.arguments.put("metadata", Some(metadata.into()));
-    let step: Step = arguments.read()?;
-    let owner = served.owner(user);
-    let receipt = api::experience::log(&served.memory, &call.ctx, &owner, step).await?;
+    let receipt = call.run::<LogStep>(served).await?;
     let id = receipt.items.first().map(|item| item.id.to_string());
     let id = id.unwrap_or_default();
     Answer::with(format!("Logged as {id}."), &json!({ "id": id }))
@@ -122,38 +37,22 @@ async fn run_log(served: &Served, mut call: Call) -> Result<Answer, Error> {
 
 fn find_skills() -> Tool {
     Tool {
-        name: "find_skills",
+        name: SkillSearch::TOOL,
         title: "Find skills",
         about: "Find the procedures that worked for tasks like this one, and rules about what \
             failed, each with how often. Use it before you begin a task of several steps.",
-        fields: vec![
-            Field::text("query", QUERY, "What is to be done, in words").or(&["q", "text", "goal"]),
-            task_type(),
-            Field::whole(
-                "limit",
-                1,
-                20,
-                "How many skills at the most; 3 unless you say",
-            )
-            .or(&["max_results", "top_k", "k", "n"]),
-            user(),
-            max_tokens(),
-        ],
+        fields: with_max_tokens(SkillSearch::fields()),
         touch: Touch::Reads,
         profiles: &[Profile::Agent],
         run: |served, call| Box::pin(run_find(served, call)),
     }
 }
 
-async fn run_find(served: &Served, call: Call) -> Result<Answer, Error> {
-    let limit = call.arguments.whole("limit");
-    let request = api::skill::search::Request {
-        query: call.arguments.text("query").unwrap_or_default(),
-        task_type: call.arguments.text("task_type"),
-        user: Some(served.user(call.arguments.text("user"))),
-        limit: limit.unwrap_or(mnemon_engine::TOP_SKILLS),
-    };
-    let found = api::skill::search::run(&served.memory, &call.ctx, request).await?;
+async fn run_find(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    // Without a name it is the user that conversations without one belong to.
+    let user = served.user(call.arguments.take_text("user"));
+    call.arguments.set("user", user);
+    let found = call.run::<SkillSearch>(served).await?;
     let told: Vec<(String, Value)> = (found.skills.iter().map(skill))
         .chain(found.rules.iter().map(rule))
         .collect();

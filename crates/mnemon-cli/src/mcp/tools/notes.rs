@@ -1,7 +1,7 @@
 //! Tools for notes. The names, the fields and the shape of the answers are those of the notes
 //! document: an id, a summary and what describes the note, its content only on request.
 
-use mnemon_core::Invalid;
+use mnemon_core::{Invalid, Time};
 use mnemon_engine::notes::{NotePage, NoteText, NoteView};
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use super::super::tool::{Call, Tool, Touch, with_max_tokens};
 use crate::Error;
 use crate::operation::{
     NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch, NoteStats,
-    Operation,
+    Operation, Undo, Update,
 };
 
 const SMALL: &[Profile] = &[Profile::Small, Profile::Notes];
@@ -26,7 +26,9 @@ pub(super) fn tools() -> Vec<Tool> {
         search(),
         get(),
         list(),
+        update(),
         delete(),
+        undo(),
         stats(),
         clear_short_term(),
         clear_all(),
@@ -38,10 +40,9 @@ fn add() -> Tool {
     Tool {
         name: NoteAdd::TOOL,
         title: "Remember a note",
-        about: "Store a note and get back its id and summary. Use it when you learn something \
-            that will matter after this conversation: decisions and their reasons, preferences, \
-            facts about the project, what failed and why. One thing per note. Not for secrets, \
-            nor for what memory has just told you.",
+        about: "Store a note: a decision and why, a preference, a fact, what failed. Use it when \
+            you learn something that matters after this conversation; one thing per note, no \
+            secrets. To correct a note use memory_update.",
         fields: NoteAdd::fields(),
         touch: Touch::Adds,
         profiles: SMALL,
@@ -50,20 +51,35 @@ fn add() -> Tool {
 }
 
 async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    if !call.arguments.has("namespace") {
+        let usual = served.config.notes.mcp_namespace.value;
+        call.arguments.set("namespace", usual.as_str());
+    }
     let added = call.run::<NoteAdd>(served).await?;
     if added.not_stored {
         return Err(Invalid::new("importance", format!("is too low. {}", added.message)).into());
     }
     let message = match added.known {
-        true => format!("This is known already, as {}.", added.id),
-        false => excerpt(&added.message, 600),
+        true => format!("This is known already, as {}", added.id),
+        false => excerpt(added.message.trim_end_matches('.'), 600),
     };
+    let mut message = format!("{message}{}", expiry(added.expires));
+    if let Some(near) = &added.near_duplicate {
+        message.push_str(&format!(
+            " {} says nearly the same ({:.0} % of the words): if this replaces it, memory_update \
+             it and delete this one.",
+            near.id,
+            near.similarity * 100.0
+        ));
+    }
     let data = Fields::default()
         .with("id", &added.id)
         .with("namespace", added.namespace)
         .with("contentLength", added.content_length)
         .with("summary", excerpt(&added.summary, ADDED))
         .with("message", &message)
+        .maybe("expires", added.expires)
+        .maybe("nearDuplicate", added.near_duplicate)
         .maybe("known", added.known.then_some(true))
         .maybe("truncated", added.truncated.then_some(true))
         .maybe("evicted", Some(added.evicted).filter(|count| *count > 0));
@@ -75,10 +91,8 @@ fn search() -> Tool {
     Tool {
         name: NoteSearch::TOOL,
         title: "Find notes",
-        about: "Find notes by words and by meaning, in any language, the best first: ids, \
-            summaries and tags, no contents. Use it before you answer from general knowledge, \
-            before you ask the user something they may have told, and before you store a note. \
-            Then memory_get reads one.",
+        about: "Find notes by words and meaning: ids and summaries. Use it for a question about \
+            one thing, before you ask the user or store a note. Then memory_get reads one.",
         fields: with_max_tokens(NoteSearch::fields()),
         touch: Touch::Reads,
         profiles: SMALL,
@@ -177,8 +191,7 @@ fn get() -> Tool {
     Tool {
         name: NoteGet::TOOL,
         title: "Read a note",
-        about: "Read the content of one note, page by page if it is long. Use it after \
-            memory_search, when a summary is not enough.",
+        about: "Read a whole note. Use it when a summary is not enough.",
         fields: with_max_tokens(NoteGet::fields()),
         touch: Touch::Reads,
         profiles: SMALL,
@@ -243,8 +256,7 @@ fn list() -> Tool {
     Tool {
         name: NoteList::TOOL,
         title: "List notes",
-        about: "List notes, the newest first: ids, summaries and tags. Use it when the user asks \
-            what you know or remember.",
+        about: "List notes, the newest first. Use it when the user asks what you remember.",
         fields: with_max_tokens(NoteList::fields()),
         touch: Touch::Reads,
         profiles: SMALL,
@@ -278,12 +290,70 @@ fn listed(page: &NotePage, room: Room) -> Result<Answer, Error> {
     Answer::with(text, &json!({"success": true, "data": data.0}))
 }
 
+fn update() -> Tool {
+    Tool {
+        name: Update::TOOL,
+        title: "Change a note",
+        about: "Change a note; fields that you leave out stay. Use it when a stored note is out of \
+            date.",
+        fields: Update::fields(),
+        touch: Touch::Edits,
+        profiles: SMALL,
+        run: |served, call| Box::pin(run_update(served, call)),
+    }
+}
+
+async fn run_update(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let done = call.run::<Update>(served).await?;
+    let text = format!(
+        "Updated {} to version {}{}",
+        done.id,
+        done.version,
+        expiry(done.expires)
+    );
+    let data = Fields::default()
+        .with("id", &done.id)
+        .with("version", done.version)
+        .with("summary", excerpt(&done.content, ADDED))
+        .maybe("expires", done.expires)
+        .maybe("commit", done.commit);
+    Answer::with(text, &json!({"success": true, "data": data.0}))
+}
+
+/// When something is forgotten by itself, at the end of a sentence.
+fn expiry(at: Option<Time>) -> String {
+    let day = at.map(|at| at.to_string().chars().take(10).collect::<String>());
+    day.map_or(".".to_owned(), |day| format!("; it expires on {day}."))
+}
+
+fn undo() -> Tool {
+    Tool {
+        name: Undo::TOOL,
+        title: "Undo a change",
+        about: "Undo the newest change, or that of a record. Use it when a change was a mistake.",
+        fields: Undo::fields(),
+        touch: Touch::Edits,
+        profiles: SMALL,
+        run: |served, call| Box::pin(run_undo(served, call)),
+    }
+}
+
+async fn run_undo(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let done = call.run::<Undo>(served).await?;
+    let records = done.receipt.items.len();
+    let text = match records {
+        0 => format!("Commit {} was undone before.", done.undone),
+        _ => format!("Undid commit {}; records changed: {records}.", done.undone),
+    };
+    let data = json!({"undone": done.undone, "commit": done.receipt.commit, "records": records});
+    Answer::with(text, &json!({"success": true, "data": data}))
+}
+
 fn delete() -> Tool {
     Tool {
         name: NoteDelete::TOOL,
         title: "Forget a note",
-        about: "Forget one note. Use it when a note is wrong or the user asks to forget it. \
-            `mnemon undo` brings it back.",
+        about: "Forget a note. Use it when the user asks to, or it is wrong; memory_undo restores it.",
         fields: NoteDelete::fields(),
         touch: Touch::Removes,
         profiles: SMALL,
@@ -296,7 +366,7 @@ async fn run_delete(served: &Served, mut call: Call) -> Result<Answer, Error> {
     if !done.deleted {
         return Err(Error::Missing(vec![done.id]));
     }
-    let text = format!("Forgot {}.", done.id);
+    let text = format!("Forgot {}; memory_undo brings it back.", done.id);
     let data = json!(done);
     Answer::with(text, &json!({"success": true, "data": data}))
 }

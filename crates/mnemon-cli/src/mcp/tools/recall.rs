@@ -12,6 +12,7 @@ use super::super::field::Field;
 use super::super::profile::Profile;
 use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch, max_tokens};
+use crate::operation::{Context, Operation, Shape};
 use crate::{Error, api, wiring};
 
 /// A user, a session or an agent, in characters.
@@ -23,7 +24,8 @@ const THING: usize = 100_000;
 
 pub(super) fn user() -> Field {
     let about = "Whose memory; leave it out for the one this server was started for";
-    Field::text("user", NAME, about).or(&["user_id"]).lenient()
+    let field = Field::text("user", NAME, about).value("NAME");
+    field.or(&["user_id"]).lenient().rare()
 }
 
 pub(super) fn session(about: &'static str) -> Field {
@@ -40,32 +42,19 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 fn memory_context() -> Tool {
-    let query = "What the task is about: chooses facts, documents and skills";
-    let budget = "Tokens the context may have; never exceeded; 2000 unless you say";
+    let mut fields = Context::fields();
+    for field in &mut fields {
+        // The answer of a tool is shorter than a prompt may be.
+        if let Shape::Whole { min, max } = &mut field.shape {
+            (*min, *max) = (100, super::super::answer::MAX_TOKENS as u64);
+        }
+    }
     Tool {
-        name: "memory_context",
+        name: Context::TOOL,
         title: "Context for a prompt",
-        about: "Put together what is known for the task at hand (profile, summary, recent turns, \
-            facts, documents, skills) within a budget of tokens. Use it at the start of a task, \
-            before you ask the user what memory may already know.",
-        fields: vec![
-            Field::text("query", QUERY, query).or(&["q", "text", "task", "topic"]),
-            user(),
-            session("The conversation; leave it out if there is none"),
-            Field::text("agent", NAME, "The agent that asks"),
-            Field::text(
-                "task_type",
-                limits::TASK_TYPE_CHARS,
-                "The type of task, for skills",
-            ),
-            Field::whole(
-                "budget",
-                100,
-                super::super::answer::MAX_TOKENS as u64,
-                budget,
-            )
-            .or(&["max_tokens", "token_budget", "tokens"]),
-        ],
+        about: "Everything known for a task (profile, recent turns, facts, documents, skills) \
+            within a budget of tokens. Use it once, at the start of a task.",
+        fields,
         touch: Touch::Reads,
         profiles: &[Profile::Small, Profile::Notes, Profile::Agent],
         run: |served, call| Box::pin(run_context(served, call)),
@@ -73,24 +62,15 @@ fn memory_context() -> Tool {
 }
 
 async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let user = served.user(call.arguments.text("user"));
-    let named = |name: &str, other: &str| {
-        let named = call.arguments.text(name);
-        Some(Value::String(named.unwrap_or_else(|| other.to_owned())))
-    };
-    let (session, agent) = (named("session", "default"), named("agent", "mcp"));
     call.progress
         .tell(0, 2, "reading the files of agents")
         .await;
     served.index_files(&call.ctx).await;
     call.progress.tell(1, 2, "reading the memory").await;
-    for name in ["user", "session", "agent"] {
-        call.arguments.take(name);
+    if !call.arguments.has("agent") {
+        call.arguments.set("agent", "mcp");
     }
-    let arguments = call.arguments.put("user", Some(user.into()));
-    let arguments = arguments.put("session", session).put("agent", agent);
-    let request: api::context::Request = arguments.read()?;
-    let made = api::context::run(&served.memory, &call.ctx, request).await?;
+    let made = call.run::<Context>(served).await?;
     call.progress.tell(2, 2, "done").await;
     let text = made.context.compiled.text;
     Ok(match text.trim() {

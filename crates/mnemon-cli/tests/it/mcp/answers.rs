@@ -57,7 +57,8 @@ fn a_note_goes_in_and_comes_back() {
     );
     let said = client.fails("memory_delete", json!({"id": id}));
     assert!(said.contains("there is no record"), "{said}");
-    client.call("memory_add", json!({"content": "for now"}));
+    let for_now = json!({"content": "for now", "namespace": "short-term"});
+    client.call("memory_add", for_now);
     client.call(
         "memory_add",
         json!({"content": "for long", "namespace": "long-term"}),
@@ -543,7 +544,11 @@ fn what_a_run_came_to_is_checked() {
 fn a_note_that_found_no_room_is_said_not_to_be_kept() {
     let sandbox = Sandbox::new();
     let config = sandbox.path("full.toml");
-    std::fs::write(&config, "[namespaces.short-term]\nmax_entries = 1\n").unwrap();
+    std::fs::write(
+        &config,
+        "[mcp]\nnamespace = \"short-term\"\n[namespaces.short-term]\nmax_entries = 1\n",
+    )
+    .unwrap();
     let config = config.display().to_string();
     let mut client = Client::start(&sandbox, &["--tools", "notes", "--config", &config]);
     let add =

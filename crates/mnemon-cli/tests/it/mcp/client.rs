@@ -10,25 +10,25 @@ use serde_json::{Value, json};
 use crate::sandbox::Sandbox;
 
 /// Long enough for the slowest machine: it ends as soon as the answer is there.
-pub(super) const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
-pub(super) struct Client {
-    pub(super) child: Child,
+pub(crate) struct Client {
+    pub(crate) child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     next: u64,
     /// Notifications that came before the last answer.
-    pub(super) heard: Vec<Value>,
+    pub(crate) heard: Vec<Value>,
 }
 
 impl Client {
     /// A server with these arguments, past the greeting.
-    pub(super) fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
+    pub(crate) fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
         Self::greeted(sandbox, &[args, &["--structured"]].concat())
     }
 
     /// A server as an assistant starts it: answers of tools that read are text only.
-    pub(super) fn assistant(sandbox: &Sandbox, args: &[&str]) -> Self {
+    pub(crate) fn assistant(sandbox: &Sandbox, args: &[&str]) -> Self {
         Self::greeted(sandbox, args)
     }
 
@@ -44,7 +44,7 @@ impl Client {
     }
 
     /// A server that was not greeted yet.
-    pub(super) fn silent(sandbox: &Sandbox, args: &[&str]) -> Self {
+    pub(crate) fn silent(sandbox: &Sandbox, args: &[&str]) -> Self {
         let mut child = sandbox
             .command()
             .arg("mcp")
@@ -73,7 +73,7 @@ impl Client {
     }
 
     /// A line as it is.
-    pub(super) fn say(&mut self, line: &str) {
+    pub(crate) fn say(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(line.as_bytes()).unwrap();
         stdin.write_all(b"\n").unwrap();
@@ -82,14 +82,14 @@ impl Client {
 
     /// The next line; everything on stdout is the protocol.
     #[track_caller]
-    pub(super) fn hear(&self) -> Value {
+    pub(crate) fn hear(&self) -> Value {
         let line = self.lines.recv_timeout(PATIENCE).expect("an answer");
         serde_json::from_str(&line).expect("a line of JSON")
     }
 
     /// The whole answer to a request.
     #[track_caller]
-    pub(super) fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -106,7 +106,7 @@ impl Client {
 
     /// The result of a request that must succeed.
     #[track_caller]
-    pub(super) fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         let answer = self.request(method, params);
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].clone()
@@ -114,13 +114,13 @@ impl Client {
 
     /// The result of a tool, whatever became of it.
     #[track_caller]
-    pub(super) fn tool(&mut self, name: &str, arguments: Value) -> Value {
+    pub(crate) fn tool(&mut self, name: &str, arguments: Value) -> Value {
         self.ask("tools/call", json!({"name": name, "arguments": arguments}))
     }
 
     /// The data of a tool that must succeed.
     #[track_caller]
-    pub(super) fn call(&mut self, name: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, name: &str, arguments: Value) -> Value {
         let result = self.tool(name, arguments);
         assert_eq!(result["isError"], false, "{name}: {result}");
         result["structuredContent"]["data"].clone()
@@ -128,7 +128,7 @@ impl Client {
 
     /// The text of a tool that must succeed.
     #[track_caller]
-    pub(super) fn text(&mut self, name: &str, arguments: Value) -> String {
+    pub(crate) fn text(&mut self, name: &str, arguments: Value) -> String {
         let result = self.tool(name, arguments);
         assert_eq!(result["isError"], false, "{name}: {result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
@@ -136,7 +136,7 @@ impl Client {
 
     /// What a tool says that must fail.
     #[track_caller]
-    pub(super) fn fails(&mut self, name: &str, arguments: Value) -> String {
+    pub(crate) fn fails(&mut self, name: &str, arguments: Value) -> String {
         let result = self.tool(name, arguments);
         assert_eq!(result["isError"], true, "{name}: {result}");
         assert_eq!(result["structuredContent"]["success"], false);
@@ -144,7 +144,7 @@ impl Client {
     }
 
     /// Ends the input and waits for the server to end.
-    pub(super) fn leave(mut self) -> i32 {
+    pub(crate) fn leave(mut self) -> i32 {
         drop(self.stdin.take());
         self.child.wait().unwrap().code().expect("not killed")
     }

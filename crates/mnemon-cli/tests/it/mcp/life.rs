@@ -63,7 +63,7 @@ fn a_client_of_the_newest_protocol_needs_no_greeting() {
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let listed = client.ask("tools/list", json!({"_meta": meta}));
-    assert_eq!(listed["tools"].as_array().unwrap().len(), 6);
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 8);
     let call = json!({"name": "memory_add", "arguments": {"content": "tea"}, "_meta": meta});
     assert_eq!(client.ask("tools/call", call)["isError"], false);
 }

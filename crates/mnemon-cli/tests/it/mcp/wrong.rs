@@ -194,7 +194,7 @@ fn requests_that_are_not_made_right_get_an_error_and_nobody_crashes() {
     let answer = client.request("resources/list", json!({"cursor": "x"}));
     assert_eq!(code(&answer), -32602);
     let listed = client.ask("tools/list", json!({}));
-    assert_eq!(listed["tools"].as_array().unwrap().len(), 6);
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 8);
     assert_eq!(client.leave(), 0);
 }
 
@@ -246,6 +246,6 @@ fn lines_that_are_no_message_are_answered() {
     assert_eq!(code(&client.hear()), -32600);
     client.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}"#);
     let listed = client.ask("tools/list", json!({}));
-    assert_eq!(listed["tools"].as_array().unwrap().len(), 6);
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 8);
     assert_eq!(client.leave(), 0);
 }

@@ -164,8 +164,16 @@ fn bad_input_is_told_and_changes_nothing() {
             2,
             "--limit: `many` is not",
         ),
-        (&["add", "--file", "../a.md"], 2, "`../a.md` is not a path below the root"),
-        (&["add", "--file", "/etc/hostname"], 2, "--file: `/etc/hostname` is not a path below"),
+        (
+            &["add", "--file", "../a.md"],
+            2,
+            "`../a.md` is not a path below the root",
+        ),
+        (
+            &["add", "--file", "/etc/hostname"],
+            2,
+            "--file: `/etc/hostname` is not a path below",
+        ),
         (&["add", "--file", "nowhere.md"], 3, "there is no file"),
         (&["add", "--file", "latin1.txt"], 2, "is not UTF-8"),
         (&["add", "--file", "large.txt"], 6, "at most 10485760"),

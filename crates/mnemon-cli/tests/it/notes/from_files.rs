@@ -112,10 +112,7 @@ fn what_is_no_text_or_too_much() {
         "`docs` is a folder; name a file",
     );
     place.refused("nowhere.md", ErrorKind::NotFound, "there is no file");
-    for (path, hint) in [
-        ("large.txt", "split it"),
-        ("../secret.txt", "notes.root"),
-    ] {
+    for (path, hint) in [("large.txt", "split it"), ("../secret.txt", "notes.root")] {
         let error = place.try_add(path).unwrap_err();
         let said = error.hint().unwrap_or_default();
         assert!(said.contains(hint), "{path}: {said}");

@@ -89,6 +89,20 @@ impl Print {
     }
 }
 
+/// How much two texts have in common, from 0 to 1: the share of their words that both have.
+pub fn similarity(a: &str, b: &str) -> f64 {
+    let (a, b) = (Print::of(a), Print::of(b));
+    let shared = a
+        .words
+        .iter()
+        .filter(|word| b.words.binary_search(word).is_ok());
+    let shared = shared.count();
+    match a.words.len() + b.words.len() - shared {
+        0 => 0.0,
+        all => shared as f64 / all as f64,
+    }
+}
+
 /// Hashes of the words. Where no spaces are written each character counts as a word.
 fn words(text: &str) -> Vec<u64> {
     let mut words = Vec::new();

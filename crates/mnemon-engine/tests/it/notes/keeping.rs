@@ -22,6 +22,7 @@ fn an_answer_is_as_the_document_has_it() {
             "namespace": "short-term",
             "contentLength": 20,
             "summary": "API response data 😀",
+            "expires": now().now.plus_days(14),
             "message": format!("Stored 20 chars in short-term. Use memory_search(\"{id}\") to retrieve."),
         })
     );

@@ -2,10 +2,10 @@
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use mnemon_core::{Invalid, Time};
+use mnemon_core::{Invalid, Time, limits};
 
 /// A moment in the past: RFC 3339, a date, a date and time in the reader's zone, or `7d` ago.
-pub(super) fn past(field: &str, text: &str, now: Time) -> Result<Time, Invalid> {
+pub(crate) fn past(field: &str, text: &str, now: Time) -> Result<Time, Invalid> {
     if let Some(ms) = duration_ms(text) {
         return Ok(now.plus_millis(ms.saturating_neg()));
     }
@@ -22,7 +22,7 @@ pub(super) fn past(field: &str, text: &str, now: Time) -> Result<Time, Invalid> 
 }
 
 /// A moment, whenever: RFC 3339, a date, or a date and time in the reader's zone.
-pub(super) fn absolute(field: &str, text: &str) -> Result<Time, Invalid> {
+pub(crate) fn absolute(field: &str, text: &str) -> Result<Time, Invalid> {
     moment(text).ok_or_else(|| {
         Invalid::new(
             field,
@@ -35,19 +35,24 @@ pub(super) fn absolute(field: &str, text: &str) -> Result<Time, Invalid> {
     })
 }
 
-/// How long from now.
-pub(super) fn ahead(field: &str, text: &str, now: Time) -> Result<Time, Invalid> {
-    match duration_ms(text) {
-        Some(ms) if ms > 0 => Ok(now.plus_millis(ms)),
-        _ => Err(Invalid::new(
-            field,
-            format!(
-                "`{}` is not a duration; write a number and a unit: 90s, 30m, 12h, 14d, 2w",
-                text.escape_debug()
-            ),
-        )),
-    }
+/// How long from now, at most [`limits::TTL_DAYS`].
+pub(crate) fn ahead(field: &str, text: &str, now: Time) -> Result<Time, Invalid> {
+    let text = text.trim();
+    let years = limits::TTL_DAYS * 4 / 1461;
+    let what = match duration_ms(text) {
+        Some(ms) if ms > limits::TTL_DAYS * DAY_MS => {
+            format!("`{text}` is too long; at most {years}y is allowed")
+        }
+        Some(ms) if ms > 0 => return Ok(now.plus_millis(ms)),
+        _ => format!(
+            "`{}` is not a duration; write a number and a unit: 90s, 30m, 12h, 14d, 2w, 1y",
+            text.escape_debug()
+        ),
+    };
+    Err(Invalid::new(field, what))
 }
+
+const DAY_MS: i64 = 86_400_000;
 
 fn moment(text: &str) -> Option<Time> {
     if let Ok(time) = text.parse() {
@@ -66,8 +71,9 @@ fn duration_ms(text: &str) -> Option<i64> {
         "s" => 1000,
         "m" => 60_000,
         "h" => 3_600_000,
-        "d" => 86_400_000,
-        "w" => 7 * 86_400_000,
+        "d" => DAY_MS,
+        "w" => 7 * DAY_MS,
+        "y" => 365 * DAY_MS,
         _ => return None,
     };
     number.parse::<i64>().ok()?.checked_mul(ms)
@@ -97,7 +103,7 @@ mod tests {
             "d",
             "7",
             "-7d",
-            "7y",
+            "7q",
             "yesterday",
             "2026-13-01",
             "99999999999999999d",
@@ -110,7 +116,12 @@ mod tests {
     fn a_duration_leads_ahead() {
         let at = ahead("ttl", "14d", now()).unwrap();
         assert_eq!(at.to_string(), "2026-03-15T12:00:00.000Z");
-        for bad in ["0d", "", "14", "soon", "1.5h"] {
+        let at = ahead("ttl", "36h", now()).unwrap();
+        assert_eq!(at.to_string(), "2026-03-03T00:00:00.000Z");
+        let at = ahead("ttl", "2y", now()).unwrap();
+        assert_eq!(at.to_string(), "2028-02-29T12:00:00.000Z");
+        assert!(ahead("ttl", "100y", now()).is_ok());
+        for bad in ["0d", "", "14", "soon", "1.5h", "101y", "99999999999d"] {
             assert!(ahead("ttl", bad, now()).is_err(), "{bad}");
         }
     }

@@ -1,0 +1,36 @@
+//! `mnemon update`
+
+use mnemon_engine::Edited;
+
+use super::door::Door;
+use super::shared::{Printed, Shared};
+use super::text;
+use crate::Error;
+use crate::operation::Update;
+
+/// Change a record: its content, tags, metadata, importance or how long it is kept
+///
+/// Fields that are not named stay. The earlier version stays in the history, and undo restores it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon update 0192e4a6 \"Ann prefers coffee\"\n  \
+    mnemon update 0192e4a6 --tag drinks --tag ann --importance 0.9\n  \
+    mnemon update seed --ttl 2y --if-version 3")]
+pub(super) struct Args {
+    #[command(flatten)]
+    change: Shared<Update>,
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    args.change.run(door).await
+}
+
+impl Printed for Update {
+    fn print(edited: &Edited, door: &mut Door) -> Result<(), Error> {
+        let (id, version) = (&edited.id, edited.version);
+        let expires = text::expires(edited.expires);
+        door.out
+            .line(format!("updated {id} to version {version}{expires}"))?;
+        door.out.undo_with(edited.commit)
+    }
+}

@@ -1,0 +1,125 @@
+//! Operations on what was tried, and on the skills that were drawn from it.
+
+use mnemon_core::{Invalid, Receipt, limits};
+use mnemon_engine::{Step, TOP_SKILLS};
+use serde_json::{Map, Value};
+
+use super::context::QUERY;
+use super::notes::{metadata, owner};
+use super::{Access, Arguments, Field, Operation, Spelling};
+use crate::{Error, api};
+
+/// What a step took or gave, in characters.
+const TEXT: usize = 100_000;
+/// A day, in milliseconds: no step of an agent takes longer.
+const LONGEST_MS: u64 = 86_400_000;
+/// What one step costs at the most, in whatever currency.
+const COST_MAX: f64 = 1_000_000.0;
+const OUTCOMES: &[&str] = &["success", "failure", "abandoned"];
+/// Fields that a step keeps in its metadata: learning knows them by these names.
+const IN_METADATA: [&str; 4] = ["goal", "outcome", "correction", "remember"];
+
+fn task_type() -> Field {
+    let about = "The type of task, such as deploy or book_flight";
+    let field = Field::text("task_type", limits::TASK_TYPE_CHARS, about);
+    field.or(&["task", "type"]).value("TYPE")
+}
+
+#[derive(Debug)]
+pub(crate) struct LogStep;
+
+impl Operation for LogStep {
+    const COMMAND: &'static str = "experience log";
+    const TOOL: &'static str = "log_step";
+    type Answer = Receipt;
+
+    fn fields() -> Vec<Field> {
+        let goal = "What the user asked for; with the first step of a run";
+        let run = "The same for all steps of one run of the task";
+        let remember = "What the user asked to remember for such tasks, in a sentence";
+        let facts = "What was the case, such as {\"os\": \"linux\"}: rules are drawn from it";
+        let sentence = |name, about| Field::text(name, limits::LEARN_VALUE_CHARS, about);
+        let mut fields = vec![
+            Field::text("tool", limits::NAME_CHARS, "The tool that was used")
+                .or(&["tool_name", "name"]),
+            task_type(),
+            Field::object("input", "What the tool was given").or(&["arguments", "args", "params"]),
+            Field::text("output", TEXT, "What came of it").or(&["result"]),
+            Field::text("error", TEXT, "What went wrong, if something did"),
+            Field::flag(
+                "success",
+                "It worked; without it: whether there is no error",
+            ),
+            Field::whole("latency_ms", 0, LONGEST_MS, "How long it took"),
+            Field::number("cost", 0.0, COST_MAX, "What it cost"),
+            Field::text("trace_id", limits::TASK_TYPE_CHARS, run).or(&["trace", "run_id", "run"]),
+            Field::text("goal", QUERY, goal).or(&["request", "query"]),
+            Field::choice(
+                "outcome",
+                OUTCOMES,
+                "How the whole run ended; with its last step",
+            ),
+            sentence("correction", "What the user put right, in a sentence"),
+            sentence("remember", remember),
+            metadata(facts).or(&["meta", "meta_json", "context"]),
+        ];
+        fields.extend(owner("Whose memory"));
+        fields
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Receipt, Error> {
+        let owner = access.owned(arguments.take_owner());
+        let mut metadata = match arguments.take("metadata") {
+            Some(Value::Object(metadata)) => metadata,
+            _ => Map::new(),
+        };
+        for name in IN_METADATA {
+            let Some(value) = arguments.take(name) else {
+                continue;
+            };
+            if metadata.insert(name.to_owned(), value).is_some() {
+                let what = format!("is there as well; leave `metadata.{name}` out");
+                return Err(Invalid::new(name, what).into());
+            }
+        }
+        arguments.set("metadata", metadata);
+        let step: Step = arguments.read()?;
+        api::experience::log(access.memory, access.ctx, &owner, step).await
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct SkillSearch;
+
+impl Operation for SkillSearch {
+    const COMMAND: &'static str = "skill search";
+    const TOOL: &'static str = "find_skills";
+    type Answer = api::skill::search::Response;
+
+    fn fields() -> Vec<Field> {
+        vec![
+            Field::text("query", QUERY, "What is to be done, in words")
+                .or(&["q", "text", "goal"])
+                .positional(Spelling::Words, "QUERY"),
+            task_type(),
+            Field::whole("limit", 1, 20, "How many skills, and as many rules")
+                .default("3")
+                .or(&["max_results", "top_k", "k", "n"]),
+            Field::text("user", limits::NAME_CHARS, "The user who may see them")
+                .value("NAME")
+                .or(&["user_id"])
+                .lenient()
+                .rare(),
+        ]
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Self::Answer, Error> {
+        let request = api::skill::search::Request {
+            query: arguments.text("query").unwrap_or_default(),
+            task_type: arguments.text("task_type"),
+            user: arguments.text("user").or(access.user.map(str::to_owned)),
+            limit: arguments.whole("limit").unwrap_or(TOP_SKILLS),
+        };
+        api::skill::search::run(access.memory, access.ctx, request).await
+    }
+}

@@ -1,0 +1,252 @@
+//! Operations on records of any kind.
+
+use mnemon_core::{
+    Changes, Fate, Id, Invalid, Kind, Namespace, Origin, Outcome, Owner, Receipt, Scope, Viewer,
+    limits,
+};
+use mnemon_engine::notes::NearDuplicate;
+use mnemon_engine::{Draft, Edit, Edited};
+use serde::Serialize;
+
+use super::notes::{metadata, namespace, owner, tags, ttl};
+use super::{Access, Arguments, Field, Operation, Spelling, when};
+use crate::{Error, api};
+
+/// The record that is meant.
+pub(super) fn id() -> Field {
+    let about = "The id, from an earlier answer, or its first characters (4 or more)";
+    let field = Field::text("id", limits::ID_CHARS, about).required();
+    field.or(&["reference_id", "ref_id", "note_id", "memory_id"])
+}
+
+#[derive(Debug)]
+pub(crate) struct Add;
+
+/// What was stored, and what says nearly the same.
+#[derive(Debug, Serialize)]
+pub(crate) struct Stored {
+    #[serde(flatten)]
+    pub(crate) receipt: Receipt,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) near_duplicate: Option<NearDuplicate>,
+}
+
+impl Operation for Add {
+    const COMMAND: &'static str = "add";
+    const TOOL: &'static str = "";
+    type Answer = Stored;
+
+    fn fields() -> Vec<Field> {
+        let audience = "Who may see it: user:NAME, agent:NAME, team:NAME or everyone";
+        let source = "Where it came from: a URL, a path, a name";
+        let derived = "A record it was made from; forgetting that one forgets this one";
+        let text = |name, max, about| Field::text(name, max, about);
+        let mut fields = vec![
+            text("content", limits::CONTENT_BYTES, "What to remember")
+                .or_else("file")
+                .positional(Spelling::Words, "CONTENT")
+                .piped(),
+            text(
+                "file",
+                limits::PATH_BYTES,
+                "Take the content from this file, byte for byte",
+            )
+            .value("PATH"),
+            Field::one_of(
+                "kind",
+                Kind::ALL.iter().map(|kind| kind.as_str()),
+                "What it holds",
+            )
+            .default("note"),
+            Field::one_of(
+                "namespace",
+                Namespace::ALL.iter().map(|word| word.as_str()),
+                "How long it is kept",
+            )
+            .default("long-term"),
+            Field::words("tags", limits::TAGS, limits::TAG_CHARS, "A tag").option("tag"),
+            text("source", limits::SOURCE_CHARS, source),
+            Field::one_of(
+                "origin",
+                Origin::ALL.iter().map(|word| word.as_str()),
+                "Who said it",
+            )
+            .default("user; file with --file"),
+            Field::one_of(
+                "scope",
+                Scope::ALL.iter().map(|word| word.as_str()),
+                "What kind of memory it is",
+            )
+            .default("the usual one for its kind"),
+            text("audience", limits::NAME_CHARS + 10, audience)
+                .value("WHO")
+                .default("its user, or everyone without one"),
+            Field::number("importance", 0.0, 1.0, "How important it is"),
+            text("summary", limits::SUMMARY_BYTES, "The short form"),
+            ttl().excludes("expires"),
+            text("expires", 64, "Forget it by itself at this time").value("WHEN"),
+            text("created", 64, "When it was said, if not now").value("WHEN"),
+            metadata("A piece of metadata"),
+            Field::texts("derived_from", limits::SOURCES, limits::ID_CHARS, derived).value("ID"),
+            text("id", limits::ID_CHARS, "A name of your own for it").default("a fresh one"),
+            text(
+                "key",
+                limits::KEY_CHARS,
+                "Makes a retry harmless: the same key stores it once",
+            ),
+        ];
+        fields.extend(owner("The user it is about or from"));
+        fields
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Stored, Error> {
+        let now = access.ctx.now;
+        let key = arguments.take_text("key");
+        let id = arguments.has("id").then(|| arguments.take_id("id"));
+        let (ttl, at) = (
+            access.expires(&mut arguments)?,
+            arguments.take_text("expires"),
+        );
+        let expires = at.map(|at| when::absolute("expires", &at)).transpose()?;
+        let created = arguments.take_text("created");
+        let created = created
+            .map(|at| when::past("created", &at, now))
+            .transpose()?;
+        let audience = arguments.take_text("audience");
+        let draft = Draft {
+            id: id.transpose()?,
+            owner: access.owned(arguments.take_owner()),
+            audience: audience.map(|who| who.parse()).transpose()?,
+            expires: ttl.or(expires),
+            created,
+            ..arguments.read()?
+        };
+        let near = match draft.kind {
+            None | Some(Kind::Note | Kind::Fact | Kind::Decision) => {
+                access
+                    .memory
+                    .notes()
+                    .near_duplicate(access.ctx, &draft)
+                    .await?
+            }
+            Some(_) => None,
+        };
+        let records = access.memory.records();
+        let receipt = records.add(access.ctx, vec![draft], key.as_deref()).await?;
+        let is_new = |item: &Outcome| matches!(item.fate, Fate::Stored { .. });
+        Ok(Stored {
+            near_duplicate: near.filter(|_| receipt.items.iter().any(is_new)),
+            receipt,
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Update;
+
+impl Operation for Update {
+    const COMMAND: &'static str = "update";
+    const TOOL: &'static str = "memory_update";
+    type Answer = Edited;
+
+    fn fields() -> Vec<Field> {
+        let version = "Only if it still has this version";
+        vec![
+            id().positional(Spelling::Positional, "ID"),
+            Field::text("content", limits::CONTENT_BYTES, "The new content")
+                .or(&["text", "note", "memory", "data", "body"])
+                .positional(Spelling::Words, "CONTENT")
+                .piped(),
+            tags("New tags instead of the old"),
+            Field::number("importance", 0.0, 1.0, "From 0 (least) to 1 (most)").rare(),
+            namespace("How long it is kept from now on").rare(),
+            ttl(),
+            metadata("Added to its metadata; null removes a key").rare(),
+            Field::whole("if_version", 1, u64::from(u32::MAX), version)
+                .or(&["version"])
+                .rare(),
+        ]
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Edited, Error> {
+        let viewer = access.viewer(&Owner::default());
+        let id = access.id(&mut arguments, "id").await?;
+        if arguments.is_empty() {
+            let what = "is missing: give a new content, or name another field to change";
+            return Err(Invalid::new("content", what).into());
+        }
+        let edit = Edit {
+            expires: access.expires(&mut arguments)?,
+            ..arguments.read()?
+        };
+        let records = access.memory.records();
+        Ok(records.edit(access.ctx, &viewer, &id, edit).await?)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Undo;
+
+impl Operation for Undo {
+    const COMMAND: &'static str = "undo";
+    const TOOL: &'static str = "memory_undo";
+    type Answer = api::undo::Response;
+
+    fn fields() -> Vec<Field> {
+        let record = "The newest commit that touched this record";
+        vec![
+            Field::whole("commit", 1, u64::from(u32::MAX), "The commit")
+                .default("the newest")
+                .rare()
+                .excludes("record")
+                .positional(Spelling::Each, "COMMIT"),
+            Field::text("record", limits::ID_CHARS, record)
+                .or(&["id", "note_id"])
+                .value("ID"),
+        ]
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Self::Answer, Error> {
+        let record = match arguments.has("record") {
+            true => Some(access.id(&mut arguments, "record").await?),
+            false => None,
+        };
+        let commit = arguments.whole("commit").map(|commit| commit as u64);
+        let commit = match (commit, access.user) {
+            (commit, None) => commit,
+            (commit, Some(_)) => Some(own_commit(access, commit, record.as_ref()).await?),
+        };
+        let request = api::undo::Request { commit, record };
+        api::undo::run(access.memory, access.ctx, request).await
+    }
+}
+
+/// The commit that a user means, if they may see every change of it: nobody undoes another's work.
+async fn own_commit(
+    access: &Access<'_>,
+    commit: Option<u64>,
+    record: Option<&Id>,
+) -> Result<u64, Error> {
+    let (records, ctx) = (access.memory.records(), access.ctx);
+    let changes = |viewer: Viewer, commit, id: Option<&Id>, limit| {
+        let asked = Changes {
+            viewer,
+            id: id.cloned(),
+            commit,
+            before: None,
+            limit,
+        };
+        async move { records.history(ctx, &asked).await }
+    };
+    let viewer = access.viewer(&Owner::default());
+    let newest = changes(viewer.clone(), commit, record, 1).await?;
+    let none = || Error::NothingToUndo(record.cloned());
+    let commit = newest.first().ok_or_else(none)?.commit;
+    let most = limits::CHANGES;
+    let seen = changes(viewer, Some(commit), None, most).await?;
+    let all = changes(Viewer::Tenant, Some(commit), None, most).await?;
+    match seen.len() == all.len() && all.len() < most {
+        true => Ok(commit),
+        false => Err(none()),
+    }
+}
