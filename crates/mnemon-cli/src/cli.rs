@@ -55,7 +55,7 @@ mod text;
 mod trust;
 mod undo;
 mod upkeep;
-mod when;
+pub(crate) mod when;
 mod write;
 
 use std::ffi::OsString;

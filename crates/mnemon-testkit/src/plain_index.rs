@@ -211,7 +211,7 @@ impl SearchIndex for PlainIndex {
             let newest = newest.into_iter().take(probe.depth);
             return Ok(Answer {
                 matches: newest.map(bare).collect(),
-                statistics: None,
+                ..Answer::default()
             });
         }
         let words: Vec<f32> = terms.iter().map(|own| bm25(own, probe, &known)).collect();
@@ -228,6 +228,7 @@ impl SearchIndex for PlainIndex {
         Ok(Answer {
             matches: matches.into_values().collect(),
             statistics: self.gives_statistics.then_some(known),
+            background: None,
         })
     }
 }

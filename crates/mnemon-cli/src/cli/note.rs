@@ -107,7 +107,7 @@ struct SearchArgs {
     /// At most this many, from 1 to 100 [default: notes.top_k, 5]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Leave out what scores less, from 0 to 1 [default: notes.min_score, 0.15]
+    /// Leave out notes that score less, from 0 to 1; 0 shows all [default: notes.min_score]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     min_score: Option<f64>,
     /// How to look [default: notes.recipe, hybrid]
@@ -228,6 +228,9 @@ async fn find(args: SearchArgs, door: &mut Door) -> Result<(), Error> {
     let memory = door.memory()?;
     let found = memory.notes().search(&door.ctx()?, &query).await?;
     return_json!(door, &found);
+    if !found.found {
+        return search::nothing(args.min_score, door);
+    }
     printing::found(&found, door)
 }
 

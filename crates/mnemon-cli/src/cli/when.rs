@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use mnemon_core::{Invalid, Time};
 
 /// A moment in the past: RFC 3339, a date, a date and time in the reader's zone, or `7d` ago.
-pub(super) fn past(field: &str, text: &str, now: Time) -> Result<Time, Invalid> {
+pub(crate) fn past(field: &str, text: &str, now: Time) -> Result<Time, Invalid> {
     if let Some(ms) = duration_ms(text) {
         return Ok(now.plus_millis(ms.saturating_neg()));
     }

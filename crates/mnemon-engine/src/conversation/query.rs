@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mnemon_core::{Ctx, Filter, Id, Kind, Record, Scope, Time, Viewer, markdown, text};
+use mnemon_core::{Ctx, Filter, Id, Kind, Scope, Time, Viewer, markdown, text};
 use serde::Serialize;
 
 use crate::memory::Memory;
-use crate::records::{Error, Records};
+use crate::records::Error;
 use crate::search::{Hit, Query};
 
 /// Characters of a passage.
@@ -50,22 +50,9 @@ impl Memory {
         ctx: &Ctx,
         query: &PassageQuery<'_>,
     ) -> Result<Vec<Passage>, Error> {
-        let (dialog, semantic) = (
-            self.records_of(Scope::Dialog),
-            self.records_of(Scope::Semantic),
-        );
-        let mut hits = Vec::new();
-        if dialog.store_number() == semantic.store_number() {
-            let both = &[Scope::Dialog, Scope::Semantic];
-            hits.extend(search(dialog, ctx, query, query.viewer, both).await?);
-        } else {
-            for (records, scope) in [(dialog, Scope::Dialog), (semantic, Scope::Semantic)] {
-                hits.extend(search(records, ctx, query, query.viewer, &[scope]).await?);
-            }
-        }
+        let mut hits = search(self, ctx, query, query.viewer).await?;
         if let Some(pages) = query.pages {
-            let records = pages.records_of(Scope::Semantic);
-            hits.extend(search(records, ctx, query, &Viewer::Tenant, &[Scope::Semantic]).await?);
+            hits.extend(search(pages, ctx, query, &Viewer::Tenant).await?);
         }
         hits.sort_by(|one, other| other.score.total_cmp(&one.score));
         let mut passages: Vec<Passage> = Vec::new();
@@ -84,49 +71,35 @@ impl Memory {
 }
 
 async fn search(
-    records: &Records,
+    memory: &Memory,
     ctx: &Ctx,
     query: &PassageQuery<'_>,
     viewer: &Viewer,
-    scopes: &[Scope],
 ) -> Result<Vec<Hit>, Error> {
     // Saved states have no text, and a conversation's window only repeats its messages.
     let kinds = Kind::ALL.iter().copied();
     let filter = Filter {
-        scopes: scopes.to_vec(),
+        scopes: vec![Scope::Dialog, Scope::Semantic],
         kinds: kinds.filter(|kind| *kind != Kind::Session).collect(),
         ..Filter::seen_by(viewer.clone())
     };
+    let most = memory.records().limits().hits;
     let asked = Query {
-        limit: query.limit.saturating_mul(SPARE).min(records.limits().hits),
+        limit: query.limit.saturating_mul(SPARE).min(most),
         ..Query::new(query.text, filter)
     };
-    records.search(ctx, &asked).await
+    memory.search(ctx, &asked).await
 }
 
 fn passage(hit: Hit, query: &str) -> Passage {
     let Hit { record, score, .. } = hit;
     Passage {
         text: excerpt(&record.content, query),
-        source: source(&record),
+        source: record.location().unwrap_or_else(|| record.id.to_string()),
         id: record.id,
         kind: record.kind,
         created: record.created,
         score,
-    }
-}
-
-fn source(record: &Record) -> String {
-    let session = record.owner.session.as_deref();
-    match (record.scope, session) {
-        (Scope::Dialog, Some(session)) => match session.rsplit_once('/') {
-            Some((project, session)) => format!("conversation {session} of project {project}"),
-            None => format!("conversation {session}"),
-        },
-        _ => record
-            .source
-            .clone()
-            .unwrap_or_else(|| record.id.to_string()),
     }
 }
 

@@ -22,9 +22,6 @@ pub(super) fn added(added: &Added, door: &mut Door) -> Result<(), Error> {
 }
 
 pub(super) fn found(found: &FoundNotes, door: &mut Door) -> Result<(), Error> {
-    if !found.found {
-        return door.out.line("nothing found");
-    }
     for note in &found.results {
         head(note, door)?;
         told(note, door)?;

@@ -1,8 +1,8 @@
 //! Tools for notes. The names, the fields and the shape of the answers are those of the notes
 //! document: an id, a summary and what describes the note, its content only on request.
 
-use mnemon_core::{Id, Invalid, Viewer, limits};
-use mnemon_engine::notes::{NewNote, NoteFilter, NoteQuery, NoteText, NoteView};
+use mnemon_core::{Filter, Id, Invalid, Kind, Owner, Viewer, limits};
+use mnemon_engine::notes::{NewNote, NoteText, NoteView};
 use serde_json::{Map, Value, json};
 
 use super::super::answer::{Answer, RECALLED, Room, cut, excerpt, quote};
@@ -11,7 +11,8 @@ use super::super::profile::Profile;
 use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch, max_tokens};
 use super::recall::user;
-use crate::Error;
+use crate::cli::when;
+use crate::{Error, api};
 
 const NAMESPACES: &[&str] = &["short-term", "long-term"];
 const SMALL: &[Profile] = &[Profile::Small, Profile::Notes];
@@ -125,20 +126,27 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
 
 fn search() -> Tool {
     let query = "What to look for, in words; or an id";
-    let whose = "Only this user's notes, and those that belong to nobody";
+    let whose = "Only what this user may see";
+    let kinds = "Only these kinds: note, fact, decision, document, message, skill, …";
+    let since = "Only from then on: 2026-01-31, or 7d for the last seven days";
+    let min_score = "Leave out hits that score less; 0 shows the nearest even if nothing is known";
     Tool {
         name: "memory_search",
-        title: "Find notes",
-        about: "Find notes by words and by meaning, in any language, the best first: ids, \
-            summaries and tags, no contents. Use it before you answer from general knowledge, \
-            before you ask the user something they may have told, and before you store a note. \
-            Then memory_get reads one.",
+        title: "Search the memory",
+        about: "Search everything remembered (notes, facts, decisions, documents, messages, \
+            skills) by words and by meaning, in any language, the best first: ids, sources and \
+            beginnings. Use it before you answer from general knowledge, before you ask the user \
+            something they may have told, and before you store a note. The score estimates the \
+            probability that the hit answers. Then memory_get reads one.",
         fields: vec![
             Field::text("query", limits::NOTE_QUERY_CHARS, query)
                 .required()
                 .or(&["q", "text", "search", "question", "keywords"]),
+            Field::words("kind", Kind::ALL.len(), limits::NAME_CHARS, kinds).or(&["kinds"]),
             namespace("Only this one"),
-            tags("Notes that have at least one of these"),
+            tags("Only records that have at least one of these"),
+            super::recall::session("Only from this conversation"),
+            Field::text("since", limits::NAME_CHARS, since),
             Field::whole(
                 "limit",
                 1,
@@ -146,7 +154,7 @@ fn search() -> Tool {
                 "How many at the most; 5 unless you say",
             )
             .or(&["max_results", "top_k", "k", "n", "count"]),
-            Field::number("min_score", 0.0, 1.0, "Leave out what scores less").or(&["threshold"]),
+            Field::number("min_score", 0.0, 1.0, min_score).or(&["threshold"]),
             Field::flag("include_content", "Show the beginning of each content, too"),
             Field::text("user", limits::NAME_CHARS, whose).or(&["user_id"]),
             max_tokens(),
@@ -157,30 +165,60 @@ fn search() -> Tool {
     }
 }
 
+/// Documents are found by their parts.
+fn kinds(words: &[String]) -> Result<Vec<Kind>, Invalid> {
+    let mut kinds: Vec<Kind> = Vec::new();
+    for word in words {
+        let kind = word.trim().to_lowercase().trim_end_matches('s').parse()?;
+        kinds.push(kind);
+        if kind == Kind::Document {
+            kinds.push(Kind::Chunk);
+        }
+    }
+    Ok(kinds)
+}
+
 async fn run_search(served: &Served, call: Call) -> Result<Answer, Error> {
     let arguments = &call.arguments;
     let namespace = arguments.text("namespace").map(|word| word.parse());
-    let filter = NoteFilter {
-        namespace: namespace.transpose()?,
-        tags: arguments.texts("tags"),
-        ..NoteFilter::seen_by(served.viewer(arguments.text("user")))
+    let since = arguments.text("since");
+    let since = since.map(|text| when::past("since", &text, call.ctx.now));
+    let notes = served.memory.notes();
+    let config = notes.config();
+    let request = api::search::Request {
+        query: arguments.needed("query"),
+        filter: Filter {
+            owner: Owner::of(None, arguments.text("session").as_deref()),
+            kinds: kinds(&arguments.texts("kind"))?,
+            namespaces: namespace.transpose()?.into_iter().collect(),
+            tags: arguments.texts("tags"),
+            since: since.transpose()?,
+            ..Filter::seen_by(served.viewer(arguments.text("user")))
+        },
+        recipe: config.recipe,
+        limit: arguments.whole("limit").unwrap_or(config.top_k),
+        min_score: arguments.number("min_score").or(config.min_score),
     };
-    let query = NoteQuery {
-        limit: arguments.whole("limit"),
-        min_score: arguments.number("min_score"),
-        include_content: arguments.flag("include_content"),
-        ..NoteQuery::new(arguments.needed("query"), filter)
-    };
-    let found = served.memory.notes().search(&call.ctx, &query).await?;
-    let query = excerpt(&found.query, 100);
-    if found.results.is_empty() {
+    served.index_files(&call.ctx).await;
+    let query = excerpt(&request.query, 100);
+    let found = api::search::run(&served.memory, &call.ctx, request).await?;
+    if found.hits.is_empty() {
         let message = "No matching entries found.";
-        let data = json!({"found": false, "results": [], "query": query, "message": message});
-        return Answer::with(message, &json!({"success": true, "data": data}));
+        let hint = "Nothing known: min_score 0 shows the nearest entries.";
+        let data = json!({
+            "found": false, "results": [], "query": query, "message": message, "hint": hint,
+        });
+        let text = format!("{message} {hint}");
+        return Answer::with(text, &json!({"success": true, "data": data}));
     }
-    let results = &found.results;
+    let content = arguments.flag("include_content");
+    let views = found.hits.iter().map(|hit| {
+        let view = notes.view(&hit.record, content);
+        view.scored(hit.score)
+    });
+    let results: Vec<NoteView> = views.collect();
     Answer::fit(call.tokens(), results.len(), |room| {
-        hits(results, &query, room)
+        hits(&results, &query, room)
     })
 }
 
@@ -211,9 +249,14 @@ fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> 
 
 /// A note without its content, as it is told.
 fn line(note: &NoteView, chars: usize) -> String {
+    let kind = note.kind.map_or("", |kind| kind.as_str());
     let mut head = format!("\n[{}] {} {}", note.id, note.namespace, note.created_at);
-    if let Some(score) = &note.score {
-        head.push_str(&format!(" {score}"));
+    for part in [Some(kind), note.score.as_deref()].into_iter().flatten() {
+        head.push_str(if part.is_empty() { "" } else { " " });
+        head.push_str(part);
+    }
+    if let Some(source) = &note.source {
+        head.push_str(&format!(" from: {}", excerpt(source, 160)));
     }
     if !note.tags.is_empty() {
         head.push_str(&format!(" tags: {}", excerpt(&note.tags.join(", "), 100)));
@@ -227,10 +270,11 @@ fn line(note: &NoteView, chars: usize) -> String {
 
 /// The same as data. The names are those of the notes document.
 fn described(note: &NoteView, chars: usize) -> Fields {
-    let source = note.source.as_deref().map(|source| excerpt(source, 100));
+    let source = note.source.as_deref().map(|source| excerpt(source, 160));
     let preview = note.content_preview.as_deref();
     Fields::default()
         .with("id", &note.id)
+        .maybe("kind", note.kind)
         .with("namespace", note.namespace)
         .with("summary", excerpt(&note.summary, chars))
         .with("tags", &note.tags)
