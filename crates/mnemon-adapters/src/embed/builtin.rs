@@ -4,7 +4,6 @@ use std::sync::OnceLock;
 
 use super::safetensors::Safetensors;
 use super::wordpiece::Vocabulary;
-use mnemon_core::Background;
 use mnemon_core::embed::{EmbedError, Embedder, ModelId, english_fluency};
 
 use super::unit;
@@ -14,12 +13,6 @@ pub(super) static VOCABULARY: &str = include_str!("../../assets/vocab.txt");
 
 const NAME: &str = "builtin:static-256@1";
 const DIMENSION: usize = 256;
-/// Questions and unrelated records, measured on the development part of LoCoMo.
-const BACKGROUND: Background = Background {
-    mean: 0.36,
-    deviation: 0.09,
-    sample: 0,
-};
 /// Pieces of a text that are looked at; the rest would hardly move the mean.
 const MAX_PIECES: usize = 512;
 /// Texts between two chances for other tasks to run; they take about a millisecond.
@@ -68,10 +61,6 @@ impl Builtin {
 impl Embedder for Builtin {
     fn model(&self) -> &ModelId {
         &self.table.model
-    }
-
-    fn background(&self) -> Background {
-        BACKGROUND
     }
 
     fn fluency(&self, text: &str) -> f32 {

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 
 use crate::error::ErrorKind;
-use crate::ports::Background;
 
 /// A model that places texts so that near meanings lie near each other.
 #[async_trait]
@@ -22,12 +21,6 @@ pub trait Embedder: Send + Sync {
 
     /// One unit vector per text, in order; `None` for a text that means nothing to the model.
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, EmbedError>;
-
-    /// The cosine of texts that have nothing to do with each other. Ranking needs it in stores
-    /// that are too small to measure it.
-    fn background(&self) -> Background {
-        Background::TYPICAL
-    }
 
     /// How far the model understands the language of a text, from 0 to 1.
     fn fluency(&self, _text: &str) -> f32 {

@@ -196,8 +196,8 @@ pub struct Answer {
     /// For scores in context; not needed from an index that applies neighbour context. Without
     /// them the engine estimates them from the matches.
     pub statistics: Option<Statistics>,
-    /// The cosine of records that were not chosen for it. Without it ranking assumes what the
-    /// model declares ([`crate::ports::embed::Embedder::background`]).
+    /// The cosine of records that were not chosen for it. Without it ranking assumes what
+    /// is typical.
     pub background: Option<Background>,
 }
 

@@ -68,6 +68,8 @@ const NEW: f32 = 0.1;
 const IMPORTANT: f32 = 0.1;
 /// After so many days a record is half as new.
 const HALF_LIFE_DAYS: f32 = 30.0;
+/// Hits whose words are worth the same are equal if their meaning differs by no more than this.
+const SAME_MEANING: f32 = 0.05;
 /// What shares no word with the question and is farther than this from it is not an answer.
 const FLOOR: f32 = 0.15;
 
@@ -194,6 +196,9 @@ pub fn rank(
         let fused = b.parts.score().total_cmp(&a.parts.score());
         fused.then(newest_first(a, b))
     });
+    for alike in ranked.chunk_by_mut(|a, b| a.parts.is_like(&b.parts)) {
+        alike.sort_by(newest_first);
+    }
     let mut most = 1.0_f32;
     for (place, ranked) in ranked.iter_mut().enumerate() {
         most = most.min(ranked.parts.evidence.probability(place));
@@ -208,6 +213,14 @@ pub fn newest_first(one: &Ranked, other: &Ranked) -> std::cmp::Ordering {
 }
 
 impl Parts {
+    /// Whether only a nuance of meaning and the factors tell two hits apart: the same sentence
+    /// about different days.
+    fn is_like(&self, other: &Self) -> bool {
+        self.words > 0.0
+            && (self.words - other.words).abs() < 1e-4
+            && (self.meaning - other.meaning).abs() <= SAME_MEANING
+    }
+
     /// What hits are ordered by, before a model has read them again.
     pub fn score(&self) -> f32 {
         (self.words + self.meaning)

@@ -203,14 +203,13 @@ impl Records {
                 ..Scale::default()
             };
         };
-        let declared = embedder.background();
         let fluency = match query.recipe {
             Recipe::Meaning => 1.0,
             _ if says_nothing(&question.rest) => 0.0,
             _ => embedder.fluency(&question.rest),
         };
         Scale {
-            background: measured.map_or(declared, |found| found.with_declared(declared)),
+            background: measured.map_or(Background::TYPICAL, Background::with_typical),
             fluency,
         }
     }

@@ -194,7 +194,7 @@ impl Index {
             place += 1;
         });
         let cosines = set.similarities(query, &docs)?;
-        Ok(Background::of(&cosines))
+        Ok(Background::of(cosines))
     }
 
     /// BM25 of every document, with what its neighbours lend it counted as its own words; answers

@@ -17,19 +17,24 @@ const RELATED: f32 = 0.1;
 /// Hits by which it is decided whether anything is known: the order is not certain.
 const DECISIVE: usize = 3;
 
-/// As many measured cosines weigh as much as what the model declares.
-const DECLARED_WEIGHT: f32 = 16.0;
+/// One in so many cosines of a sample is left out of the background.
+const ANSWERS: usize = 8;
+/// As many measured cosines weigh as much as what is typical.
+const TYPICAL_WEIGHT: f32 = 6.0;
 
 impl Background {
-    /// For a model that declares nothing.
+    /// What most models give for texts that have nothing to do with each other.
     pub const TYPICAL: Self = Self {
         mean: 0.2,
         deviation: 0.1,
         sample: 0,
     };
 
-    /// The distribution of these cosines; `None` of none.
-    pub fn of(cosines: &[f32]) -> Option<Self> {
+    /// The distribution of these cosines without the highest, which answers may be among; `None`
+    /// of too few.
+    pub fn of(mut cosines: Vec<f32>) -> Option<Self> {
+        cosines.sort_by(f32::total_cmp);
+        cosines.truncate(cosines.len() - cosines.len().div_ceil(ANSWERS));
         let count = cosines.len() as f32;
         let mean = cosines.iter().sum::<f32>() / count;
         let squares = cosines.iter().map(|cosine| (cosine - mean).powi(2));
@@ -41,14 +46,14 @@ impl Background {
         })
     }
 
-    /// What was measured and what the model declares, together.
+    /// What was measured, and what is typical as far as the sample is small.
     #[must_use]
-    pub fn with_declared(self, declared: Self) -> Self {
+    pub fn with_typical(self) -> Self {
         let sample = self.sample as f32;
-        let share = sample / (sample + DECLARED_WEIGHT);
+        let share = sample / (sample + TYPICAL_WEIGHT);
         Self {
-            mean: share * self.mean + (1.0 - share) * declared.mean,
-            deviation: share * self.deviation + (1.0 - share) * declared.deviation,
+            mean: share * self.mean + (1.0 - share) * Self::TYPICAL.mean,
+            deviation: share * self.deviation + (1.0 - share) * Self::TYPICAL.deviation,
             sample: self.sample,
         }
     }
@@ -106,7 +111,7 @@ impl Scale {
 }
 
 /// The texts of a store may all be alike; a hair more is no evidence then.
-const LEAST_DEVIATION: f32 = 0.03;
+const LEAST_DEVIATION: f32 = 0.05;
 
 impl Evidence {
     /// The probability that a record with this evidence answers the query, at this place in the
@@ -115,14 +120,14 @@ impl Evidence {
         let words = |coverage: f32| -3.3 + 7.0 * coverage;
         // What the words say already is not said again by the meaning.
         let both = |coverage: f32, nearness: f32| {
-            -4.2 + 6.5 * coverage + 0.7 * nearness.max(0.0) * (1.0 - coverage)
+            -4.5 + 6.8 * coverage + 0.55 * nearness.max(0.0) * (1.0 - coverage)
         };
-        let common = 1.7 * self.date - 1.8 * (1.0 + place as f32).ln();
+        let common = 1.8 * self.date - 1.8 * (1.0 + place as f32).ln();
         let logistic = |logit: f32| 1.0 / (1.0 + (-logit - common).exp());
         match (self.coverage, self.nearness) {
             (None, None) => 0.0,
             (Some(coverage), None) => logistic(words(coverage)),
-            (None, Some(nearness)) => logistic(-4.4 + nearness),
+            (None, Some(nearness)) => logistic(-4.3 + 0.8 * nearness),
             (Some(coverage), Some(nearness)) => {
                 self.fluency * logistic(both(coverage, nearness))
                     + (1.0 - self.fluency) * logistic(words(coverage))
@@ -187,13 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn a_small_sample_weighs_little_against_what_the_model_declares() {
-        let measured = Background::of(&[0.9, 0.9]).unwrap();
-        let declared = Background::TYPICAL;
-        let both = measured.with_declared(declared);
-        assert!(both.mean > declared.mean && both.mean < 0.3, "{both:?}");
-        let many = Background::of(&[0.5; 128]).unwrap().with_declared(declared);
+    fn a_small_sample_weighs_little() {
+        let typical = Background::TYPICAL;
+        let few = Background::of(vec![0.9, 0.9]).unwrap().with_typical();
+        assert!(few.mean > typical.mean && few.mean < 0.4, "{few:?}");
+        let many = Background::of(vec![0.5; 128]).unwrap().with_typical();
         assert!(many.mean > 0.45, "{many:?}");
-        assert_eq!(Background::of(&[]), None);
+        assert_eq!(Background::of(vec![0.9]), None);
     }
 }
