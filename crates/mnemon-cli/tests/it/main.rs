@@ -38,6 +38,7 @@ mod notices;
 mod planner;
 mod projects;
 mod purging;
+mod questions;
 mod sandbox;
 mod search;
 mod secrets;

@@ -160,7 +160,7 @@ impl Records {
     ) -> Result<Vec<Hit>, Error> {
         let mut hits = loop {
             let found = self.candidates(grant, &probe).await?;
-            let scale = self.scale(query, question, found.background);
+            let scale = self.scale(question, found.background);
             let ranked = rank::rank(&found.list, query.recipe, question, &scale, ctx.now);
             let mut ranked = rank::known(ranked, query.min_score.map(|least| least as f32));
             if query.recipe == Recipe::Recent {
@@ -196,17 +196,16 @@ impl Records {
     }
 
     /// What the evidence for a hit is measured against.
-    fn scale(&self, query: &Query, question: &Question, measured: Option<Background>) -> Scale {
+    fn scale(&self, question: &Question, measured: Option<Background>) -> Scale {
         let Some(embedder) = self.embedders.first() else {
             return Scale {
                 fluency: 0.0,
                 ..Scale::default()
             };
         };
-        let fluency = match query.recipe {
-            Recipe::Meaning => 1.0,
-            _ if says_nothing(&question.rest) => 0.0,
-            _ => embedder.fluency(&question.rest),
+        let fluency = match says_nothing(&question.rest) {
+            true => 0.0,
+            false => embedder.fluency(&question.rest),
         };
         Scale {
             background: measured.map_or(Background::TYPICAL, Background::with_typical),

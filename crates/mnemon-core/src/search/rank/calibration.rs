@@ -25,7 +25,7 @@ const TYPICAL_WEIGHT: f32 = 6.0;
 impl Background {
     /// What most models give for texts that have nothing to do with each other.
     pub const TYPICAL: Self = Self {
-        mean: 0.2,
+        mean: 0.15,
         deviation: 0.1,
         sample: 0,
     };
@@ -100,7 +100,11 @@ impl Scale {
             mean, deviation, ..
         } = self.background;
         let cosine = features.cosine.max(candidate.meaning);
-        let by_meaning = recipe != Recipe::Words && self.fluency > 0.0;
+        let by_meaning = match recipe {
+            Recipe::Words => false,
+            Recipe::Meaning => true,
+            _ => self.fluency > 0.0,
+        };
         Evidence {
             coverage: (recipe != Recipe::Meaning).then_some(features.coverage.clamp(0.0, 1.0)),
             nearness: by_meaning.then_some((cosine - mean) / deviation.max(LEAST_DEVIATION)),
@@ -110,6 +114,9 @@ impl Scale {
     }
 }
 
+/// Texts in a language that the model does not know are near each other for no reason: the
+/// cosines of unrelated ones lie up to seven deviations above those of other languages.
+const FOREIGN: f32 = 3.0;
 /// The texts of a store may all be alike; a hair more is no evidence then.
 const LEAST_DEVIATION: f32 = 0.05;
 
@@ -118,16 +125,21 @@ impl Evidence {
     /// order: 0 is the first.
     pub fn probability(&self, place: usize) -> f32 {
         let words = |coverage: f32| -3.3 + 7.0 * coverage;
-        // What the words say already is not said again by the meaning.
+        let meaning = |nearness: f32| -4.3 + 0.8 * nearness;
+        // The meaning tells less where the words have told it already.
         let both = |coverage: f32, nearness: f32| {
-            -4.5 + 6.8 * coverage + 0.55 * nearness.max(0.0) * (1.0 - coverage)
+            let added = 0.55 * nearness.max(0.0) * (1.0 - coverage);
+            meaning(nearness).max(-4.5 + 6.8 * coverage + added)
         };
         let common = 1.8 * self.date - 1.8 * (1.0 + place as f32).ln();
         let logistic = |logit: f32| 1.0 / (1.0 + (-logit - common).exp());
         match (self.coverage, self.nearness) {
             (None, None) => 0.0,
             (Some(coverage), None) => logistic(words(coverage)),
-            (None, Some(nearness)) => logistic(-4.3 + 0.8 * nearness),
+            (None, Some(nearness)) => {
+                let foreign = FOREIGN * (1.0 - self.fluency);
+                logistic(meaning(nearness) - foreign)
+            }
             (Some(coverage), Some(nearness)) => {
                 self.fluency * logistic(both(coverage, nearness))
                     + (1.0 - self.fluency) * logistic(words(coverage))
