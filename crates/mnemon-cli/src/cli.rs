@@ -55,7 +55,7 @@ mod text;
 mod trust;
 mod undo;
 mod upkeep;
-pub(crate) mod when;
+
 mod write;
 
 use std::ffi::OsString;
@@ -65,7 +65,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::{Config, Environment, Flags, ignored_notice};
-use crate::{Error, wiring};
+use crate::{Error, when, wiring};
 use door::Door;
 
 /// Memory for AI agents: one binary, one file, no key, no server.

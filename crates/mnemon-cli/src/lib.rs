@@ -40,5 +40,6 @@ pub mod mcp;
 pub mod wiring;
 
 mod error;
+mod when;
 
 pub use error::Error;

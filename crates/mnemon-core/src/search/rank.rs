@@ -216,8 +216,10 @@ impl Parts {
     /// Whether only a nuance of meaning and the factors tell two hits apart: the same sentence
     /// about different days.
     fn is_like(&self, other: &Self) -> bool {
+        let covers = |parts: &Self| parts.evidence.coverage.unwrap_or(0.0);
         self.words > 0.0
-            && (self.words - other.words).abs() < 1e-4
+            && (self.words - other.words).abs() < 1e-6
+            && (covers(self) - covers(other)).abs() < 1e-4
             && (self.meaning - other.meaning).abs() <= SAME_MEANING
     }
 

@@ -11,7 +11,7 @@ use super::super::profile::Profile;
 use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch, max_tokens};
 use super::recall::user;
-use crate::cli::when;
+use crate::when;
 use crate::{Error, api};
 
 const NAMESPACES: &[&str] = &["short-term", "long-term"];

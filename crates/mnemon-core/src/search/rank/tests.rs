@@ -89,6 +89,42 @@ fn who_and_when_lift() {
     assert_eq!(ranked[0].parts.date, 1.75);
 }
 
+#[test]
+fn equals_come_newest_first() {
+    let daily = |seq: u64, meaning: f32| {
+        let mut daily = candidate(seq, 5.0, meaning);
+        daily.features.created = Time::EPOCH.plus_days(seq as i64);
+        daily
+    };
+    let candidates = [daily(1, 0.52), daily(3, 0.5), daily(2, 0.51), daily(4, 0.1)];
+    let scale = Scale::default();
+    let ranked = rank(
+        &candidates,
+        Recipe::Hybrid,
+        &Question::default(),
+        &scale,
+        now(),
+    );
+    assert_eq!(order(&ranked), [3, 2, 1, 4], "the last is another matter");
+    let scores: Vec<f32> = ranked.iter().map(|one| one.score).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+}
+
+#[test]
+fn nothing_is_known_unless_a_hit_is_an_answer() {
+    let scale = Scale::default();
+    let shown = |candidates: &[Candidate], least| {
+        let question = Question::default();
+        let ranked = rank(candidates, Recipe::Hybrid, &question, &scale, now());
+        order(&known(ranked, least))
+    };
+    let (far, near) = (candidate(1, 0.5, 0.2), candidate(2, 9.0, 0.6));
+    assert_eq!(shown(std::slice::from_ref(&far), None), [0; 0]);
+    assert_eq!(shown(std::slice::from_ref(&far), Some(0.0)), [1]);
+    assert_eq!(shown(&[far.clone(), near.clone()], None), [2]);
+    assert_eq!(shown(&[far, near], Some(0.0)), [2, 1]);
+}
+
 proptest! {
     /// However old and unimportant, what matches clearly better stays on top.
     #[test]

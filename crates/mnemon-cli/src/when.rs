@@ -22,7 +22,7 @@ pub(crate) fn past(field: &str, text: &str, now: Time) -> Result<Time, Invalid> 
 }
 
 /// A moment, whenever: RFC 3339, a date, or a date and time in the reader's zone.
-pub(super) fn absolute(field: &str, text: &str) -> Result<Time, Invalid> {
+pub(crate) fn absolute(field: &str, text: &str) -> Result<Time, Invalid> {
     moment(text).ok_or_else(|| {
         Invalid::new(
             field,
@@ -36,7 +36,7 @@ pub(super) fn absolute(field: &str, text: &str) -> Result<Time, Invalid> {
 }
 
 /// How long from now.
-pub(super) fn ahead(field: &str, text: &str, now: Time) -> Result<Time, Invalid> {
+pub(crate) fn ahead(field: &str, text: &str, now: Time) -> Result<Time, Invalid> {
     match duration_ms(text) {
         Some(ms) if ms > 0 => Ok(now.plus_millis(ms)),
         _ => Err(Invalid::new(
