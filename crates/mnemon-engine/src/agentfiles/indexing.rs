@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use mnemon_core::files::Listed;
-use mnemon_core::markdown::Document;
+use mnemon_core::markdown::{Day, Document};
 use mnemon_core::{
-    Ctx, Expect, Filter, Id, Kind, Namespace, Origin, Owner, Record, Scan, Scope, limits,
+    Ctx, Expect, Filter, Id, Kind, Namespace, Origin, Owner, Record, Scan, Scope, Time, limits,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -61,7 +61,8 @@ impl AgentFiles {
                 match self.read(&path).await {
                     Ok(read) => {
                         let text = read.map(|read| read.text).unwrap_or_default();
-                        let drafts = index.drafts(&path, &place, text);
+                        let modified = Time::EPOCH.plus_millis(stamp.1);
+                        let drafts = index.drafts(&path, &place, text, modified);
                         index
                             .update(ctx, &path, place.kind, drafts, &mut done)
                             .await?;
@@ -212,6 +213,12 @@ pub(super) fn entry_id(project: &str, path: &str, heading: &str, count: usize) -
     fixed_id("agent-file-entry", &names.map(Some))
 }
 
+/// The day of an archived session, if its file is named for it.
+fn session_day(path: &str) -> Option<Day> {
+    let name = path.rsplit('/').next()?;
+    name.get(..10)?.parse().ok()
+}
+
 /// As earlier versions marked the entries of a file.
 fn unnamed_tag(path: &str) -> String {
     format!("file:{}", short_digest(&[path]))
@@ -222,7 +229,7 @@ impl Index<'_> {
         format!("file:{}", short_digest(&[self.project, path]))
     }
 
-    fn drafts(&self, path: &str, place: &FileRole, text: String) -> Vec<Draft> {
+    fn drafts(&self, path: &str, place: &FileRole, text: String, modified: Time) -> Vec<Draft> {
         let document = Document::parse(text);
         if place.kind == Kind::Session {
             let content = document.as_str().trim();
@@ -230,7 +237,8 @@ impl Index<'_> {
                 .sections()
                 .first()
                 .map_or("", |section| section.title.as_str());
-            let whole = self.draft(path, place, title, 1, content);
+            let mut whole = self.draft(path, place, title, 1, content);
+            whole.created = Some(session_day(path).map_or(modified, Day::start));
             return match content.is_empty() {
                 true => Vec::new(),
                 false => vec![whole],
@@ -305,7 +313,12 @@ impl Index<'_> {
         for mut draft in drafts {
             safety.screen(&mut draft, &mut TakenOut::default())?;
             let old = draft.id.as_ref().and_then(|id| there.remove(id));
-            if old.is_none_or(|old| old.content != draft.content || old.owner != draft.owner) {
+            let is_same = |old: &Record| {
+                old.content == draft.content
+                    && old.owner == draft.owner
+                    && draft.created.is_none_or(|created| created == old.created)
+            };
+            if !old.as_ref().is_some_and(is_same) {
                 new.push((draft, Expect::Anything));
             }
         }

@@ -7,7 +7,7 @@ use mnemon_engine::notes::{
 
 use super::super::door::Door;
 use super::super::shared::Printed;
-use super::super::text;
+use super::super::{search, text};
 use crate::Error;
 use crate::operation::{NoteAdd, NoteCleanup, NoteGet, NoteList, NoteSearch, NoteStats};
 
@@ -43,7 +43,7 @@ pub(in super::super) fn nearly(near: &NearDuplicate) -> String {
 impl Printed for NoteSearch {
     fn print(found: &FoundNotes, door: &mut Door) -> Result<(), Error> {
         if !found.found {
-            return door.out.line("nothing found");
+            return search::nothing(door);
         }
         for note in &found.results {
             head(note, door)?;
