@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::door::Door;
 use super::filters::{self, OwnerArgs};
-use super::{add, confirm, input, search};
+use super::{add, confirm, input, search, text};
 use crate::Error;
 
 /// Notes of a page when nobody says.
@@ -207,6 +207,10 @@ async fn add_note(args: AddArgs, door: &mut Door) -> Result<(), Error> {
     };
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     let added = memory.notes().add(&ctx, note, args.key.as_deref()).await?;
+    if added.not_stored {
+        let what = format!("is too low. {}", added.message);
+        return Err(Invalid::new("--importance", what).into());
+    }
     return_json!(door, &added);
     printing::added(&added, door)
 }
@@ -284,7 +288,16 @@ async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
         Cleared::All => (None, "all notes"),
     };
     if args.dry_run {
-        return stats(door).await;
+        let (memory, ctx) = (door.memory()?, door.ctx()?);
+        let counts = memory.notes().stats(&ctx, &Viewer::Tenant).await?;
+        let count = match args.which {
+            Cleared::ShortTerm => counts.short_term,
+            Cleared::LongTerm => counts.long_term,
+            Cleared::All => counts.total,
+        };
+        return_json!(door, &json!({ "dryRun": true, "count": count }));
+        let count = text::count(count, "note");
+        return door.out.line(format!("would forget {count}"));
     }
     confirm::confirm(&format!("Forget {which}?"), args.yes)?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
@@ -312,6 +325,10 @@ async fn cleanup(door: &mut Door) -> Result<(), Error> {
     let cleaned = door.memory()?.notes().cleanup(&door.ctx()?).await?;
     return_json!(door, &cleaned);
     door.out.line(&cleaned.message)?;
+    if cleaned.cleaned > 0 {
+        let what = "they are erased; `mnemon undo` does not bring them back";
+        door.out.line(what)?;
+    }
     match cleaned.more {
         true => door.out.line("There is more; run it again."),
         false => Ok(()),

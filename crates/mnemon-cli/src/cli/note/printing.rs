@@ -10,9 +10,6 @@ use crate::Error;
 const INDENT: &str = "    ";
 
 pub(super) fn added(added: &Added, door: &mut Door) -> Result<(), Error> {
-    if added.not_stored {
-        return door.out.line(text::one_line(&added.message));
-    }
     let done = match added.known {
         true => "already known",
         false => "stored",

@@ -438,8 +438,9 @@ async fn run_clear(served: &Served, call: Call, short_only: bool) -> Result<Answ
         .commit
         .map(|commit| format!(" `mnemon undo {commit}` brings them back."));
     let text = format!(
-        "Forgot {} notes{whose}; {} are left in all.{}",
+        "Forgot {} {}{whose}; {} left in all.{}",
         done.cleared,
+        if done.cleared == 1 { "note" } else { "notes" },
         done.remaining,
         way_back.unwrap_or_default()
     );
