@@ -167,6 +167,23 @@ fn search_finds_entries_and_edits_by_hand() {
     );
 }
 
+#[test]
+fn an_archived_session_has_the_date_of_its_file() {
+    let desk = desk();
+    let path = format!("{MEMORY}/sessions/2020-05-05.md");
+    write(
+        &desk,
+        &path,
+        "# Session: 2020-05-05\n\nThe walrus was fed.\n",
+    );
+    let search = |words: &[&str]| desk.run(&[&["search", "walrus", "--json"], words].concat());
+    let found = search(&[]).json();
+    let created = found["hits"][0]["record"]["created"].as_str().unwrap();
+    assert!(created.starts_with("2020-05-05T00:00:00"), "{found}");
+    let recent = search(&["--since", "30d"]).ok();
+    assert!(!recent.contains("walrus was fed"), "{recent}");
+}
+
 fn team() -> Sandbox {
     let desk = Sandbox::new();
     for member in ["ada-lead", "linus"] {

@@ -69,7 +69,11 @@ fn section(text: &mut String, command: &mut clap::Command, name: &str) {
         let command = command.find_subcommand_mut(&inner).unwrap();
         // Once is enough for what every command has.
         *command = command.clone().mut_args(|arg| {
-            let global = ["store", "tenant", "json", "config"].contains(&arg.get_id().as_str());
+            let id = arg.get_id().as_str();
+            let of_all = [
+                "store", "tenant", "json", "config", "color", "quiet", "verbose",
+            ];
+            let global = of_all.contains(&id);
             arg.hide(global)
         });
         section(text, command, &format!("{name} {inner}"));
