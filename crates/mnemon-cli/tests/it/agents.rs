@@ -669,17 +669,16 @@ fn a_folder_above_that_leads_elsewhere_is_not_used() {
 fn examples(command: &clap::Command) -> Vec<String> {
     let help = command.get_after_help().map(ToString::to_string);
     let help = help.unwrap_or_default();
-    let lines = help
-        .lines()
-        .filter_map(|line| line.strip_prefix("  mnemon "));
-    lines.map(|line| format!("mnemon {line}")).collect()
+    let lines = help.lines().filter_map(|line| line.strip_prefix("  "));
+    let commands = lines.filter(|line| line.contains("mnemon ") || line.starts_with("mkdir "));
+    commands.map(str::to_owned).collect()
 }
 
 #[cfg(unix)]
 #[test]
-fn the_examples_of_agents_and_teams_run_as_they_are_written() {
+fn examples_run_as_they_are_written() {
     let all = mnemon_cli::cli::command();
-    for name in ["agent", "team"] {
+    for name in ["agent", "team", "completions", "man", "demo"] {
         let command = all.find_subcommand(name).unwrap();
         let below = command.get_subcommands().map(examples);
         for lines in [examples(command)].into_iter().chain(below) {
