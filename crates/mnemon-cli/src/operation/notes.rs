@@ -2,7 +2,7 @@
 //! notes document.
 
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Cursor, Id, Namespace, Owner, limits};
+use mnemon_core::{Cursor, Id, Invalid, Namespace, Owner, limits};
 use mnemon_engine::notes::{
     Added, Cleaned, Cleared, FoundNotes, NewNote, NoteCounts, NoteFilter, NotePage, NoteQuery,
     NoteText,
@@ -123,7 +123,14 @@ impl Operation for NoteAdd {
             ..arguments.read()?
         };
         let notes = access.memory.notes();
-        Ok(notes.add(access.ctx, note, key.as_deref()).await?)
+        let added = notes.add(access.ctx, note, key.as_deref()).await?;
+        match added.not_stored {
+            true => {
+                let what = format!("is too low. {}", added.message);
+                Err(Invalid::new("importance", what).into())
+            }
+            false => Ok(added),
+        }
     }
 }
 

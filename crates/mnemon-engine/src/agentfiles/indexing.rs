@@ -36,6 +36,10 @@ struct FileRole {
     team: Option<String>,
 }
 
+/// The form of the index: another one has records that are made otherwise. 2: sessions have the
+/// date of their file.
+const FORM: u32 = 2;
+
 /// The size and the time of each file that is indexed.
 type Stamps = BTreeMap<String, (u64, i64)>;
 
@@ -132,7 +136,13 @@ impl Index<'_> {
     async fn known(&self, ctx: &Ctx, id: &Id) -> Result<Option<Stamps>, Error> {
         let records = self.memory.records_of(Scope::State);
         let found = records.find(ctx, id).await?;
-        let files = found.and_then(|record| record.body?.get("files").cloned());
+        let body = found.and_then(|record| record.body);
+        let is_current = |body: &Value| body.get("v") == Some(&json!(FORM));
+        let files = body.map(|body| match is_current(&body) {
+            true => body.get("files").cloned().unwrap_or_default(),
+            // Every file is read again, and records that are as they should be stay.
+            false => json!({}),
+        });
         Ok(files.map(|files| serde_json::from_value(files).unwrap_or_default()))
     }
 
@@ -143,7 +153,7 @@ impl Index<'_> {
             scope: Some(Scope::State),
             kind: Some(Kind::Session),
             origin: Some(Origin::Derived),
-            body: Some(json!({ "files": seen, "project": self.project })),
+            body: Some(json!({ "v": FORM, "files": seen, "project": self.project })),
             ..Draft::default()
         };
         let records = self.memory.records_of(Scope::State);
@@ -207,16 +217,16 @@ fn place(root: &str, path: &str) -> Option<FileRole> {
     })
 }
 
+/// The day that the file of a session is named for.
+fn session_day(path: &str) -> Option<Day> {
+    let name = path.rsplit('/').next()?;
+    name.get(..10)?.parse().ok()
+}
+
 /// The id of an entry: of several with the same heading, `count` tells which.
 pub(super) fn entry_id(project: &str, path: &str, heading: &str, count: usize) -> Id {
     let names = [project, path, heading, &count.to_string()];
     fixed_id("agent-file-entry", &names.map(Some))
-}
-
-/// The day of an archived session, if its file is named for it.
-fn session_day(path: &str) -> Option<Day> {
-    let name = path.rsplit('/').next()?;
-    name.get(..10)?.parse().ok()
 }
 
 /// As earlier versions marked the entries of a file.

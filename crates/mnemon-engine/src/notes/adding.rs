@@ -365,16 +365,22 @@ impl AddedDetails {
             Written::New { id, evicted, .. } => {
                 let from = self.path.as_ref();
                 let from = from.map_or(String::new(), |path| format!(" from {path}"));
+                let chars = if self.length == 1 { "char" } else { "chars" };
                 let message = format!(
-                    "Stored {} chars{from} in {namespace}. Use memory_search(\"{id}\") to retrieve.",
+                    "Stored {} {chars}{from} in {namespace}. Use memory_search(\"{id}\") to retrieve.",
                     self.length
                 );
                 (id, namespace, message, *evicted)
             }
         };
         if evicted > 0 {
+            let notes = if evicted == 1 {
+                "note was"
+            } else {
+                "notes were"
+            };
             ctx.notices.add(format!(
-                "{evicted} of the weakest notes went, as {namespace} is full."
+                "{evicted} {notes} evicted, the least important first, as {namespace} is full."
             ));
         }
         Added {

@@ -116,7 +116,8 @@ pub(crate) fn repair(path: &Path) -> Result<Vec<String>, StoreError> {
 fn permissions(path: &Path) -> Finding {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.permissions().readonly() => {
-            Finding::bad("permissions", "the file is read-only")
+            let what = "the file is read-only: it can be read and searched, but not changed";
+            Finding::warning("permissions", what)
         }
         Ok(_) => Finding::good("permissions", "the file can be read and written"),
         Err(error) => Finding::bad(

@@ -15,9 +15,6 @@ const INDENT: &str = "    ";
 
 impl Printed for NoteAdd {
     fn print(added: &Added, door: &mut Door) -> Result<(), Error> {
-        if added.not_stored {
-            return door.out.line(text::one_line(&added.message));
-        }
         let done = match added.known {
             true => "already known",
             false => "stored",
@@ -172,6 +169,9 @@ impl Printed for NoteStats {
 impl Printed for NoteCleanup {
     fn print(cleaned: &Cleaned, door: &mut Door) -> Result<(), Error> {
         door.out.line(&cleaned.message)?;
+        if cleaned.cleaned > 0 {
+            door.out.line("They are erased; `mnemon undo` does not restore them.")?;
+        }
         match cleaned.more {
             true => door.out.line("There is more; run it again."),
             false => Ok(()),

@@ -56,9 +56,6 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         call.arguments.set("namespace", usual.as_str());
     }
     let added = call.run::<NoteAdd>(served).await?;
-    if added.not_stored {
-        return Err(Invalid::new("importance", format!("is too low. {}", added.message)).into());
-    }
     let message = match added.known {
         true => format!("This is known already, as {}", added.id),
         false => excerpt(added.message.trim_end_matches('.'), 600),
@@ -472,8 +469,9 @@ async fn run_clear(served: &Served, mut call: Call, which: &'static str) -> Resu
         .commit
         .map(|commit| format!(" `mnemon undo {commit}` brings them back."));
     let text = format!(
-        "Forgot {} notes{whose}; {} are left in all.{}",
+        "Forgot {} {}{whose}; {} left in all.{}",
         done.cleared,
+        if done.cleared == 1 { "note" } else { "notes" },
         done.remaining,
         way_back.unwrap_or_default()
     );
