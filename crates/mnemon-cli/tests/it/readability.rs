@@ -172,13 +172,15 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn pages() -> Vec<String> {
-    let names = fs::read_dir(root().join("docs")).unwrap();
-    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut pages: Vec<String> = names
-        .filter(|name| name.ends_with(".md"))
-        .map(|name| format!("docs/{name}"))
-        .chain(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(str::to_owned))
-        .collect();
+    let mut pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+        .map(str::to_owned)
+        .to_vec();
+    for folder in ["docs", "docs/decisions"] {
+        let names = fs::read_dir(root().join(folder)).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names = names.filter(|name| name.ends_with(".md"));
+        pages.extend(names.map(|name| format!("{folder}/{name}")));
+    }
     pages.sort();
     pages
 }
