@@ -245,9 +245,7 @@ fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
         Files(FilesError::Outside { .. }) => {
             "name a file that lies below the folder, also when links are followed; for notes `mnemon config` shows the folder as notes.root"
         }
-        Files(FilesError::TooLarge { .. }) => {
-            "split it into several files"
-        }
+        Files(FilesError::TooLarge { .. }) => "split it into several files",
         BadFile { .. } => "edit the file as the message says; it is left as it is",
         NoAgent(_) => {
             "`mnemon agent list` and `mnemon team list` show the names; `mnemon agent new` makes an agent"

@@ -161,7 +161,8 @@ fn object(field: &Field, given: &Value) -> Result<Value, Error> {
                 Some((key, value)) => Map::from_iter([(key.to_owned(), json!(value))]),
                 None => {
                     // The text is not repeated: it may be a value alone, and that a secret.
-                    let what = format!("number {} has no `=`; write {}", at + 1, field.value_name());
+                    let what =
+                        format!("number {} has no `=`; write {}", at + 1, field.value_name());
                     return Err(Invalid::new(name, what).into());
                 }
             },

@@ -113,7 +113,10 @@ fn what_is_asked_wrongly_is_said() {
     let cases: &[(&[&str], &str)] = &[
         (&["--budget", "0"], "--budget: is 0; from 1 to 2000000"),
         (&["--budget", "2000001"], "from 1 to 2000000"),
-        (&["--budget", "many"], "--budget: `many` is not a whole number"),
+        (
+            &["--budget", "many"],
+            "--budget: `many` is not a whole number",
+        ),
         (&["--form", "html"], "markdown, xml, messages"),
         (&["--floor", "facts"], "write SECTION=N"),
         (&["--floor", "tea=3"], "`tea` is not one of: profile"),
