@@ -1,7 +1,7 @@
 //! Tools for notes. The names, the fields and the shape of the answers are those of the notes
 //! document: an id, a summary and what describes the note, its content only on request.
 
-use mnemon_core::{Invalid, Time};
+use mnemon_core::Time;
 use mnemon_engine::notes::{NotePage, NoteText, NoteView};
 use serde_json::{Map, Value, json};
 
