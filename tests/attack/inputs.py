@@ -94,7 +94,7 @@ def mutated(random, data):
 
 
 def fuzz_mcp(row):
-    """noise in MCP lines; the server goes on"""
+    """noise in MCP lines; the server keeps running"""
     calls = json.loads((row.root / "tests/clients/calls.json").read_text())
     with row.home() as home, Server(home, "--tools", "all") as server:
         for number in row.rounds(3000):

@@ -90,7 +90,7 @@ def bodies(row):
 
 
 def slow_clients(row):
-    """half-open connections beyond the server's file limit; a client comes beside them"""
+    """half-open connections beyond the server's file limit; another client is still served"""
     for _ in row.rounds(2):
         with row.home() as home, HttpServer(home, limits={resource.RLIMIT_NOFILE: 200}) as server:
             opened = []

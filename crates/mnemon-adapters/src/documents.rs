@@ -32,11 +32,13 @@ pub const DEPTH: usize = 100;
 pub enum FileProblem {
     #[error("there is no such file or folder")]
     Missing,
-    #[error("it is a symbolic link; name it to take in what it points to")]
+    #[error("it is a symbolic link; name it on the command line to ingest its target")]
     Link,
     #[error("it is neither a file nor a folder")]
     NotAFile,
-    #[error("it is not a kind of file that is known to hold text; name it to take it in anyway")]
+    #[error(
+        "its file type is not known to be text; name it on the command line to ingest it anyway"
+    )]
     UnknownKind,
     #[error(
         "its name is not UTF-8, or has more than {} characters",
@@ -47,9 +49,9 @@ pub enum FileProblem {
     Empty,
     #[error("it is a binary file: {0}")]
     Binary(&'static str),
-    #[error("it has {bytes} bytes, at most {most} are taken in; split it into several")]
+    #[error("it has {bytes} bytes, at most {most} are allowed; split it into several files")]
     TooLarge { bytes: u64, most: u64 },
-    #[error("it was changed again and again while it was read; try again")]
+    #[error("it kept changing while it was read; try again")]
     Changed,
     #[error("folders are nested deeper than {DEPTH} levels")]
     TooDeep,
@@ -61,7 +63,7 @@ pub enum FileProblem {
     Unreadable(#[source] io::Error),
     #[error("its text cannot be read: {0}")]
     Pdf(String),
-    #[error("PDF is not in this program: rebuild with --features pdf")]
+    #[error("PDF is not included in this build: rebuild with --features pdf")]
     NoPdf,
 }
 

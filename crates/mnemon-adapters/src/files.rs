@@ -388,7 +388,7 @@ fn followed(root: &Path, link: &Path, path: &str) -> Result<PathBuf, FilesError>
         path: path.to_owned(),
         what: what.to_owned(),
     };
-    let real = fs::canonicalize(link).map_err(|_| outside("it is a link to nowhere"))?;
+    let real = fs::canonicalize(link).map_err(|_| outside("it is a broken link"))?;
     match real.starts_with(root) {
         true => Ok(real),
         false => Err(outside("a link in it leads out of the root")),

@@ -76,7 +76,7 @@ pub fn open(url: &str) -> Result<Opened, StoreError> {
 pub fn examine(url: &str) -> Result<Examination, StoreError> {
     let (path, mut findings) = match StoreUrl::of(url)? {
         StoreUrl::Ram => {
-            let finding = Finding::good("memory", "there is nothing on disk to look at");
+            let finding = Finding::good("memory", "a store in memory has no files to check");
             return Ok(Examination {
                 place: url.to_owned(),
                 findings: vec![finding],
@@ -151,10 +151,12 @@ const LOW_SPACE: u64 = 64 * 1024 * 1024;
 
 fn space(path: &Path) -> Finding {
     // A file without a folder lies in the working directory.
-    let mut folders = path.ancestors().map(|folder| match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    });
+    let mut folders = path
+        .ancestors()
+        .map(|folder| match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        });
     let there = folders.find(|folder| folder.exists());
     match there.map(fs4::available_space) {
         Some(Ok(bytes)) if bytes >= LOW_SPACE => {

@@ -52,26 +52,20 @@ const fn hint(kind: ErrorKind) -> &'static str {
         }
         ErrorKind::Conflict => "read the current version and repeat the change on it",
         ErrorKind::Denied => "check the permissions of the store's files, and the tenant",
-        ErrorKind::TooLarge => "send less at once, in several parts",
+        ErrorKind::TooLarge => "split the request into smaller parts",
         ErrorKind::TooOften => {
             "wait until the time in the message, or allow more: `mnemon policy show FLOW` for writes, \
              `[llm]` in mnemon.toml for a model's budget"
         }
-        ErrorKind::Full => {
-            "make room on the disk and try again; what was there before is untouched"
-        }
+        ErrorKind::Full => "free disk space and try again; stored records are unchanged",
         ErrorKind::Busy => "try again in a moment",
         ErrorKind::Corrupt => {
             "`mnemon doctor` shows what is wrong, `mnemon doctor --repair` repairs what it can"
         }
-        ErrorKind::TooNew => {
-            "install the newer version of mnemon that wrote it; nothing was touched"
-        }
-        ErrorKind::Foreign => "name another path with --store; this file is left as it is",
+        ErrorKind::TooNew => "install the version of mnemon that wrote it; nothing was changed",
+        ErrorKind::Foreign => "use another path with --store; this file is unchanged",
         ErrorKind::Unsupported => "use another store: `mnemon help` lists the kinds",
-        ErrorKind::Unavailable => {
-            "check that the path or the address is right and can be reached, then try again"
-        }
+        ErrorKind::Unavailable => "check the path or address and the connection, then try again",
         ErrorKind::Internal => {
             "this is a bug in mnemon: please report it with the command and this message"
         }

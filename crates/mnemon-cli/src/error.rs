@@ -27,7 +27,7 @@ pub enum Error {
     Embed(#[from] EmbedError),
     #[error(transparent)]
     Llm(#[from] LlmError),
-    #[error("{what} is not in this program: rebuild with --features {feature}")]
+    #[error("{what} is not included in this build: rebuild with --features {feature}")]
     NotBuilt {
         what: &'static str,
         feature: &'static str,
@@ -43,7 +43,7 @@ pub enum Error {
     },
     #[error(
         "There is no replaced message with this uuid in this conversation: it was undone or deleted, \
-         or is of another conversation"
+         or belongs to another conversation"
     )]
     NotReplaced,
     #[error("{0}")]
@@ -69,7 +69,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The rest was taken in, and was told before.
-    #[error("{path} was not taken in: {why}{}", more_paths(*.more))]
+    #[error("{path} was not ingested: {why}{}", more_paths(*.more))]
     NotIngested {
         path: String,
         why: String,
@@ -89,7 +89,7 @@ pub enum Error {
     Output(#[source] io::Error),
     #[error("the input cannot be read")]
     Input(#[source] io::Error),
-    #[error("{found} of {checks} checks of {place} found something wrong")]
+    #[error("{found} of {checks} checks of {place} failed")]
     Unwell {
         place: String,
         found: usize,
@@ -117,7 +117,11 @@ impl Error {
             Self::Invalid(_) | Self::Unconfirmed(_) => ErrorKind::Invalid,
             Self::Config(
                 ConfigError::Unreadable { source, .. } | ConfigError::Unwritable { source, .. },
-            ) => kind_of_io(source),
+            ) => match kind_of_io(source) {
+                // It is there, and not a configuration file.
+                ErrorKind::Unavailable => ErrorKind::Invalid,
+                kind => kind,
+            },
             Self::Config(_) => ErrorKind::Invalid,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Engine(error) => error.kind(),
@@ -163,29 +167,27 @@ impl Error {
                 "`mnemon chat delete SESSION --files ROOT --purge` erases a project's log; erase other files yourself"
             }
             Self::Unwell { mendable: true, .. } => {
-                "`mnemon doctor --repair` does what the findings propose; it asks first"
+                "`mnemon doctor --repair` makes the proposed repairs; it asks first"
             }
-            Self::Unwell { .. } => {
-                "a repair cannot help with what is left: the findings say what is wrong"
-            }
+            Self::Unwell { .. } => "the remaining findings cannot be repaired automatically",
             Self::Lint(_) => "each warning names the file, the line and the rule",
             Self::DamagedBackup(_) => {
-                "use another backup; `mnemon doctor --repair --store sqlite:FILE` saves what this \
-                 one still holds"
+                "use another backup; `mnemon doctor --repair --store sqlite:FILE` recovers the readable \
+                 records of this one"
             }
             Self::NotRepaired(StoreError::Corrupt { .. }) => {
-                "bring back a backup with `mnemon restore FILE`, or move the file away"
+                "restore a backup with `mnemon restore FILE`, or move the file away"
             }
             Self::File { source, .. } | Self::Config(ConfigError::Unreadable { source, .. })
                 if source.kind() == io::ErrorKind::NotFound =>
             {
-                "check the path; a relative one begins in the folder you are in"
+                "check the path; relative paths start at the current folder"
             }
             Self::TooLarge { .. } | Self::NotIngested { .. } => "split it into several files",
             // Messages of these kinds name the remedy.
-            Self::NotBuilt { .. } | Self::Embed(_) | Self::Llm(_) => return None,
+            Self::NotBuilt { .. } | Self::Embed(_) => return None,
             Self::File { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
-                "name a file in it; `mnemon ingest FOLDER` takes in whole folders"
+                "name a file in it; `mnemon ingest FOLDER` ingests a whole folder"
             }
             Self::File { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
                 "save it as UTF-8 text and try again; `mnemon ingest` reads HTML and PDF, too"
@@ -234,20 +236,20 @@ fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
         }
         Ambiguous { .. } => "write more characters of the id",
         KeySpent { .. } => "use another key to add them again",
-        NoSession(_) => "`mnemon session list` shows what was saved, and where with --folder",
-        SessionExists(_) => "`mnemon session list` shows the names that are taken",
-        NoSessionFile { .. } => {
-            "name another folder, or another session; the file is left as it is"
+        NoSession(_) => {
+            "`mnemon session list` shows the saved sessions; --folder DIR those in files"
         }
+        SessionExists(_) => "`mnemon session list` shows the names that are taken",
+        NoSessionFile { .. } => "use another folder or session; the file is unchanged",
         ConversationExists(_) => "`mnemon chat list` shows the names that are taken",
         NoSnapshot { .. } | SnapshotExists { .. } => "`mnemon chat list` shows the snapshots",
         Files(FilesError::Outside { .. }) => {
-            "name a file that lies below the folder, also when links are followed; for notes `mnemon config` shows the folder as notes.root"
+            "name a file below the folder, without links that lead out; for notes, `mnemon config` shows the folder as notes.root"
         }
         Files(FilesError::TooLarge { .. }) => "split it into several files",
-        BadFile { .. } => "edit the file as the message says; it is left as it is",
+        BadFile { .. } => "correct the file as described; it is unchanged",
         NoAgent(_) => {
-            "`mnemon agent list` and `mnemon team list` show the names; `mnemon agent new` makes an agent"
+            "`mnemon agent list` and `mnemon team list` show the names; `mnemon agent new` creates an agent"
         }
         NotThere(_) => return None,
         other => return kind_hint(other.kind()),

@@ -13,6 +13,7 @@ mod context;
 mod learning;
 mod notes;
 mod records;
+mod search;
 pub(crate) mod when;
 
 use mnemon_core::{Ctx, Id, Owner, Time, Viewer};
@@ -27,6 +28,7 @@ pub(crate) use notes::{
 pub(crate) use context::Context;
 pub(crate) use learning::{LogStep, SkillSearch};
 pub(crate) use records::{Add, Stored, Undo, Update};
+pub(crate) use search::Search;
 
 use crate::Error;
 

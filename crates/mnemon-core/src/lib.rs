@@ -48,10 +48,10 @@ pub use model::{
     Record, Right, Rights, Role, Scan, Scope, Tenant, Time, Viewer, clock, json, limits, note,
 };
 pub use ports::{
-    Answer, Backend, Batch, Capabilities, Cause, Change, Changes, Embedding, Expect, Fate,
-    Features, Group, Hidden, HiddenScan, IdempotencyKey, IndexCapabilities, IndexFilters, Match,
-    Op, Outcome, Probe, QueryTerm, Receipt, ScoreScale, SearchIndex, SessionCount, SessionWindow,
-    Statistics, Store, StoreError, Tally, TermRole, Upkept, embed, files, llm, log, longterm,
-    rerank, sessions_by_scan,
+    Answer, Backend, Background, Batch, Capabilities, Cause, Change, Changes, Embedding, Expect,
+    Fate, Features, Group, Hidden, HiddenScan, IdempotencyKey, IndexCapabilities, IndexFilters,
+    Match, Op, Outcome, Probe, QueryTerm, Receipt, ScoreScale, SearchIndex, SessionCount,
+    SessionWindow, Statistics, Store, StoreError, Tally, TermRole, Upkept, embed, files, llm, log,
+    longterm, rerank, sessions_by_scan,
 };
 pub use search::{Candidate, index, rank, speakers, text, vector};

@@ -10,8 +10,8 @@ pub(crate) mod search_index;
 pub(crate) mod store;
 
 pub use search_index::{
-    Answer, Backend, Embedding, Features, IndexCapabilities, IndexFilters, Match, Probe, QueryTerm,
-    ScoreScale, SearchIndex, Statistics, TermRole,
+    Answer, Backend, Background, Embedding, Features, IndexCapabilities, IndexFilters, Match,
+    Probe, QueryTerm, ScoreScale, SearchIndex, Statistics, TermRole,
 };
 pub use store::{
     Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, Hidden, HiddenScan,

@@ -131,7 +131,16 @@ impl AgentFiles {
 
     /// The file's text; `None` when there is no such file.
     async fn read(&self, path: &str) -> Result<Option<Read>, Error> {
-        let Some(File { bytes, stamp }) = self.files.read(path).await? else {
+        let read = self.files.read(path).await.map_err(|error| match error {
+            // These files have a limit of their own, below that of the port.
+            FilesError::TooLarge { path, bytes, .. } => FilesError::TooLarge {
+                path,
+                bytes,
+                most: limits::AGENT_FILE_BYTES as u64,
+            },
+            other => other,
+        })?;
+        let Some(File { bytes, stamp }) = read else {
             return Ok(None);
         };
         check_size(path, bytes.len())?;

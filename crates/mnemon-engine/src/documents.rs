@@ -347,7 +347,7 @@ impl Document {
             });
         }
         if self.text.trim().is_empty() {
-            return Err(wrong("is empty; there is nothing to remember").into());
+            return Err(wrong("is empty; give the text to store").into());
         }
         if self.text.contains('\0') {
             return Err(wrong("holds a NUL byte; is this a binary file?").into());
@@ -374,7 +374,7 @@ fn check_all(documents: &[Document], limits: &Limits) -> Result<(), Error> {
     for document in documents {
         document.check()?;
         if !seen.insert(document.id()) {
-            let what = "comes twice in one call; which of the two is meant?";
+            let what = "is given twice in one call; remove one";
             return Err(Invalid::new(document.field("id"), what).into());
         }
     }

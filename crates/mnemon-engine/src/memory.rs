@@ -6,6 +6,7 @@ pub(crate) mod payload;
 pub(crate) mod policies;
 pub(crate) mod reading;
 pub(crate) mod scopes;
+pub(crate) mod searching;
 pub(crate) mod writing;
 
 pub use hooks::{Node, NodeOutcome, Ran};
@@ -18,6 +19,7 @@ pub use scopes::{
     SalientFact, Semantic, SessionSummary, Sop, State, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList,
     TaskStatus, TaskStep, ToldEvidence, ToolSop, Trace, Turn, UserProfile, Utterance,
 };
+pub(crate) use searching::is_made_id;
 pub use writing::MemoryWriteEvent;
 
 use std::sync::Arc;

@@ -48,10 +48,20 @@ impl Notes {
 
     /// What is known under this id: a note, or another piece of knowledge that an answer named.
     async fn one(&self, ctx: &Ctx, viewer: &Viewer, id: &Id) -> Result<Option<Record>, Error> {
-        let ids = std::slice::from_ref(id);
-        let found = self.records.get_seen_by(ctx, viewer, ids).await?;
-        let mut found = found.into_iter().flatten();
-        Ok(found.find(|record| record.scope == Scope::Semantic))
+        let found = self.readable(ctx, viewer, id).await?;
+        Ok(found.filter(|record| record.scope == Scope::Semantic))
+    }
+
+    /// The record with this id, of whatever kind: a search names all of them.
+    async fn readable(&self, ctx: &Ctx, viewer: &Viewer, id: &Id) -> Result<Option<Record>, Error> {
+        for records in self.records.on_all_stores() {
+            let ids = std::slice::from_ref(id);
+            let found = records.get_seen_by(ctx, viewer, ids).await?;
+            if let Some(record) = found.into_iter().flatten().next() {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
     }
 
     /// The records, with the cap of the namespace that a note goes to.

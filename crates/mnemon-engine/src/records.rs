@@ -352,7 +352,7 @@ fn unecho(draft: &mut Draft, taken: &mut TakenOut) -> Result<(), Invalid> {
     let mut own = TakenOut::default();
     Safety::unecho(draft, &mut own);
     if own.recalled && draft.content.is_empty() {
-        let what = "holds only what was recalled from memory; there is nothing new in it";
+        let what = "contains only text recalled from memory; nothing new to store";
         return Err(Invalid::new("content", what));
     }
     taken.recalled |= own.recalled;

@@ -13,7 +13,7 @@ use mnemon_core::{Block, Message, Role};
 use serde_json::{Map, json};
 
 pub use blind::BLIND;
-pub use fresh::FRESH;
+pub use fresh::{FRESH, UNSEEN};
 pub use phrases::{HELD_OUT, Phrases, TUNED};
 pub use score::{Score, score};
 

@@ -9,8 +9,9 @@ use mnemon_core::embed::Embedder;
 use mnemon_core::index::{Terms, hash};
 use mnemon_core::vector::{Quantised, VectorSet};
 use mnemon_core::{
-    Answer, Backend, Embedding, Filter, Grant, Id, IndexCapabilities, IndexFilters, Invalid, Match,
-    Order, Probe, Record, Scan, ScoreScale, SearchIndex, Statistics, Store, StoreError, limits,
+    Answer, Backend, Background, Embedding, Filter, Grant, Id, IndexCapabilities, IndexFilters,
+    Invalid, Match, Order, Probe, Record, Scan, ScoreScale, SearchIndex, Statistics, Store,
+    StoreError, limits,
 };
 
 /// Scans a store. It knows no neighbours.
@@ -211,7 +212,7 @@ impl SearchIndex for PlainIndex {
             let newest = newest.into_iter().take(probe.depth);
             return Ok(Answer {
                 matches: newest.map(bare).collect(),
-                statistics: None,
+                ..Answer::default()
             });
         }
         let words: Vec<f32> = terms.iter().map(|own| bm25(own, probe, &known)).collect();
@@ -228,6 +229,7 @@ impl SearchIndex for PlainIndex {
         Ok(Answer {
             matches: matches.into_values().collect(),
             statistics: self.gives_statistics.then_some(known),
+            background: Background::of(near),
         })
     }
 }

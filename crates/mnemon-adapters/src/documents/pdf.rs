@@ -20,12 +20,14 @@ pub(super) fn text(raw: Vec<u8>) -> Result<String, FileProblem> {
     const STACK_BYTES: usize = 64 * 1024 * 1024;
 
     if !raw.starts_with(b"%PDF-") {
-        return Err(FileProblem::Pdf("it does not begin like a PDF".to_owned()));
+        return Err(FileProblem::Pdf(
+            "it does not begin with a PDF header".to_owned(),
+        ));
     }
     let (send, receive) = mpsc::channel();
     let work = move || {
         let text = pdf_extract::extract_text_from_mem(&raw);
-        // Nobody listens any more if it took too long.
+        // The receiver is gone if it timed out.
         let _ = send.send(text.map_err(|error| error.to_string()));
     };
     std::thread::Builder::new()
@@ -37,7 +39,7 @@ pub(super) fn text(raw: Vec<u8>) -> Result<String, FileProblem> {
         Ok(Ok(text)) => Ok(text.replace('\0', "")),
         Ok(Err(what)) => Err(FileProblem::Pdf(what)),
         Err(mpsc::RecvTimeoutError::Disconnected) => Err(FileProblem::Pdf(
-            "it is damaged, or of a kind not known".to_owned(),
+            "it is damaged or of an unsupported kind".to_owned(),
         )),
         Err(mpsc::RecvTimeoutError::Timeout) => {
             let seconds = PATIENCE.as_secs();

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use super::safetensors::Safetensors;
 use super::wordpiece::Vocabulary;
-use mnemon_core::embed::{EmbedError, Embedder, ModelId};
+use mnemon_core::embed::{EmbedError, Embedder, ModelId, english_fluency};
 
 use super::unit;
 
@@ -61,6 +61,10 @@ impl Builtin {
 impl Embedder for Builtin {
     fn model(&self) -> &ModelId {
         &self.table.model
+    }
+
+    fn fluency(&self, text: &str) -> f32 {
+        english_fluency(text)
     }
 
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {

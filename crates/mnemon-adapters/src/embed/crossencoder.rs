@@ -59,7 +59,7 @@ impl Reranker for CrossEncoder {
                 [no, yes] => yes - no,
                 _ => {
                     return Err(EmbedError::BadAnswer {
-                        what: format!("the local model gives {} numbers a text", logits.len()),
+                        what: format!("the local model returns {} numbers per text", logits.len()),
                         source: None,
                     });
                 }

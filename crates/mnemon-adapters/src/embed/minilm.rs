@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mnemon_core::embed::{EmbedError, Embedder, ModelId};
+use mnemon_core::embed::{EmbedError, Embedder, ModelId, english_fluency};
 
 use super::bert::{Bert, Pieces, broken, failure};
 use super::pull::{MINILM_FILES, check};
@@ -48,6 +48,10 @@ impl MiniLm {
 
 #[async_trait::async_trait]
 impl Embedder for MiniLm {
+    fn fluency(&self, text: &str) -> f32 {
+        english_fluency(text)
+    }
+
     fn model(&self) -> &ModelId {
         &self.model
     }

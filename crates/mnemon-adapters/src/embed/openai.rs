@@ -268,7 +268,7 @@ async fn read(response: reqwest::Response) -> Result<Vec<u8>, Failure> {
 
 fn unreachable(e: reqwest::Error) -> Failure {
     let what = if e.is_timeout() {
-        "it took too long"
+        "it timed out"
     } else {
         "the connection failed"
     };

@@ -52,7 +52,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 pub async fn pull(dest: &Path, files: &[ModelFile], from: &PullSource) -> Result<(), EmbedError> {
     tokio::fs::create_dir_all(dest)
         .await
-        .map_err(|e| weights(dest, "the folder cannot be made", Some(Box::new(e))))?;
+        .map_err(|e| weights(dest, "the folder cannot be created", Some(Box::new(e))))?;
     for file in files {
         let target = dest.join(file.name);
         if check(&target, file).is_ok() {

@@ -83,7 +83,7 @@ pub struct Account {
 pub enum LedgerError {
     #[error("the budget is used up")]
     Spent(String),
-    #[error("the accounts in {} cannot be kept: {what}", path.display())]
+    #[error("the accounts in {} cannot be read or written: {what}", path.display())]
     File { path: PathBuf, what: String },
     #[error("there are more than {} accounts on one day", limits::LLM_ACCOUNTS)]
     TooMany,

@@ -100,7 +100,10 @@ impl Model {
     /// Waits for its turn, unless too many wait already.
     async fn turn(&self) -> Result<SemaphorePermit<'_>, LlmError> {
         let _place = QueuePosition::take(&self.waiting).ok_or_else(|| {
-            self.unavailable(format!("{} calls wait for it already", limits::LLM_WAITING))
+            self.unavailable(format!(
+                "{} calls are already waiting for it",
+                limits::LLM_WAITING
+            ))
         })?;
         let permit = self.permits.acquire().await;
         permit.map_err(|_| self.unavailable("it was closed"))
@@ -345,7 +348,7 @@ fn check(prompt: &Prompt) -> Result<Option<Schema>, LlmError> {
     let most = limits::LLM_OUTPUT_TOKENS;
     if !(1..=most).contains(&prompt.max_tokens) {
         let what = format!(
-            "max_tokens is {}, it must lie between 1 and {most}",
+            "max_tokens is {}, it must be between 1 and {most}",
             prompt.max_tokens
         );
         return wrong(what);
@@ -358,7 +361,7 @@ fn check(prompt: &Prompt) -> Result<Option<Schema>, LlmError> {
         ));
     }
     if prompt.messages.is_empty() {
-        return wrong("it has no message".to_owned());
+        return wrong("it has no messages".to_owned());
     }
     match prompt.schema.clone().map(Schema::read).transpose() {
         Ok(schema) => Ok(schema),

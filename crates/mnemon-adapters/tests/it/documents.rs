@@ -51,7 +51,7 @@ fn a_folder_gives_its_texts_and_says_what_it_leaves_out() {
         ["README", "a.md", "src/main.rs"]
     );
     assert_eq!(found.not_taken.len(), 1);
-    assert!(problem(&found, "photo.png").contains("not a kind of file"));
+    assert!(problem(&found, "photo.png").contains("file type is not known"));
     assert_eq!(found.files[1].syntax(), Syntax::Markdown);
     assert_eq!(found.files[2].syntax(), Syntax::Code);
     let root = fs::canonicalize(folder.path()).unwrap();

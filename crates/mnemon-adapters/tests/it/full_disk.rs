@@ -27,7 +27,7 @@ fn writer_until_full() {
             assert!(acknowledged < 10_000, "the disk is never full");
         };
         assert_eq!(error.kind(), ErrorKind::Full, "{url}: {error}");
-        assert!(error.to_string().contains("no room"), "{error}");
+        assert!(error.to_string().contains("no space left"), "{error}");
         assert_eq!(everything(store.as_ref()).len(), acknowledged, "{url}");
         drop(store);
         assert_eq!(everything(open(&url).as_ref()).len(), acknowledged, "{url}");

@@ -428,7 +428,9 @@ async fn no_more_calls_are_under_way_than_allowed() {
         }
     };
     assert!(
-        turned_away.to_string().contains("wait for it already"),
+        turned_away
+            .to_string()
+            .contains("are already waiting for it"),
         "{turned_away}"
     );
     while endpoint.seen().len() < 2 {

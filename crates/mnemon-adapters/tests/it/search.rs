@@ -282,10 +282,12 @@ pub(crate) fn assert_alike(one: &[(Match, Record)], other: &[(Match, Record)], w
             (a.words.unwrap_or(0.0), b.words.unwrap_or(0.0)),
             (a.meaning.unwrap(), b.meaning.unwrap()),
             (features(a).cosine, features(b).cosine),
+            (features(a).coverage, features(b).coverage),
         ];
         let near = scores.iter().all(|(x, y)| (x - y).abs() <= NEAR);
         let rest = |one: &Match| Features {
             cosine: 0.0,
+            coverage: 0.0,
             ..features(one).clone()
         };
         assert!(near && rest(a) == rest(b), "{what}\n{a:?}\n{b:?}");

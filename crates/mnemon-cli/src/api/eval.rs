@@ -144,6 +144,7 @@ async fn search(
     let query = Query {
         recipe,
         limit: DEPTH,
+        min_score: Some(0.0),
         ..Query::new(
             asked.question.as_str(),
             mnemon_core::Filter::all_of_tenant(),

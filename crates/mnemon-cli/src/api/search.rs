@@ -19,6 +19,8 @@ pub struct Request {
     pub recipe: Recipe,
     /// At most this many, and never more than [`mnemon_core::limits::HITS`].
     pub limit: usize,
+    /// Leave out hits that score less, from 0 to 1; 0 shows all.
+    pub min_score: Option<f64>,
 }
 
 impl Default for Request {
@@ -28,6 +30,7 @@ impl Default for Request {
             filter: Filter::all_of_tenant(),
             recipe: Recipe::default(),
             limit: LIMIT,
+            min_score: None,
         }
     }
 }
@@ -47,8 +50,9 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         filter: request.filter,
         recipe: request.recipe,
         limit: request.limit,
+        min_score: request.min_score,
     };
-    let hits = memory.records().search(ctx, &query).await?;
+    let hits = memory.search(ctx, &query).await?;
     Ok(Response {
         recipe: query.recipe,
         hits,

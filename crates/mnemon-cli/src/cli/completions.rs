@@ -8,9 +8,11 @@ use crate::Error;
 /// Print the completions for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
+    mkdir -p ~/.local/share/bash-completion/completions\n  \
     mnemon completions bash > ~/.local/share/bash-completion/completions/mnemon\n  \
+    mkdir -p ~/.config/fish/completions\n  \
     mnemon completions fish > ~/.config/fish/completions/mnemon.fish\n  \
-    mnemon completions zsh > ~/.zfunc/_mnemon")]
+    mkdir -p ~/.zfunc && mnemon completions zsh > ~/.zfunc/_mnemon")]
 pub(super) struct Args {
     /// The shell
     shell: Shell,

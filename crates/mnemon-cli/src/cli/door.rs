@@ -6,7 +6,7 @@ use mnemon_core::{CommitGroup, Ctx, Id, Viewer};
 use mnemon_engine::Memory;
 
 use super::out::Out;
-use crate::config::Config;
+use crate::config::{Config, Origin};
 use crate::{Error, wiring};
 
 pub(super) struct Door {
@@ -28,6 +28,11 @@ impl Door {
     pub(super) fn memory(&self) -> Result<Memory, Error> {
         let wired = wiring::open(&self.config)?;
         self.out.notes(&wired.notices);
+        let store = &self.config.store;
+        if let (true, Origin::File { path, .. }) = (store.value == "ram:", &store.origin) {
+            let what = "puts the store in memory: everything is gone when the program ends";
+            self.out.note(&format!("{} {what}", path.display()));
+        }
         Ok(wired.memory)
     }
 

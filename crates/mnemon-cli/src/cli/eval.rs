@@ -8,7 +8,7 @@ use mnemon_core::Invalid;
 use mnemon_core::rank::Recipe;
 
 use super::door::Door;
-use super::{progress, search};
+use super::{filters, progress};
 use crate::api::eval::{Request, Response, Sample};
 use crate::{Error, api};
 
@@ -37,7 +37,7 @@ struct LocomoArgs {
     #[arg(long, value_name = "PATH")]
     data: PathBuf,
     /// Only these recipes [default: hybrid, words, meaning]
-    #[arg(long, value_parser = search::recipe())]
+    #[arg(long, value_parser = filters::recipe())]
     recipe: Vec<Recipe>,
     /// Only the first so many conversations
     #[arg(long, value_name = "N")]

@@ -1,6 +1,7 @@
 //! Options that several commands share: whose, and which.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use mnemon_core::rank::Recipe;
 use mnemon_core::{Filter, Invalid, Kind, Namespace, Owner, Scope, Time, Viewer};
 
 use super::when;
@@ -104,3 +105,4 @@ macro_rules! word_parser {
 word_parser!(scope, Scope);
 word_parser!(kind, Kind);
 word_parser!(namespace, Namespace);
+word_parser!(recipe, Recipe);

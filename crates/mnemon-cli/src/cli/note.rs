@@ -4,9 +4,11 @@ mod printing;
 
 pub(super) use printing::nearly;
 
-use super::confirm;
+use serde_json::json;
+
 use super::door::Door;
-use super::shared::{Printed, Shared, call};
+use super::shared::{Shared, call};
+use super::{confirm, text};
 use crate::Error;
 use crate::operation::{
     Arguments, NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch,
@@ -103,13 +105,20 @@ async fn delete(args: Shared<NoteDelete>, door: &mut Door) -> Result<(), Error> 
 }
 
 async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
+    let which = args.which.arguments()?;
+    let namespace = which.needed("namespace");
     if args.dry_run {
         let counts = call::<NoteStats>(Arguments::default(), door).await?;
-        return_json!(door, &counts);
-        return NoteStats::print(&counts, door);
+        let count = match namespace.as_str() {
+            "short-term" => counts.short_term,
+            "long-term" => counts.long_term,
+            _ => counts.total,
+        };
+        return_json!(door, &json!({ "dryRun": true, "count": count }));
+        let count = text::count(count, "note");
+        return door.out.line(format!("would forget {count}"));
     }
-    let which = args.which.arguments()?;
-    let words = match which.needed("namespace").as_str() {
+    let words = match namespace.as_str() {
         "all" => "all notes".to_owned(),
         namespace => format!("all {namespace} notes"),
     };

@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use console::style;
-use mnemon_core::rank::{Parts, Recipe};
+use mnemon_core::rank::{Evidence, Parts, Recipe};
 use mnemon_core::text::{index_terms, query_terms};
 use mnemon_core::{Kind, Record};
 use mnemon_engine::Hit;
 
 use super::door::Door;
-use super::filters::FilterArgs;
-use super::{input, list, text};
-use crate::{Error, api};
+use super::shared::{Shared, call_on};
+use super::text;
+use crate::Error;
+use crate::operation::Search;
 
 /// Find what was remembered, by words and meaning
 #[derive(Debug, clap::Args)]
@@ -21,50 +21,30 @@ use crate::{Error, api};
     mnemon search \"deployment decision\" --kind decision --since 30d --explain\n  \
     mnemon search tea --filter '{\"lang\":\"en\",\"rating\":{\"$gte\":3}}' --json\n  \
     mnemon search --recipe recent --limit 5\n\n\
-    Finding nothing is no error.")]
+    A score estimates the probability that the hit answers the query: 0.8 means the same for\n\
+    every query. When nothing is known, the answer is nothing; --min-score 0 shows the nearest.")]
 pub(super) struct Args {
-    /// What to look for; - reads it from stdin
-    #[arg(value_name = "QUERY")]
-    query: Vec<String>,
-    /// How to look
-    #[arg(long, value_parser = recipe(), default_value = "hybrid")]
-    recipe: Recipe,
-    /// At most this many, up to 1000
-    #[arg(long, value_name = "N", default_value_t = api::search::LIMIT, value_parser = list::limit)]
-    limit: usize,
-    /// Show what made the score of each
+    #[command(flatten)]
+    search: Shared<Search>,
+    /// Show how the score of each hit was computed
     #[arg(long)]
     explain: bool,
     /// Show the whole content
     #[arg(long)]
     full: bool,
-    #[command(flatten)]
-    filter: FilterArgs,
-}
-
-/// One of the recipes by name.
-pub(super) fn recipe() -> impl TypedValueParser<Value = Recipe> {
-    PossibleValuesParser::new(Recipe::ALL.iter().map(|recipe| recipe.as_str()))
-        .try_map(|word| word.parse::<Recipe>())
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let query = input::given(&args.query.join(" "))?;
-    let ctx = door.ctx()?;
-    let words = query_words(&query);
-    let request = api::search::Request {
-        query,
-        filter: args.filter.into_filter(ctx.now)?,
-        recipe: args.recipe,
-        limit: args.limit,
-    };
-    let found = api::search::run(&door.memory_with_files().await?, &ctx, request).await?;
+    let arguments = args.search.arguments()?;
+    let words = query_words(&arguments.text("query").unwrap_or_default());
+    let memory = door.memory_with_files().await?;
+    let found = call_on::<Search>(&memory, arguments, door).await?;
     return_json!(door, &found);
     if found.hits.is_empty() {
-        return door.out.line("nothing found");
+        return nothing(door);
     }
     for (n, hit) in found.hits.iter().enumerate() {
-        head(n + 1, hit, args.recipe, door)?;
+        head(n + 1, hit, found.recipe, door)?;
         content(&hit.record, &words, args.full, door)?;
         if args.explain {
             explain(hit, door)?;
@@ -73,7 +53,13 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     Ok(())
 }
 
-/// Rank, score, id, date, who said it and how it is tagged.
+/// Says that nothing is known, and how to see the records that were not good enough.
+pub(super) fn nothing(door: &mut Door) -> Result<(), Error> {
+    door.out
+        .line("nothing known; --min-score 0 shows the nearest records")
+}
+
+/// Rank, score, id, date, who said it, how it is tagged; below it where it is from.
 fn head(rank: usize, hit: &Hit, recipe: Recipe, door: &mut Door) -> Result<(), Error> {
     let record = &hit.record;
     let score = score(hit.score, recipe);
@@ -88,13 +74,18 @@ fn head(rank: usize, hit: &Hit, recipe: Recipe, door: &mut Door) -> Result<(), E
         .get("speaker")
         .and_then(|name| name.as_str());
     parts.extend(speaker.map(text::one_line));
-    if !record.tags.is_empty() {
-        parts.push(text::tags(record));
-    }
+    parts.extend(Some(text::tags(record)).filter(|tags| !tags.is_empty()));
     let line = text::cut(&parts.join("  "), door.out.width);
     // Cutting takes the padding away that lines up the ranks.
     let pad = if rank < 10 { " " } else { "" };
-    door.out.line(format!("{pad}{}", style(line).dim()))
+    door.out.line(format!("{pad}{}", style(line).dim()))?;
+    match record.location() {
+        Some(place) => {
+            let line = text::cut(&place, door.out.width.saturating_sub(INDENT.len()));
+            door.out.line(format!("{INDENT}{}", style(line).dim()))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The formula counts in percent, with a tie rounded up as its document has it.
@@ -123,12 +114,12 @@ fn content(
         return Ok(());
     }
     let head = match (&record.summary, record.kind) {
-        // A chunk's summary says where it stands, not what it says.
-        (Some(place), Kind::Chunk) => format!("{place}: {}", record.content),
-        (Some(summary), _) => summary.clone(),
-        (None, _) => text::first_paragraph(&record.content).to_owned(),
+        // The summary of a chunk says where it stands, which is shown above.
+        (_, Kind::Chunk) => text::below_headings(&record.content),
+        (Some(summary), _) => summary,
+        (None, _) => text::first_paragraph(&record.content),
     };
-    let line = text::cut(&head, door.out.width.saturating_sub(INDENT.len()));
+    let line = text::cut(head, door.out.width.saturating_sub(INDENT.len()));
     door.out
         .line(format!("{INDENT}{}", highlight(&line, words)))
 }
@@ -178,10 +169,16 @@ fn explain(hit: &Hit, door: &mut Door) -> Result<(), Error> {
     door.out.line(bar("meaning", parts.meaning))?;
     door.out.line(factors(&parts))?;
     if let Some(reread) = parts.reread {
-        let line = bar("reread", reread) + &format!("  together {:.2}", hit.score);
-        door.out.line(line)?;
+        door.out.line(bar("reread", reread))?;
     }
-    Ok(())
+    let Evidence {
+        coverage, nearness, ..
+    } = parts.evidence;
+    let coverage = coverage.map(|share| format!("{:.0} % of the query's words", share * 100.0));
+    let nearness = nearness.map(|over| format!("meaning {over:+.1} deviations from unrelated"));
+    let evidence: Vec<String> = coverage.into_iter().chain(nearness).collect();
+    door.out
+        .line(format!("{INDENT}score: {}", evidence.join(", ")))
 }
 
 fn bar(name: &str, share: f32) -> String {
@@ -203,8 +200,11 @@ fn factors(parts: &Parts) -> String {
         ("importance", parts.importance),
     ];
     let factors = factors.map(|(name, factor)| format!("{name} {factor:.2}"));
-    let (sum, score) = (parts.words + parts.meaning, parts.score());
-    format!("{INDENT}{sum:.2} × {} = {score:.2}", factors.join(" × "))
+    let (sum, order) = (parts.words + parts.meaning, parts.score());
+    format!(
+        "{INDENT}order: {sum:.2} × {} = {order:.2}",
+        factors.join(" × ")
+    )
 }
 
 #[cfg(test)]

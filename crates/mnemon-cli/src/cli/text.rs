@@ -48,15 +48,20 @@ pub(super) fn first_paragraph(page: &str) -> &str {
     if body.len() == page.len() {
         return page;
     }
-    let mut rest = body;
+    below_headings(body)
+}
+
+/// The text without the headings that it begins with; a text of nothing else is shown as it is.
+pub(super) fn below_headings(text: &str) -> &str {
+    let mut rest = text;
     while let Some((line, below)) = rest.split_once('\n') {
         if !line.trim().is_empty() && !line.starts_with('#') {
             break;
         }
         rest = below;
     }
-    match rest.trim().is_empty() {
-        true => body,
+    match rest.trim().is_empty() || rest.starts_with('#') {
+        true => text,
         false => rest,
     }
 }
@@ -90,7 +95,7 @@ pub(super) fn owner(owner: &Owner) -> String {
 
 /// The tags as they are often written.
 pub(super) fn tags(record: &Record) -> String {
-    let tags: Vec<String> = record.tags.iter().map(|tag| format!("#{tag}")).collect();
+    let tags: Vec<String> = record.own_tags().map(|tag| format!("#{tag}")).collect();
     one_line(&tags.join(" "))
 }
 

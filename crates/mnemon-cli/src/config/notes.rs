@@ -38,7 +38,7 @@ pub struct NoteSettings {
     pub long_term: Lengths,
     /// How many a search finds when nobody says.
     pub top_k: Sourced<usize>,
-    pub min_score: Sourced<f64>,
+    pub min_score: Sourced<Option<f64>>,
     pub recipe: Sourced<Recipe>,
     pub include_content: Sourced<bool>,
     pub preview_chars: Sourced<usize>,
@@ -68,7 +68,7 @@ impl Default for NoteSettings {
             short_term: lengths(plain.short_term),
             long_term: lengths(plain.long_term),
             top_k: Sourced::default(plain.top_k),
-            min_score: Sourced::default(plain.min_score),
+            min_score: Sourced::default(None),
             recipe: Sourced::default(plain.recipe),
             include_content: Sourced::default(plain.include_content),
             preview_chars: Sourced::default(plain.preview_chars),
@@ -97,7 +97,7 @@ impl NoteSettings {
             top_k: layers.read(&TOP_K, plain.top_k.value, |text| {
                 parse_length(text, limits::NOTE_HITS)
             })?,
-            min_score: layers.read(&MIN_SCORE, plain.min_score.value, parse_score)?,
+            min_score: layers.read(&MIN_SCORE, None, |text| parse_score(text).map(Some))?,
             recipe: layers.read(&RECIPE, plain.recipe.value, parse_word)?,
             include_content: layers.read(
                 &INCLUDE_CONTENT,

@@ -61,8 +61,8 @@ impl Address {
                 user: (*user).to_owned(),
                 session: (*session).to_owned(),
             },
-            ["agents", agent, file] => Wanted::AgentFile {
-                agent: (*agent).to_owned(),
+            ["agents", agent @ .., file] if !agent.is_empty() => Wanted::AgentFile {
+                agent: agent.join("/"),
                 file: (*file).to_owned(),
             },
             _ => return Err(unknown()),
@@ -97,10 +97,10 @@ fn window_uri(user: &str, session: &str) -> String {
 }
 
 fn agent_uri(agent: &str, file: &str) -> String {
-    // A dot needs no escape, and the address is read by people.
+    // The address is read by people; a member of a team has the name TEAM/MEMBER.
     format!(
         "mnemon://agents/{}/{file}",
-        encoded(agent).replace("%2D", "-")
+        encoded(agent).replace("%2D", "-").replace("%2F", "/")
     )
 }
 

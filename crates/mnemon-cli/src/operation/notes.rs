@@ -2,7 +2,7 @@
 //! notes document.
 
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Cursor, Id, Namespace, Owner, limits};
+use mnemon_core::{Cursor, Id, Invalid, Namespace, Owner, limits};
 use mnemon_engine::notes::{
     Added, Cleaned, Cleared, FoundNotes, NewNote, NoteCounts, NoteFilter, NotePage, NoteQuery,
     NoteText,
@@ -123,7 +123,14 @@ impl Operation for NoteAdd {
             ..arguments.read()?
         };
         let notes = access.memory.notes();
-        Ok(notes.add(access.ctx, note, key.as_deref()).await?)
+        let added = notes.add(access.ctx, note, key.as_deref()).await?;
+        match added.not_stored {
+            true => {
+                let what = format!("is too low. {}", added.message);
+                Err(Invalid::new("importance", what).into())
+            }
+            false => Ok(added),
+        }
     }
 }
 
@@ -132,7 +139,7 @@ pub(crate) struct NoteSearch;
 
 impl Operation for NoteSearch {
     const COMMAND: &'static str = "note search";
-    const TOOL: &'static str = "memory_search";
+    const TOOL: &'static str = "";
     type Answer = FoundNotes;
 
     fn fields() -> Vec<Field> {
@@ -140,24 +147,16 @@ impl Operation for NoteSearch {
         let query = "What to look for, in words; or an id";
         let recipes = Recipe::ALL.iter().map(|recipe| recipe.as_str());
         let content = "Show the beginning of each content, too";
+        let min_score = "Leave out notes that score less; 0 shows the nearest notes";
         let mut fields = vec![
             Field::text("query", limits::NOTE_QUERY_CHARS, query)
                 .required()
-                .or(&["q", "text", "search", "question", "keywords"])
                 .positional(Spelling::Words, "QUERY")
                 .piped(),
-            Field::whole("limit", 1, most, "How many at the most")
-                .default("5")
-                .or(&["max_results", "top_k", "k", "n", "count"]),
-            Field::number("min_score", 0.0, 1.0, "Leave out what scores less")
-                .or(&["threshold"])
-                .rare(),
-            Field::one_of("recipe", recipes, "How to rank")
-                .default("notes.recipe, hybrid")
-                .only(Interface::CommandLine),
-            Field::flag("include_content", content)
-                .option("content")
-                .rare(),
+            Field::whole("limit", 1, most, "Number of notes at most").default("notes.top_k, 5"),
+            Field::number("min_score", 0.0, 1.0, min_score).default("notes.min_score"),
+            Field::one_of("recipe", recipes, "How to rank").default("notes.recipe, hybrid"),
+            Field::flag("include_content", content).option("content"),
         ];
         fields.extend(which());
         fields

@@ -17,6 +17,7 @@ fn all() -> Vec<Definition> {
     vec![
         define::<NoteAdd>(),
         define::<NoteSearch>(),
+        define::<Search>(),
         define::<NoteGet>(),
         define::<NoteList>(),
         define::<NoteDelete>(),
@@ -33,7 +34,7 @@ fn all() -> Vec<Definition> {
 }
 
 /// Arguments that steer the command itself: whether it asks, and how it prints.
-const OF_COMMANDS: &[&str] = &["yes", "dry_run", "explain", "jsonl", "step"];
+const OF_COMMANDS: &[&str] = &["yes", "dry_run", "explain", "full", "jsonl", "step"];
 /// Fields that steer the length of an answer.
 const OF_TOOLS: &[&str] = &["max_tokens"];
 
@@ -101,8 +102,14 @@ fn what_only_one_interface_has_is_little() {
 
 /// Fields of one interface: the command, and why the tool does without it.
 const ONE_INTERFACE: &[(&str, &str)] = &[
-    // A model has no use for another ranking.
-    ("note search", "recipe"),
+    // A model has no use for another ranking, nor for finer filters.
+    ("search", "recipe"),
+    ("search", "scope"),
+    ("search", "source"),
+    ("search", "until"),
+    ("search", "filter"),
+    // The command shows it, or the whole content with --full.
+    ("search", "include_content"),
     // The tool always shows the content, as much as fits.
     ("note get", "content"),
     ("note get", "length"),

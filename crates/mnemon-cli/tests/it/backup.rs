@@ -97,5 +97,12 @@ fn a_read_only_store_can_be_searched_and_exported() {
         let shown = sandbox.run(&args).ok();
         assert!(shown.contains("Ann prefers tea"), "{args:?}: {shown}");
     }
+    assert!(sandbox.run(&["get", "a"]).ok().contains("Ann prefers tea"));
+    assert!(
+        sandbox
+            .run(&["doctor"])
+            .ok()
+            .contains("the file is read-only")
+    );
     assert_eq!(sandbox.run(&["add", "x"]).code, 5);
 }

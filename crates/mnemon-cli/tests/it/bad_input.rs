@@ -123,7 +123,7 @@ fn bad_questions() {
         mistake(&["get", "a b"], &["printable ASCII"]),
         mistake(
             &["list", "--after", "nonsense"],
-            &["cursor", "nonsense", "the page before"],
+            &["cursor", "nonsense", "the previous page"],
         ),
         mistake(&["list", "--limit", "0"], &["--limit", "1 to 1000"]),
         mistake(&["list", "--limit", "1001"], &["--limit", "1 to 1000"]),

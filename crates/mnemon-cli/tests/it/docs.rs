@@ -69,11 +69,11 @@ fn section(text: &mut String, command: &mut clap::Command, name: &str) {
         let command = command.find_subcommand_mut(&inner).unwrap();
         // Once is enough for what every command has.
         *command = command.clone().mut_args(|arg| {
-            let global = ["store", "tenant", "json", "config"].contains(&arg.get_id().as_str());
-            {
-                let hidden = arg.is_hide_set();
-                arg.hide(global || hidden)
-            }
+            let of_all = [
+                "store", "tenant", "json", "config", "color", "quiet", "verbose",
+            ];
+            let hidden = arg.is_hide_set() || of_all.contains(&arg.get_id().as_str());
+            arg.hide(hidden)
         });
         section(text, command, &format!("{name} {inner}"));
     }

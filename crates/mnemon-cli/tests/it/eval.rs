@@ -60,7 +60,7 @@ fn the_measures_are_told_and_written() {
 fn data_of_another_kind_is_refused() {
     let sandbox = Sandbox::new();
     let eval = |path: &str| sandbox.run(&["eval", "locomo", "--data", path]).failed();
-    assert_eq!(eval("nowhere.json").0, 13);
+    assert_eq!(eval("nowhere.json").0, 3);
     let (code, message) = eval(&sandbox.file("a.json", "[{}]"));
     assert_eq!(code, 2, "{message}");
     assert!(message.contains("not LoCoMo's JSON"), "{message}");

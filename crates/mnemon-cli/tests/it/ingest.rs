@@ -249,7 +249,7 @@ fn what_is_named_and_cannot_be_taken_in_is_an_error() {
     let (code, said) = failed("huge.txt");
     assert_eq!(code, 6);
     assert!(
-        said.contains("huge.txt was not taken in: it has 52428800 bytes, at most 10485760"),
+        said.contains("huge.txt was not ingested: it has 52428800 bytes, at most 10485760"),
         "{said}"
     );
     let (code, said) = failed("crumbs.md");
@@ -263,7 +263,7 @@ fn what_is_named_and_cannot_be_taken_in_is_an_error() {
         let (code, said) = failed(path);
         assert_eq!(code, 2, "{said}");
         assert!(
-            said.contains(&format!("{path} was not taken in: {what}")),
+            said.contains(&format!("{path} was not ingested: {what}")),
             "{said}"
         );
     }
@@ -297,7 +297,7 @@ fn the_rest_gets_in_beside_what_cannot() {
     let error: Value = serde_json::from_str(&ran.err).unwrap();
     let message = error["error"]["message"].as_str().unwrap();
     assert!(
-        message.contains("nowhere was not taken in") && message.contains("nor was another path"),
+        message.contains("nowhere was not ingested") && message.contains("nor was another path"),
         "{message}"
     );
     assert_eq!(search(&sandbox, "vinegar").len(), 1);

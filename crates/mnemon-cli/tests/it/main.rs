@@ -41,6 +41,8 @@ mod notices;
 mod planner;
 mod projects;
 mod purging;
+mod questions;
+mod readability;
 mod sandbox;
 mod search;
 mod secrets;

@@ -37,7 +37,7 @@ fn an_export_does_not_write_over_a_file_unless_told() {
     );
     sandbox.run(&["export", "out.jsonl", "--force"]).ok();
     let (code, message) = sandbox.run(&["export", "nowhere/out.jsonl"]).failed();
-    assert_eq!(code, 13, "{message}");
+    assert_eq!(code, 3, "{message}");
 }
 
 #[test]

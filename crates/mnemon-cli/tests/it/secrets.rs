@@ -136,6 +136,7 @@ fn no_error_repeats_one() {
     for words in [
         &["note", "add", "x", "--metadata", "hunter2-only-a-value"][..],
         &["note", "add", "x", "--metadata", &pair, "--metadata", &pair],
+        &["note", "add", "x", "--meta-json", &format!("{{\"{pair}")],
         &["note", "add", "x", "--tag", &format!("my {key}")],
         &["note", "add", "--file", &format!("../{key}")],
         &["note", "get", &format!("{key} x")],

@@ -79,7 +79,7 @@ impl Size {
     /// Chunks of at most `most` characters, of which up to `overlap` repeat what came before.
     pub fn new(most: usize, overlap: usize) -> Result<Self, Invalid> {
         if !(64..=100_000).contains(&most) {
-            let what = format!("is {most}, it must lie between 64 and 100000 characters");
+            let what = format!("is {most}, it must be between 64 and 100000 characters");
             return Err(Invalid::new("chunk size", what));
         }
         if overlap > most / 4 {

@@ -8,17 +8,13 @@ use crate::error::words;
 
 words! {
     /// The language of labels and headings.
+    #[derive(Default)]
     Language, "language" {
+        #[default]
         English = "en",
         Vietnamese = "vi",
         /// `Reason | Lý do`.
         Bilingual = "bilingual",
-    }
-}
-
-impl Default for Language {
-    fn default() -> Self {
-        Self::English
     }
 }
 

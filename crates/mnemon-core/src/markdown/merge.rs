@@ -24,8 +24,8 @@ pub struct Clash {
     pub what: &'static str,
 }
 
-const BOTH: &str = "both versions stand in the file, between marks";
-const KEPT: &str = "one side took it away and the other changed it; it was kept";
+const BOTH: &str = "both versions are in the file, between conflict marks";
+const KEPT: &str = "one side deleted it and the other changed it; it was kept";
 
 /// What marks two versions of the same lines.
 const MARKS: [&str; 3] = [

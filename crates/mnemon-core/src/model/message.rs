@@ -157,10 +157,9 @@ impl Message {
 
     /// The message that a record keeps.
     pub fn from_record(record: &Record) -> Result<Self, Invalid> {
-        let body = record
-            .body
-            .as_ref()
-            .ok_or_else(|| Invalid::new("body", format!("record {} is no message", record.id)))?;
+        let body = record.body.as_ref().ok_or_else(|| {
+            Invalid::new("body", format!("record {} is not a message", record.id))
+        })?;
         Self::deserialize(body).map_err(|error| Invalid::new("body", error.to_string()))
     }
 }

@@ -82,7 +82,7 @@ pub struct Policy {
 pub enum Denied {
     #[error("tenant `{0}` is not served here")]
     Tenant(Tenant),
-    #[error("this policy does not allow to {}", .0.word())]
+    #[error("this policy does not allow the caller to {}", .0.word())]
     Right(Right),
     #[error("the actor is not valid: {0}")]
     Actor(crate::error::Invalid),
@@ -217,7 +217,7 @@ mod tests {
                 .check(&ctx("a"), Right::Write)
                 .unwrap_err()
                 .to_string(),
-            "this policy does not allow to write"
+            "this policy does not allow the caller to write"
         );
         assert!(
             policy(Rights::Write)

@@ -211,7 +211,7 @@ impl FromStr for Cursor {
             None => Err(Invalid::new(
                 "cursor",
                 format!(
-                    "`{}` is not a cursor; pass the one that the page before gave",
+                    "`{}` is not a cursor; pass the cursor of the previous page",
                     text.escape_debug()
                 ),
             )),

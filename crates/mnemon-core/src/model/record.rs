@@ -137,6 +137,46 @@ impl Record {
         Self::new(id, ctx, Kind::Note, content)
     }
 
+    /// Where it is from, for people: the file and the headings above it, or the conversation.
+    pub fn location(&self) -> Option<String> {
+        if self.scope == Scope::Dialog
+            && let Some(session) = &self.owner.session
+        {
+            return Some(match session.rsplit_once('/') {
+                Some((project, session)) => format!("conversation {session} of project {project}"),
+                None => format!("conversation {session}"),
+            });
+        }
+        let of_file = |key: &str| match self.origin {
+            Origin::File => self.metadata.get(key).and_then(Value::as_str),
+            _ => None,
+        };
+        let headings = self.body.as_ref().filter(|_| self.kind == Kind::Chunk);
+        let headings = headings.and_then(|body| body.get("headings")?.as_array());
+        let headings = headings.into_iter().flatten().filter_map(Value::as_str);
+        let place = of_file("file").or(self.source.as_deref())?;
+        let parts: Vec<&str> = [place]
+            .into_iter()
+            .chain(of_file("heading"))
+            .chain(headings)
+            .collect();
+        Some(parts.join(" › "))
+    }
+
+    /// The tags that people gave it, without those by which entries of files are kept apart.
+    pub fn own_tags(&self) -> impl Iterator<Item = &str> {
+        let is_mark = |tag: &str| {
+            let digest = ["file:", "agent-files:"]
+                .iter()
+                .find_map(|mark| tag.strip_prefix(mark));
+            digest.is_some_and(|digest| {
+                digest.len() == 16 && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
+            })
+        };
+        let tags = self.tags.iter().map(String::as_str);
+        tags.filter(move |tag| self.origin != Origin::File || !is_mark(tag))
+    }
+
     /// Whether it is still to be seen at `now`. A record lives through the moment it expires at.
     pub fn is_live(&self, now: Time) -> bool {
         self.expires.is_none_or(|expires| expires >= now)
@@ -172,10 +212,7 @@ impl Record {
 
     fn check_text(&self) -> Result<(), Invalid> {
         if self.content.trim().is_empty() && self.body.is_none() {
-            return Err(Invalid::new(
-                "content",
-                "is empty; there is nothing to remember",
-            ));
+            return Err(Invalid::new("content", "is empty; give the text to store"));
         }
         check_size("content", self.content.len(), limits::CONTENT_BYTES)?;
         check_nul("content", &self.content)?;
@@ -222,7 +259,7 @@ impl Record {
             let importance = self.importance;
             return Err(Invalid::new(
                 "importance",
-                format!("is {importance}, it must lie between 0 and 1"),
+                format!("is {importance}, it must be between 0 and 1"),
             ));
         }
         if let (Some(from), Some(to)) = (self.valid_from, self.valid_to)

@@ -27,7 +27,7 @@ impl Time {
             .map_err(|_| {
                 Invalid::new(
                     "time",
-                    format!("{ms} ms lies outside the years -9999 to 9999"),
+                    format!("{ms} ms is outside the years -9999 to 9999"),
                 )
             })
     }

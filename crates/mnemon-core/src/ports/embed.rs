@@ -21,6 +21,28 @@ pub trait Embedder: Send + Sync {
 
     /// One unit vector per text, in order; `None` for a text that means nothing to the model.
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, EmbedError>;
+
+    /// How far the model understands the language of a text, from 0 to 1.
+    fn fluency(&self, _text: &str) -> f32 {
+        1.0
+    }
+}
+
+/// The [`Embedder::fluency`] of a model that knows only English: 1 if most words are written in
+/// plain ASCII, 0 if every second word is not, as in Vietnamese.
+pub fn english_fluency(text: &str) -> f32 {
+    let (mut words, mut plain) = (0_u32, 0_u32);
+    for word in text.split_whitespace() {
+        let mut letters = word.chars().filter(|c| c.is_alphabetic()).peekable();
+        if letters.peek().is_some() {
+            words += 1;
+            plain += u32::from(letters.all(|c| c.is_ascii()));
+        }
+    }
+    match words {
+        0 => 1.0,
+        _ => (4.0 * plain as f32 / words as f32 - 2.0).clamp(0.0, 1.0),
+    }
 }
 
 /// Which model made a vector. Vectors are comparable only if these are equal.
@@ -44,7 +66,7 @@ pub enum EmbedError {
     },
     #[error("the embedder refused the request ({status}): {message}")]
     Refused { status: u16, message: String },
-    #[error("the embedder gave an answer that makes no sense: {what}")]
+    #[error("the answer of the embedder is not valid: {what}")]
     BadAnswer {
         what: String,
         #[source]
@@ -52,7 +74,7 @@ pub enum EmbedError {
     },
     #[error("the embedder answers with {got} dimensions where {expected} were expected")]
     WrongDimension { expected: usize, got: usize },
-    #[error("the embedder gave a vector that is not finite for text {index}")]
+    #[error("the embedder returned a vector with a value that is not finite for text {index}")]
     NotFinite { index: usize },
     #[error("the weights at {} cannot be used: {what}", path.display())]
     Weights {
@@ -61,7 +83,7 @@ pub enum EmbedError {
         #[source]
         source: Option<Source>,
     },
-    #[error("{what} is larger than the {max} that are accepted")]
+    #[error("{what} is larger than the limit of {max}")]
     TooLarge { what: &'static str, max: usize },
 }
 

@@ -80,11 +80,11 @@ pub struct Listed {
 pub enum FilesError {
     #[error("`{path}` is not a path below the root: {what}")]
     Outside { path: String, what: String },
-    #[error("{path} was changed by somebody else in the meantime")]
+    #[error("{path} was changed by another process in the meantime")]
     Conflict { path: String },
     #[error("{path} has {bytes} bytes, at most {most} are read")]
     TooLarge { path: String, bytes: u64, most: u64 },
-    #[error("{path}: there are more than {most} files; give it a folder of its own")]
+    #[error("{path}: there are more than {most} files; use a separate folder")]
     TooMany { path: String, most: usize },
     #[error("{path}: {what}")]
     Unavailable {

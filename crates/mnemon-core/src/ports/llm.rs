@@ -87,7 +87,7 @@ pub enum LlmError {
     BadAnswer { model: String, what: String },
     #[error("the prompt cannot be sent: {what}")]
     BadPrompt { what: String },
-    #[error("the budget for {what} is used up; nothing was sent; it begins anew at midnight, UTC")]
+    #[error("the budget for {what} is used up; nothing was sent; it is renewed at midnight UTC")]
     Budget { what: String },
 }
 

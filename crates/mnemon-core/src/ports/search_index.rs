@@ -196,6 +196,20 @@ pub struct Answer {
     /// For scores in context; not needed from an index that applies neighbour context. Without
     /// them the engine estimates them from the matches.
     pub statistics: Option<Statistics>,
+    /// The cosine of records that were not chosen for it. Without it ranking assumes what
+    /// is typical.
+    pub background: Option<Background>,
+}
+
+/// The distribution of the cosine between a query and records that do not answer it: a cosine is
+/// evidence as far as it stands out of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Background {
+    pub mean: f32,
+    /// The standard deviation.
+    pub deviation: f32,
+    /// How many records it was measured on.
+    pub sample: usize,
 }
 
 /// A record that an arm found.
@@ -216,6 +230,9 @@ pub struct Features {
     pub seq: u64,
     /// How near the record itself is in meaning, from 0 to 1, without its neighbours.
     pub cosine: f32,
+    /// The share of the query's information (the idf of its terms) that the record has, from 0 to
+    /// 1. A term that only a neighbour has counts as much of it as the neighbour lends.
+    pub coverage: f32,
     pub created: Time,
     pub importance: f32,
     /// The share of its words that stand in questions.

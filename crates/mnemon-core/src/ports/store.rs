@@ -660,13 +660,13 @@ pub enum StoreError {
         count: usize,
         most: usize,
     },
-    #[error("{place}: there is no room left; nothing was written")]
+    #[error("{place}: no space left; nothing was written")]
     Full {
         place: String,
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    #[error("{place}: others kept it busy for {seconds} s")]
+    #[error("{place}: locked by other processes for {seconds} s")]
     Busy { place: String, seconds: u64 },
     #[error("{place} is damaged: {what}")]
     Corrupt { place: String, what: String },

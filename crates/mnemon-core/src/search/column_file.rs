@@ -167,7 +167,7 @@ impl<'a> Reading<'a> {
     /// The next bytes, at most a piece of them.
     fn bytes(&mut self, count: usize) -> io::Result<&[u8]> {
         let left = self.left.checked_sub(count as u64);
-        self.left = left.ok_or_else(|| wrong("it ends too soon"))?;
+        self.left = left.ok_or_else(|| wrong("it is truncated"))?;
         let room = self.piece.get_mut(..count);
         let bytes = room.ok_or_else(|| wrong("a cell is too large"))?;
         self.from.read_exact(bytes)?;
@@ -179,7 +179,7 @@ impl<'a> Reading<'a> {
         let length: u64 = self.cell()?;
         let bytes = length.checked_mul(T::SIZE as u64);
         let bytes = bytes.filter(|bytes| *bytes <= self.left);
-        let bytes = bytes.ok_or_else(|| wrong("a column is longer than what is left"))?;
+        let bytes = bytes.ok_or_else(|| wrong("a column is longer than the rest of the file"))?;
         let mut cells = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
         let mut left = usize::try_from(bytes).unwrap_or(0);
         while left > 0 {

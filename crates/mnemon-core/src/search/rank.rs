@@ -7,6 +7,7 @@
 //!
 //! Where the constants come from is told in `docs/ranking.md`.
 
+mod calibration;
 mod context;
 mod formula;
 mod question;
@@ -17,8 +18,9 @@ use crate::error::words;
 use crate::model::{Id, Time};
 use crate::ports::{Features, Match, ScoreScale};
 
+pub use calibration::{Evidence, MIN_SCORE, Scale, known};
 pub(crate) use context::{Bm25, LENT_MEANING, LENT_WORDS, lends, lent_length, mean_nearness};
-pub use context::{CONTEXT_REACH, score_in_context};
+pub use context::{CONTEXT_REACH, NAME_WEIGHT, score_in_context};
 pub use formula::{formula, formula_tokens};
 pub use question::{Asked, Question};
 
@@ -33,7 +35,7 @@ words! {
         Words = "words",
         /// Meaning only.
         Meaning = "meaning",
-        /// The newest, whatever they say.
+        /// The newest that match, or the newest of all without a query.
         Recent = "recent",
         /// The weighted formula of short and long-term notes: substrings in summary, content and
         /// tags.
@@ -42,13 +44,13 @@ words! {
 }
 
 impl Recipe {
-    /// What words and meaning weigh.
-    fn shares(self) -> (f32, f32) {
+    /// What words and meaning weigh, if the embedder understands so much of the query.
+    fn shares(self, fluency: f32) -> (f32, f32) {
         match self {
-            Self::Hybrid => (0.5, 0.5),
+            Self::Hybrid | Self::Recent => (0.5, 0.5 * fluency),
             Self::Words => (1.0, 0.0),
             Self::Meaning => (0.0, 1.0),
-            Self::Recent | Self::Formula => (0.0, 0.0),
+            Self::Formula => (0.0, 0.0),
         }
     }
 }
@@ -66,6 +68,8 @@ const NEW: f32 = 0.1;
 const IMPORTANT: f32 = 0.1;
 /// After so many days a record is half as new.
 const HALF_LIFE_DAYS: f32 = 30.0;
+/// Hits whose words are worth the same are equal if their meaning differs by no more than this.
+const SAME_MEANING: f32 = 0.05;
 /// What shares no word with the question and is farther than this from it is not an answer.
 const FLOOR: f32 = 0.15;
 
@@ -107,6 +111,9 @@ pub struct Ranked {
     pub id: Id,
     #[serde(skip)]
     pub seq: u64,
+    #[serde(skip)]
+    pub created: Time,
+    /// The estimated probability that the record answers the query.
     pub score: f32,
     pub parts: Parts,
 }
@@ -124,6 +131,7 @@ pub struct Parts {
     pub asking: f32,
     pub recency: f32,
     pub importance: f32,
+    pub evidence: Evidence,
     /// What a model that read question and text together makes of it, from 0 for the worst of
     /// those it read to 1 for the best.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,56 +150,80 @@ pub fn after_rerank(score: f32, best: f32, reread: f32) -> f32 {
     (1.0 - REREAD) * score / best + REREAD * reread
 }
 
-/// Orders the candidates, best first; ties by `seq`, so that the order is always the same.
+/// Orders the candidates, best first, and scores them; equals newest first. Scores never rise from
+/// hit to hit.
 pub fn rank(
     candidates: &[Candidate],
     recipe: Recipe,
     question: &Question,
+    scale: &Scale,
     now: Time,
 ) -> Vec<Ranked> {
-    let (words, meaning) = recipe.shares();
+    let (words, meaning) = recipe.shares(scale.fluency);
     let best = |score: fn(&Candidate) -> f32| {
         let best = candidates.iter().map(score).fold(0.0, f32::max);
         if best > 0.0 { best } else { 1.0 }
     };
     let (best_words, best_meaning) = (best(|c| c.words), best(|c| c.meaning));
-    let mut ranked: Vec<Ranked> = candidates
-        .iter()
-        .filter(|c| {
-            let by_words = words > 0.0 && c.words > 0.0;
-            let by_meaning = meaning > 0.0 && c.features.cosine.max(c.meaning) >= FLOOR;
-            recipe == Recipe::Recent || by_words || by_meaning
-        })
+    let found = candidates.iter().filter(|c| {
+        let by_words = words > 0.0 && c.words > 0.0;
+        by_words || (meaning > 0.0 && c.features.cosine.max(c.meaning) >= FLOOR)
+    });
+    let mut ranked: Vec<Ranked> = found
         .map(|candidate| {
             let features = &candidate.features;
-            let parts = Parts {
-                words: words * candidate.words / best_words,
-                meaning: meaning * candidate.meaning / best_meaning,
-                speaker: question.speaker_factor(features.speaker.as_deref(), NAMED),
-                date: 1.0 + DATED * question.date_match(features.created),
-                asking: asking(features),
-                recency: 1.0 + NEW * newness(features.created, now),
-                importance: 1.0 + IMPORTANT * features.importance.clamp(0.0, 1.0),
-                reread: None,
-            };
+            let date = question.date_match(features.created);
             Ranked {
                 id: candidate.id.clone(),
                 seq: features.seq,
-                score: parts.score(),
-                parts,
+                created: features.created,
+                score: 0.0,
+                parts: Parts {
+                    words: words * candidate.words / best_words,
+                    meaning: meaning * candidate.meaning / best_meaning,
+                    speaker: question.speaker_factor(features.speaker.as_deref(), NAMED),
+                    date: 1.0 + DATED * date,
+                    asking: asking(features),
+                    recency: 1.0 + NEW * newness(features.created, now),
+                    importance: 1.0 + IMPORTANT * features.importance.clamp(0.0, 1.0),
+                    evidence: scale.evidence(candidate, recipe, date),
+                    reread: None,
+                },
             }
         })
         .collect();
-    if recipe == Recipe::Recent {
-        // The candidates come newest first.
-        return ranked;
+    ranked.sort_by(|a, b| {
+        let fused = b.parts.score().total_cmp(&a.parts.score());
+        fused.then(newest_first(a, b))
+    });
+    for alike in ranked.chunk_by_mut(|a, b| a.parts.is_like(&b.parts)) {
+        alike.sort_by(newest_first);
     }
-    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.seq.cmp(&b.seq)));
+    let mut most = 1.0_f32;
+    for (place, ranked) in ranked.iter_mut().enumerate() {
+        most = most.min(ranked.parts.evidence.probability(place));
+        ranked.score = most;
+    }
     ranked
 }
 
+/// The order of the recipe `recent`, and of equals.
+pub fn newest_first(one: &Ranked, other: &Ranked) -> std::cmp::Ordering {
+    (other.created, other.seq).cmp(&(one.created, one.seq))
+}
+
 impl Parts {
-    /// What the arms and the factors come to, before a model has read it again.
+    /// Whether only a nuance of meaning and the factors tell two hits apart: the same sentence
+    /// about different days.
+    fn is_like(&self, other: &Self) -> bool {
+        let covers = |parts: &Self| parts.evidence.coverage.unwrap_or(0.0);
+        self.words > 0.0
+            && (self.words - other.words).abs() < 1e-6
+            && (covers(self) - covers(other)).abs() < 1e-4
+            && (self.meaning - other.meaning).abs() <= SAME_MEANING
+    }
+
+    /// What hits are ordered by, before a model has read them again.
     pub fn score(&self) -> f32 {
         (self.words + self.meaning)
             * self.speaker

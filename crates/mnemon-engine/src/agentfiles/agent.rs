@@ -207,14 +207,9 @@ impl AgentFiles {
         let decisions = Document::outline(decisions.map(|read| read.text).unwrap_or_default());
         prompt.notice_conflict(&home.file("context"), &context);
         prompt.notice_conflict(&home.file("decisions"), decisions.as_str());
-        let learnings = self.text(&home.file("learnings")).await?;
-        prompt.notice_conflict(&home.file("learnings"), &learnings);
-        let language = language(decisions.as_str(), self.language);
-        let memory = prompt.memory(
-            &context,
-            &decisions,
-            super::writing::language(&context, language),
-        );
+        self.checked(&home.file("learnings"), &mut prompt).await?;
+        let of_decisions = language(decisions.as_str(), self.language);
+        let memory = prompt.memory(&context, &decisions, language(&context, of_decisions));
         let mut texts: Vec<String> = Vec::from_iter(memory);
         texts.extend(prompt.knowledge(knowledge));
         if let Some(read) = definition {
@@ -262,7 +257,7 @@ impl AgentFiles {
         base: &str,
     ) -> Result<Vec<String>, Error> {
         if text.trim().is_empty() {
-            let what = "is empty; a context is only ever replaced by something";
+            let what = "is empty; give the new context";
             return Err(Invalid::new("context", what).into());
         }
         let mut taken = TakenOut::default();
@@ -307,8 +302,8 @@ impl AgentFiles {
         let new = self.language_of(&home).await?;
         let path = home.file("decisions");
         self.change(&path, &empty_decisions(new), |document| {
-            let language = language(document.as_str(), new);
-            let entry = decision.print(today, language, home.is_team)?;
+            let own = language(document.as_str(), new);
+            let entry = decision.print(today, own, home.is_team)?;
             append(&path, document, &entry)
         })
         .await?;

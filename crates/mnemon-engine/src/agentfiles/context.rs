@@ -377,7 +377,10 @@ fn set_section(document: &mut Document, new: &SectionText) -> Result<(), Invalid
     check_line("section", &new.section)?;
     let place = section_named(document, &new.section)?;
     if new.text.len() > limits::AGENT_FILE_BYTES {
-        return Err(Invalid::new("text", "is larger than a file may be"));
+        return Err(Invalid::new(
+            "text",
+            "is larger than the maximum size of a file",
+        ));
     }
     check_one("text", &new.text, 0)?;
     document.set_body(&place, &new.text);

@@ -108,20 +108,16 @@ impl AgentFiles {
         super::context::stamp(context, today);
         if !end.decisions.is_empty() {
             let log = work.open("decisions.md", &empty_decisions(new)).await?;
-            let language = language(log.as_str(), new);
+            let own = language(log.as_str(), new);
             for decision in &end.decisions {
-                append(
-                    "decisions.md",
-                    log,
-                    &decision.print(today, language, false)?,
-                )?;
+                append("decisions.md", log, &decision.print(today, own, false)?)?;
             }
         }
         if !end.learnings.is_empty() {
             let log = work.open("learnings.md", &empty_learnings(new)).await?;
-            let language = language(log.as_str(), new);
+            let own = language(log.as_str(), new);
             for learning in &end.learnings {
-                append("learnings.md", log, &learning.print(today, language)?)?;
+                append("learnings.md", log, &learning.print(today, own)?)?;
             }
         }
         if let Some(log) = &end.archive {

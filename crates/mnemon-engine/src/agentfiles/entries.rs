@@ -173,10 +173,8 @@ fn set_field(document: &mut Document, entry: &Entry, new: &FieldText) {
         document.set_field(&field, &format!("{lead}{text}"));
         return;
     }
-    let language = language(document.as_str(), super::Language::English);
-    let label = known.map_or(new.label.trim().to_owned(), |label: &Label| {
-        label.text(language)
-    });
+    let own = language(document.as_str(), super::Language::English);
+    let label = known.map_or(new.label.trim().to_owned(), |label: &Label| label.text(own));
     let end = entry.span.start + document.entry_text(entry).len();
     document.replace(end..end, &format!("\n\n**{label}**:\n{text}"));
 }

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use mnemon_core::files::Listed;
-use mnemon_core::markdown::Document;
+use mnemon_core::markdown::{Day, Document};
 use mnemon_core::{
-    Ctx, Expect, Filter, Id, Kind, Namespace, Origin, Owner, Record, Scan, Scope, limits,
+    Ctx, Expect, Filter, Id, Kind, Namespace, Origin, Owner, Record, Scan, Scope, Time, limits,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -36,6 +36,10 @@ struct FileRole {
     team: Option<String>,
 }
 
+/// The form of the index: another one has records that are made otherwise. 2: sessions have the
+/// date of their file.
+const FORM: u32 = 2;
+
 /// The size and the time of each file that is indexed.
 type Stamps = BTreeMap<String, (u64, i64)>;
 
@@ -61,7 +65,8 @@ impl AgentFiles {
                 match self.read(&path).await {
                     Ok(read) => {
                         let text = read.map(|read| read.text).unwrap_or_default();
-                        let drafts = index.drafts(&path, &place, text);
+                        let modified = Time::EPOCH.plus_millis(stamp.1);
+                        let drafts = index.drafts(&path, &place, text, modified);
                         index
                             .update(ctx, &path, place.kind, drafts, &mut done)
                             .await?;
@@ -131,7 +136,13 @@ impl Index<'_> {
     async fn known(&self, ctx: &Ctx, id: &Id) -> Result<Option<Stamps>, Error> {
         let records = self.memory.records_of(Scope::State);
         let found = records.find(ctx, id).await?;
-        let files = found.and_then(|record| record.body?.get("files").cloned());
+        let body = found.and_then(|record| record.body);
+        let is_current = |body: &Value| body.get("v") == Some(&json!(FORM));
+        let files = body.map(|body| match is_current(&body) {
+            true => body.get("files").cloned().unwrap_or_default(),
+            // Every file is read again, and records that are as they should be stay.
+            false => json!({}),
+        });
         Ok(files.map(|files| serde_json::from_value(files).unwrap_or_default()))
     }
 
@@ -142,7 +153,7 @@ impl Index<'_> {
             scope: Some(Scope::State),
             kind: Some(Kind::Session),
             origin: Some(Origin::Derived),
-            body: Some(json!({ "files": seen, "project": self.project })),
+            body: Some(json!({ "v": FORM, "files": seen, "project": self.project })),
             ..Draft::default()
         };
         let records = self.memory.records_of(Scope::State);
@@ -206,6 +217,12 @@ fn place(root: &str, path: &str) -> Option<FileRole> {
     })
 }
 
+/// The day that the file of a session is named for.
+fn session_day(path: &str) -> Option<Day> {
+    let name = path.rsplit('/').next()?;
+    name.get(..10)?.parse().ok()
+}
+
 /// The id of an entry: of several with the same heading, `count` tells which.
 pub(super) fn entry_id(project: &str, path: &str, heading: &str, count: usize) -> Id {
     let names = [project, path, heading, &count.to_string()];
@@ -222,7 +239,7 @@ impl Index<'_> {
         format!("file:{}", short_digest(&[self.project, path]))
     }
 
-    fn drafts(&self, path: &str, place: &FileRole, text: String) -> Vec<Draft> {
+    fn drafts(&self, path: &str, place: &FileRole, text: String, modified: Time) -> Vec<Draft> {
         let document = Document::parse(text);
         if place.kind == Kind::Session {
             let content = document.as_str().trim();
@@ -230,7 +247,8 @@ impl Index<'_> {
                 .sections()
                 .first()
                 .map_or("", |section| section.title.as_str());
-            let whole = self.draft(path, place, title, 1, content);
+            let mut whole = self.draft(path, place, title, 1, content);
+            whole.created = Some(session_day(path).map_or(modified, Day::start));
             return match content.is_empty() {
                 true => Vec::new(),
                 false => vec![whole],
@@ -305,7 +323,12 @@ impl Index<'_> {
         for mut draft in drafts {
             safety.screen(&mut draft, &mut TakenOut::default())?;
             let old = draft.id.as_ref().and_then(|id| there.remove(id));
-            if old.is_none_or(|old| old.content != draft.content || old.owner != draft.owner) {
+            let is_same = |old: &Record| {
+                old.content == draft.content
+                    && old.owner == draft.owner
+                    && draft.created.is_none_or(|created| created == old.created)
+            };
+            if !old.as_ref().is_some_and(is_same) {
                 new.push((draft, Expect::Anything));
             }
         }

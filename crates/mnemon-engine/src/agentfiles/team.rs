@@ -318,53 +318,7 @@ impl AgentFiles {
         let memory = self.memory_of_member(&member).await?;
         self.recover(&memory).await?;
         let mut prompt = Prompt::default();
-        let mut sections: Vec<String> = Vec::new();
-        let mut tell = |prompt: &mut Prompt, title: &str, entries: Option<usize>, text: &str| {
-            if !text.trim().is_empty() {
-                prompt
-                    .parts
-                    .push(Part::new(&title.to_lowercase(), entries, text));
-                sections.push(format!("## {title}\n\n{}", text.trim_end()));
-            }
-        };
-        for file in ["context", "decisions", "handoffs", "blockers"] {
-            let path = team.file(file);
-            prompt.notice_conflict(&path, &self.text(&path).await?);
-        }
-        let context = self.text(&team.file("context")).await?;
-        tell(&mut prompt, "Team Context", None, &context);
-        let decisions = Document::outline(self.text(&team.file("decisions")).await?);
-        let recent = decisions.recent(limits::RECENT_TEAM_DECISIONS);
-        let texts: Vec<&str> = recent
-            .iter()
-            .map(|entry| decisions.entry_text(entry))
-            .collect();
-        tell(
-            &mut prompt,
-            "Team Decisions",
-            Some(texts.len()),
-            &texts.join(BETWEEN),
-        );
-        for file in ["context", "decisions", "learnings"] {
-            let path = format!("{memory}/{file}.md");
-            let text = self.text(&path).await?;
-            prompt.notice_conflict(&path, &text);
-            if file == "context" {
-                tell(&mut prompt, "Personal Context", None, &text);
-            }
-        }
-        let handoffs = Document::parse(self.text(&team.file("handoffs")).await?);
-        let waiting: Vec<String> = handoffs::all(&handoffs)
-            .into_iter()
-            .filter(|handoff| handoff.waits_for(&member.name))
-            .map(|handoff| handoff.text)
-            .collect();
-        tell(
-            &mut prompt,
-            "Pending Handoffs",
-            Some(waiting.len()),
-            &waiting.join(BETWEEN),
-        );
+        let sections = self.sections(&team, &member, &memory, &mut prompt).await?;
         let mut parts: Vec<String> = Vec::new();
         if !sections.is_empty() {
             parts.push(sections.join("\n\n"));
@@ -384,6 +338,61 @@ impl AgentFiles {
             parts: prompt.parts,
             notices: prompt.notices,
         })
+    }
+
+    /// What a team and its member remember, in the order of the format.
+    async fn sections(
+        &self,
+        team: &Team,
+        member: &Member,
+        memory: &str,
+        prompt: &mut Prompt,
+    ) -> Result<Vec<String>, Error> {
+        let context = self.checked(&team.file("context"), prompt).await?;
+        let decisions = self.checked(&team.file("decisions"), prompt).await?;
+        let handoffs = self.checked(&team.file("handoffs"), prompt).await?;
+        let own = format!("{memory}/context.md");
+        let own = self.checked(&own, prompt).await?;
+        let others = ["decisions", "learnings"].map(|file| format!("{memory}/{file}.md"));
+        for path in [team.file("blockers")].iter().chain(&others) {
+            self.checked(path, prompt).await?;
+        }
+        let decisions = Document::outline(decisions);
+        let recent = decisions.recent(limits::RECENT_TEAM_DECISIONS);
+        let recent: Vec<&str> = recent
+            .iter()
+            .map(|entry| decisions.entry_text(entry))
+            .collect();
+        let waiting: Vec<String> = handoffs::all(&Document::parse(handoffs))
+            .into_iter()
+            .filter(|handoff| handoff.waits_for(&member.name))
+            .map(|handoff| handoff.text)
+            .collect();
+        let mut sections = Vec::new();
+        for (title, entries, text) in [
+            ("Team Context", None, context),
+            ("Team Decisions", Some(recent.len()), recent.join(BETWEEN)),
+            ("Personal Context", None, own),
+            (
+                "Pending Handoffs",
+                Some(waiting.len()),
+                waiting.join(BETWEEN),
+            ),
+        ] {
+            if !text.trim().is_empty() {
+                let part = Part::new(&title.to_lowercase(), entries, &text);
+                prompt.parts.push(part);
+                sections.push(format!("## {title}\n\n{}", text.trim_end()));
+            }
+        }
+        Ok(sections)
+    }
+
+    /// The text of a file, with a notice if it holds conflict marks.
+    pub(super) async fn checked(&self, path: &str, prompt: &mut Prompt) -> Result<String, Error> {
+        let text = self.text(path).await?;
+        prompt.notice_conflict(path, &text);
+        Ok(text)
     }
 
     /// How a team stands: what waits, what is blocked, and for how long.

@@ -419,7 +419,7 @@ pub(super) fn check_one(field: &str, text: &str, headings: usize) -> Result<(), 
         return Err(Invalid::new(field, what));
     }
     if sections.len() != headings + 1 {
-        let what = "holds a heading of its own, which would begin another entry; \
+        let what = "contains a heading, which would begin another entry; \
             put it into a code fence or write it without the #";
         return Err(Invalid::new(field, what));
     }

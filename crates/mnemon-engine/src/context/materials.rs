@@ -158,7 +158,7 @@ fn document(doc: &FoundDocument) -> Material {
     Material {
         summary: doc.summary.clone(),
         order: doc.created.millis(),
-        file: (doc.origin == Origin::File).then(|| file_of(doc)),
+        file: (doc.origin == Origin::File || section == Section::Documents).then(|| file_of(doc)),
         ..Material::new(section, doc.id.clone(), &doc.content)
     }
 }

@@ -202,7 +202,7 @@ impl Remembering {
                     "type": "object",
                     "properties": {
                         "thinking": {"type": "string", "description": "Why it is worth remembering"},
-                        "content": texts("What to remember, one thing each"),
+                        "content": texts("Statements to remember, one per entry"),
                     },
                     "required": ["content"],
                 }),
@@ -212,7 +212,7 @@ impl Remembering {
                 description: "Retrieve info from long-term memory",
                 parameters: json!({
                     "type": "object",
-                    "properties": {"keywords": texts("What to look for")},
+                    "properties": {"keywords": texts("Keywords to search for")},
                     "required": ["keywords"],
                 }),
             },

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::project::session_in;
 use crate::memory::Memory;
-use crate::records::{Error, Records};
+use crate::records::Error;
 use crate::search::{Hit, Query};
 
 /// Characters of a passage.
@@ -53,22 +53,9 @@ impl Memory {
         ctx: &Ctx,
         query: &PassageQuery<'_>,
     ) -> Result<Vec<Passage>, Error> {
-        let (dialog, semantic) = (
-            self.records_of(Scope::Dialog),
-            self.records_of(Scope::Semantic),
-        );
-        let mut hits = Vec::new();
-        if dialog.store_number() == semantic.store_number() {
-            let both = &[Scope::Dialog, Scope::Semantic];
-            hits.extend(search(dialog, ctx, query, query.viewer, both).await?);
-        } else {
-            for (records, scope) in [(dialog, Scope::Dialog), (semantic, Scope::Semantic)] {
-                hits.extend(search(records, ctx, query, query.viewer, &[scope]).await?);
-            }
-        }
+        let mut hits = search(self, ctx, query, query.viewer).await?;
         if let Some(pages) = query.pages {
-            let records = pages.records_of(Scope::Semantic);
-            hits.extend(search(records, ctx, query, &Viewer::Tenant, &[Scope::Semantic]).await?);
+            hits.extend(search(pages, ctx, query, &Viewer::Tenant).await?);
         }
         hits.sort_by(|one, other| other.score.total_cmp(&one.score));
         let mut passages: Vec<Passage> = Vec::new();
@@ -100,51 +87,37 @@ fn is_of_another(record: &Record, own: &str) -> bool {
 }
 
 async fn search(
-    records: &Records,
+    memory: &Memory,
     ctx: &Ctx,
     query: &PassageQuery<'_>,
     viewer: &Viewer,
-    scopes: &[Scope],
 ) -> Result<Vec<Hit>, Error> {
     // Saved states have no text, and a conversation's window only repeats its messages.
     let kinds = Kind::ALL.iter().copied();
     let filter = Filter {
-        scopes: scopes.to_vec(),
+        scopes: vec![Scope::Dialog, Scope::Semantic],
         kinds: kinds.filter(|kind| *kind != Kind::Session).collect(),
         ..Filter::seen_by(viewer.clone())
     };
+    let most = memory.records().limits().hits;
     // Other projects may have said more about it.
     let spare = SPARE * if query.project.is_some() { SPARE } else { 1 };
     let asked = Query {
-        limit: query.limit.saturating_mul(spare).min(records.limits().hits),
+        limit: query.limit.saturating_mul(spare).min(most),
         ..Query::new(query.text, filter)
     };
-    records.search(ctx, &asked).await
+    memory.search(ctx, &asked).await
 }
 
 fn passage(hit: Hit, query: &str) -> Passage {
     let Hit { record, score, .. } = hit;
     Passage {
         text: excerpt(&record.content, query),
-        source: source(&record),
+        source: record.location().unwrap_or_else(|| record.id.to_string()),
         id: record.id,
         kind: record.kind,
         created: record.created,
         score,
-    }
-}
-
-fn source(record: &Record) -> String {
-    let session = record.owner.session.as_deref();
-    match (record.scope, session) {
-        (Scope::Dialog, Some(session)) => match session.rsplit_once('/') {
-            Some((project, session)) => format!("conversation {session} of project {project}"),
-            None => format!("conversation {session}"),
-        },
-        _ => record
-            .source
-            .clone()
-            .unwrap_or_else(|| record.id.to_string()),
     }
 }
 

@@ -127,7 +127,7 @@ impl<'a> Session<'a> {
             .iter()
             .any(|part| part.module.component() == name)
         {
-            let what = format!("`{name}` is there twice; each module needs a name of its own");
+            let what = format!("`{name}` is there twice; each module needs a unique name");
             return Err(Invalid::new("component", what));
         }
         self.parts.push(Part {

@@ -301,7 +301,7 @@ async fn erase_older_versions(
             done.left.push(NotErased {
                 path: format!("older versions of record {}", record.id),
                 why: format!(
-                    "the record belongs elsewhere now; `mnemon forget {} --purge` erases it whole",
+                    "the record now belongs to another session; `mnemon forget {} --purge` erases it completely",
                     record.id
                 ),
             });
@@ -337,7 +337,9 @@ async fn find_files(
     let why = match (asked.purge, own.has_others) {
         // They are erased.
         (true, false) => None,
-        (true, true) => Some("another user has a session of this name, and the file is of both"),
+        (true, true) => {
+            Some("another user has a session of this name, and the file belongs to both")
+        }
         (false, _) => Some("the session was forgotten, not purged: the file keeps its text"),
     };
     if let Some(why) = why {

@@ -42,7 +42,7 @@ impl SessionRecords {
             ),
             why: format!(
                 "another user has a session of this name; `mnemon forget --session {session}` \
-                 takes everybody's"
+                 deletes the records of all users"
             ),
         })
     }

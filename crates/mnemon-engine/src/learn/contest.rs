@@ -104,9 +104,7 @@ fn hold_private_copies(verdicts: &mut [Verdict]) {
         let tools = lesson.tools();
         let copy = shared.iter().find(|(_, known)| *known == tools);
         if let Some((id, _)) = copy.filter(|_| live && !tools.is_empty()) {
-            verdict.hold(&format!(
-                "{id}, which everybody is told, has the same steps"
-            ));
+            verdict.hold(&format!("the shared skill {id} has the same steps"));
         }
     }
 }

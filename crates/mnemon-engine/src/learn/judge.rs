@@ -17,7 +17,7 @@ use crate::records::{Draft, Error};
 /// Half of the runs must succeed with it, as sure as 95 %, before a skill is active by itself.
 const ACTIVE_RATE: f64 = 0.5;
 /// Why something that everybody was told is put away.
-const ONE_USER: &str = "it rests on the runs of one user only";
+const ONE_USER: &str = "it is based on the runs of one user only";
 
 /// A skill or a rule as it will be.
 pub(super) struct Verdict {
@@ -236,9 +236,9 @@ impl Judge<'_> {
             // The runs show it for one user only. That user has a rule with the new evidence; what
             // everybody is told stays as several users' runs made it.
             (true, true) => None,
-            (false, true) => Some("it became a rule for everybody".to_owned()),
+            (false, true) => Some("it became a shared rule".to_owned()),
             (_, false) => Some(format!(
-                "the last {} runs do not show it any more",
+                "the last {} runs no longer show it",
                 self.ended_runs.len()
             )),
         };

@@ -344,8 +344,8 @@ impl Lesson {
                 evidence.retired = None;
                 evidence.held = None;
             }
-            Review::Reject { why } => put_away("somebody rejected it", why),
-            Review::Retire { why } => put_away("somebody retired it", why),
+            Review::Reject { why } => put_away("a user rejected it", why),
+            Review::Retire { why } => put_away("a user retired it", why),
             Review::Pin => evidence.pinned = true,
             Review::Unpin => evidence.pinned = false,
             Review::Edit {
@@ -353,7 +353,7 @@ impl Lesson {
                 preferences,
             } => {
                 let LessonBody::Skill(sop) = &mut self.body else {
-                    let what = "is of a rule; only skills have words that can be edited";
+                    let what = "is a rule; only skills can be edited";
                     return Err(Invalid::new("id", what));
                 };
                 sop.use_when = use_when.unwrap_or_else(|| sop.use_when.clone());
@@ -380,7 +380,7 @@ impl Lesson {
         let stranger = said.iter().find(|tool| !known.contains(tool));
         Err(match stranger {
             Some(tool) => {
-                let what = format!("names the tool {tool}, which no run used; it is refused");
+                let what = format!("names the tool {tool}, which no run used");
                 Invalid::new("tool_sops", what)
             }
             None => {

@@ -14,8 +14,8 @@ pub struct NotesConfig {
     pub long_term: NamespaceLimits,
     /// How many a search finds when nobody says.
     pub top_k: usize,
-    /// What scores less is not found, unless somebody says otherwise.
-    pub min_score: f64,
+    /// Notes that score less are not found. Without it the usual score of the recipe holds.
+    pub min_score: Option<f64>,
     /// How a search ranks when nobody says.
     pub recipe: Recipe,
     /// Whether answers show a beginning of the content when nobody says.
@@ -57,7 +57,7 @@ impl Default for NotesConfig {
                 max_summary_chars: note::SUMMARY_CHARS,
             },
             top_k: 5,
-            min_score: 0.15,
+            min_score: None,
             recipe: Recipe::Hybrid,
             include_content: false,
             preview_chars: 1200,
@@ -88,8 +88,10 @@ impl NotesConfig {
             let content = limits::CONTENT_BYTES;
             check_range("max_content_chars", limits_of.max_content_chars, content)?;
         }
-        if !(0.0..=1.0).contains(&self.min_score) {
-            let what = format!("is {}, it must lie between 0 and 1", self.min_score);
+        if let Some(least) = self.min_score
+            && !(0.0..=1.0).contains(&least)
+        {
+            let what = format!("is {least}, it must lie between 0 and 1");
             return Err(Invalid::new("min_score", what));
         }
         Ok(())

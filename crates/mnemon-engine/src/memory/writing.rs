@@ -124,7 +124,7 @@ impl Meta {
             Some(version) if versioned => Some(version.as_u64().ok_or_else(|| {
                 Invalid::new(
                     "meta.expected_version",
-                    "must be a whole number; 0 for what is not there yet",
+                    "must be a whole number; 0 for a new record",
                 )
             })?),
             _ => None,
@@ -154,7 +154,7 @@ impl Meta {
             _ => "idempotency_key",
         };
         let what = format!(
-            "`{}` is not kept with this data in scope {scope}; known is: {known}",
+            "`{}` is not a field of this data in scope {scope}; the fields are: {known}",
             name.escape_debug()
         );
         Err(Invalid::new("meta", what))
@@ -222,7 +222,7 @@ fn one_of(said: &[(&str, bool)]) -> Result<(), Invalid> {
         [_] => Ok(()),
         [] => Err(Invalid::new(
             "data",
-            format!("says nothing; give it one of: {}", names.join(", ")),
+            format!("has no data; give one of: {}", names.join(", ")),
         )),
         several => Err(Invalid::new(
             "data",

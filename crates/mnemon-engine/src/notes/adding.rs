@@ -167,7 +167,7 @@ impl Notes {
                 Ok(told.added(ctx, &written, namespace, summary))
             }
             None => {
-                let what = "holds only what was recalled from memory; there is nothing new in it";
+                let what = "contains only text recalled from memory; nothing new to store";
                 Err(Invalid::new("content", what).into())
             }
         }
@@ -342,7 +342,7 @@ impl AddedDetails {
             Written::Known { record, renewed } => {
                 let (id, namespace) = (&record.id, record.namespace);
                 let renewed = match renewed {
-                    true => "what is said about it was brought up to date",
+                    true => "its tags and metadata were updated",
                     false => "nothing new was stored",
                 };
                 let message = format!(
@@ -365,16 +365,22 @@ impl AddedDetails {
             Written::New { id, evicted, .. } => {
                 let from = self.path.as_ref();
                 let from = from.map_or(String::new(), |path| format!(" from {path}"));
+                let chars = if self.length == 1 { "char" } else { "chars" };
                 let message = format!(
-                    "Stored {} chars{from} in {namespace}. Use memory_search(\"{id}\") to retrieve.",
+                    "Stored {} {chars}{from} in {namespace}. Use memory_search(\"{id}\") to retrieve.",
                     self.length
                 );
                 (id, namespace, message, *evicted)
             }
         };
         if evicted > 0 {
+            let notes = if evicted == 1 {
+                "note was"
+            } else {
+                "notes were"
+            };
             ctx.notices.add(format!(
-                "{evicted} of the weakest notes went, as {namespace} is full."
+                "{evicted} {notes} evicted, the least important first, as {namespace} is full."
             ));
         }
         Added {
@@ -420,7 +426,7 @@ fn check_content(content: &str) -> Result<(), Invalid> {
     if content.trim().is_empty() {
         return Err(Invalid::new(
             "content",
-            "is empty; there is nothing to note",
+            "is empty; give the text of the note",
         ));
     }
     let (bytes, most) = (content.len(), limits::CONTENT_BYTES);
@@ -441,7 +447,8 @@ fn check_tags(tags: &[String]) -> Result<(), Invalid> {
         let wrong = tag.is_empty() || tag.chars().any(|c| c.is_whitespace() || c.is_control());
         if wrong || tag.chars().count() > limits::NOTE_TAG_CHARS {
             let (tag, most) = (tag.escape_debug(), limits::NOTE_TAG_CHARS);
-            let what = format!("`{tag}` is no tag; use 1 to {most} characters without spaces");
+            let what =
+                format!("`{tag}` is not a valid tag; use 1 to {most} characters without spaces");
             return Err(Invalid::new("tags", what));
         }
     }
@@ -481,7 +488,7 @@ fn scaled(ctx: &Ctx, importance: f64) -> Result<f64, Invalid> {
         }
         value => Err(Invalid::new(
             "importance",
-            format!("is {value}, it must lie between 0 and 1"),
+            format!("is {value}, it must be between 0 and 1"),
         )),
     }
 }

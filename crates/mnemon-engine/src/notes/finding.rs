@@ -1,9 +1,6 @@
 //! Reading notes: by id, by what they say, page by page.
 
-use std::collections::HashSet;
-
-use mnemon_core::rank::{self, Recipe};
-use mnemon_core::text::query_terms;
+use mnemon_core::rank::Recipe;
 use mnemon_core::{
     Ctx, Cursor, Filter, Id, Invalid, Namespace, Owner, Record, Scan, Viewer, limits, note,
 };
@@ -11,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::view::{NoteText, NoteView};
 use super::{Notes, notes_of};
+use crate::memory::is_made_id;
 use crate::records::Error;
 use crate::search::{Hit, Query};
 
@@ -106,68 +104,66 @@ impl Notes {
     async fn hits(&self, ctx: &Ctx, query: &NoteQuery) -> Result<Vec<Hit>, Error> {
         let limit = query.limit.filter(|limit| *limit > 0);
         let limit = limit.unwrap_or(self.config.top_k).min(limits::NOTE_HITS);
-        let said = query.min_score.filter(|score| *score > 0.0);
-        let least = said.unwrap_or(self.config.min_score);
         let recipe = match query.recipe.unwrap_or(self.config.recipe) {
             // Nothing is near in meaning to a note that has gone.
-            Recipe::Hybrid if is_id(query.text.trim()) => Recipe::Words,
+            Recipe::Hybrid if is_made_id(query.text.trim()) => Recipe::Words,
             recipe => recipe,
         };
         let asked = Query {
             recipe,
             limit,
+            min_score: self.least(query.min_score, recipe),
             may_run_inline: true,
             ..Query::new(query.text.trim(), query.filter.of_records())
         };
         let mut hits = self.records.search(ctx, &asked).await?;
-        hits.retain(|hit| hit.score >= least || asked.recipe == Recipe::Recent);
-        if asked.recipe == Recipe::Hybrid && is_lean(&hits, limit) {
-            self.fill(ctx, &asked, least, &mut hits).await?;
+        if asked.recipe == Recipe::Hybrid && hits.is_empty() {
+            hits = self.by_part_of_word(ctx, &asked).await?;
         }
-        level(&mut hits);
         Ok(hits)
     }
 
-    /// Adds what the formula finds and the index does not: pieces of words. It reads the notes one
-    /// by one, so it is done only when the index found too little.
-    async fn fill(
-        &self,
-        ctx: &Ctx,
-        asked: &Query,
-        least: f64,
-        hits: &mut Vec<Hit>,
-    ) -> Result<(), Error> {
-        let mut tokens = rank::formula_tokens(&asked.text);
-        if !tokens.iter().all(|token| is_small(token)) {
-            tokens.retain(|token| !is_small(token));
+    /// The score below which hits are left out. The formula takes 0 for not given, as the notes
+    /// document has it.
+    fn least(&self, asked: Option<f64>, recipe: Recipe) -> Option<f64> {
+        match recipe {
+            Recipe::Formula => asked
+                .filter(|least| *least > 0.0)
+                .or(self.config.min_score)
+                .or(Some(FORMULA_MIN_SCORE)),
+            _ => asked.or(self.config.min_score),
         }
-        if tokens.is_empty() {
-            return Ok(());
-        }
-        let known: HashSet<Id> = hits.iter().map(|hit| hit.record.id.clone()).collect();
-        let mut more: Vec<Hit> = Vec::new();
+    }
+
+    /// Notes that have a query of one word as a part of a longer word, newest first. The notes are
+    /// read one by one, so this is done only when the index found nothing.
+    async fn by_part_of_word(&self, ctx: &Ctx, asked: &Query) -> Result<Vec<Hit>, Error> {
+        let Some(part) = part_of_word(&asked.text) else {
+            return Ok(Vec::new());
+        };
+        let mut hits: Vec<Hit> = Vec::new();
         let limits = self.records.policy.limits;
         let scan = Scan::new(asked.filter.clone(), limits.page);
         let mut read = 0;
         let take = |page: Vec<Record>| {
             read += page.len();
-            let fresh = page.into_iter().map(|record| Hit {
-                score: rank::formula(&record, &tokens, ctx.now),
+            let having = page.into_iter().filter(|record| has_part(record, &part));
+            hits.extend(having.map(|record| Hit {
+                score: PART_OF_WORD,
                 parts: None,
-                matched: Vec::new(),
+                matched: vec![part.clone()],
                 record,
-            });
-            more.extend(fresh.filter(|hit| hit.score >= least && !known.contains(&hit.record.id)));
-            read < limits.note_reads
+            }));
+            read < limits.note_reads && hits.len() < asked.limit
         };
-        if self.records.each_page(ctx, scan, take).await? {
+        if self.records.each_page(ctx, scan, take).await? && hits.len() < asked.limit {
             ctx.notices.add(format!(
-                "Parts of words were looked for in the newest {read} notes only."
+                "Parts of words were searched in the newest {read} notes only."
             ));
         }
-        more.sort_by(|a, b| b.score.total_cmp(&a.score));
-        merge(hits, more, asked.limit);
-        Ok(())
+        hits.retain(|hit| hit.score >= asked.min_score.unwrap_or(0.0));
+        hits.truncate(asked.limit);
+        Ok(hits)
     }
 
     /// The note, with as much of its content as is asked for.
@@ -178,7 +174,7 @@ impl Notes {
         id: &Id,
         include_content: Option<bool>,
     ) -> Result<Option<NoteView>, Error> {
-        let found = self.one(ctx, viewer, id).await?;
+        let found = self.readable(ctx, viewer, id).await?;
         Ok(found.map(|record| self.view(&record, include_content)))
     }
 
@@ -191,7 +187,7 @@ impl Notes {
         offset: usize,
         most: usize,
     ) -> Result<Option<NoteText>, Error> {
-        let Some(record) = self.one(ctx, viewer, id).await? else {
+        let Some(record) = self.readable(ctx, viewer, id).await? else {
             return Ok(None);
         };
         let before = note::head(&record.content, offset);
@@ -227,46 +223,25 @@ impl Notes {
     }
 }
 
-/// Whether this is one of the small words, which are pieces of every other word.
-fn is_small(token: &str) -> bool {
-    let terms = query_terms(token);
-    !terms.is_empty() && terms.iter().all(|term| term.stop)
+/// What a note must score by the formula when nobody says.
+const FORMULA_MIN_SCORE: f64 = 0.15;
+
+/// The score of a note that has the query as a part of a word: `postgre` in `PostgreSQL`. About
+/// every third such note is meant.
+const PART_OF_WORD: f64 = 0.3;
+/// Characters below which a part of a word is in too many words.
+const PART_CHARS: usize = 4;
+
+/// The query in lower case, if it may be a part of a word: one run of letters and digits.
+fn part_of_word(query: &str) -> Option<String> {
+    let query = query.trim().to_lowercase();
+    let is_word = query.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (is_word && query.chars().count() >= PART_CHARS).then_some(query)
 }
 
-/// Whether this is no word, but what a note or a record is called.
-fn is_id(text: &str) -> bool {
-    let digits = text.bytes().filter(|byte| *byte != b'-');
-    let (digits, all_hex) = digits.fold((0, true), |(count, all), byte| {
-        (count + 1, all && byte.is_ascii_hexdigit())
-    });
-    all_hex && ((digits == 16 && text.len() == 16) || (digits == 32 && text.len() == 36))
-}
-
-/// Whether the index found fewer than were asked for, or nothing that shares a word.
-fn is_lean(hits: &[Hit], limit: usize) -> bool {
-    let by_words = |hit: &Hit| hit.parts.is_some_and(|parts| parts.words > 0.0);
-    hits.len() < limit || !hits.iter().any(by_words)
-}
-
-/// What shares a piece of a word comes before what is only near in meaning, and after what shares
-/// whole words.
-fn merge(hits: &mut Vec<Hit>, more: Vec<Hit>, limit: usize) {
-    let by_words = |hit: &Hit| hit.parts.is_none_or(|parts| parts.words > 0.0);
-    let (mut merged, near): (Vec<Hit>, Vec<Hit>) = hits.drain(..).partition(by_words);
-    merged.extend(more);
-    merged.extend(near);
-    merged.truncate(limit);
-    *hits = merged;
-}
-
-/// Scores do not rise from hit to hit: a near-copy that comes last counts no more than what stands
-/// before it.
-fn level(hits: &mut [Hit]) {
-    let mut most = f64::INFINITY;
-    for hit in hits {
-        most = hit.score.min(most);
-        hit.score = most;
-    }
+fn has_part(record: &Record, part: &str) -> bool {
+    let has = |text: &str| text.to_lowercase().contains(part);
+    has(&record.content) || record.tags.iter().any(|tag| has(tag))
 }
 
 impl NoteFilter {
@@ -309,19 +284,13 @@ impl FoundNotes {
 
 fn check_query(query: &NoteQuery) -> Result<(), Invalid> {
     if query.text.trim().is_empty() {
-        let what = "is empty; say what to look for, or give an id";
+        let what = "is empty; give a query or an id";
         return Err(Invalid::new("query", what));
     }
     let (chars, most) = (query.text.chars().count(), limits::NOTE_QUERY_CHARS);
     if chars > most {
         let what = format!("has {chars} characters, at most {most} are allowed");
         return Err(Invalid::new("query", what));
-    }
-    if let Some(score) = query.min_score
-        && !(0.0..=1.0).contains(&score)
-    {
-        let what = format!("is {score}, it must lie between 0 and 1");
-        return Err(Invalid::new("min_score", what));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What is told about a note: little, unless more is asked for.
 
-use mnemon_core::{Id, Namespace, Record, Time, note};
+use mnemon_core::{Id, Kind, Namespace, Record, Time, note};
 use serde::Serialize;
 
 use super::Notes;
@@ -10,6 +10,9 @@ use super::Notes;
 #[serde(rename_all = "camelCase")]
 pub struct NoteView {
     pub id: Id,
+    /// What it is, if it is not a note.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
     pub namespace: Namespace,
     pub summary: String,
     pub tags: Vec<String>,
@@ -46,18 +49,20 @@ pub struct NoteText {
 }
 
 impl Notes {
-    pub(super) fn view(&self, record: &Record, include_content: Option<bool>) -> NoteView {
+    /// What is shown of a record that a search found.
+    pub fn view(&self, record: &Record, include_content: Option<bool>) -> NoteView {
         let shows = include_content.unwrap_or(self.config.include_content);
         let preview = || note::preview(&record.content, self.config.preview_chars).into_owned();
         NoteView {
             id: record.id.clone(),
+            kind: Some(record.kind).filter(|kind| *kind != Kind::Note),
             namespace: record.namespace,
             summary: summary_of(record),
-            tags: record.tags.clone(),
+            tags: record.own_tags().map(str::to_owned).collect(),
             score: None,
             exact_score: None,
             created_at: record.created,
-            source: record.source.clone(),
+            source: record.location(),
             importance: (record.importance > 0.0).then_some(record.importance),
             content_preview: shows.then(preview),
         }
@@ -65,7 +70,9 @@ impl Notes {
 }
 
 impl NoteView {
-    pub(super) fn scored(mut self, score: f64) -> Self {
+    /// With its score.
+    #[must_use]
+    pub fn scored(mut self, score: f64) -> Self {
         let score = score.min(1.0);
         self.exact_score = Some(score);
         self.score = (score > 0.0).then(|| note::percent(score));
@@ -76,7 +83,8 @@ impl NoteView {
 /// What the note keeps as its summary, or what the usual length gives.
 pub(super) fn summary_of(record: &Record) -> String {
     match &record.summary {
-        Some(summary) => summary.clone(),
-        None => note::summary(&record.content, note::SUMMARY_CHARS).into_owned(),
+        // A chunk's summary says where it stands, not what it says.
+        Some(summary) if record.kind != Kind::Chunk => summary.clone(),
+        _ => note::summary(&record.content, note::SUMMARY_CHARS).into_owned(),
     }
 }

@@ -123,7 +123,7 @@ pub(crate) fn check_alive(record: &Record, ctx: &Ctx) -> Result<(), Invalid> {
     let expired = record.expires.map(|at| at.to_string()).unwrap_or_default();
     Err(Invalid::new(
         "expires",
-        format!("is {expired}, which has passed; leave it out or name a time to come"),
+        format!("is {expired}, which is in the past; omit it or give a future time"),
     ))
 }
 

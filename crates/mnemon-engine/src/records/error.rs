@@ -16,7 +16,7 @@ pub enum Error {
     #[error(transparent)]
     Embed(#[from] EmbedError),
     #[error(
-        "{scope} takes at most {per_minute} writes a minute from this agent; the next one is taken from {retry} on"
+        "{scope} accepts at most {per_minute} writes per minute from this agent; the next one is possible at {retry}"
     )]
     TooOften {
         scope: Scope,
@@ -60,12 +60,10 @@ pub enum Error {
     NoAgent(String),
     #[error("{path}: {what}")]
     BadFile { path: String, what: String },
-    #[error(
-        "{path} is written by so many others at once that no change got through; nothing was changed"
-    )]
+    #[error("{path} is being written by too many other processes; nothing was changed, try again")]
     Crowded { path: String },
     #[error(
-        "key `{}` was used before, and the messages that were added under it have been deleted or \
+        "key `{}` was used before, and the messages added with it have been deleted or \
          undone since; nothing was added", key.escape_debug()
     )]
     KeySpent { key: String },
@@ -73,13 +71,15 @@ pub enum Error {
     NoRecord(Id),
     #[error("`{prefix}` is the beginning of several ids: {}", listed(.candidates))]
     Ambiguous { prefix: Id, candidates: Vec<Id> },
-    #[error("there is no commit {0} to undo; it was purged, has expired, or never was")]
+    #[error("there is no commit {0} to undo; it was purged, has expired, or never existed")]
     NoCommit(u64),
     #[error(
         "commit {0} marks that a session was purged, which cannot be undone; `mnemon history` shows earlier commits"
     )]
     PurgeMark(u64),
-    #[error("commit {commit} cannot be undone: what record {id} was before is not known any more")]
+    #[error(
+        "commit {commit} cannot be undone: the previous version of record {id} is no longer stored"
+    )]
     Lost { commit: u64, id: Id },
     #[error(
         "document `{}` has {count} {what}, at most {most} are allowed: split it into several",

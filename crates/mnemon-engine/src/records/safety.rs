@@ -396,7 +396,7 @@ impl TakenOut {
         }
         if self.recalled {
             told.push(
-                "What came from memory was left out; only what is new was stored.".to_owned(),
+                "Text recalled from memory was omitted; only what is new was stored.".to_owned(),
             );
         }
         told

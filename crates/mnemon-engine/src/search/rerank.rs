@@ -41,15 +41,24 @@ impl Records {
         let least = said.iter().copied().fold(f32::INFINITY, f32::min);
         let most = said.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         if most > least {
-            let best = hits.first().map_or(0.0, |hit| hit.score) as f32;
-            for (hit, said) in hits.iter_mut().zip(said) {
+            let fused = |hit: &Hit| hit.parts.map_or(0.0, |parts| parts.score());
+            let best = hits.first().map_or(0.0, fused);
+            let mut reordered: Vec<(f32, Hit)> = Vec::with_capacity(hits.len());
+            for (mut hit, said) in hits.into_iter().zip(said) {
                 let reread = (said - least) / (most - least);
-                hit.score = f64::from(after_rerank(hit.score as f32, best, reread));
                 if let Some(parts) = &mut hit.parts {
                     parts.reread = Some(reread);
                 }
+                reordered.push((after_rerank(fused(&hit), best, reread), hit));
             }
-            hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+            reordered.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+            hits = reordered.into_iter().map(|(_, hit)| hit).collect();
+            // The best place has the best score, whichever hit the model put there.
+            let mut scores: Vec<f64> = hits.iter().map(|hit| hit.score).collect();
+            scores.sort_by(|a, b| b.total_cmp(a));
+            hits.iter_mut()
+                .zip(scores)
+                .for_each(|(hit, score)| hit.score = score);
         }
         hits.extend(rest);
         hits

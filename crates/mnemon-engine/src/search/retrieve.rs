@@ -9,20 +9,17 @@ use std::sync::atomic::Ordering;
 use distinct::Distinct;
 use futures::future::try_join_all;
 use mnemon_core::embed::EmbedError;
-use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe};
+use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe, Scale};
 use mnemon_core::text::{self, query_terms};
 use mnemon_core::{
-    Ctx, Filter, Grant, Id, Invalid, Order, Origin, Probe, QueryTerm, Record, Right, Scan,
-    TermRole, Time, limits, speakers,
+    Background, Ctx, Filter, Grant, Id, Invalid, Order, Origin, Probe, QueryTerm, Record, Right,
+    Scan, TermRole, limits, speakers,
 };
 use serde::Serialize;
 
 use crate::records::embedding::ask;
 use crate::records::project::is_of_other_project;
 use crate::records::{Error, Records};
-
-/// What a named speaker's name weighs as a word.
-const NAME_WEIGHT: f32 = 0.2;
 
 /// A search.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +28,9 @@ pub struct Query {
     pub filter: Filter,
     pub recipe: Recipe,
     pub limit: usize,
+    /// Hits that score less are left out; 0 keeps all. Without it [`rank::MIN_SCORE`] decides
+    /// whether anything is known.
+    pub min_score: Option<f64>,
     /// Whether to say which words of the query each hit has.
     pub explain: bool,
     /// Whether the caller waits for this search and nothing else ([`Probe::may_run_inline`]).
@@ -45,6 +45,7 @@ impl Query {
             filter,
             recipe: Recipe::Hybrid,
             limit: 10,
+            min_score: None,
             explain: false,
             may_run_inline: false,
         }
@@ -114,7 +115,7 @@ impl Records {
             let answers = filters.iter().map(|each| self.by_formula(ctx, query, each));
             return try_join_all(answers).await;
         }
-        if query.recipe == Recipe::Recent {
+        if query.recipe == Recipe::Recent && query.text.trim().is_empty() {
             let answers = filters.iter().map(|each| self.newest(ctx, query, each));
             return try_join_all(answers).await;
         }
@@ -133,8 +134,8 @@ impl Records {
         let speakers = self.store.speakers(&grant, &words).await?;
         let question = Question::read(&query.text, &speakers);
         let probe = self.probe(&grant, query, &question).await;
-        if probe.terms.is_empty() && probe.vectors.is_empty() {
-            // Nothing but words that mean nothing: that is no wish for the newest.
+        if probe.terms.is_empty() && (probe.vectors.is_empty() || !has_letters(&query.text)) {
+            // A query that says nothing is not one for the newest records.
             return Ok(filters.iter().map(|_| Vec::new()).collect());
         }
         let answers = filters.iter().map(|each| {
@@ -159,7 +160,12 @@ impl Records {
     ) -> Result<Vec<Hit>, Error> {
         let mut hits = loop {
             let found = self.candidates(grant, &probe).await?;
-            let ranked = rank::rank(&found.list, query.recipe, question, ctx.now);
+            let scale = self.scale(question, found.background);
+            let ranked = rank::rank(&found.list, query.recipe, question, &scale, ctx.now);
+            let mut ranked = rank::known(ranked, query.min_score.map(|least| least as f32));
+            if query.recipe == Recipe::Recent {
+                ranked.sort_by(rank::newest_first);
+            }
             let fetched = self.distinct(grant, ranked, query, &probe.filter, enough);
             let Fetched { hits, hidden } = fetched.await?;
             let hidden = hidden + found.left_out;
@@ -179,6 +185,7 @@ impl Records {
                 .saturating_mul(8)
                 .min(grant.limits().search_depth_most);
         };
+        level(&mut hits, query.recipe);
         if query.explain {
             let words = words_of(&query.text);
             for hit in &mut hits {
@@ -186,6 +193,24 @@ impl Records {
             }
         }
         Ok(hits)
+    }
+
+    /// What the evidence for a hit is measured against.
+    fn scale(&self, question: &Question, measured: Option<Background>) -> Scale {
+        let Some(embedder) = self.embedders.first() else {
+            return Scale {
+                fluency: 0.0,
+                ..Scale::default()
+            };
+        };
+        let fluency = match says_nothing(&question.rest) {
+            true => 0.0,
+            false => embedder.fluency(&question.rest),
+        };
+        Scale {
+            background: measured.map_or(Background::TYPICAL, Background::with_typical),
+            fluency,
+        }
     }
 
     /// The newest records that the filter means, newest first. Unlike a list it finds tags by the
@@ -323,7 +348,8 @@ impl Records {
         self.each_page(ctx, scan, take).await?;
         records.truncate(query.limit);
         let hits = records.into_iter().map(|record| Hit {
-            score: newness(&record, ctx.now),
+            // Each of them is what was asked for.
+            score: 1.0,
             parts: None,
             matched: Vec::new(),
             record,
@@ -362,7 +388,8 @@ impl Records {
                  filter to reach the others."
             ));
         }
-        hits.retain(|hit| hit.score > 0.0);
+        let least = query.min_score.unwrap_or(0.0);
+        hits.retain(|hit| hit.score > 0.0 && hit.score >= least);
         // Stable: equals stay in the order they were written.
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
         hits.truncate(query.limit);
@@ -388,7 +415,22 @@ fn check(query: &Query, hits: usize) -> Result<(), Invalid> {
         let what = format!("is {}, it must lie between 1 and {hits}", query.limit);
         return Err(Invalid::new("limit", what));
     }
+    if let Some(least) = query.min_score
+        && !(0.0..=1.0).contains(&least)
+    {
+        let what = format!("is {least}, it must lie between 0 and 1");
+        return Err(Invalid::new("min_score", what));
+    }
     Ok(())
+}
+
+fn has_letters(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
+}
+
+/// Whether there are only stop words, which mean the same in every text.
+fn says_nothing(text: &str) -> bool {
+    text::analyse(text).terms().all(|term| term.stop)
 }
 
 /// The terms of the names in the question that are not among its other terms.
@@ -397,7 +439,7 @@ fn named_terms(question: &Question, known: &[QueryTerm]) -> Vec<QueryTerm> {
     let terms = terms.filter(|term| known.iter().all(|known| known.text != term.text));
     let terms = terms.map(|term| QueryTerm {
         text: term.text,
-        weight: NAME_WEIGHT * term.weight,
+        weight: rank::NAME_WEIGHT * term.weight,
         role: TermRole::Speaker,
     });
     terms.collect()
@@ -435,7 +477,12 @@ fn words_of_record(record: &Record) -> HashSet<String> {
     terms.map(|term| term.text).collect()
 }
 
-fn newness(record: &Record, now: Time) -> f64 {
-    let days = (now.millis() - record.created.millis()) as f64 / 86_400_000.0;
-    1.0 / (1.0 + days.max(0.0))
+/// Scores do not rise from hit to hit: a near-copy that comes last counts no more than the hits
+/// before it.
+fn level(hits: &mut [Hit], recipe: Recipe) {
+    let mut most = f64::INFINITY;
+    for hit in hits.iter_mut().filter(|_| recipe != Recipe::Recent) {
+        most = hit.score.min(most);
+        hit.score = most;
+    }
 }

@@ -20,6 +20,7 @@ fn memory(store: &Arc<Ram>, embedder: Arc<dyn Embedder>) -> Memory {
 fn found(memory: &Memory, recipe: Recipe) -> Vec<String> {
     let query = Query {
         recipe,
+        min_score: Some(0.0),
         ..Query::new("green tea", mnemon_core::Filter::all_of_tenant())
     };
     let hits = wait(memory.records().search(&ctx(), &query)).unwrap();

@@ -323,7 +323,7 @@ fn bad_documents_are_refused_by_name_before_anything_is_written() {
     );
     assert!(text(document("", "tea")).contains("uri: is empty"));
     assert!(text(document("nul.txt", "a\0b")).contains("NUL byte"));
-    assert!(text(document("fine.txt", "again")).contains("comes twice"));
+    assert!(text(document("fine.txt", "again")).contains("is given twice"));
     assert!(text(document("line\nbreak", "tea")).contains("control character"));
     let address = |secret: char| {
         let secret = format!("a8Kd03LmQx7Zt5Rv1Yb9Nc2Ws4Ej6Hu{secret}");
@@ -331,7 +331,7 @@ fn bad_documents_are_refused_by_name_before_anything_is_written() {
     };
     let alike = vec![address('1'), address('2')];
     let error = wait(memory.records().add_documents(&ctx(), alike)).unwrap_err();
-    assert!(error.to_string().contains("comes twice"), "{error}");
+    assert!(error.to_string().contains("is given twice"), "{error}");
     let mut tagged = document("tagged.txt", "tea");
     tagged.tags = vec![String::new()];
     assert!(text(tagged).starts_with("document `tagged.txt`: tags"));

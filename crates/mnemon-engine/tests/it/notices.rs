@@ -165,7 +165,7 @@ fn a_search_that_does_not_read_everything_says_so() {
             wait(memory.records().search(ctx, &formula)).unwrap();
         });
         let begins = if cut {
-            "Parts of words were looked for in the newest 6"
+            "Parts of words were searched in the newest 6"
         } else {
             ""
         };

@@ -31,6 +31,6 @@ fn what_has_already_expired_is_refused() {
     };
     let refused = wait(memory.records().add(&ctx(), vec![late], None)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Invalid);
-    assert!(refused.to_string().contains("has passed"), "{refused}");
+    assert!(refused.to_string().contains("is in the past"), "{refused}");
     assert!(all(&memory).is_empty());
 }

@@ -85,3 +85,56 @@ pub const FRESH: Phrases = Phrases {
     ],
     ..BLIND
 };
+
+/// Written last, and measured once: no cue was changed after that.
+pub const UNSEEN: Phrases = Phrases {
+    owned: &[
+        "So we agreed on {c} for {s}. {o} will drive this.",
+        "I suggest we close this with {c} as {s}, {o} executes.",
+        "Verdict: {s} becomes {c}. Who does it? {o}.",
+        "We'll be using {c} for {s}, {o} already started.",
+        "{o} convinced us: {c} for {s}, and {o} builds it.",
+        "{s}: {c}. Contact: {o}.",
+        "The steering group chose {c} for {s}; {o} reports back on Friday.",
+    ],
+    decided: &[
+        "{c} is the way to go for {s}.",
+        "Everyone okay with {c} for {s}? Good, done.",
+        "We'll stay with {c} for {s}.",
+        "Please treat {c} as {s} in all documents.",
+        "Result of the poll: {c} for {s}.",
+    ],
+    assigned: &[
+        "{o} said she'd do it.",
+        "{o} is the one for this.",
+        "Let's give it to {o}.",
+        "{o} will.",
+    ],
+    taken: &[
+        "I can look after it.",
+        "Give it to me.",
+        "I'm happy to take this.",
+        "My job.",
+    ],
+    asked: &[
+        "How about {s}?",
+        "What are we doing about {s}?",
+        "{s}, any takers?",
+        "Which do you want for {s}?",
+    ],
+    answered: &[
+        "I'd go for {c}.",
+        "{c} is fine.",
+        "Why not {c}.",
+        "Definitely {c}.",
+    ],
+    corrected: &[
+        "Change {s} from {x} to {c}, please.",
+        "{x} did not pass the audit; {s} is {c} as of today.",
+        "We're replacing {x} with {c} as {s}.",
+        "Wait, {s} must be {c}, {x} is too slow.",
+        "Update: {c} for {s}, {x} was dropped.",
+        "My earlier note on {s} is outdated, it's {c}.",
+    ],
+    ..BLIND
+};

@@ -26,7 +26,7 @@ pub(super) fn decode(line: &[u8], tenant: &Tenant) -> Result<Line, Unread> {
     }
     let [at, of] = stamp.part;
     if at == 0 || at > of {
-        return Err(bad(format!("it says it is line {at} of {of}")));
+        return Err(bad(format!("it claims to be line {at} of {of}")));
     }
     let time = raw.timestamp.ok_or_else(|| lacks("timestamp"))?.time()?;
     let (batch, accepts_clock) = (stamp.batch.unwrap_or(stamp.commit), stamp.accepts_clock);
@@ -58,7 +58,7 @@ pub(super) fn decode_kept(line: &[u8], tenant: &Tenant) -> Result<Kept, Unread> 
         })),
         receipt @ Effect::Receipt { .. } => Kept::Receipt(receipt),
         Effect::Erase { .. } | Effect::Drop { .. } => {
-            return Err(bad("such a line does not belong into a history".to_owned()));
+            return Err(bad("such a line is not valid in a history file".to_owned()));
         }
     })
 }

@@ -282,9 +282,9 @@ fn wait_patiently(file: File, path: &Path, mode: Mode) -> Result<File, StoreErro
     match receiver.recv_timeout(PATIENCE) {
         Ok(locked) => locked.map_err(|error| read_failed(path, error)),
         Err(RecvTimeoutError::Timeout) => Err(busy(path)),
-        Err(RecvTimeoutError::Disconnected) => {
-            Err(StoreError::Internal("the lock's thread is gone".to_owned()))
-        }
+        Err(RecvTimeoutError::Disconnected) => Err(StoreError::Internal(
+            "the thread of the lock has ended".to_owned(),
+        )),
     }
 }
 
@@ -310,8 +310,8 @@ pub(super) fn write_failed(path: &Path, error: io::Error) -> StoreError {
 pub(super) fn read_failed(path: &Path, error: io::Error) -> StoreError {
     let place = path.display().to_string();
     match error.kind() {
-        io::ErrorKind::NotADirectory => foreign(place, "a file stands where its folder should be"),
-        io::ErrorKind::IsADirectory => foreign(place, "a folder stands where the file should be"),
+        io::ErrorKind::NotADirectory => foreign(place, "its folder is a file"),
+        io::ErrorKind::IsADirectory => foreign(place, "the file is a folder"),
         _ => unavailable(place, error.to_string(), error),
     }
 }

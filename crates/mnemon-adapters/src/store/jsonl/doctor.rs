@@ -83,7 +83,7 @@ impl Folder {
         Some(Finding::warning(
             "set aside",
             format!(
-                "{} holds {lines} damaged lines that were taken out of the log: look at them, \
+                "{} holds {lines} damaged lines that were removed from the log: check them, \
                  then delete the file",
                 file.display()
             ),

@@ -83,7 +83,7 @@ impl Notices {
         for file in &self.set_aside {
             let file = file.display();
             told.push(format!(
-                "{file} holds damaged lines that were taken out of the log: look at them, then \
+                "{file} holds damaged lines that were removed from the log: check them, then \
                  delete the file"
             ));
         }

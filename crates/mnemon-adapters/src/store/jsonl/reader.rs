@@ -326,7 +326,7 @@ impl Walk<'_> {
                 self.close(Follower::Ours);
                 if from.offset > 0 {
                     self.sink
-                        .bad(bad(from, to, "a header stands in the middle".to_owned()));
+                        .bad(bad(from, to, "a header is in the middle".to_owned()));
                 }
                 // Only a header with a checksum is trusted where it does not belong.
                 if from.offset == 0 || header.clock.is_some() {
@@ -345,9 +345,7 @@ impl Walk<'_> {
         }
         self.open.to = line.to;
         if self.open.has(line.part.at).is_some() {
-            self.open
-                .bad
-                .push(line.bad("the same line stands before it"));
+            self.open.bad.push(line.bad("it repeats an earlier line"));
             return;
         }
         self.open.zeros |= self.zeros;

@@ -211,7 +211,7 @@ fn refuse_foreign(path: &Path, file: &File, reached: &Reached) -> Result<(), Sto
     let foreign = |what: &str| Err(crate::store::foreign(path.display().to_string(), what));
     if reached.mark.lines > 0 {
         let lines = reached.mark.lines;
-        return foreign(&format!("not one of its {lines} lines is a memory"));
+        return foreign(&format!("none of its {lines} lines is a record"));
     }
     if reached.torn > 0 {
         let mut first = [0];
@@ -264,7 +264,7 @@ impl Sink for Player<'_> {
         self.used += 1;
         for line in lines {
             if self.is_repeated(&line.part.effect) {
-                self.bad(line.bad("the same change stands before it"));
+                self.bad(line.bad("it repeats an earlier change"));
                 continue;
             }
             self.observe(&line.part);

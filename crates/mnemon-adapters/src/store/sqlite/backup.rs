@@ -66,7 +66,7 @@ fn check_target(path: &Path, to: &Path, force: bool) -> Result<(), StoreError> {
     } else if to.is_dir() {
         "is a folder; name a file in it"
     } else if target.is_some() && !force {
-        "exists; pass --force to write over it"
+        "exists; pass --force to overwrite it"
     } else {
         return Ok(());
     };
@@ -134,7 +134,7 @@ pub(crate) fn restore(path: &Path, from: &Path) -> Result<Option<PathBuf>, Store
     }
     let folder = parent(path);
     make_store_folder(folder)
-        .map_err(|error| write_failed(path, "its folder cannot be made", error))?;
+        .map_err(|error| write_failed(path, "its folder cannot be created", error))?;
     let new = unfinished(path);
     let copied = schema::create_private(&new)
         .and_then(|mut file| {

@@ -22,7 +22,7 @@ pub(crate) fn examine(path: &Path) -> Vec<Finding> {
     if !path.exists() {
         let mut findings = vec![Finding::good(
             "file",
-            "is not there yet; the first write makes it",
+            "does not exist yet; the first write creates it",
         )];
         findings.extend(set_aside(path));
         return findings;
@@ -116,10 +116,14 @@ pub(crate) fn repair(path: &Path) -> Result<Vec<String>, StoreError> {
 fn permissions(path: &Path) -> Finding {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.permissions().readonly() => {
-            Finding::bad("permissions", "the file is read-only")
+            let what = "the file is read-only: it can be read and searched, but not changed";
+            Finding::warning("permissions", what)
         }
         Ok(_) => Finding::good("permissions", "the file can be read and written"),
-        Err(error) => Finding::bad("permissions", format!("the file cannot be seen: {error}")),
+        Err(error) => Finding::bad(
+            "permissions",
+            format!("the file cannot be accessed: {error}"),
+        ),
     }
 }
 
@@ -148,7 +152,7 @@ pub(super) fn integrity(connection: &Connection) -> Finding {
         });
     match lines {
         Ok(lines) if lines.len() == 1 && lines.first().is_some_and(|line| line == "ok") => {
-            Finding::good("integrity", "every page and index is whole")
+            Finding::good("integrity", "every page and index is intact")
         }
         Ok(lines) if lines.iter().all(|line| line.contains("index")) => Finding::mendable(
             "integrity",
@@ -186,13 +190,13 @@ pub(super) fn check_record(row: &Row<'_>) -> Result<Record, String> {
     ];
     for (name, found, meant) in columns {
         if found.as_deref() != meant {
-            return Err(format!("its column {name} does not agree with its content"));
+            return Err(format!("its column {name} does not match its content"));
         }
     }
     let importance = row.get::<_, f64>(16);
     let created = row.get::<_, i64>(17);
     if importance.ok() != Some(record.importance) || created.ok() != Some(record.created.millis()) {
-        return Err("its columns do not agree with its content".to_owned());
+        return Err("its columns do not match its content".to_owned());
     }
     Ok(record)
 }
@@ -203,7 +207,7 @@ pub(super) fn check_row(row: &Row<'_>) -> Result<Option<Record>, String> {
     let columns = sums::Row::of(|column| row.get_ref(column)).map_err(|error| error.to_string())?;
     let sum = row.get::<_, i64>(9).ok();
     if sum != Some(sums::UNSIGNED) && sum != Some(columns.sum()) {
-        return Err("it does not agree with its checksum".to_owned());
+        return Err("it does not match its checksum".to_owned());
     }
     content(&columns)
 }
@@ -219,7 +223,7 @@ fn content(columns: &sums::Row<'_>) -> Result<Option<Record>, String> {
         && record.version.cast_signed() == columns.version;
     match agrees {
         true => Ok(Some(record)),
-        false => Err("its columns do not agree with its content".to_owned()),
+        false => Err("its columns do not match its content".to_owned()),
     }
 }
 
@@ -254,7 +258,10 @@ fn checksums(connection: &Connection) -> Finding {
         return Finding::mendable("checksums", error.to_string(), SALVAGE);
     }
     if damaged.is_empty() {
-        return Finding::good("checksums", format!("{checked} records and versions agree"));
+        return Finding::good(
+            "checksums",
+            format!("{checked} records and versions match their checksums"),
+        );
     }
     let mut named: Vec<String> = damaged.iter().take(NAMED).cloned().collect();
     if damaged.len() > NAMED {
@@ -273,12 +280,12 @@ pub(super) fn check_past(row: &Row<'_>) -> Result<Option<Record>, String> {
     let replaced = row.get::<_, i64>(10).map(sums::of_number).ok();
     let sum = row.get::<_, i64>(11).ok();
     if sum != Some(sums::UNSIGNED) && sum != replaced {
-        return Err("the time of its replacement does not agree with its checksum".to_owned());
+        return Err("the time of its replacement does not match its checksum".to_owned());
     }
     let tenant = row.get::<_, i64>(0).map(|key| key >> schema::SEQ_BITS);
     match tenant.ok() == row.get::<_, i64>(12).ok() {
         true => Ok(record),
-        false => Err("its tenant does not agree with its key".to_owned()),
+        false => Err("its tenant does not match its key".to_owned()),
     }
 }
 
@@ -317,7 +324,7 @@ fn counts(connection: &Connection) -> Finding {
         connection,
         "counts",
         &format!("{MISCOUNTED} UNION ALL {}", speakers::miscounted()),
-        "agree with the records",
+        "match the records",
         "count the records again",
     )
 }
@@ -350,7 +357,7 @@ fn links(connection: &Connection) -> Finding {
         connection,
         "links",
         MISLINKED,
-        "agree with the records",
+        "match the records",
         "record again which record was derived from which",
     )
 }
@@ -368,11 +375,7 @@ fn mismatches(
     });
     match wrong {
         Ok(0) => Finding::good(check, good),
-        Ok(wrong) => Finding::mendable(
-            check,
-            format!("{wrong} do not agree with the records"),
-            repair,
-        ),
+        Ok(wrong) => Finding::mendable(check, format!("{wrong} do not match the records"), repair),
         Err(error) => Finding::mendable(check, error.to_string(), repair),
     }
 }
@@ -386,7 +389,10 @@ fn derived(connection: &Connection) -> Finding {
         Err(error) => return Finding::mendable("derived", error.to_string(), SALVAGE),
     };
     if missing == 0 && damaged.iter().all(|(_, count)| *count == 0) {
-        return Finding::good("derived", "analysed words, vectors and receipts agree");
+        return Finding::good(
+            "derived",
+            "analysed words, vectors and receipts match their checksums",
+        );
     }
     let counts = damaged
         .iter()
@@ -399,7 +405,7 @@ fn derived(connection: &Connection) -> Finding {
     )
 }
 
-/// How many rows of which table do not agree with their checksums.
+/// How many rows of which table do not match their checksums.
 fn count_damaged(connection: &Connection) -> rusqlite::Result<Vec<(&'static str, i64)>> {
     sums::register(connection)?;
     let counts = sums::DERIVED.map(|(table, columns)| {

@@ -71,8 +71,8 @@ pub(super) fn salvage(path: &Path) -> Result<Vec<String>, StoreError> {
         backup::discard(&new);
         return Err(corrupt(
             place,
-            "no record in it can be read; bring back a backup with `mnemon restore FILE`, or \
-             move the file away to begin anew",
+            "no record in it can be read; restore a backup with `mnemon restore FILE`, or move the \
+             file away to start with an empty store",
         ));
     }
     let bad = free_name(path, ".bad");
@@ -101,7 +101,7 @@ impl Haul {
                 more => format!(" and {more} more"),
             };
             said.push(format!(
-                "lost {} that do not agree with their checksums: {}{more}",
+                "lost {} that do not match their checksums: {}{more}",
                 lost.len(),
                 named.join(", ")
             ));

@@ -224,7 +224,7 @@ pub(super) fn open_known(path: &Path) -> Result<OpenFile, StoreError> {
         return Err(unavailable(
             path.display().to_string(),
             "its -wal or -shm file was removed while this process was using it; try again, or \
-             start the process anew",
+             restart the process",
             "the file was removed",
         ));
     }
@@ -246,9 +246,9 @@ fn create(path: &Path) -> Result<(), StoreError> {
     let folder = parent(path);
     make_store_folder(folder).map_err(|error| {
         let place = path.display().to_string();
-        unavailable(place, "its folder cannot be made", error)
+        unavailable(place, "its folder cannot be created", error)
     })?;
-    let failed = |error| write_failed(path, "the file cannot be made", error);
+    let failed = |error| write_failed(path, "the file cannot be created", error);
     match create_private(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(error)),

@@ -271,7 +271,7 @@ pub(super) fn forget(connection: &Connection, place: &str, tenant: i64) -> Resul
     for file in unfinished.chain([files.done]) {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                let what = "it knows what is to be purged, and cannot be removed";
+                let what = "it contains data that is to be purged, and cannot be removed";
                 return Err(unavailable(file.display().to_string(), what, error));
             }
             _ => {}

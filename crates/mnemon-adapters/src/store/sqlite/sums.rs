@@ -85,7 +85,7 @@ pub(super) fn record(place: &str, doc: &str, sum: i64) -> Result<Record, StoreEr
         Err(error) => Err(corrupt(place, format!("a record cannot be read: {error}"))),
         Ok(record) if sum == UNSIGNED => Ok(record),
         Ok(record) if of_doc(doc.as_bytes()) as u64 != sum.cast_unsigned() & 0xffff_ffff => {
-            let what = format!("record {} does not agree with its checksum", record.id);
+            let what = format!("record {} does not match its checksum", record.id);
             Err(corrupt(place, what))
         }
         Ok(record) => Ok(record),

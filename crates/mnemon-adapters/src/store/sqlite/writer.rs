@@ -352,8 +352,8 @@ impl WriterThread {
     fn log_was_removed(&self) -> StoreError {
         unavailable(
             &self.place,
-            "its -wal or -shm file was removed while it was in use, and what was written is not \
-             sure to last; look whether it is there, then send it again",
+            "its -wal or -shm file was removed while it was in use, and the write may be lost; check \
+             whether it is stored, then send it again",
             "the file was removed",
         )
     }

@@ -241,7 +241,7 @@ async fn gives_up_after_the_last_attempt() {
         .await
         .unwrap_err();
     assert!(
-        matches!(&error, EmbedError::Unavailable { what, source: Some(_) } if what.contains("too long")),
+        matches!(&error, EmbedError::Unavailable { what, source: Some(_) } if what.contains("timed out")),
         "{error:?}"
     );
 }

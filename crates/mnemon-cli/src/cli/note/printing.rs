@@ -7,7 +7,7 @@ use mnemon_engine::notes::{
 
 use super::super::door::Door;
 use super::super::shared::Printed;
-use super::super::text;
+use super::super::{search, text};
 use crate::Error;
 use crate::operation::{NoteAdd, NoteCleanup, NoteGet, NoteList, NoteSearch, NoteStats};
 
@@ -15,9 +15,6 @@ const INDENT: &str = "    ";
 
 impl Printed for NoteAdd {
     fn print(added: &Added, door: &mut Door) -> Result<(), Error> {
-        if added.not_stored {
-            return door.out.line(text::one_line(&added.message));
-        }
         let done = match added.known {
             true => "already known",
             false => "stored",
@@ -43,7 +40,7 @@ pub(in super::super) fn nearly(near: &NearDuplicate) -> String {
 impl Printed for NoteSearch {
     fn print(found: &FoundNotes, door: &mut Door) -> Result<(), Error> {
         if !found.found {
-            return door.out.line("nothing found");
+            return search::nothing(door);
         }
         for note in &found.results {
             head(note, door)?;
@@ -172,6 +169,9 @@ impl Printed for NoteStats {
 impl Printed for NoteCleanup {
     fn print(cleaned: &Cleaned, door: &mut Door) -> Result<(), Error> {
         door.out.line(&cleaned.message)?;
+        if cleaned.cleaned > 0 {
+            door.out.line("They are erased; `mnemon undo` does not restore them.")?;
+        }
         match cleaned.more {
             true => door.out.line("There is more; run it again."),
             false => Ok(()),

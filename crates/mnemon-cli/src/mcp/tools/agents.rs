@@ -153,8 +153,7 @@ fn prose(notices: &[String], text: &str, agent: &str, tokens: usize) -> Answer {
     let (head, rest) = cut(&text, tokens.saturating_sub(2 * TAIL_TOKENS));
     Answer::text(format!(
         "{head}\n[cut: {rest} more characters; ask for a larger max_tokens, \
-         or read mnemon://agents/{}/context.md]",
-        agent.replace('/', "%2F")
+         or read mnemon://agents/{agent}/context.md]"
     ))
 }
 

@@ -1,7 +1,7 @@
 //! Tools for notes. The names, the fields and the shape of the answers are those of the notes
 //! document: an id, a summary and what describes the note, its content only on request.
 
-use mnemon_core::{Invalid, Time};
+use mnemon_core::Time;
 use mnemon_engine::notes::{NotePage, NoteText, NoteView};
 use serde_json::{Map, Value, json};
 
@@ -11,8 +11,8 @@ use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch, with_max_tokens};
 use crate::Error;
 use crate::operation::{
-    NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch, NoteStats,
-    Operation, Undo, Update,
+    Field, NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteStats, Operation,
+    Search, Undo, Update,
 };
 
 const SMALL: &[Profile] = &[Profile::Small, Profile::Notes];
@@ -56,9 +56,6 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         call.arguments.set("namespace", usual.as_str());
     }
     let added = call.run::<NoteAdd>(served).await?;
-    if added.not_stored {
-        return Err(Invalid::new("importance", format!("is too low. {}", added.message)).into());
-    }
     let message = match added.known {
         true => format!("This is known already, as {}", added.id),
         false => excerpt(added.message.trim_end_matches('.'), 600),
@@ -89,27 +86,59 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
 
 fn search() -> Tool {
     Tool {
-        name: NoteSearch::TOOL,
-        title: "Find notes",
-        about: "Find notes by words and meaning: ids and summaries. Use it for a question about \
-            one thing, before you ask the user or store a note. Then memory_get reads one.",
-        fields: with_max_tokens(NoteSearch::fields()),
+        name: Search::TOOL,
+        title: "Search the memory",
+        about: "Search all records (notes, facts, decisions, documents, messages, skills) by words \
+            and meaning. Use it before you ask the user or store a note. A score estimates the \
+            probability that the hit answers. Then memory_get reads one.",
+        fields: with_max_tokens(search_fields()),
         touch: Touch::Reads,
         profiles: SMALL,
         run: |served, call| Box::pin(run_search(served, call)),
     }
 }
 
+/// A command may list the newest records without a query; a tool has memory_list for that.
+fn search_fields() -> Vec<Field> {
+    let fields = Search::fields().into_iter();
+    let fields = fields.map(|field| match field.name {
+        "query" => field.required(),
+        _ => field,
+    });
+    fields.collect()
+}
+
 async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let found = call.run::<NoteSearch>(served).await?;
-    let query = excerpt(&found.query, 100);
-    if found.results.is_empty() {
-        let message = "No matching entries found.";
-        let data = json!({"found": false, "results": [], "query": query, "message": message});
-        return Answer::with(message, &json!({"success": true, "data": data}));
+    let notes = served.memory.notes();
+    let config = notes.config();
+    let (query, content) = (
+        call.arguments.needed("query"),
+        call.arguments.flag("include_content"),
+    );
+    let query = excerpt(&query, 100);
+    if !call.arguments.has("limit") {
+        call.arguments.set("limit", config.top_k);
     }
-    let results = &found.results;
-    Answer::fit(&call, results.len(), |room| hits(results, &query, room))
+    if let (None, Some(least)) = (call.arguments.number("min_score"), config.min_score) {
+        call.arguments.set("min_score", least);
+    }
+    served.index_files(&call.ctx).await;
+    let found = call.run::<Search>(served).await?;
+    if found.hits.is_empty() {
+        let message = "No matching entries found.";
+        let hint = "Nothing known: min_score 0 shows the nearest entries.";
+        let data = json!({
+            "found": false, "results": [], "query": query, "message": message, "hint": hint,
+        });
+        let text = format!("{message} {hint}");
+        return Answer::with(text, &json!({"success": true, "data": data}));
+    }
+    let views = found.hits.iter().map(|hit| {
+        let view = notes.view(&hit.record, content);
+        view.scored(hit.score)
+    });
+    let results: Vec<NoteView> = views.collect();
+    Answer::fit(&call, results.len(), |room| hits(&results, &query, room))
 }
 
 fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> {
@@ -139,9 +168,14 @@ fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> 
 
 /// A note without its content, as it is told.
 fn line(note: &NoteView, chars: usize) -> String {
+    let kind = note.kind.map_or("", |kind| kind.as_str());
     let mut head = format!("\n[{}] {} {}", note.id, note.namespace, note.created_at);
-    if let Some(score) = &note.score {
-        head.push_str(&format!(" {score}"));
+    for part in [Some(kind), note.score.as_deref()].into_iter().flatten() {
+        head.push_str(if part.is_empty() { "" } else { " " });
+        head.push_str(part);
+    }
+    if let Some(source) = &note.source {
+        head.push_str(&format!(" from: {}", excerpt(source, 160)));
     }
     if !note.tags.is_empty() {
         head.push_str(&format!(" tags: {}", excerpt(&note.tags.join(", "), 100)));
@@ -155,10 +189,11 @@ fn line(note: &NoteView, chars: usize) -> String {
 
 /// The same as data. The names are those of the notes document.
 fn described(note: &NoteView, chars: usize) -> Fields {
-    let source = note.source.as_deref().map(|source| excerpt(source, 100));
+    let source = note.source.as_deref().map(|source| excerpt(source, 160));
     let preview = note.content_preview.as_deref();
     Fields::default()
         .with("id", &note.id)
+        .maybe("kind", note.kind)
         .with("namespace", note.namespace)
         .with("summary", excerpt(&note.summary, chars))
         .with("tags", &note.tags)
@@ -434,8 +469,9 @@ async fn run_clear(served: &Served, mut call: Call, which: &'static str) -> Resu
         .commit
         .map(|commit| format!(" `mnemon undo {commit}` brings them back."));
     let text = format!(
-        "Forgot {} notes{whose}; {} are left in all.{}",
+        "Forgot {} {}{whose}; {} left in all.{}",
         done.cleared,
+        if done.cleared == 1 { "note" } else { "notes" },
         done.remaining,
         way_back.unwrap_or_default()
     );

@@ -633,6 +633,66 @@ fn a_server_that_has_a_user_shows_no_other_users_notes() {
 }
 
 #[test]
+fn teams_and_their_members_have_tools() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &["--tools", "agent"]);
+    let new = json!({"team": "core", "lead": "ada", "members": ["linus"]});
+    assert!(client.text("team_new", new).contains("core/linus/agent.md"));
+    let member = json!({"agent": "core/linus", "tasks": ["Port it"]});
+    assert_eq!(client.text("agent_context", member), "added task: Port it");
+    let shared = json!({"team": "core", "tasks": ["Ship it"]});
+    assert_eq!(client.text("team_context", shared), "added task: Ship it");
+    let decided = json!({
+        "team": "core", "title": "Use SQLite", "context": "A store", "decision": "One file",
+        "proposed_by": "linus", "dissent": ["None"],
+    });
+    client.text("team_decide", decided);
+    let edit = json!({
+        "team": "core", "which": "sqlite", "fields": [{"label": "Reasoning", "text": "- Small"}],
+    });
+    assert!(client.text("team_edit", edit).starts_with("Changed 20"));
+    for (tool, arguments) in [
+        ("team_activate", json!({"team": "core", "member": "linus"})),
+        ("agent_activate", json!({"agent": "core/linus"})),
+    ] {
+        let told = client.text(tool, arguments);
+        for part in ["Port it", "Ship it", "One file", "- Small"] {
+            assert!(told.contains(part), "{tool}, {part}: {told}");
+        }
+    }
+    let listed = client.text("agent_list", json!({}));
+    assert!(
+        listed.contains("core/linus: Member of the team core"),
+        "{listed}"
+    );
+    let status = client.text("team_status", json!({"team": "core"}));
+    assert!(
+        status.starts_with("core (lead ada): ada, linus"),
+        "{status}"
+    );
+    for uri in ["core/linus", "core%2Flinus"] {
+        let uri = format!("mnemon://agents/{uri}/context.md");
+        let read = client.ask("resources/read", json!({"uri": uri}));
+        assert!(read.to_string().contains("Port it"), "{read}");
+    }
+    let resources = client.ask("resources/list", json!({})).to_string();
+    assert!(
+        resources.contains("mnemon://agents/core/linus/context.md"),
+        "{resources}"
+    );
+    let said = client.fails(
+        "agent_learn",
+        json!({
+            "agent": "core/linsu", "title": "t", "pattern": "p", "why": "w",
+        }),
+    );
+    assert!(said.contains("did you mean `linus`?"), "{said}");
+    let gone = json!({"team": "core", "which": "sqlite", "remove": true});
+    assert!(client.text("team_edit", gone).starts_with("Removed 20"));
+    assert_eq!(client.text("agent_lint", json!({})), "No warnings.");
+}
+
+#[test]
 fn of_equal_tasks_one_is_ticked() {
     let sandbox = Sandbox::new();
     let mut client = Client::start(&sandbox, &["--tools", "agent"]);

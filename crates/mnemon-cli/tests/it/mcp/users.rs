@@ -194,3 +194,62 @@ fn an_mcp_server_shows_the_files_of_its_tenant_only() {
     let text = client.text("agent_decide", decided);
     assert!(text.contains("tenants/bb/.microai/agents/coder"), "{text}");
 }
+
+/// Everything that is remembered is found by one search, and nothing that is another's.
+#[test]
+fn a_search_sees_all_kinds_and_only_what_the_user_may_see() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("docs")).unwrap();
+    sandbox.file(
+        "docs/kettle.md",
+        "# Kettle\n\nDescale the kettle with vinegar.\n",
+    );
+    sandbox.run(&["ingest", "docs"]).ok();
+    let adds: [&[&str]; 5] = [
+        &["add", "--kind", "fact", "The office is in Hanoi"],
+        &["add", "--kind", "decision", "We deploy with Ansible"],
+        &["add", "The release train leaves on Tuesdays"],
+        &["add", "--user", "bob", "The safe opens with 4711"],
+        &[
+            "chat",
+            "append",
+            "trip",
+            "My flight lands at nine",
+            "--user",
+            "ann",
+            "--role",
+            "user",
+        ],
+    ];
+    adds.iter().for_each(|add| drop(sandbox.run(add).ok()));
+    let mut client = Client::start(&sandbox, &["--user", "ann"]);
+    let mut search = |arguments: Value| client.call("memory_search", arguments);
+    for (query, source, summary) in [
+        (
+            "how do I descale the kettle",
+            "docs/kettle.md › Kettle",
+            "vinegar",
+        ),
+        ("where is the office", "", "Hanoi"),
+        ("how do we deploy", "", "Ansible"),
+        ("when does the release train leave", "", "Tuesdays"),
+        ("when does my flight land", "conversation trip", "nine"),
+    ] {
+        let found = search(json!({"query": query}));
+        let first = &found["results"][0];
+        let text = |field: &str| first[field].as_str().unwrap_or_default().to_owned();
+        assert!(text("summary").contains(summary), "{query}: {found}");
+        assert!(text("source").ends_with(source), "{query}: {found}");
+    }
+    for nothing in ["how does the safe open", "quantum chromodynamics", "..."] {
+        let found = search(json!({"query": nothing}));
+        assert_eq!(found["found"], false, "{nothing}: {found}");
+    }
+    let narrowed = search(json!({"query": "office", "kind": ["note"]}));
+    assert_eq!(narrowed["found"], false, "{narrowed}");
+    let within = search(json!({"query": "flight", "session": "trip", "since": "1d"}));
+    assert_eq!(within["total"], 1, "{within}");
+    let id = within["results"][0]["id"].clone();
+    let read = client.call("memory_get", json!({"id": id}));
+    assert_eq!(read["content"], "My flight lands at nine");
+}

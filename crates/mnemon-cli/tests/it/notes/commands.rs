@@ -253,7 +253,7 @@ fn the_documents_own_configuration_is_used() {
     let note = |args: &[&str]| sandbox.run(&[&["--config", &config, "note"], args].concat());
     for n in 0..3 {
         let added = note(&["add", &format!("tea number {n}")]);
-        let full = "note: 1 of the weakest notes went, as short-term is full.\n";
+        let full = "note: 1 note was evicted, the least important first, as short-term is full.\n";
         assert_eq!(added.err, if n < 2 { "" } else { full });
     }
     let stats = note(&["stats", "--json"]).json();
@@ -262,6 +262,53 @@ fn the_documents_own_configuration_is_used() {
     assert_eq!(found["total"], 1);
     assert!(found["results"][0]["contentPreview"].is_string());
     assert!(sandbox.path(".notes/memory.jsonl").is_file());
+}
+
+#[test]
+fn a_note_that_was_not_stored_is_an_error() {
+    let sandbox = Sandbox::new();
+    let config = sandbox.file(
+        "memory.json",
+        r#"{"storage":{"defaultBackend":"jsonl","directory":".notes"},
+            "namespaces":{"short-term":{"maxEntries":1}}}"#,
+    );
+    let note = |args: &[&str]| sandbox.run(&[&["--config", &config, "note"], args].concat());
+    note(&["add", "tea", "--importance", "0.9"]).ok();
+    for json in [&[][..], &["--json"]] {
+        let ran = note(&[&["add", "milk", "--importance", "0.1"], json].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(
+            ran.err.contains("Not stored: short-term is full"),
+            "{}",
+            ran.err
+        );
+    }
+    assert_eq!(
+        note(&["clear", "long-term", "--dry-run"]).ok(),
+        "would forget 0 notes\n"
+    );
+    assert_eq!(
+        note(&["clear", "all", "--dry-run"]).ok(),
+        "would forget 1 note\n"
+    );
+    assert_eq!(note(&["stats", "--json"]).json()["total"], 1);
+}
+
+#[test]
+fn a_store_in_memory_says_that_nothing_lasts() {
+    let sandbox = Sandbox::new();
+    let config = sandbox.file(
+        "memory.json",
+        r#"{"storage":{"defaultBackend":"inmemory"}}"#,
+    );
+    let ran = sandbox.run(&["--config", &config, "note", "add", "tea"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.err.contains("gone when the program ends"),
+        "{}",
+        ran.err
+    );
+    sandbox.run(&["--store", "ram:", "note", "add", "tea"]).ok();
 }
 
 /// Parts of the names of files whose tests hold secrets or passwords on purpose.

@@ -100,7 +100,7 @@ pub fn compile(
         let (count, most) = (materials.len(), limits::CONTEXT_MATERIALS);
         return Err(Invalid::new(
             "materials",
-            format!("there are {count}, at most {most} are chosen from; search more narrowly"),
+            format!("there are {count}, at most {most} are allowed; narrow the search"),
         ));
     }
     let mut chooser = Chooser::new(materials, budget, form, counter);

@@ -131,10 +131,7 @@ impl Budget {
         if !(1..=most).contains(&self.tokens) {
             return Err(Invalid::new(
                 "budget",
-                format!(
-                    "is {} tokens, it must lie between 1 and {most}",
-                    self.tokens
-                ),
+                format!("is {} tokens, it must be between 1 and {most}", self.tokens),
             ));
         }
         for (section, share) in &self.shares {

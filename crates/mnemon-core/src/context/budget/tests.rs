@@ -611,7 +611,7 @@ fn wrong_budgets_are_refused() {
     };
     assert_eq!(
         wrong(Budget::of(0)),
-        "budget: is 0 tokens, it must lie between 1 and 2000000"
+        "budget: is 0 tokens, it must be between 1 and 2000000"
     );
     assert!(wrong(Budget::of(2_000_001)).starts_with("budget: is 2000001"));
     assert!(compile(&[], &Budget::of(2_000_000), Form::Xml, &Bound).is_ok());

@@ -169,7 +169,7 @@ fn part(block: &Block, with_media: bool) -> Result<Value, &'static str> {
         Block::Image { .. } => Err("an image where only text may be"),
         Block::Audio { .. } => Err("a sound that is not in the message itself"),
         Block::Video { .. } => Err("a video"),
-        Block::Thinking { .. } => Err("what the model thought"),
+        Block::Thinking { .. } => Err("the reasoning of the model"),
         Block::ToolUse { .. } | Block::ToolResult { .. } => Err("a tool's part out of place"),
     }
 }

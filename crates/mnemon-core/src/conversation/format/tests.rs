@@ -185,7 +185,7 @@ fn a_conversation_for_openai() {
         .collect();
     assert_eq!(
         unseen,
-        [(1, 2, "a video"), (2, 0, "what the model thought")]
+        [(1, 2, "a video"), (2, 0, "the reasoning of the model")]
     );
 }
 

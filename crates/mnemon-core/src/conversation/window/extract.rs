@@ -130,7 +130,7 @@ impl Extract {
     pub fn text(&self, chars: usize) -> String {
         let lines = chosen(&self.said, chars);
         match lines.is_empty() {
-            true => "(nothing was said in words)".to_owned(),
+            true => "(no text)".to_owned(),
             false => lines.join("\n"),
         }
     }

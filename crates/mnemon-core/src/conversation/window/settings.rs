@@ -78,7 +78,7 @@ impl Settings {
         if let Some(threshold) = self.msg_threshold.filter(|most| self.last_keep() >= *most) {
             let keep = self.last_keep();
             let what = format!(
-                "is {keep}, which must be less than msg_threshold ({threshold}): \
+                "is {keep}, it must be less than msg_threshold ({threshold}): \
                  with that many messages left alone, none would remain to be folded"
             );
             return Err(Invalid::new("last_keep", what));
@@ -116,7 +116,7 @@ pub fn between(field: &str, value: usize, least: usize, most: usize) -> Result<(
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    let what = format!("is {value}, it must lie between {least} and {most}");
+    let what = format!("is {value}, it must be between {least} and {most}");
     Err(Invalid::new(field, what))
 }
 

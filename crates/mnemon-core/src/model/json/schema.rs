@@ -63,7 +63,7 @@ fn check_schema(path: &str, schema: &Value, depth: usize) -> Result<(), Invalid>
         }
         if !RULES.split(", ").any(|known| known == word) {
             return wrong(format!(
-                "`{}` is not understood; the rules are: {RULES}",
+                "`{}` is not a supported keyword; the keywords are: {RULES}",
                 word.escape_debug()
             ));
         }

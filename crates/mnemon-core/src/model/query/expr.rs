@@ -305,7 +305,7 @@ impl Reader {
 
 fn unknown(place: &str) -> Invalid {
     let known = OPERATORS.map(|(name, _)| name).join(" ");
-    Invalid::new(place, format!("is no operator; there are {known}"))
+    Invalid::new(place, format!("is not an operator; use one of {known}"))
 }
 
 fn kind(value: &Value) -> &'static str {

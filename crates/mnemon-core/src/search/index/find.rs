@@ -7,7 +7,7 @@ use super::docs::each_bit;
 use super::scratch::Scratch;
 use super::{Index, NOBODY, hash};
 use crate::model::{Filter, Time};
-use crate::ports::{Answer, Features, Match, Probe, QueryTerm};
+use crate::ports::{Answer, Background, Features, Match, Probe, QueryTerm};
 use crate::search::rank::{Bm25, LENT_MEANING, LENT_WORDS, lends, mean_nearness};
 use crate::search::vector::{Candidates, ScanConfig, TopK, VectorError, VectorSet};
 
@@ -19,6 +19,9 @@ const FEW: usize = 4;
 
 /// Of a posting that is so many times as long, only the documents that are heard are looked up.
 const SELDOM: usize = 8;
+
+/// Documents whose cosine tells the background of a query: enough for a mean within 0.01.
+const BACKGROUND_SAMPLE: usize = 128;
 
 /// The documents that a probe may find: a bit for each.
 type Mask = Vec<u64>;
@@ -38,9 +41,19 @@ impl Index {
         now: Time,
         within: Option<&HashSet<u64>>,
     ) -> Result<Answer, VectorError> {
-        let matches = self.matches(probe, now, within)?;
+        if probe.terms.is_empty() && probe.vectors.is_empty() {
+            return Ok(Answer {
+                matches: self.newest(&probe.filter, now, within, probe.depth),
+                ..Answer::default()
+            });
+        }
+        let mask = self.mask(&probe.filter, within, now);
+        if mask.as_ref().is_some_and(|mask| count(mask) == 0) {
+            return Ok(Answer::default());
+        }
         Ok(Answer {
-            matches,
+            background: self.background(probe, mask.as_deref())?,
+            matches: self.matches(probe, now, mask)?,
             statistics: None,
         })
     }
@@ -49,18 +62,11 @@ impl Index {
         &self,
         probe: &Probe,
         now: Time,
-        within: Option<&HashSet<u64>>,
+        mask: Option<Mask>,
     ) -> Result<Vec<Match>, VectorError> {
-        if probe.terms.is_empty() && probe.vectors.is_empty() {
-            return Ok(self.newest(&probe.filter, now, within, probe.depth));
-        }
-        let mask = self.mask(&probe.filter, within, now);
-        if mask.as_ref().is_some_and(|mask| count(mask) == 0) {
-            return Ok(Vec::new());
-        }
         let mut scratch = self.scratch.borrow(self.docs.len());
         let heard = mask.as_ref().and_then(|mask| self.heard_by(mask));
-        let matched = self.words(&probe.terms, now, heard.as_ref(), &mut scratch);
+        let (matched, information) = self.words(&probe.terms, now, heard.as_ref(), &mut scratch);
         let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
         let mut top = TopK::new(probe.depth);
         for doc in &matched {
@@ -80,16 +86,18 @@ impl Index {
         let looked_at = self.nearness(probe, &found, &mut scratch.near)?;
         let own = |doc: u32| scratch.near.get(doc as usize).copied().unwrap_or(0.0);
         let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
+        let covered = |doc: u32| scratch.covered.get(doc as usize).copied().unwrap_or(0.0);
         let has_vectors = !probe.vectors.is_empty();
         let matches = found.into_iter().filter_map(|doc| {
             Some(Match {
                 words: Some(score(doc)).filter(|score| *score > 0.0),
                 meaning: has_vectors.then(|| self.with_neighbours(doc, now, own)),
-                ..self.describe(doc, own(doc))?
+                ..self.describe(doc, own(doc), covered(doc) / information)?
             })
         });
         let matches = matches.collect();
         zero(&mut scratch.words, &matched);
+        zero(&mut scratch.covered, &matched);
         zero(&mut scratch.near, &looked_at);
         self.scratch.give_back(scratch);
         Ok(matches)
@@ -116,7 +124,7 @@ impl Index {
         }
         let newest = newest.into_sorted().into_iter();
         newest
-            .filter_map(|(_, Reverse((_, doc)))| self.describe(doc, 0.0))
+            .filter_map(|(_, Reverse((_, doc)))| self.describe(doc, 0.0, 0.0))
             .collect()
     }
 
@@ -165,31 +173,61 @@ impl Index {
         Some(Heard { mask: heard, count })
     }
 
+    /// The cosine of the first of the probe's models, over documents spread evenly among those
+    /// that the probe may find. `None` if none of them has a vector of that model.
+    fn background(
+        &self,
+        probe: &Probe,
+        mask: Option<&[u64]>,
+    ) -> Result<Option<Background>, VectorError> {
+        let Some((set, query)) = self.queries(probe).next() else {
+            return Ok(None);
+        };
+        let mask = mask.unwrap_or_else(|| self.docs.living());
+        let mut docs: Vec<u32> = Vec::new();
+        let apart = count(mask).div_ceil(BACKGROUND_SAMPLE).max(1);
+        let mut place = 0;
+        each_bit(mask, &mut |doc| {
+            if place % apart == 0 && set.has(doc) {
+                docs.push(doc);
+            }
+            place += 1;
+        });
+        let cosines = set.similarities(query, &docs)?;
+        Ok(Background::of(cosines))
+    }
+
     /// BM25 of every document, with what its neighbours lend it counted as its own words; answers
-    /// which documents have any.
+    /// which documents have any, and how much information the terms hold in all.
     fn words(
         &self,
         terms: &[QueryTerm],
         now: Time,
         heard: Option<&Heard>,
         scratch: &mut Scratch,
-    ) -> Vec<u32> {
+    ) -> (Vec<u32>, f32) {
         let Scratch {
             words: scores,
             occurs: lent,
+            covered,
             ..
         } = scratch;
         let mut touched: Vec<u32> = Vec::new();
         let mut matched: Vec<u32> = Vec::new();
         let bm25 = Bm25::new(self.chain.mean_length(self.docs.alive()));
         let all_live = self.docs.all_live(now);
-        let mut known: Vec<_> = terms
-            .iter()
-            .filter_map(|term| Some((self.postings.of(hash(&term.text))?, term.weight)))
-            .collect();
+        let alive = self.docs.alive();
+        let mut information = 0.0;
+        let mut known = Vec::with_capacity(terms.len());
+        for term in terms {
+            match self.postings.of(hash(&term.text)) {
+                Some(posting) => known.push((posting, term)),
+                None => information += Bm25::worth(term.information(), alive, 1),
+            }
+        }
         known.sort_by_key(|(posting, _)| posting.len());
         let mut spread = 0;
-        for (posting, weight) in known {
+        for (posting, term) in known {
             let common = spread > SPREAD;
             // Postings still hold what was removed or has expired, and it must have no say.
             let mut having = 0;
@@ -217,10 +255,13 @@ impl Index {
                 }
             }
             spread += touched.len();
-            let worth = Bm25::worth(weight, self.docs.alive(), having);
+            let worth = Bm25::worth(term.weight, alive, having);
+            let informs = Bm25::worth(term.information(), alive, having.max(1));
+            information += informs;
             for doc in touched.drain(..) {
-                let (Some(tf), Some(score)) =
-                    (lent.get_mut(doc as usize), scores.get_mut(doc as usize))
+                let at = doc as usize;
+                let (Some(tf), Some(score), Some(covered)) =
+                    (lent.get_mut(at), scores.get_mut(at), covered.get_mut(at))
                 else {
                     continue;
                 };
@@ -228,10 +269,11 @@ impl Index {
                     matched.push(doc);
                 }
                 *score += bm25.score(worth, *tf, self.chain.length(doc));
+                *covered += informs * tf.min(1.0);
                 *tf = 0.0;
             }
         }
-        matched
+        (matched, information.max(f32::MIN_POSITIVE))
     }
 
     /// Counts an occurrence for the document and, in part, for those it is a neighbour of.
@@ -305,7 +347,7 @@ impl Index {
         mean_nearness(own(doc), lent)
     }
 
-    fn describe(&self, doc: u32, cosine: f32) -> Option<Match> {
+    fn describe(&self, doc: u32, cosine: f32, coverage: f32) -> Option<Match> {
         Some(Match {
             id: self.docs.id(doc)?,
             words: None,
@@ -313,6 +355,7 @@ impl Index {
             features: Some(Features {
                 seq: self.docs.seq(doc),
                 cosine,
+                coverage,
                 created: Time::EPOCH.plus_millis(self.docs.created(doc)),
                 importance: self.docs.importance(doc),
                 asking: self.docs.asking(doc),
@@ -323,7 +366,7 @@ impl Index {
     }
 }
 
-fn count(mask: &Mask) -> usize {
+fn count(mask: &[u64]) -> usize {
     mask.iter().map(|word| word.count_ones() as usize).sum()
 }
 

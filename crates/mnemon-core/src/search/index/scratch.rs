@@ -9,6 +9,8 @@ pub(super) struct Scratch {
     pub(super) words: Vec<f32>,
     /// How often the word at hand occurs in each document and its neighbours.
     pub(super) occurs: Vec<f32>,
+    /// How much of the query's information each document has.
+    pub(super) covered: Vec<f32>,
     /// How near each document is.
     pub(super) near: Vec<f32>,
 }
@@ -29,6 +31,7 @@ impl Scratches {
         let mut scratch = spare.unwrap_or_default();
         scratch.words.resize(docs, 0.0);
         scratch.occurs.resize(docs, 0.0);
+        scratch.covered.resize(docs, 0.0);
         scratch.near.resize(docs, 0.0);
         scratch
     }
@@ -36,7 +39,13 @@ impl Scratches {
     pub(super) fn bytes(&self) -> usize {
         let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_one = |scratch: &Scratch| {
-            let lists = [&scratch.words, &scratch.occurs, &scratch.near];
+            let Scratch {
+                words,
+                occurs,
+                covered,
+                near,
+            } = scratch;
+            let lists = [words, occurs, covered, near];
             lists.map(super::bytes_of_list).iter().sum::<usize>()
         };
         spare.iter().map(of_one).sum()

@@ -9,6 +9,8 @@ const TAG_WEIGHT: f32 = 1.5;
 const SUMMARY_WEIGHT: f32 = 0.5;
 /// Occurrences are kept in quarters, in a byte.
 const QUARTERS: f32 = 4.0;
+/// Words that a title has at the most.
+const TITLE_WORDS: u32 = 6;
 /// Distinct terms of one record that are indexed at the most.
 const MOST: usize = 65_535;
 
@@ -44,6 +46,11 @@ impl Terms {
         let asking = asking(content);
         let says_more = |summary: &&str| !content.starts_with(summary.trim_end_matches('.'));
         let summary = summary.filter(says_more);
+        let title = text::analyse(title(content));
+        if title.words() <= TITLE_WORDS {
+            // A title of nothing but stop words is a name that people look for.
+            counts.extend(only_stops(&title));
+        }
         let content = text::analyse(content);
         let mut length = count(&content, 1.0, &mut counts);
         for tag in tags {
@@ -54,8 +61,7 @@ impl Terms {
         }
         if length == 0 {
             // Nothing but stop words: then they are what it is found by.
-            let stops = content.terms();
-            counts.extend(stops.map(|term| (hash(term.text), term.kind.index_weight())));
+            counts.extend(only_stops(&content));
             length = content.words();
         }
         counts.sort_unstable_by_key(|(term, _)| *term);
@@ -134,6 +140,20 @@ fn count(analysis: &Analysis, weight: f32, counts: &mut Vec<(u32, f32)>) -> u32 
         }
     }
     words
+}
+
+/// The terms of a text that has only stop words; none of any other.
+fn only_stops(analysis: &Analysis) -> impl Iterator<Item = (u32, f32)> {
+    let is_any_other = analysis.terms().any(|term| !term.stop);
+    let terms = analysis.terms().filter(move |_| !is_any_other);
+    terms.map(|term| (hash(term.text), term.kind.index_weight()))
+}
+
+/// The first line without the marks of a heading and without a date: `## 2025-12-30: Same`.
+fn title(content: &str) -> &str {
+    let line = content.trim_start().lines().next().unwrap_or_default();
+    let is_mark = |c: char| !c.is_alphabetic();
+    line.trim_matches(is_mark)
 }
 
 /// The share of the words that stand in sentences with a question mark.

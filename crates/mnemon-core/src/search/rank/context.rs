@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::model::{Id, Record};
-use crate::ports::{Answer, Features, QueryTerm, SessionWindow, Statistics};
+use crate::ports::{Answer, Features, QueryTerm, SessionWindow, Statistics, TermRole};
 use crate::search::Candidate;
 use crate::search::index::{Terms, hash};
 
@@ -78,6 +78,16 @@ impl Bm25 {
     }
 }
 
+/// What a term is worth.
+struct Worth {
+    /// Its number.
+    term: u32,
+    /// For the score of the words arm.
+    score: f32,
+    /// For the coverage.
+    information: f32,
+}
+
 /// An analysed record of a window.
 struct Passage<'a> {
     record: &'a Record,
@@ -111,13 +121,17 @@ impl InContext<'_, '_> {
         self.own.terms.occurs(term) + lent.sum::<f32>()
     }
 
-    fn words(&self, bm25: Bm25, worths: &[(u32, f32)]) -> f32 {
+    /// The score of the words arm, and the share of the query's information.
+    fn words(&self, bm25: Bm25, worths: &[Worth]) -> (f32, f32) {
         let length = self.length();
-        let scores = worths.iter().map(|(term, worth)| {
-            let occurs = self.occurs(*term);
-            bm25.score(*worth, occurs, length)
-        });
-        scores.sum()
+        let information: f32 = worths.iter().map(|worth| worth.information).sum();
+        let (mut score, mut covered) = (0.0, 0.0);
+        for worth in worths {
+            let occurs = self.occurs(worth.term);
+            score += bm25.score(worth.score, occurs, length);
+            covered += worth.information * occurs.min(1.0);
+        }
+        (score, covered / information.max(f32::MIN_POSITIVE))
     }
 
     fn meaning(&self) -> f32 {
@@ -160,11 +174,12 @@ pub fn score_in_context(
     let scored = in_context.iter().map(|candidate| {
         let Passage { record, terms, .. } = candidate.own;
         let cosine = near.get(&record.id).copied().unwrap_or(0.0);
+        let (words, coverage) = candidate.words(bm25, &worths);
         Candidate {
             id: record.id.clone(),
-            words: candidate.words(bm25, &worths),
+            words,
             meaning: candidate.meaning(),
-            features: Features::of(record, terms, cosine),
+            features: Features::of(record, terms, cosine, coverage),
         }
     });
     let mut scored: Vec<Candidate> = scored
@@ -208,7 +223,7 @@ fn scale(
     passages: &HashMap<&Id, Passage<'_>>,
     terms: &[QueryTerm],
     statistics: Option<&Statistics>,
-) -> (Bm25, Vec<(u32, f32)>) {
+) -> (Bm25, Vec<Worth>) {
     let count = candidates.len().max(1) as f32;
     let own: f32 = candidates.iter().map(|one| one.own.terms.length()).sum();
     let with_lent: f32 = candidates.iter().map(InContext::length).sum();
@@ -222,31 +237,61 @@ fn scale(
             having.filter(|one| one.terms.occurs(number) > 0.0).count()
         };
         let known = statistics.and_then(|known| known.documents_with.get(at).copied());
-        let having = known.unwrap_or_else(counted);
-        (number, Bm25::worth(term.weight, documents, having))
+        let having = known.unwrap_or_else(counted).max(1);
+        Worth {
+            term: number,
+            score: Bm25::worth(term.weight, documents, having),
+            information: Bm25::worth(term.information(), documents, having),
+        }
     });
     (Bm25::new(mean_with_lent), worths.collect())
 }
 
+/// What the name of a speaker weighs as a word: it tells who, not what.
+pub const NAME_WEIGHT: f32 = 0.2;
+
 impl QueryTerm {
+    /// What the term weighs as a part of what is asked for. A record that does not even have the
+    /// name is no better than one without any other word.
+    pub(crate) fn information(&self) -> f32 {
+        match self.role {
+            TermRole::Word => self.weight,
+            TermRole::Speaker => self.weight / NAME_WEIGHT,
+        }
+    }
+
     /// The terms of a text that are no stop words.
     pub fn words_of(text: &str) -> Vec<Self> {
         let terms = crate::search::text::query_terms(text).into_iter();
         let words = terms.filter(|term| !term.stop).map(|term| Self {
             text: term.text,
             weight: term.weight,
-            role: crate::ports::TermRole::Word,
+            role: TermRole::Word,
         });
         words.collect()
     }
 }
 
+impl Terms {
+    /// The share of these terms that the record has, weighed as the query weighs them: the
+    /// coverage where nothing is known about how frequent they are.
+    pub fn covers(&self, wanted: &[QueryTerm]) -> f32 {
+        let all: f32 = wanted.iter().map(QueryTerm::information).sum();
+        let had = wanted.iter().map(|term| {
+            let occurs = self.occurs(hash(&term.text));
+            term.information() * occurs.min(1.0)
+        });
+        had.sum::<f32>() / all.max(f32::MIN_POSITIVE)
+    }
+}
+
 impl Features {
     /// What ranking needs to know of this record, which has these terms.
-    pub fn of(record: &Record, terms: &Terms, cosine: f32) -> Self {
+    pub fn of(record: &Record, terms: &Terms, cosine: f32, coverage: f32) -> Self {
         Self {
             seq: record.seq,
             cosine,
+            coverage,
             created: record.created,
             importance: record.importance as f32,
             asking: terms.asking(),

@@ -5,11 +5,11 @@
 pub enum VectorError {
     #[error("a vector of {got} dimensions where {expected} were expected")]
     WrongDimension { expected: usize, got: usize },
-    #[error("{got} dimensions, where 1 to {max} are possible")]
+    #[error("{got} dimensions; the range is 1 to {max}")]
     ImpossibleDimension { got: usize, max: usize },
     #[error("dimension {index} is not a finite number")]
     NotFinite { index: usize },
-    #[error("a vector of nothing but zeros has no direction")]
+    #[error("a zero vector has no direction")]
     Zero,
     #[error("a set holds at most {max} vectors")]
     Full { max: usize },

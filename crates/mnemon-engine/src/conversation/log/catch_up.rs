@@ -153,8 +153,9 @@ impl LogCopy<'_> {
                     anew: end,
                     ..Watermark::default()
                 };
-                ctx.notices
-                    .add(format!("Another log lies at {path}: it is read anew."));
+                ctx.notices.add(format!(
+                    "{path} is a different log: it is read again from the start."
+                ));
             }
             done.backlog_bytes = mark.backlog_bytes();
             let end = to.map_or(end, |to| to.min(end));

@@ -39,7 +39,7 @@ impl Said {
     pub fn check(&self) -> Result<(), Invalid> {
         let (field, text, what) = match self {
             Self::User { content } | Self::Thought { content } => {
-                ("content", content, "is empty; there is nothing to append")
+                ("content", content, "is empty; give the text to append")
             }
             Self::Action { tool, .. } => ("tool", tool, "is empty; name the tool"),
             Self::Observation { .. } => return Ok(()),
@@ -287,7 +287,7 @@ impl Reader {
         };
         let bytes = bytes.trim_ascii();
         if raw.is_too_long {
-            return self.skip(&raw, "it is longer than a line may be");
+            return self.skip(&raw, "it is longer than the maximum length of a line");
         }
         if bytes.is_empty() {
             return self.pass(&raw);
@@ -303,7 +303,7 @@ impl Reader {
         let time = time.and_then(|ts| ts.parse::<Time>().ok());
         // Of a line without a time nobody knows whether it is older than the purge.
         if purged.is_some_and(|purged| time.is_none_or(|time| time <= purged)) {
-            return self.skip(&raw, "it is from before the session was purged");
+            return self.skip(&raw, "it is older than the purge of the session");
         }
         self.add(raw.start..raw.end, bytes, members, time);
     }

@@ -52,7 +52,7 @@ impl<'a> Window<'a> {
         copy.project.index_library(self.library, marks, ctx).await;
         match copy.catch_up(&as_index(ctx)).await {
             Err(error) if error.kind() == ErrorKind::Denied => {
-                let what = format!("What was added to the log is not shown: {error}.");
+                let what = format!("Lines added to the log are not shown: {error}.");
                 ctx.notices.add(what);
                 Ok(CaughtUp::default())
             }
@@ -126,7 +126,8 @@ impl<'a> Window<'a> {
             return ctx.now;
         };
         let purged = copy.purged_at(ctx).await.unwrap_or_else(|error| {
-            let what = format!("The store did not say whether the session was purged: {error}.");
+            let what =
+                format!("The store could not report whether the session was purged: {error}.");
             ctx.notices.add(what);
             None
         });
@@ -298,7 +299,7 @@ fn fate_of(there: Option<&Record>, is_copied: bool) -> Fate {
             version: record.version,
         },
         None if is_copied => Fate::Rejected {
-            why: "it is in the log, but the store does not take it".to_owned(),
+            why: "it is in the log, but the store rejects it".to_owned(),
         },
         None => Fate::Stored { version: 1 },
     }

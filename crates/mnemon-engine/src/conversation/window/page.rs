@@ -139,7 +139,7 @@ impl Window<'_> {
         for (name, stamp) in pages.iter().flatten().filter(|_| !is_written) {
             let path = format!("{}/{name}", library_folder());
             if let Err(error) = project.files.remove(&path, stamp).await {
-                let what = format!("{path} is linked by no conversation: {error}.");
+                let what = format!("No conversation links to {path}: {error}.");
                 ctx.notices.add(what);
             }
         }

@@ -49,7 +49,7 @@ impl StateModule for WindowState {
             return Err(Invalid::new("window", "is not an object"));
         }
         *self = Self::deserialize(state)
-            .map_err(|error| Invalid::new("window", format!("is no window: {error}")))?;
+            .map_err(|error| Invalid::new("window", format!("is not a window: {error}")))?;
         Ok(())
     }
 }
@@ -72,7 +72,7 @@ impl StateModule for InMemory {
     fn load_state(&mut self, state: &Value) -> Result<(), Invalid> {
         let list = state.get("messages").unwrap_or(state);
         let messages = Vec::<Message>::deserialize(list)
-            .map_err(|error| Invalid::new("messages", format!("are no messages: {error}")))?;
+            .map_err(|error| Invalid::new("messages", format!("are not messages: {error}")))?;
         self.replace(messages);
         Ok(())
     }

@@ -184,7 +184,7 @@ impl Offload {
 fn from_json<T: serde::de::DeserializeOwned>(what: &str, record: &Record) -> Result<T, Invalid> {
     let body = record.body.as_ref().unwrap_or(&Value::Null);
     T::deserialize(body).map_err(|error| {
-        let what = format!("record {} is no {what}: {error}", record.id);
+        let what = format!("record {} is not a {what}: {error}", record.id);
         Invalid::new("window", what)
     })
 }

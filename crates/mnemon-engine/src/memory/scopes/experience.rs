@@ -102,7 +102,7 @@ impl Step {
             check_name("trace_id", trace, limits::TASK_TYPE_CHARS)?;
         }
         if self.success == Some(true) && self.error.is_some() {
-            let what = "is true, yet there is an error; leave one of them out";
+            let what = "is true, but an error is given; omit one of them";
             return Err(Invalid::new("success", what));
         }
         if let Some(cost) = self.cost.filter(|cost| !cost.is_finite() || *cost < 0.0) {

@@ -126,7 +126,7 @@ impl State<'_> {
         key: Option<IdempotencyKey>,
     ) -> Result<Receipt, Error> {
         if tasks.is_empty() {
-            return Err(Invalid::new("tasks", "is empty; there is nothing to save").into());
+            return Err(Invalid::new("tasks", "is empty; give the state to save").into());
         }
         let change = |list: &mut TaskList| list.merge(tasks.clone());
         self.change(ctx, place, change, None, key).await

@@ -82,13 +82,13 @@ impl Task {
         if !(0.0..=1.0).contains(&self.progress) {
             let progress = self.progress;
             return wrong(format!(
-                "its progress is {progress}, it must lie between 0 and 1"
+                "its progress is {progress}, it must be between 0 and 1"
             ));
         }
         if self.depends_on.len() > limits::TASK_DEPENDENCIES {
             let (count, most) = (self.depends_on.len(), limits::TASK_DEPENDENCIES);
             return wrong(format!(
-                "it waits for {count} tasks, at most {most} are allowed"
+                "it depends on {count} tasks, at most {most} are allowed"
             ));
         }
         Ok(())
@@ -132,7 +132,7 @@ impl TaskList {
                 .find(|id| !known.contains(id.as_str()));
             if let Some(unknown) = unknown {
                 let what = format!(
-                    "it waits for `{}`, which is not in the list; add that task, too",
+                    "it waits for `{}`, which is not in the list; add that task",
                     unknown.escape_debug()
                 );
                 return Err(Invalid::new(format!("tasks.{}", task.id), what));
@@ -143,7 +143,7 @@ impl TaskList {
             Some(circle) => Err(Invalid::new(
                 "tasks",
                 format!(
-                    "wait for each other in a circle: {}; take one of these dependencies away",
+                    "depend on each other in a cycle: {}; remove one of these dependencies",
                     circle.join(" → ")
                 ),
             )),

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use mnemon_core::index::Terms;
 use mnemon_core::rank::{CONTEXT_REACH, fuse_by_rank, score_in_context};
 use mnemon_core::{
-    Candidate, Features, Grant, Id, Match, Probe, Record, ScoreScale, SessionWindow,
+    Background, Candidate, Features, Grant, Id, Match, Probe, Record, ScoreScale, SessionWindow,
 };
 
 use crate::records::{Error, Records};
@@ -27,6 +27,7 @@ pub(super) struct Candidates {
     pub(super) left_out: usize,
     /// Whether a deeper probe would find nothing else.
     pub(super) is_all: bool,
+    pub(super) background: Option<Background>,
 }
 
 impl Records {
@@ -65,8 +66,8 @@ impl Records {
         let is_left = |found: &Match| !refused.contains(&found.id);
         let list = match index.neighbour_context {
             true => {
-                let left = answer.matches.into_iter().filter(is_left);
-                left.filter_map(candidate).collect()
+                let left = std::mem::take(&mut answer.matches).into_iter();
+                left.filter(is_left).filter_map(candidate).collect()
             }
             false => {
                 let words = best(&answer.matches, probe.depth, is_left, |found| found.words);
@@ -81,6 +82,7 @@ impl Records {
             list,
             left_out: refused.len(),
             is_all,
+            background: answer.background,
         })
     }
 
@@ -113,7 +115,9 @@ impl Records {
                         (Some(_), ScoreScale::Unknown) => 1.0,
                         (nearness, _) => nearness.unwrap_or(0.0),
                     };
-                    found.features = Some(Features::of(&record, &Terms::of(&record), cosine));
+                    let terms = Terms::of(&record);
+                    let coverage = terms.covers(&probe.terms);
+                    found.features = Some(Features::of(&record, &terms, cosine, coverage));
                 }
             }
         }

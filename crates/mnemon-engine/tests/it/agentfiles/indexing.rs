@@ -35,6 +35,43 @@ fn entries_are_found_by_search_with_file_and_heading() {
 }
 
 #[test]
+fn an_archived_session_has_its_own_date() {
+    let (desk, memory) = (Desk::with_samples(), memory());
+    let page = "# Session\n\nWe fed the walrus.\n";
+    desk.put(&format!("{MEMORY}/sessions/2020-05-05.md"), page);
+    wait(desk.agents.index(&ctx(), &memory)).unwrap();
+    let query = Query::new("walrus", Filter::all_of_tenant());
+    let hits = wait(memory.search(&ctx(), &query)).unwrap();
+    let record = &hits[0].record;
+    assert_eq!(record.created.to_string(), "2020-05-05T00:00:00.000Z");
+    let place = format!("{MEMORY}/sessions/2020-05-05.md › Session");
+    assert_eq!(record.location(), Some(place));
+    assert_eq!(record.own_tags().count(), 0, "{:?}", record.tags);
+    let since = Filter {
+        since: Some(ctx().now.plus_days(-30)),
+        ..Filter::all_of_tenant()
+    };
+    let hits = wait(memory.search(&ctx(), &Query::new("walrus", since))).unwrap();
+    assert_eq!(hits.len(), 0);
+}
+
+#[test]
+fn a_title_of_stop_words_is_found() {
+    let (desk, memory) = (Desk::with_samples(), memory());
+    let page = "# Decisions\n\n## 2025-12-30: Same\n\n**Decision**: Keep the driver.\n";
+    desk.put(&format!("{MEMORY}/decisions.md"), page);
+    wait(desk.agents.index(&ctx(), &memory)).unwrap();
+    let found = |text: &str| {
+        let query = Query::new(text, Filter::all_of_tenant());
+        wait(memory.search(&ctx(), &query)).unwrap().len()
+    };
+    assert_eq!(
+        (found("Same"), found("the"), found("what is it")),
+        (1, 0, 0)
+    );
+}
+
+#[test]
 fn an_edit_reads_one_file_and_writes_what_changed() {
     let (desk, memory) = (Desk::with_samples(), memory());
     wait(desk.agents.index(&ctx(), &memory)).unwrap();

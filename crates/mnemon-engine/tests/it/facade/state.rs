@@ -99,7 +99,7 @@ fn tasks_say_what_can_start() {
     let circle = vec![Task::new("search").after(&["buy"])];
     let refused = wait(state.save_tasks(&ctx(), PLACE, circle, None)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Invalid);
-    assert!(refused.to_string().contains("circle"), "{refused}");
+    assert!(refused.to_string().contains("cycle"), "{refused}");
     assert_eq!(wait(state.get_tasks(&ctx(), PLACE)).unwrap(), list);
 }
 

@@ -161,7 +161,7 @@ fn a_shared_rule_that_took_one_users_values_is_put_away() {
     assert!(!readable(&memory, "bob").contains("ann-private-7"));
     let put_away = wait(memory.learning().lesson(&ctx(), &ids[0])).unwrap();
     let why = put_away.evidence.retired.unwrap().why;
-    assert_eq!(why, "it rests on the runs of one user only");
+    assert_eq!(why, "it is based on the runs of one user only");
 }
 
 #[test]

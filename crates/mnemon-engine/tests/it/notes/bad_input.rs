@@ -52,7 +52,7 @@ fn notes_that_are_none() {
     refused(
         &notes,
         with(|new| new.tags = vec![String::new()]),
-        "is no tag",
+        "is not a valid tag",
     );
     refused(
         &notes,

@@ -144,13 +144,16 @@ fn what_came_from_recall_is_not_new() {
     assert_eq!(mixed.summary, "She also likes rain.");
     assert_eq!(
         call.notices.take(),
-        ["What came from memory was left out; only what is new was stored."]
+        ["Text recalled from memory was omitted; only what is new was stored."]
     );
     assert_eq!(wait(notes.count(&now(), None)).unwrap(), 2);
     let unknown: Id = "00000000".parse().unwrap();
     let told = recall_marks::tell([(&unknown, "Ann prefers tea")]);
     let error = wait(notes.add(&now(), NewNote::new(told), None)).unwrap_err();
-    assert!(error.to_string().contains("nothing new in it"), "{error}");
+    assert!(
+        error.to_string().contains("nothing new to store"),
+        "{error}"
+    );
 }
 
 /// A text may claim to be recalled from any record.
@@ -178,7 +181,10 @@ fn a_mark_of_recall_tells_nothing_about_what_others_keep() {
             ..NewNote::new(told)
         };
         let error = wait(memory.notes().add(&now(), note, None)).unwrap_err();
-        assert!(error.to_string().contains("nothing new in it"), "{error}");
+        assert!(
+            error.to_string().contains("nothing new to store"),
+            "{error}"
+        );
     }
 }
 

@@ -1,7 +1,9 @@
 //! Finding notes.
 
+use std::collections::BTreeSet;
+
 use mnemon_core::Namespace;
-use mnemon_core::rank::{Recipe, formula_tokens};
+use mnemon_core::rank::Recipe;
 use mnemon_engine::notes::NoteFilter;
 use proptest::prelude::*;
 
@@ -208,14 +210,13 @@ fn small_words_are_no_pieces() {
     add(&notes, login);
     others.iter().for_each(|other| drop(add(&notes, other)));
     for query in ["login is slow in so many ways", "why is the login in error"] {
-        let found = found(
-            &notes,
-            &NoteQuery::new(query, mnemon_engine::notes::NoteFilter::all_of_tenant()),
-        );
-        assert_eq!(found.first().map(String::as_str), Some(login), "{query}");
+        let all = NoteQuery {
+            min_score: Some(0.0),
+            ..by(Recipe::Hybrid, query)
+        };
+        assert_eq!(found(&notes, &all), [login], "{query}");
     }
-    // Where there is nothing else they are what is asked for.
-    assert!(!found(&notes, &by(Recipe::Hybrid, "is")).is_empty());
+    assert!(found(&notes, &by(Recipe::Hybrid, "is")).is_empty());
 }
 
 #[test]
@@ -294,7 +295,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn hybrid_finds_what_the_formula_finds(
+    fn hybrid_finds_every_note_that_has_a_word_of_the_query(
         texts in proptest::collection::vec(proptest::collection::vec(word(), 1..6), 1..12),
         tags in proptest::collection::vec("[a-z]{4}", 0..3),
         query in proptest::collection::vec(word(), 1..4),
@@ -305,16 +306,19 @@ proptest! {
             let new = NewNote { tags: tag.into_iter().collect(), ..NewNote::new(words.join(" ")) };
             add_at(&notes, &now(), new);
         }
-        let query = query.join(" ");
-        let ask = |recipe| NoteQuery { limit: Some(100), ..by(recipe, &query) };
-        let formula = found(&notes, &ask(Recipe::Formula));
-        let hybrid = wait(notes.search(&now(), &ask(Recipe::Hybrid))).unwrap();
+        let has = |note: &[String]| note.iter().any(|word| word != "the" && query.contains(word));
+        let having = texts.iter().filter(|text| has(text)).map(|text| text.join(" "));
+        let having: BTreeSet<String> = having.collect();
+        let ask = NoteQuery {
+            limit: Some(100),
+            min_score: Some(0.0),
+            ..by(Recipe::Hybrid, &query.join(" "))
+        };
+        let hybrid = wait(notes.search(&now(), &ask)).unwrap();
         let scores: Vec<f64> = hybrid.results.iter().filter_map(|note| note.exact_score).collect();
         prop_assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]), "{scores:?}");
-        let hybrid: Vec<&str> = hybrid.results.iter().map(|note| note.summary.as_str()).collect();
-        for summary in &formula {
-            prop_assert!(hybrid.contains(&summary.as_str()), "{query}: {summary} not in {hybrid:?}");
-        }
-        prop_assert!(!formula_tokens(&query).is_empty() || formula.is_empty());
+        prop_assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)), "{scores:?}");
+        let hybrid: BTreeSet<String> = hybrid.results.into_iter().map(|note| note.summary).collect();
+        prop_assert!(having.is_subset(&hybrid), "{query:?}: {having:?} {hybrid:?}");
     }
 }

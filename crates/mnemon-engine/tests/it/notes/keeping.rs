@@ -243,7 +243,7 @@ fn a_full_namespace_lets_the_weakest_go() {
     assert_eq!(last.evicted, 1);
     assert_eq!(
         call.notices.take(),
-        ["1 of the weakest notes went, as short-term is full."]
+        ["1 note was evicted, the least important first, as short-term is full."]
     );
     let there = |id| {
         wait(notes.get(&after_hours(3), &mnemon_core::Viewer::Tenant, id, None))

@@ -133,8 +133,8 @@ fn numbers_out_of_range_are_refused() {
     };
     assert!(wrong(|config| config.top_k = 0).contains("top_k: is 0"));
     assert!(wrong(|config| config.top_k = 101).contains("between 1 and 100"));
-    assert!(wrong(|config| config.min_score = 1.5).contains("between 0 and 1"));
-    assert!(wrong(|config| config.min_score = f64::NAN).contains("min_score"));
+    assert!(wrong(|config| config.min_score = Some(1.5)).contains("between 0 and 1"));
+    assert!(wrong(|config| config.min_score = Some(f64::NAN)).contains("min_score"));
     assert!(wrong(|config| config.preview_chars = 0).contains("preview_chars"));
     assert!(wrong(|config| config.long_term.max_content_chars = 0).contains("max_content_chars"));
     assert!(wrong(|config| config.short_term.max_summary_chars = 70_000).contains("max_summary"));

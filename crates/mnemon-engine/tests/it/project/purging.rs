@@ -133,7 +133,7 @@ fn log_pages_and_records_are_erased_and_a_restored_copy_stays_silent() {
     wait(window.catch_up(&ctx)).unwrap();
     let told = ctx.notices.take();
     assert!(
-        told[0].contains("before the session was purged"),
+        told[0].contains("older than the purge of the session"),
         "{told:?}"
     );
     assert!(shown(&window).is_empty());

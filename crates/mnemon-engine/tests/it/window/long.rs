@@ -10,10 +10,10 @@ use mnemon_testkit::talks::{Talk, is_full, seeds};
 use super::memory;
 use crate::{ctx, wait};
 
-/// 10 000 messages in the full test: the window stays small, and all can be read back.
+/// 5000 messages in the full test: the window stays small, and all can be read back.
 #[test]
 fn a_long_conversation_stays_within_its_limit() {
-    let most = if is_full() { 10_000 } else { 1000 };
+    let most = if is_full() { 5000 } else { 1000 };
     let settings = Settings {
         max_token: 16_000,
         ..Settings::default()
@@ -29,9 +29,10 @@ fn a_long_conversation_stays_within_its_limit() {
             wait(window.add_message(&ctx(), message.clone())).unwrap();
             said.push(message);
         }
-        if !wait(window.compress_if_needed(&ctx())).unwrap().is_empty() {
-            compressed += 1;
+        if wait(window.compress_if_needed(&ctx())).unwrap().is_empty() {
+            continue;
         }
+        compressed += 1;
         let now = wait(window.get_messages(&ctx())).unwrap();
         assert!(tokens(&now, &estimate) < settings.max_token);
         assert!(is_paired(&now));

@@ -69,6 +69,7 @@ fn decisions_with_their_owners_survive_folding() {
 fn most_do_in_words_that_no_cue_was_tuned_on() {
     let held_out = all(&HELD_OUT);
     println!("{held_out}");
-    assert!(held_out.kept * 100 >= held_out.decisions * 80, "{held_out}");
+    assert!(held_out.kept * 100 >= held_out.decisions * 85, "{held_out}");
+    assert!(held_out.stale * 100 <= held_out.replaced * 10, "{held_out}");
     assert_eq!(held_out.shown_open, 0, "{held_out}");
 }

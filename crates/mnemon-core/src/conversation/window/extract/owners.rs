@@ -48,7 +48,8 @@ pub(super) fn owners(said: &mut [Statement]) {
 }
 
 fn belongs(decision: &Statement, next: &Statement) -> bool {
-    let stands_alone = matches!(next.kind, Kind::Question | Kind::SmallTalk);
+    let within = next.at <= decision.at + OWNER_WITHIN;
+    let stands_alone = !within || matches!(next.kind, Kind::Question | Kind::SmallTalk);
     if next.length() > SHORT || stands_alone || !next.joined.is_empty() {
         return false;
     }
@@ -60,14 +61,13 @@ fn belongs(decision: &Statement, next: &Statement) -> bool {
     if next.at == decision.at {
         return next.kind != Kind::Decision || refers || next.subject.is_empty();
     }
-    let within = next.at <= decision.at + OWNER_WITHIN;
     let is_other = next.subject.len() > 1 && !holds(&decision.words, &next.subject);
     let is_new = next.corrects || next.words.len() > OWNER_WORDS || is_other;
     let is_short = next.length() <= REMARK && next.kind != Kind::Deferral;
     let is_remark = is_short && next.subject.is_empty() && refers_back(&low);
     // Somebody who has a name says something short right after a decision: they take it on.
     let answers = is_short && !next.is_anonymous() && next.at <= decision.at + 1;
-    within && (next.commits || is_remark || answers) && next.names_someone() && !is_new
+    (next.commits || is_remark || answers) && next.names_someone() && !is_new
 }
 
 /// Whether a sentence speaks of what was said just before.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::cues::{NOT, Word, padded, words_of};
+use super::cues::{Word, padded};
 use super::owners::{owner_words, owners};
 use super::statement::{Kind, Statement};
 
@@ -136,7 +136,7 @@ fn answers(said: &mut [Statement], index: &Index) {
                 question.dropped = true;
                 // The answer to a question of choice settles it, in whatever words.
                 let answer = later.get_mut(place).filter(|a| a.kind == Kind::Other);
-                if let Some(answer) = answer.filter(|_| asks_for_choice(&question.text)) {
+                if let Some(answer) = answer.filter(|_| question.asks_for_choice) {
                     answer.kind = Kind::Decision;
                     answer.score += 8.0;
                 }
@@ -162,7 +162,7 @@ fn introduces(lead: &Statement, question: &Statement) -> bool {
 fn join_answer(question: &mut Statement, reply: &Statement) {
     let line = format!("→ {}: {}", reply.who, reply.text);
     question.joined.push(line);
-    let chooses = reply.kind == Kind::Decision || asks_for_choice(&question.text);
+    let chooses = reply.kind == Kind::Decision || question.asks_for_choice;
     (question.kind, question.score) = match chooses {
         true => (Kind::Decision, 9.5),
         false => (Kind::Other, 2.5),
@@ -213,7 +213,7 @@ fn answer_of(
     index: &Index,
     within: usize,
 ) -> Option<usize> {
-    let chooses = asks_for_choice(&question.text);
+    let chooses = question.asks_for_choice;
     let answers = |one: &Statement| {
         let says = !matches!(one.kind, Kind::Question | Kind::Deferral | Kind::SmallTalk);
         let away = one.at.saturating_sub(question.at);
@@ -275,14 +275,6 @@ fn agrees(text: &str) -> bool {
     ANSWERS.split('|').any(|word| low.starts_with(word))
 }
 
-fn asks_for_choice(question: &str) -> bool {
-    const CHOICE: &str = " what | which | should | shall | decision | decide| prefer| suggest| best \
-        | better | favo| opinion| thoughts | option| agree ";
-    let low = padded(question);
-    let mut words = CHOICE.split('|').map(str::trim_end);
-    words.any(|word| low.contains(word)) || question.contains('何')
-}
-
 /// Drops statements that a later one takes back: one that says so, or a later decision on the same
 /// subject. The owner of what was decided stays, unless another one is named.
 fn corrections(said: &mut [Statement], index: &Index, lists: &Lists) {
@@ -310,7 +302,7 @@ fn corrections(said: &mut [Statement], index: &Index, lists: &Lists) {
         if new.kind != Kind::Decision || new.dropped {
             continue;
         }
-        let old_values = taken_back(&new.text);
+        let old_values = std::mem::take(&mut new.old_values);
         let mut stale: Vec<usize> = Vec::new();
         for subject in new.subjects() {
             if !lists.share(subject) {
@@ -500,21 +492,6 @@ fn renews(new: &Statement, older: &Statement) -> bool {
     let is_new = |word: &Word| !contains(&older.words, *word);
     let says = new.values.iter().any(is_new) || new.corrects || new.kind == Kind::Decision;
     !older.dropped && says && values.iter().any(|word| contains(&new.words, *word))
-}
-
-/// The words of the value that a correction names as wrong.
-fn taken_back(text: &str) -> Vec<Word> {
-    let low = text.to_lowercase();
-    let after = NOT.split('|').find_map(|not| {
-        let at = low.find(&format!(" {not}")).map(|at| at + 1);
-        let at = at.or_else(|| low.starts_with(not).then_some(0))?;
-        low.get(at + not.len()..)
-    });
-    let value = after.and_then(|after| after.split([',', '.', ';', ':']).next());
-    let value = value.unwrap_or_default();
-    let ends = [" but ", " to ", " for ", " as ", " by ", " after "];
-    let end = ends.iter().filter_map(|word| value.find(word)).min();
-    words_of(value.get(..end.unwrap_or(value.len())).unwrap_or_default())
 }
 
 /// The newest decision before a correction without a subject: one that holds the value it names,

@@ -1,6 +1,8 @@
 //! One thing that was said, and what it does in the conversation.
 
-use super::cues::{Cue, Cues, Word, content_words, details, names, numbered, padded, words_of};
+use super::cues::{
+    Cue, Cues, NOT, Word, content_words, details, names, numbered, padded, words_of,
+};
 use super::sentences::{cut, sentences};
 use crate::model::{Message, Role};
 
@@ -51,6 +53,10 @@ pub(super) struct Statement {
     pub(super) values: Vec<Word>,
     /// The words of its own text beside its subject.
     pub(super) rest: Vec<Word>,
+    /// The words of a value that it names as wrong.
+    pub(super) old_values: Vec<Word>,
+    /// Whether it is a question of what to take.
+    pub(super) asks_for_choice: bool,
     /// Further sentences that belong to it: its owner, its reason, the answer to a question.
     pub(super) joined: Vec<String>,
     pub(super) score: f64,
@@ -194,6 +200,8 @@ fn statement(who: &str, role: Role, text: &str) -> Statement {
         corrects: cues.has(Cue::Corrected) && kind == Kind::Decision,
         commits: cues.has(Cue::Committed),
         rest: rest.collect(),
+        old_values: taken_back(text),
+        asks_for_choice: kind == Kind::Question && asks_for_choice(text),
         words,
         subject,
         other_subjects: subjects,
@@ -252,6 +260,30 @@ fn kind(text: &str, low: &str, cues: Cues, says: bool) -> Kind {
         true => Kind::Commitment,
         false => Kind::Other,
     }
+}
+
+/// The words of the value that a correction names as wrong.
+fn taken_back(text: &str) -> Vec<Word> {
+    let low = text.to_lowercase();
+    let after = NOT.split('|').find_map(|not| {
+        let at = low.find(&format!(" {not}")).map(|at| at + 1);
+        let at = at.or_else(|| low.starts_with(not).then_some(0))?;
+        low.get(at + not.len()..)
+    });
+    let value = after.and_then(|after| after.split([',', '.', ';', ':']).next());
+    let value = value.unwrap_or_default();
+    let ends = [" but ", " to ", " for ", " as ", " by ", " after "];
+    let end = ends.iter().filter_map(|word| value.find(word)).min();
+    words_of(value.get(..end.unwrap_or(value.len())).unwrap_or_default())
+}
+
+/// Whether a question asks what to take.
+fn asks_for_choice(question: &str) -> bool {
+    const CHOICE: &str = " what | which | should | shall | decision | decide| prefer| suggest| best \
+        | better | favo| opinion| thoughts | option| agree ";
+    let low = padded(question);
+    let mut words = CHOICE.split('|').map(str::trim_end);
+    words.any(|word| low.contains(word)) || question.contains('何')
 }
 
 /// Whether a clause without a verb gives something a value: "Done, 80 for the port of the gateway".

@@ -79,7 +79,7 @@ impl Docs {
                 .into_iter()
                 .map(Sort::from_bytes)
                 .collect::<Option<_>>()
-                .ok_or_else(|| wrong("a document is of no known kind"))?,
+                .ok_or_else(|| wrong("a document is of an unknown kind"))?,
             created: from.column_of(count)?,
             expires: from.column_of(count)?,
             importance: from.column_of(count)?,

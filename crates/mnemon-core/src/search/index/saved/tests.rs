@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::{Ctx, Filter, Record, Tenant, Time};
-use crate::ports::{Embedding, Match, Probe, QueryTerm};
+use crate::ports::{Embedding, Features, Match, Probe, QueryTerm};
 use crate::search::index::{Doc, StoredVector, Terms, hash};
 use crate::search::text::query_terms;
 use crate::search::vector::quantise;
@@ -136,7 +136,13 @@ fn agree(one: &[Match], other: &[Match]) {
         };
         assert!(near(one.words, other.words), "{one:?} {other:?}");
         assert!(near(one.meaning, other.meaning), "{one:?} {other:?}");
-        assert_eq!(one.features, other.features);
+        let (one, other) = (
+            one.features.clone().unwrap(),
+            other.features.clone().unwrap(),
+        );
+        assert!(near(Some(one.coverage), Some(other.coverage)));
+        let coverage = one.coverage;
+        assert_eq!(one, Features { coverage, ..other });
     }
 }
 
