@@ -160,7 +160,7 @@ fn nothing_known_is_an_empty_context() {
 #[test]
 fn a_budget_that_holds_nothing_is_told_with_one_that_does() {
     let sandbox = Sandbox::new();
-    let tea = "Ann drinks oolong tea every afternoon at four, with milk and a biscuit";
+    let tea = "Ann drinks oolong at the tea house of the old town, with milk and a biscuit";
     sandbox.run(&["add", tea, "--user", "ann"]).ok();
     let ask = |budget: &str| sandbox.run(&ask(&["--budget", budget]));
     let ran = ask("5");

@@ -82,7 +82,10 @@ fn a_folder_is_taken_in_and_found_again() {
         "python"
     );
     let shown = sandbox.run(&["search", "vinegar", "--kind", "chunk"]).ok();
-    assert!(shown.contains("Kettles › Descaling: # Kettles"), "{shown}");
+    assert!(
+        shown.contains("docs/guide.md › Kettles › Descaling\n"),
+        "{shown}"
+    );
 }
 
 #[test]

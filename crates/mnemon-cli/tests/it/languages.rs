@@ -44,7 +44,11 @@ async fn contents(memory: &Memory, query: &str) -> Vec<String> {
         .records()
         .search(
             &ctx(),
-            &Query::new(query, mnemon_core::Filter::all_of_tenant()),
+            &Query {
+                // This is about the order.
+                min_score: Some(0.0),
+                ..Query::new(query, mnemon_core::Filter::all_of_tenant())
+            },
         )
         .await
         .unwrap();

@@ -197,20 +197,10 @@ impl Records {
 
     /// What the evidence for a hit is measured against.
     fn scale(&self, question: &Question, measured: Option<Background>) -> Scale {
-        let Some(embedder) = self.embedders.first() else {
-            return Scale {
-                fluency: 0.0,
-                ..Scale::default()
-            };
-        };
-        let fluency = match says_nothing(&question.rest) {
-            true => 0.0,
-            false => embedder.fluency(&question.rest),
-        };
-        Scale {
-            background: measured.map_or(Background::TYPICAL, Background::with_typical),
-            fluency,
-        }
+        let query = question.rest.as_str();
+        let embedder = self.embedders.first().filter(|_| !says_nothing(query));
+        let fluency = embedder.map_or(0.0, |embedder| embedder.fluency(query));
+        Scale::new(query, fluency, measured)
     }
 
     /// The newest records that the filter means, newest first. Unlike a list it finds tags by the

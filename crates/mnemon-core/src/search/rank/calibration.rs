@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{Candidate, Ranked, Recipe};
 use crate::ports::Background;
+use crate::search::text::is_unspaced;
 
 /// Below this score the best hit is not an answer: nothing is known.
 pub const MIN_SCORE: f32 = 0.2;
@@ -66,6 +67,19 @@ pub struct Scale {
     pub background: Background,
     /// How far the embedder understands the query, from 0 to 1; 0 without an embedder.
     pub fluency: f32,
+    /// Whether the query is in a script without spaces.
+    pub is_unspaced: bool,
+}
+
+impl Scale {
+    /// For a query that the embedder understands so far.
+    pub fn new(query: &str, fluency: f32, measured: Option<Background>) -> Self {
+        Self {
+            background: measured.map_or(Background::TYPICAL, Background::with_typical),
+            fluency,
+            is_unspaced: query.chars().any(is_unspaced),
+        }
+    }
 }
 
 impl Default for Scale {
@@ -73,6 +87,7 @@ impl Default for Scale {
         Self {
             background: Background::TYPICAL,
             fluency: 1.0,
+            is_unspaced: false,
         }
     }
 }
@@ -100,13 +115,17 @@ impl Scale {
             mean, deviation, ..
         } = self.background;
         let cosine = features.cosine.max(candidate.meaning);
+        let coverage = match self.is_unspaced {
+            true => features.coverage * UNSPACED,
+            false => features.coverage,
+        };
         let by_meaning = match recipe {
             Recipe::Words => false,
             Recipe::Meaning => true,
             _ => self.fluency > 0.0,
         };
         Evidence {
-            coverage: (recipe != Recipe::Meaning).then_some(features.coverage.clamp(0.0, 1.0)),
+            coverage: (recipe != Recipe::Meaning).then_some(coverage.clamp(0.0, 1.0)),
             nearness: by_meaning.then_some((cosine - mean) / deviation.max(LEAST_DEVIATION)),
             fluency: self.fluency,
             date,
@@ -114,6 +133,9 @@ impl Scale {
     }
 }
 
+/// Where words are not set apart, some of the grams of a query span two words, which no answer
+/// has.
+const UNSPACED: f32 = 1.5;
 /// Texts in a language that the model does not know are near each other for no reason: the
 /// cosines of unrelated ones lie up to seven deviations above those of other languages.
 const FOREIGN: f32 = 3.0;
