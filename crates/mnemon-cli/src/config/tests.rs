@@ -256,7 +256,7 @@ fn notes_are_kept_as_the_document_says_unless_told_otherwise() {
     assert_eq!(notes.short_term.max_content_chars, 100);
     assert_eq!(notes.long_term.max_entries, MaxEntries::Chosen(None));
     assert_eq!(notes.long_term.max_summary_chars, 50);
-    assert_eq!((notes.top_k, notes.min_score), (7, 0.25));
+    assert_eq!((notes.top_k, notes.min_score), (7, Some(0.25)));
     assert_eq!(notes.recipe, Recipe::Formula);
     assert_eq!((notes.include_content, notes.preview_chars), (true, 10));
     assert!(config.notes.root.value.ends_with("notes") && config.notes.root.value.is_absolute());
@@ -343,7 +343,7 @@ fn the_documents_own_file_is_taken_as_it_is() {
     assert_eq!(notes.long_term.max_content_chars, 500_000);
     assert_eq!(config.short_term.ttl_days.value, Some(14));
     assert_eq!(config.long_term.ttl_days.value, Some(3650));
-    assert_eq!((notes.top_k, notes.min_score), (5, 0.15));
+    assert_eq!((notes.top_k, notes.min_score), (5, Some(0.15)));
     assert_eq!((notes.include_content, notes.preview_chars), (false, 1200));
     let line = |origin: &Origin| origin.to_string().rsplit(':').next().unwrap().to_owned();
     assert_eq!(line(&config.long_term.max_entries.origin), "15");
@@ -435,7 +435,7 @@ fn the_users_own_file_counts_below_the_projects() {
         (tenant, docs, notes.top_k.value, notes.min_score.value)
     };
     let config = read();
-    assert_eq!(values(&config), ("mine".to_owned(), 4, 3, 0.5));
+    assert_eq!(values(&config), ("mine".to_owned(), 4, 3, Some(0.5)));
     let keys: Vec<&str> = config.ignored.iter().map(|one| one.key.as_str()).collect();
     assert_eq!(keys, ["tenant", "policy.default.max_docs"]);
     let notice = ignored_notice(&config.ignored).unwrap();
@@ -444,7 +444,7 @@ fn the_users_own_file_counts_below_the_projects() {
     let list = TrustList::of(&env).unwrap();
     list.add(&project.join("mnemon.toml"), text).unwrap();
     let config = read();
-    assert_eq!(values(&config), ("theirs".to_owned(), 9, 3, 0.5));
+    assert_eq!(values(&config), ("theirs".to_owned(), 9, 3, Some(0.5)));
     assert!(config.ignored.is_empty());
     let rows = config.rows();
     let docs = rows.iter().find(|row| row.key == "policy.default.max_docs");
@@ -453,7 +453,7 @@ fn the_users_own_file_counts_below_the_projects() {
     let changed = format!("{text}# more\n");
     std::fs::write(project.join("mnemon.toml"), changed).unwrap();
     let config = read();
-    assert_eq!(values(&config), ("mine".to_owned(), 4, 3, 0.5));
+    assert_eq!(values(&config), ("mine".to_owned(), 4, 3, Some(0.5)));
     assert!(config.ignored[0].changed_since_trusted);
 }
 
