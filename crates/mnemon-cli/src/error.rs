@@ -199,13 +199,12 @@ impl Error {
     /// The same error with the name that an interface has for the field that is wrong.
     pub(crate) fn spelling(mut self, spelled: impl Fn(&str) -> Option<String>) -> Self {
         use mnemon_engine::Error as Engine;
-        let wrong = match &mut self {
-            Self::Invalid(wrong)
-            | Self::Store(StoreError::Invalid(wrong))
-            | Self::Engine(Engine::Invalid(wrong) | Engine::Store(StoreError::Invalid(wrong))) => {
-                wrong
-            }
-            _ => return self,
+        let (Self::Invalid(wrong)
+        | Self::Store(StoreError::Invalid(wrong))
+        | Self::Engine(Engine::Invalid(wrong) | Engine::Store(StoreError::Invalid(wrong)))) =
+            &mut self
+        else {
+            return self;
         };
         // `tags[2]` is a part of `tags`.
         let end = wrong.field.find(['[', '.']).unwrap_or(wrong.field.len());

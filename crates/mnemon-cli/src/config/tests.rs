@@ -343,7 +343,7 @@ fn the_documents_own_file_is_taken_as_it_is() {
     assert_eq!(notes.long_term.max_content_chars, 500_000);
     assert_eq!(config.short_term.ttl_days.value, Some(14));
     assert_eq!(config.long_term.ttl_days.value, Some(3650));
-    assert_eq!((notes.top_k, notes.min_score), (5, None));
+    assert_eq!((notes.top_k, notes.min_score), (5, Some(0.15)));
     assert_eq!((notes.include_content, notes.preview_chars), (false, 1200));
     let line = |origin: &Origin| origin.to_string().rsplit(':').next().unwrap().to_owned();
     assert_eq!(line(&config.long_term.max_entries.origin), "15");

@@ -66,7 +66,7 @@ impl Tool {
             Touch::Reads => hints.read_only(true),
             Touch::Adds | Touch::Edits => hints.destructive(false),
             Touch::Changes => hints.destructive(false).idempotent(true),
-            Touch::Removes => hints.idempotent(true),
+            Touch::Removes => hints.destructive(true).idempotent(true),
         };
         rmcp::model::Tool::new(self.name, self.about, Arc::new(schema)).with_annotations(hints)
     }

@@ -378,9 +378,16 @@ fn the_tools_are_documented() {
     let sandbox = Sandbox::new();
     let mut text = String::from(
         "# The tools of the MCP server\n\nWritten from the code; do not edit.\n\
-         How they are set up and what holds for all of them is in [mcp.md](mcp.md).\n",
+         How they are set up and what holds for all of them is in [mcp.md](mcp.md).\n\
+         The profile `small` accepts all fields, and lists those that are used often.\n",
     );
     let mut told = Vec::new();
+    let mut all = Client::start(&sandbox, &["--tools", "all"]);
+    let all = all.ask("tools/list", json!({}));
+    let whole = |name: &Value| {
+        let mut tools = all["tools"].as_array().unwrap().iter();
+        tools.find(|tool| tool["name"] == *name).unwrap()
+    };
     for profile in ["small", "notes", "agent"] {
         let mut client = Client::start(&sandbox, &["--tools", profile]);
         let listed = client.ask("tools/list", json!({}));
@@ -397,7 +404,7 @@ fn the_tools_are_documented() {
         for tool in tools {
             if !told.contains(&tool["name"]) {
                 told.push(tool["name"].clone());
-                document(tool, &mut text);
+                document(whole(&tool["name"]), &mut text);
             }
         }
     }

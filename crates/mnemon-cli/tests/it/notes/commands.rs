@@ -140,15 +140,25 @@ fn secrets_are_taken_out_or_refused() {
     assert!(open.state().contains(&secret));
 }
 
+/// Arguments of `mnemon note`, the exit code, and words of the error.
+type Mistake<'a> = (&'a [&'a str], i32, &'a str);
+
+fn try_all(sandbox: &Sandbox, mistakes: &[Mistake<'_>]) {
+    let before = sandbox.state();
+    for (args, code, words) in mistakes {
+        let ran = sandbox.run(&[&["note"], *args].concat());
+        expect(ran, *code, &[words]);
+    }
+    assert_eq!(sandbox.state(), before);
+}
+
 #[test]
 fn bad_input_is_told_and_changes_nothing() {
     let sandbox = Sandbox::new();
     sandbox.run(&["note", "add", "Ann prefers tea"]).ok();
-    let before = sandbox.state();
     sandbox.file("latin1.txt", b"caf\xe9");
     sandbox.file("large.txt", vec![b'x'; 11 * 1024 * 1024]);
-    let long = "x".repeat(1001);
-    let cases: &[(&[&str], i32, &str)] = &[
+    let cases: &[Mistake<'_>] = &[
         (&["add", ""], 2, "content: is empty"),
         (&["add"], 2, "content: is empty"),
         (
@@ -193,6 +203,16 @@ fn bad_input_is_told_and_changes_nothing() {
             "--importance: `much` is not a number",
         ),
         (&["add", "x", "--tag", "two words"], 2, "without spaces"),
+    ];
+    try_all(&sandbox, cases);
+}
+
+#[test]
+fn wrong_questions_are_told() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["note", "add", "Ann prefers tea"]).ok();
+    let long = "x".repeat(1001);
+    let cases: &[Mistake<'_>] = &[
         (&["search", ""], 2, "query: is empty"),
         (&["search", &long], 2, "at most 1000"),
         (
@@ -215,14 +235,10 @@ fn bad_input_is_told_and_changes_nothing() {
         (&["clear", "all"], 2, "--yes"),
         (&["clear", "middle-term", "--yes"], 2, "short-term"),
     ];
-    for (args, code, words) in cases {
-        let ran = sandbox.run(&[&["note"], *args].concat());
-        expect(ran, *code, &[words]);
-    }
+    try_all(&sandbox, cases);
     let megabyte = "x".repeat(1_000_000);
     let ran = sandbox.pipe(megabyte.as_bytes(), &["note", "search", "-"]);
     expect(ran, 2, &["has 1000000 characters; at most 1000"]);
-    assert_eq!(sandbox.state(), before);
 }
 
 #[test]
