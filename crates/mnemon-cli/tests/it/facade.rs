@@ -96,7 +96,7 @@ fn mistakes_are_told_and_nothing_is_written() {
         (
             "dialog",
             "{}",
-            "give it one of: content, messages, summary, fact",
+            "give one of: content, messages, summary, fact",
         ),
         (
             "experience",
@@ -221,7 +221,7 @@ fn writing_too_often_says_when_to_come_back() {
     sandbox.config("[policy.default]\nwrites_per_minute = { profile = 0 }\n");
     let (code, error) = write(&sandbox, "profile", r#"{"a":1}"#).failed();
     assert_eq!(code, 14);
-    assert!(error.contains("at most 0 writes a minute"), "{error}");
+    assert!(error.contains("at most 0 writes per minute"), "{error}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn bad_dialogs() -> Vec<Bad> {
         (
             Scope::Dialog,
             json!({}),
-            "give it one of: content, messages, summary, fact",
+            "give one of: content, messages, summary, fact",
         ),
         (
             Scope::Dialog,
@@ -137,7 +137,7 @@ fn other_bad_data() -> Vec<Bad> {
         (
             Scope::State,
             json!({}),
-            "give it one of: state, tasks, task_id",
+            "give one of: state, tasks, task_id",
         ),
         (Scope::State, json!({"state": [1]}), "invalid type"),
         (
@@ -205,7 +205,7 @@ fn meta_that_would_be_lost_is_refused() {
             Scope::State,
             json!({"state": {}}),
             json!({"x": 1}),
-            "known is: idempotency_key, expected_version",
+            "the fields are: idempotency_key, expected_version",
         ),
         (
             Scope::Profile,
@@ -217,7 +217,7 @@ fn meta_that_would_be_lost_is_refused() {
             Scope::Dialog,
             json!({"summary": "s"}),
             json!({"x": 1}),
-            "`x` is not kept",
+            "`x` is not a field",
         ),
         (
             Scope::Experience,

@@ -40,7 +40,7 @@ fn what_is_said_about_it_is_brought_up_to_date() {
         (first.id.clone(), Namespace::LongTerm)
     );
     assert!(
-        again.message.contains("brought up to date"),
+        again.message.contains("were updated"),
         "{}",
         again.message
     );
