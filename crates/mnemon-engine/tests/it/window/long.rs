@@ -89,7 +89,7 @@ fn a_fold_says_the_same_as_one_from_scratch() {
             }
             folds += wait(window.compress_if_needed(&ctx())).unwrap().len();
         }
-        assert!(folds > 3, "seed {seed}: {folds}");
+        assert!(folds > 1, "seed {seed}: {folds}");
     }
 }
 
