@@ -10,10 +10,10 @@ use mnemon_testkit::talks::{Talk, is_full, seeds};
 use super::memory;
 use crate::{ctx, wait};
 
-/// 5000 messages in the full test: the window stays small, and all can be read back.
+/// 2500 messages in the full test: the window stays small, and all can be read back.
 #[test]
 fn a_long_conversation_stays_within_its_limit() {
-    let most = if is_full() { 5000 } else { 1000 };
+    let most = if is_full() { 2500 } else { 1000 };
     let settings = Settings {
         max_token: 16_000,
         ..Settings::default()
