@@ -226,8 +226,8 @@ impl Notes {
 /// What a note must score by the formula when nobody says.
 const FORMULA_MIN_SCORE: f64 = 0.15;
 
-/// The score of a note that has the query as a part of a word: `postgre` in `PostgreSQL`. About
-/// every third such note is meant.
+/// The score of a note that has the query as a part of a word: `postgre` in `PostgreSQL`. Chosen,
+/// not measured.
 const PART_OF_WORD: f64 = 0.3;
 /// Characters below which a part of a word is in too many words.
 const PART_CHARS: usize = 4;
