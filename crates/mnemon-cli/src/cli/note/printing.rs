@@ -170,7 +170,8 @@ impl Printed for NoteCleanup {
     fn print(cleaned: &Cleaned, door: &mut Door) -> Result<(), Error> {
         door.out.line(&cleaned.message)?;
         if cleaned.cleaned > 0 {
-            door.out.line("They are erased; `mnemon undo` does not restore them.")?;
+            door.out
+                .line("They are erased; `mnemon undo` does not restore them.")?;
         }
         match cleaned.more {
             true => door.out.line("There is more; run it again."),

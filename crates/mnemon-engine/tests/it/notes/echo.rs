@@ -39,11 +39,7 @@ fn what_is_said_about_it_is_brought_up_to_date() {
         (again.id, again.namespace),
         (first.id.clone(), Namespace::LongTerm)
     );
-    assert!(
-        again.message.contains("were updated"),
-        "{}",
-        again.message
-    );
+    assert!(again.message.contains("were updated"), "{}", again.message);
     let much_later = after_days(400);
     let view = wait(notes.get(&much_later, &mnemon_core::Viewer::Tenant, &first.id, None))
         .unwrap()
