@@ -183,7 +183,12 @@ impl Error {
             {
                 "check the path; relative paths start at the current folder"
             }
-            Self::TooLarge { .. } | Self::NotIngested { .. } => "split it into several files",
+            Self::TooLarge { .. }
+            | Self::NotIngested {
+                kind: ErrorKind::TooLarge,
+                ..
+            } => "split it into several files",
+            Self::NotIngested { .. } => return None,
             // Messages of these kinds name the remedy.
             Self::NotBuilt { .. } | Self::Embed(_) => return None,
             Self::File { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {

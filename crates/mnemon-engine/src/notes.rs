@@ -6,6 +6,7 @@
 mod adding;
 mod clearing;
 mod echo;
+mod editing;
 mod finding;
 mod view;
 

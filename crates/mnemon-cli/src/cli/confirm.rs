@@ -18,7 +18,7 @@ pub(super) fn confirm(question: &str, yes: bool) -> Result<(), Error> {
     }
     if !is_interactive() {
         return Err(Error::Unconfirmed(format!(
-            "{question} Pass --yes to say so, or --dry-run to look first"
+            "{question} Add --yes to confirm, or --dry-run to look first"
         )));
     }
     let mut stderr = io::stderr().lock();
@@ -38,7 +38,7 @@ pub(super) fn confirm(question: &str, yes: bool) -> Result<(), Error> {
 /// The same for a command that has no --dry-run. The question may hold what somebody typed.
 pub(super) fn agreed(question: &str, yes: bool) -> Result<(), Error> {
     if !yes && !is_interactive() {
-        let how = format!("{question} Pass --yes to say so");
+        let how = format!("{question} Add --yes to confirm");
         return Err(Error::Unconfirmed(how));
     }
     confirm(&text::one_line(question), yes)

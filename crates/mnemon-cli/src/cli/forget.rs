@@ -3,7 +3,7 @@
 use mnemon_core::{Ctx, Fate, Filter, HiddenScan, Id, Invalid, Record, Viewer, limits};
 use mnemon_engine::Memory;
 
-use super::confirm::{confirm, is_interactive};
+use super::confirm::confirm;
 use super::door::Door;
 use super::filters::FilterArgs;
 use super::{list, text};
@@ -61,13 +61,17 @@ pub(super) async fn run(mut args: Args, door: &mut Door) -> Result<(), Error> {
         }
     };
     let memory = door.memory()?;
-    args.ids = door.resolve(&memory, &ctx, args.ids).await?;
+    if args.key.is_none() {
+        // A retry under the same key must mean the same ids, also when they are gone.
+        args.ids = door.resolve(&memory, &ctx, args.ids).await?;
+    }
     if args.dry_run && by_ids {
         return Chosen::by_ids(&memory, &ctx, args.ids).await?.show(door);
     }
-    if by_ids {
-        ask_about_ids(args.ids.len(), args.purge, args.yes, door)?;
-    } else {
+    if by_ids && args.purge {
+        confirm_purge(&text::count(args.ids.len() as u64, "record"), args.yes)?;
+    }
+    if !by_ids {
         let chosen = Chosen::by_filter(&memory, &ctx, filter.clone(), args.purge).await?;
         if args.dry_run {
             return chosen.show(door);
@@ -75,7 +79,9 @@ pub(super) async fn run(mut args: Args, door: &mut Door) -> Result<(), Error> {
         if chosen.records.is_empty() && chosen.earlier == 0 {
             return nothing(door);
         }
-        chosen.ask(args.purge, args.yes)?;
+        if args.purge {
+            confirm_purge(&chosen.words(), args.yes)?;
+        }
     }
     let request = api::forget::Request {
         ids: args.ids,
@@ -176,35 +182,11 @@ impl Chosen {
             false => Err(Error::Missing(self.missing)),
         }
     }
-
-    /// Records chosen by a description are confirmed.
-    fn ask(&self, purge: bool, yes: bool) -> Result<(), Error> {
-        let question = question(&self.words(), purge);
-        if self.more && !yes {
-            return Err(Error::Unconfirmed(format!(
-                "{question} Pass --yes to say so, or --dry-run to look first"
-            )));
-        }
-        confirm(&question, yes)
-    }
 }
 
-/// Ids that were written out are meant; only a purge is confirmed, if somebody is there to ask.
-fn ask_about_ids(count: usize, purge: bool, yes: bool, door: &Door) -> Result<(), Error> {
-    if purge && is_interactive() {
-        return confirm(&question(&text::count(count as u64, "record"), purge), yes);
-    }
-    if purge {
-        door.out.note("a purge cannot be undone");
-    }
-    Ok(())
-}
-
-fn question(words: &str, purge: bool) -> String {
-    match purge {
-        true => format!("This erases {words} for good; it cannot be undone."),
-        false => format!("This forgets {words}."),
-    }
+/// A purge cannot be undone, so it is confirmed.
+fn confirm_purge(words: &str, yes: bool) -> Result<(), Error> {
+    confirm(&format!("This erases {words}; it cannot be undone."), yes)
 }
 
 /// Until nothing is left; all rounds are one commit.

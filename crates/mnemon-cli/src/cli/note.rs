@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::door::Door;
 use super::shared::{Shared, call};
-use super::{confirm, text};
+use super::text;
 use crate::Error;
 use crate::operation::{
     Arguments, NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch,
@@ -62,8 +62,8 @@ enum What {
 struct ClearArgs {
     #[command(flatten)]
     which: Shared<NoteClear>,
-    /// Do it without asking
-    #[arg(long)]
+    /// Accepted for scripts; undo restores the notes, so there is no question
+    #[arg(long, hide = true)]
     yes: bool,
     /// Only say how many there are
     #[arg(long)]
@@ -118,11 +118,6 @@ async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
         let count = text::count(count, "note");
         return door.out.line(format!("would forget {count}"));
     }
-    let words = match namespace.as_str() {
-        "all" => "all notes".to_owned(),
-        namespace => format!("all {namespace} notes"),
-    };
-    confirm::confirm(&format!("Forget {words}?"), args.yes)?;
     let cleared = call::<NoteClear>(which, door).await?;
     return_json!(door, &cleared);
     printing::cleared(&cleared, door)

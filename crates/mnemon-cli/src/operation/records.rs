@@ -161,7 +161,7 @@ impl Operation for Update {
             Field::number("importance", 0.0, 1.0, "From 0 (least) to 1 (most)").rare(),
             namespace("How long it is kept from now on").rare(),
             ttl(),
-            metadata("Added to its metadata; null removes a key").rare(),
+            metadata("Added to its metadata; {\"KEY\": null} removes a key").rare(),
             Field::whole("if_version", 1, u64::from(u32::MAX), version)
                 .or(&["version"])
                 .rare(),
@@ -179,8 +179,8 @@ impl Operation for Update {
             expires: access.expires(&mut arguments)?,
             ..arguments.read()?
         };
-        let records = access.memory.records();
-        Ok(records.edit(access.ctx, &viewer, &id, edit).await?)
+        let notes = access.memory.notes();
+        Ok(notes.edit(access.ctx, &viewer, &id, edit).await?)
     }
 }
 

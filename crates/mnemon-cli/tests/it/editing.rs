@@ -64,24 +64,24 @@ fn a_record_is_changed_in_place_and_changed_back() {
 }
 
 #[test]
-fn the_beginning_of_an_id_is_enough() {
+fn the_beginning_of_a_generated_id_is_enough() {
     let sandbox = Sandbox::new();
-    sandbox.note("abcd1", "one");
-    sandbox.note("abcd2", "two");
-    sandbox.note("wxyz9", "three");
+    sandbox.note("abcd100000000001", "one");
+    sandbox.note("abcd200000000002", "two");
+    sandbox.note("fedc900000000009", "three");
     for args in [
-        &["get", "wxyz"][..],
-        &["history", "wxyz"],
-        &["update", "wxyz", "four"],
-        &["note", "get", "wxyz"],
-        &["note", "edit", "wxyz", "--tag", "t"],
-        &["undo", "--record", "wxyz"],
-        &["forget", "wxyz", "--dry-run"],
-        &["note", "delete", "wxyz"],
+        &["get", "fedc"][..],
+        &["history", "fedc"],
+        &["update", "fedc", "four"],
+        &["note", "get", "fedc"],
+        &["note", "edit", "fedc", "--tag", "t"],
+        &["undo", "--record", "fedc"],
+        &["forget", "fedc", "--dry-run"],
+        &["note", "delete", "fedc"],
     ] {
         sandbox.run(args).ok();
     }
-    let words = ["`abcd` is the beginning of several ids: abcd1, abcd2"];
+    let words = ["`abcd` is the beginning of several ids: abcd100000000001, abcd200000000002"];
     expect(sandbox.run(&["get", "abcd"]), 2, &words);
     expect(sandbox.run(&["forget", "abcd"]), 2, &words);
     expect(sandbox.run(&["get", "abc"]), 3, &["there is no record abc"]);

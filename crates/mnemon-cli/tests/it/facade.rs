@@ -225,17 +225,18 @@ fn writing_too_often_says_when_to_come_back() {
 }
 
 #[test]
-fn a_session_is_forgotten_after_a_yes_and_comes_back() {
+fn a_session_is_forgotten_and_comes_back() {
     let sandbox = Sandbox::new();
     fill(&sandbox);
     let forget = ["chat", "delete", "s1", "--user", "ann"];
     let before = sandbox.run(&["export"]).ok();
-    let (code, error) = sandbox.run(&forget).failed();
+    let purge = [&forget[..], &["--purge"]].concat();
+    let (code, error) = sandbox.run(&purge).failed();
     assert_eq!(code, 2);
-    assert!(error.contains("Pass --yes to say so"), "{error}");
+    assert!(error.contains("Add --yes to confirm"), "{error}");
     assert_eq!(sandbox.run(&["export"]).ok(), before);
 
-    let told = sandbox.run(&[&forget[..], &["--yes"]].concat()).ok();
+    let told = sandbox.run(&forget).ok();
     assert!(
         told.starts_with("deleted: 5 records\nundo with: mnemon undo "),
         "{told}"

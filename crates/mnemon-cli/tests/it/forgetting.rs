@@ -96,7 +96,7 @@ fn history_shows_before_and_after() {
 }
 
 #[test]
-fn forgetting_by_description_asks_first() {
+fn only_what_cannot_be_undone_is_confirmed() {
     let sandbox = Sandbox::new();
     for (id, session) in [("a", "s1"), ("b", "s1"), ("c", "s2")] {
         sandbox
@@ -107,14 +107,17 @@ fn forgetting_by_description_asks_first() {
         .run(&["forget", "--session", "s1", "--dry-run"])
         .ok();
     assert!(shown.starts_with("This would forget 2 records"), "{shown}");
-    let (code, message) = sandbox.run(&["forget", "--session", "s1"]).failed();
-    assert_eq!(code, 2);
-    assert!(
-        message.contains("forgets 2 records. Pass --yes"),
-        "{message}"
-    );
+    for purge in [&["--session", "s1"][..], &["a", "b"]] {
+        let purge = [&["forget", "--purge"], purge].concat();
+        let (code, message) = sandbox.run(&purge).failed();
+        assert_eq!(code, 2);
+        assert!(
+            message.contains("erases 2 records; it cannot be undone. Add --yes"),
+            "{message}"
+        );
+    }
     assert_eq!(count(&sandbox), 3);
-    sandbox.run(&["forget", "--session", "s1", "--yes"]).ok();
+    sandbox.run(&["forget", "--session", "s1"]).ok();
     assert_eq!(count(&sandbox), 1);
     sandbox.run(&["undo"]).ok();
     assert_eq!(count(&sandbox), 3);
@@ -158,7 +161,7 @@ fn a_purge_leaves_nothing() {
     let sandbox = Sandbox::new().with("MNEMON_STORE", "sqlite:m.db");
     sandbox.note("a", "zanzibar-secret");
     sandbox.run(&["forget", "a"]).ok();
-    let purged = sandbox.run(&["forget", "a", "--purge"]);
+    let purged = sandbox.run(&["forget", "a", "--purge", "--yes"]);
     assert_eq!((purged.code, purged.out.as_str()), (0, "purged a\n"));
     assert!(purged.err.contains("cannot be undone"), "{}", purged.err);
     assert_eq!(sandbox.run(&["history"]).ok(), "nothing\n");

@@ -23,6 +23,7 @@ mod conventions;
 mod conversations;
 mod docs;
 mod editing;
+mod editing_rules;
 mod eval;
 mod exit_codes;
 mod facade;

@@ -150,7 +150,10 @@ fn what_is_asked_wrongly_is_said() {
         .pipe(&vec![b'x'; 1 << 20], &["search", "-"])
         .failed();
     assert_eq!(code, 2, "{message}");
-    assert!(message.contains("query: has 1048576 characters"), "{message}");
+    assert!(
+        message.contains("query: has 1048576 characters"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn a_memory_lives_its_life() {
         let listed = sandbox.run(&["list", "--json"]).json();
         assert_eq!(listed["records"].as_array().unwrap().len(), 2, "{url}");
 
-        let purged = sandbox.run(&["forget", "a", "--purge", "--json"]);
+        let purged = sandbox.run(&["forget", "a", "--purge", "--yes", "--json"]);
         assert_eq!(purged.code, 0, "{url}: {}", purged.err);
         assert_eq!(sandbox.run(&["history"]).ok(), "nothing\n", "{url}");
         sandbox.pipe(exported.as_bytes(), &["import", "-"]).ok();

@@ -43,6 +43,9 @@ const FORM: u32 = 2;
 /// The size and the time of each file that is indexed.
 type Stamps = BTreeMap<String, (u64, i64)>;
 
+/// The stamp of no file.
+const OTHER_FORM: (u64, i64) = (u64::MAX, i64::MIN);
+
 /// The files of one folder of one project, as records name them.
 struct Index<'a> {
     memory: &'a Memory,
@@ -137,13 +140,16 @@ impl Index<'_> {
         let records = self.memory.records_of(Scope::State);
         let found = records.find(ctx, id).await?;
         let body = found.and_then(|record| record.body);
-        let is_current = |body: &Value| body.get("v") == Some(&json!(FORM));
-        let files = body.map(|body| match is_current(&body) {
-            true => body.get("files").cloned().unwrap_or_default(),
+        let Some(body) = body else {
+            return Ok(None);
+        };
+        let files = body.get("files").cloned().unwrap_or_default();
+        let mut files: Stamps = serde_json::from_value(files).unwrap_or_default();
+        if body.get("v") != Some(&json!(FORM)) {
             // Every file is read again, and records that are as they should be stay.
-            false => json!({}),
-        });
-        Ok(files.map(|files| serde_json::from_value(files).unwrap_or_default()))
+            files.values_mut().for_each(|stamp| *stamp = OTHER_FORM);
+        }
+        Ok(Some(files))
     }
 
     /// It has no words and is derived, like the books of learning: no search and no list shows it.

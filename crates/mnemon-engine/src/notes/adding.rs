@@ -437,7 +437,7 @@ fn check_content(content: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn check_tags(tags: &[String]) -> Result<(), Invalid> {
+pub(super) fn check_tags(tags: &[String]) -> Result<(), Invalid> {
     let (count, most) = (tags.len(), limits::NOTE_TAGS);
     if count > most {
         let what = format!("there are {count}, at most {most} are allowed");
@@ -464,7 +464,7 @@ fn check_source(source: Option<&str>) -> Result<(), Invalid> {
     }
 }
 
-fn check_metadata(metadata: &Map<String, Value>) -> Result<(), Invalid> {
+pub(super) fn check_metadata(metadata: &Map<String, Value>) -> Result<(), Invalid> {
     let json = serde_json::to_string(metadata).unwrap_or_default();
     let (chars, most) = (json.chars().count(), limits::NOTE_METADATA_CHARS);
     if chars > most {

@@ -1,11 +1,11 @@
 //! Counting notes and taking them away.
 
 use mnemon_core::{
-    Ctx, Fate, Id, Kind, Namespace, Owner, Record, Scan, Scope, Upkept, Viewer, clock,
+    Ctx, Fate, Id, Invalid, Kind, Namespace, Owner, Record, Scan, Scope, Upkept, Viewer, clock,
 };
 use serde::Serialize;
 
-use super::{NoteFilter, Notes, is_note, notes_of};
+use super::{NoteFilter, Notes, notes_of};
 use crate::records::Error;
 
 /// How many notes there are, expired ones that no cleanup has taken included.
@@ -83,11 +83,20 @@ impl Notes {
         })
     }
 
-    /// Forgets the note; whether there was one. Undo brings it back.
+    /// Forgets a note, or another piece of knowledge that a search named; whether there was one.
+    /// Undo brings it back. A chunk goes with its document, and a message with its conversation.
     pub async fn delete(&self, ctx: &Ctx, viewer: &Viewer, id: &Id) -> Result<bool, Error> {
-        let there = self.one(ctx, viewer, id).await?;
-        if !there.is_some_and(|record| is_note(&record)) {
+        let Some(there) = self.readable(ctx, viewer, id).await? else {
             return Ok(false);
+        };
+        let what = match there.kind {
+            Kind::Chunk => "is a part of a document; delete the document",
+            Kind::Message | Kind::Summary => "is of a conversation; delete the conversation",
+            _ if there.scope == Scope::Semantic => "",
+            _ => "is not a note, a fact or a document",
+        };
+        if !what.is_empty() {
+            return Err(Invalid::new("id", format!("{id} {what}")).into());
         }
         let receipt = self
             .records

@@ -49,7 +49,7 @@ impl Records {
             .await?;
         let record = found.into_iter().flatten().next();
         let mut record = record.ok_or_else(|| Error::NoRecord(id.clone()))?;
-        check_editable(&record, edit.content.is_some())?;
+        check_editable(&record, &edit)?;
         let unchanged = record.clone();
         record.version = edit.if_version.unwrap_or(record.version);
         self.change(ctx, &mut record, edit);
@@ -96,14 +96,23 @@ impl Records {
         record.expires = edit.expires.or(record.expires);
     }
 
-    /// The id that a caller means: the whole id of a record that they may see, or its beginning, of
-    /// at least [`limits::ID_PREFIX_CHARS`] characters, if no other record begins with it. An id of
-    /// no record is returned as it is.
+    /// The id that a caller means: the whole id of a record that they may see, or the beginning of a
+    /// generated id, of at least [`limits::ID_PREFIX_CHARS`] characters, if no other record begins
+    /// with it. An id of no record is returned as it is. Ids that callers chose are never matched by
+    /// a beginning: `task-1` must not mean `task-10` once `task-1` is deleted.
     pub async fn resolve(&self, ctx: &Ctx, viewer: &Viewer, id: Id) -> Result<Id, Error> {
         let whole = self
             .get_seen_by(ctx, viewer, std::slice::from_ref(&id))
             .await?;
-        if whole.iter().flatten().next().is_some() || id.as_str().len() < limits::ID_PREFIX_CHARS {
+        let text = id.as_str();
+        let is_prefix = text
+            .bytes()
+            .all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+        if whole.iter().flatten().next().is_some()
+            || text.len() < limits::ID_PREFIX_CHARS
+            || !is_prefix
+            || is_generated(&id)
+        {
             return Ok(id);
         }
         let grant = self.policy.check(ctx, Right::Read)?;
@@ -113,7 +122,8 @@ impl Records {
             .ids_with_prefix(&grant, id.as_str(), most)
             .await?;
         let seen = self.get_seen_by(ctx, viewer, &ids).await?;
-        let mut seen: Vec<Id> = seen.into_iter().flatten().map(|record| record.id).collect();
+        let seen = seen.into_iter().flatten().map(|record| record.id);
+        let mut seen: Vec<Id> = seen.filter(is_generated).collect();
         match (seen.len(), ids.len() < most) {
             (0, true) => Ok(id),
             (1, true) => Ok(seen.remove(0)),
@@ -125,13 +135,35 @@ impl Records {
     }
 }
 
+/// Whether the program made this id: a UUID, or the sixteen digits of a note.
+fn is_generated(id: &Id) -> bool {
+    let text = id.as_str();
+    let is_dash = |at: usize| matches!(at, 8 | 13 | 18 | 23);
+    match text.len() {
+        16 => text.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        36 => text
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| match is_dash(at) {
+                true => byte == b'-',
+                false => byte.is_ascii_hexdigit(),
+            }),
+        _ => false,
+    }
+}
+
 /// Records that are made from something else are changed there.
-fn check_editable(record: &Record, is_content: bool) -> Result<(), Invalid> {
+fn check_editable(record: &Record, edit: &Edit) -> Result<(), Invalid> {
+    let is_content = edit.content.is_some();
+    let is_lifetime = edit.expires.is_some() || edit.namespace.is_some();
     let what = match record.kind {
+        _ if record.own_tags().count() < record.tags.len() => {
+            "is an entry of an agent's file; change it with `mnemon agent edit` or in the file"
+        }
         Kind::Document | Kind::Chunk => {
             "is of a document; change the file and run `mnemon ingest` again"
         }
-        Kind::Message | Kind::Summary if is_content => {
+        Kind::Message | Kind::Summary if is_content || is_lifetime => {
             "is of a conversation, which is kept as it was"
         }
         Kind::Skill | Kind::Rule if is_content => "is a skill or a rule; use `mnemon skill edit`",

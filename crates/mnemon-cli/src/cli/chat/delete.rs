@@ -31,7 +31,7 @@ pub(super) struct DeleteArgs {
 
 pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
     match args.snapshot {
-        Some(label) => delete_snapshot(args.conversation, &label, args.yes, door).await,
+        Some(label) => delete_snapshot(args.conversation, &label, door).await,
         None => delete_conversation(args, door).await,
     }
 }
@@ -39,11 +39,8 @@ pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Erro
 async fn delete_snapshot(
     conversation: ConversationArgs,
     label: &str,
-    yes: bool,
     door: &mut Door,
 ) -> Result<(), Error> {
-    let question = format!("This deletes snapshot {label} of {}.", conversation.session);
-    agreed(&question, yes)?;
     let chat = chat(conversation, None, door).await?;
     let (memory, ctx) = (door.memory()?, door.ctx()?);
     chat.delete_snapshot(&memory, &ctx, label).await?;
@@ -56,10 +53,6 @@ async fn delete_conversation(args: DeleteArgs, door: &mut Door) -> Result<(), Er
     let files = args.conversation.files.clone();
     let chat = chat(args.conversation, None, door).await?;
     let whose = format!("conversation {} of {}", chat.session, chat.user);
-    let question = match args.purge {
-        true => format!("This erases {whose} for good; it cannot be undone."),
-        false => format!("This deletes {whose}."),
-    };
     let request = session_forget::Request {
         user: chat.user.clone(),
         session: chat.session.clone(),
@@ -72,11 +65,11 @@ async fn delete_conversation(args: DeleteArgs, door: &mut Door) -> Result<(), Er
         // What lies in a log unread would be shown as if it was not deleted.
         chat.catch_up(&memory, &ctx).await?;
     }
-    if !args.yes {
+    if args.purge && !args.yes {
         if !session_forget::is_there(&memory, &ctx, &request).await? {
             return Err(chat.unknown(&memory, &ctx).await?);
         }
-        agreed(&question, args.yes)?;
+        agreed(&format!("This erases {whose}; it cannot be undone."), false)?;
     }
     let mut gone = session_forget::run(&memory, &ctx, request).await?;
     if gone.status == Status::Nothing {

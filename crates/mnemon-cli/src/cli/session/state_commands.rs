@@ -171,11 +171,10 @@ pub(super) async fn copy(one: OneArgs, how: Copy, door: &mut Door) -> Result<(),
 
 pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
     let session = args.one.session;
-    let question = match args.one.place.folder {
-        Some(_) => format!("This deletes the file of session {session}; it cannot be undone."),
-        None => format!("This deletes the saved states of session {session}."),
-    };
-    agreed(&question, args.yes)?;
+    if args.one.place.folder.is_some() {
+        let question = format!("This deletes the file of session {session}; it cannot be undone.");
+        agreed(&question, args.yes)?;
+    }
     let memory = memory(&args.one.place, door)?;
     let place = sessions(&args.one.place, memory.as_ref(), &door.config)?;
     let gone = Session::new(session.clone(), &*place);

@@ -232,7 +232,6 @@ fn wrong_questions_are_told() {
         ),
         (&["delete", "0123456789abcdef"], 3, "there is no record"),
         (&["list", "--after", "x"], 2, "is not a cursor"),
-        (&["clear", "all"], 2, "--yes"),
         (&["clear", "middle-term", "--yes"], 2, "short-term"),
     ];
     try_all(&sandbox, cases);
