@@ -307,7 +307,7 @@ fn check_descriptors() -> Result<(), Error> {
 fn start(command: Command, config: Config, quiet: bool) -> Result<(), Error> {
     check_descriptors()?;
     let mut runtime = match &command {
-        Command::Mcp(args) if args.serves() => tokio::runtime::Builder::new_multi_thread(),
+        Command::Mcp(args) if args.serves_http() => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = runtime

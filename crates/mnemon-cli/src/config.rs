@@ -308,7 +308,9 @@ impl Config {
             Origin::Env(_) | Origin::Flag(_) => folder.is_absolute(),
             Origin::Default | Origin::Project(_) => false,
         };
-        is_named || self.store_is_below(&self.project)
+        // The files of a clone inside a project are not the project's own.
+        let folder = self.cwd.join(folder);
+        is_named || folder.parent().is_some_and(|own| self.store_is_below(own))
     }
 
     /// Every value and where it came from.

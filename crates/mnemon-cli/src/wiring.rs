@@ -2,7 +2,7 @@
 //! the only one that asks the clock and the operating system's dice.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
 use mnemon_adapters::llm::{Budgets, Ledger, Model, ModelConfig, Prices, Provider};
@@ -279,35 +279,19 @@ fn empty_library(config: &Config) -> Result<Memory, Error> {
     Ok(library.safety(config.safety()).build())
 }
 
-/// Projects whose pages are kept by a process that answers many queries.
-const LIBRARIES: usize = 16;
-
 /// The pages of a project, read into a memory of their own: a query writes to no store. `marks`
-/// knows which sessions were purged. Within a process only pages that changed are read again.
+/// knows which sessions were purged. Nothing is kept for the next query: a page may be erased, and a
+/// session purged, meanwhile.
 pub async fn pages(
     config: &Config,
     ctx: &Ctx,
     marks: &Arc<Memory>,
     root: &Path,
 ) -> Result<Arc<Memory>, Error> {
-    static KNOWN: Mutex<Vec<(PathBuf, Arc<Memory>)>> = Mutex::new(Vec::new());
     let project = open_project(config, root).await?;
-    let folder = project_folder(&config.tenant.value, root);
-    let known = {
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = known.iter().find(|(path, _)| *path == folder);
-        own.map(|(_, library)| library.clone())
-    };
-    let library = match known {
-        Some(library) => library,
-        None => Arc::new(empty_library(config)?),
-    };
+    let library = empty_library(config)?;
     project.index_library_in(&library, marks, ctx).await?;
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.retain(|(path, _)| *path != folder);
-    known.insert(0, (folder, library.clone()));
-    known.truncate(LIBRARIES);
-    Ok(library)
+    Ok(Arc::new(library))
 }
 
 /// How the store knows a project.

@@ -47,5 +47,7 @@ pub use memory::{
     SessionSummary, Sop, State, StatePayload, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList,
     TaskStatus, TaskStep, ToldEvidence, ToolSop, Trace, Turn, UserProfile, Utterance, Whom,
 };
-pub use records::{Draft, Edit, Edited, Embedded, Error, OnConflict, Records, Retention, Safety};
+pub use records::{
+    Draft, Edit, Edited, Embedded, Error, INDEX_ACTOR, OnConflict, Records, Retention, Safety,
+};
 pub use search::{Hit, Query};

@@ -17,6 +17,7 @@ pub use embedding::Embedded;
 pub use error::Error;
 pub use import::OnConflict;
 pub use safety::Safety;
+pub use undo::INDEX_ACTOR;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

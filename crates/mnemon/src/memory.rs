@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mnemon_core::{Changes, Ctx, Filter, Notices, Scan, Tenant, Time, Viewer};
-use mnemon_engine::Memory;
+use mnemon_engine::{Edit, Memory};
 
 use crate::{
     Change, Error, Hit, Id, NewDocument, NewRecord, Options, Receipt, Record, Search, User,
@@ -89,10 +89,10 @@ impl Mnemon {
         Ok(self.seen_by(&Viewer::Tenant, id).await?.map(Record::from))
     }
 
-    /// Replaces the content of a record. Its history keeps the version before.
+    /// Replaces the content of a record. Its history keeps the version before. Messages, and chunks
+    /// of documents, cannot be changed.
     pub async fn update(&self, id: &Id, content: impl Into<String>) -> Result<Receipt, Error> {
-        let record = self.seen_by(&Viewer::Tenant, id).await?;
-        self.replace(id, record, content.into()).await
+        self.replace(&Viewer::Tenant, id, content.into()).await
     }
 
     /// The records that answer the question best, the best first. The list is empty if nothing
@@ -190,25 +190,25 @@ impl Mnemon {
         Ok(found.into_iter().next().flatten())
     }
 
+    /// Replaces the content of a record that this viewer may see.
     pub(crate) async fn replace(
         &self,
+        viewer: &Viewer,
         id: &Id,
-        record: Option<mnemon_core::Record>,
         content: String,
     ) -> Result<Receipt, Error> {
-        let record =
-            record.ok_or_else(|| mnemon_engine::Error::NotThere(format!("record {id}")))?;
-        let record = mnemon_core::Record {
-            content,
-            summary: None,
-            ..record
+        let edit = Edit {
+            content: Some(content),
+            ..Edit::default()
         };
-        Ok(self
-            .engine()
-            .records()
-            .update(&self.ctx(), record)
-            .await?
-            .into())
+        let notes = self.engine().notes();
+        let edited = notes.edit(&self.ctx(), viewer, id, edit).await?;
+        Ok(Receipt {
+            commit: edited.commit,
+            ids: vec![edited.id],
+            cascaded: Vec::new(),
+            evicted: Vec::new(),
+        })
     }
 
     pub(crate) async fn search_as(

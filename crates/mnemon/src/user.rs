@@ -42,8 +42,9 @@ impl User {
 
     /// Replaces the content of one of the user's records. Its history keeps the version before.
     pub async fn update(&self, id: &Id, content: impl Into<String>) -> Result<Receipt, Error> {
-        let record = self.own(id).await?;
-        self.memory.replace(id, Some(record), content.into()).await
+        self.own(id).await?;
+        let viewer = self.viewer();
+        self.memory.replace(&viewer, id, content.into()).await
     }
 
     /// The records that answer the question best, the best first. The list is empty if nothing
@@ -101,14 +102,15 @@ impl User {
         Viewer::user(&self.name)
     }
 
-    /// The record of this id, if it belongs to the user. One that the user may only read, or not
+    /// Whether the record belongs to the user. One that the user may only read, or not
     /// even see, is not found.
-    async fn own(&self, id: &Id) -> Result<mnemon_core::Record, Error> {
+    async fn own(&self, id: &Id) -> Result<(), Error> {
         let record = self.memory.seen_by(&self.viewer(), id).await?;
         let own = Audience::of_user(Some(&self.name));
-        let record = record.filter(|record| record.audience() == own);
-        let missing = || mnemon_engine::Error::NotThere(format!("record {id} of {}", self.name));
-        Ok(record.ok_or_else(missing)?)
+        match record.is_some_and(|record| record.audience() == own) {
+            true => Ok(()),
+            false => Err(mnemon_engine::Error::NoRecord(id.clone()).into()),
+        }
     }
 }
 

@@ -81,9 +81,9 @@ impl Args {
         self.project.as_deref().map(existing_project).transpose()
     }
 
-    /// Whether a server is started, which answers several requests at once.
-    pub(super) fn serves(&self) -> bool {
-        self.what.is_none()
+    /// Whether a server for several clients is started.
+    pub(super) fn serves_http(&self) -> bool {
+        self.http.is_some()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mnemon_core::files::FilesError;
 use mnemon_core::{ErrorKind, StoreError};
@@ -15,11 +16,13 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
 
 use super::answer::{Answer, TOKENS, discreet};
 use super::arguments::Arguments;
 use super::served::Served;
-use super::tool::{Call, Progress, Touch};
+use super::tool::{Call, Progress, Tool, Touch};
 use super::{prompts, resources};
 use crate::{Error, code};
 
@@ -30,18 +33,64 @@ const INSTRUCTIONS: &str = "Mnemon is a memory that outlives this conversation. 
 
 /// One connection. Nothing is remembered between its requests.
 #[derive(Clone)]
-pub(super) struct Handler(pub(super) Arc<Served>);
+pub(super) struct Handler {
+    served: Arc<Served>,
+    /// Where requests of one client arrive in an order: its writes are done in this order, one after
+    /// the other.
+    in_order: Option<Arc<Mutex<()>>>,
+    /// Calls that are being answered.
+    running: Arc<AtomicUsize>,
+}
 
 impl Handler {
+    /// A connection whose requests may be answered in any order.
+    pub(super) fn new(served: Arc<Served>) -> Self {
+        Self {
+            served,
+            in_order: None,
+            running: Arc::default(),
+        }
+    }
+
+    /// A connection whose writes are done in the order of their requests. Its runtime has one thread,
+    /// so that tasks begin in the order in which they were made.
+    pub(super) fn in_order(served: Arc<Served>) -> Self {
+        Self {
+            in_order: Some(Arc::default()),
+            ..Self::new(served)
+        }
+    }
+
+    /// Runs a tool. Reads do not wait for each other: beside another call a read has a thread of its
+    /// own, as it may compute for a while.
+    async fn run(&self, tool: &Tool, call: Call) -> Result<Answer, Error> {
+        let is_busy = self.running.fetch_add(1, Ordering::Relaxed) > 0;
+        let _done = Done(&self.running);
+        let Some(writes) = &self.in_order else {
+            return (tool.run)(&self.served, call).await;
+        };
+        if tool.touch != Touch::Reads {
+            let _turn = writes.lock().await;
+            return (tool.run)(&self.served, call).await;
+        }
+        if !is_busy {
+            return (tool.run)(&self.served, call).await;
+        }
+        let (served, run, runtime) = (self.served.clone(), tool.run, Handle::current());
+        let read = tokio::task::spawn_blocking(move || runtime.block_on(run(&served, call)));
+        let failed = |error| Error::Internal(format!("the call did not end: {error}"));
+        read.await.map_err(failed)?
+    }
+
     async fn call(
         &self,
         name: &str,
         request: CallToolRequestParams,
         progress: Progress,
     ) -> Result<Answer, Error> {
-        let tool = self.0.tools.iter().find(|tool| tool.name == name);
+        let tool = self.served.tools.iter().find(|tool| tool.name == name);
         let Some(tool) = tool else {
-            let known: Vec<&str> = self.0.tools.iter().map(|tool| tool.name).collect();
+            let known: Vec<&str> = self.served.tools.iter().map(|tool| tool.name).collect();
             let what = format!(
                 "`{}` is not one of this server's; they are: {}",
                 discreet(name, 60),
@@ -50,16 +99,16 @@ impl Handler {
             return Err(mnemon_core::Invalid::new("tool", what).into());
         };
         let mut arguments = Arguments::check(&tool.fields, request.arguments.unwrap_or_default())?;
-        self.0.check_user(arguments.text("user").as_deref())?;
+        self.served.check_user(arguments.text("user").as_deref())?;
         let asked = ["max_tokens", "budget"];
         let asked = asked.iter().find_map(|name| arguments.whole(name));
         let asked = asked.unwrap_or(TOKENS);
         arguments.take("max_tokens");
-        let ctx = self.0.ctx()?;
+        let ctx = self.served.ctx()?;
         let notices = ctx.notices.clone();
         // Some clients show a model the text, others the structured content, none both in a known
         // way. A long answer is therefore sent once, as text.
-        let structured = self.0.structured || tool.touch != Touch::Reads;
+        let structured = self.served.structured || tool.touch != Touch::Reads;
         let call = Call {
             arguments,
             progress,
@@ -67,9 +116,18 @@ impl Handler {
             asked,
             structured,
         };
-        let answer = (tool.run)(&self.0, call).await?.structured(structured);
+        let answer = self.run(tool, call).await?.structured(structured);
         // The tools keep to it by themselves, and better; this is the promise.
         Ok(answer.noting(&notices.take(), asked))
+    }
+}
+
+/// Counts a call that has ended, however it ended.
+struct Done<'a>(&'a AtomicUsize);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -91,7 +149,7 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = super::tools::listed(&self.0.tools);
+        let tools = super::tools::listed(&self.served.tools);
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -116,7 +174,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let listed = resources::list(&self.0, cursor.as_deref()).await;
+        let listed = resources::list(&self.served, cursor.as_deref()).await;
         listed.map_err(|error| refused(&error))
     }
 
@@ -133,7 +191,7 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = resources::read(&self.0, &request.uri).await;
+        let read = resources::read(&self.served, &request.uri).await;
         read.map(Into::into).map_err(|error| refused(&error))
     }
 
@@ -150,7 +208,7 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let got = prompts::get(&self.0, &request.name, request.arguments).await;
+        let got = prompts::get(&self.served, &request.name, request.arguments).await;
         got.map(Into::into).map_err(|error| refused(&error))
     }
 

@@ -112,7 +112,7 @@ fn protocol(
         .with_allowed_origins(origins)
         .enforce_origin_validation()
         .with_max_request_body_bytes(limits.body_bytes);
-    let handler = move || Ok(Handler(served.clone()));
+    let handler = move || Ok(Handler::new(served.clone()));
     StreamableHttpService::new(handler, Arc::default(), config)
 }
 

@@ -26,7 +26,7 @@ pub async fn serve(served: Served) -> Result<(), Error> {
     // The greeting does not wait for it, and the first search need not.
     tokio::spawn(warm(served.clone()));
     let talk = async {
-        let handler = Handler(served);
+        let handler = Handler::in_order(served);
         let running = match handler.serve(transport).await {
             Ok(running) => running,
             // A client that leaves before it has said anything is no error.

@@ -1,11 +1,11 @@
 //! Operations on records of any kind.
 
 use mnemon_core::{
-    Changes, Fate, Id, Invalid, Kind, Namespace, Origin, Outcome, Owner, Receipt, Scope, Viewer,
-    limits,
+    Change, Changes, Fate, Id, Invalid, Kind, Namespace, Origin, Outcome, Owner, Receipt, Scope,
+    Viewer, limits,
 };
 use mnemon_engine::notes::NearDuplicate;
-use mnemon_engine::{Draft, Edit, Edited};
+use mnemon_engine::{Draft, Edit, Edited, INDEX_ACTOR};
 use serde::Serialize;
 
 use super::notes::{metadata, namespace, owner, tags, ttl};
@@ -221,31 +221,35 @@ impl Operation for Undo {
     }
 }
 
-/// The commit that a user means, if they may see every change of it: nobody undoes another's work.
+/// The newest commit of the user's own, or the one that is named, if every record that it changed is
+/// the user's: nobody undoes another's work, and nobody the index of files.
 async fn own_commit(
     access: &Access<'_>,
     commit: Option<u64>,
     record: Option<&Id>,
 ) -> Result<u64, Error> {
-    let (records, ctx) = (access.memory.records(), access.ctx);
-    let changes = |viewer: Viewer, commit, id: Option<&Id>, limit| {
-        let asked = Changes {
-            viewer,
-            id: id.cloned(),
-            commit,
-            before: None,
-            limit,
-        };
-        async move { records.history(ctx, &asked).await }
+    let (records, ctx, most) = (access.memory.records(), access.ctx, limits::CHANGES);
+    let is_own = |change: &Change| {
+        let versions = [&change.before, &change.after];
+        let mut owners = versions.into_iter().flatten();
+        let is_index = change.actor == INDEX_ACTOR;
+        !is_index && owners.all(|record| record.owner.user.as_deref() == access.user)
     };
-    let viewer = access.viewer(&Owner::default());
-    let newest = changes(viewer.clone(), commit, record, 1).await?;
+    let asked = Changes {
+        id: record.cloned(),
+        commit,
+        ..Changes::seen_by(access.viewer(&Owner::default()), most)
+    };
+    let newest = records.history(ctx, &asked).await?;
+    let newest = newest.iter().find(|change| is_own(change));
     let none = || Error::NothingToUndo(record.cloned());
-    let commit = newest.first().ok_or_else(none)?.commit;
-    let most = limits::CHANGES;
-    let seen = changes(viewer, Some(commit), None, most).await?;
-    let all = changes(Viewer::Tenant, Some(commit), None, most).await?;
-    match seen.len() == all.len() && all.len() < most {
+    let commit = newest.ok_or_else(none)?.commit;
+    let whole = Changes {
+        commit: Some(commit),
+        ..Changes::seen_by(Viewer::Tenant, most)
+    };
+    let all = records.history(ctx, &whole).await?;
+    match all.len() < most && all.iter().all(is_own) {
         true => Ok(commit),
         false => Err(none()),
     }

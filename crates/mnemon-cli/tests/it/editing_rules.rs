@@ -70,7 +70,9 @@ fn messages_and_entries_of_files_are_changed_where_they_are_made() {
     sandbox
         .run(&["chat", "append", "s1", "--user", "ann", "two cups"])
         .ok();
-    sandbox.run(&["agent", "new", "coder"]).ok();
+    sandbox
+        .run(&["agent", "new", "coder", "--description", "Writes code"])
+        .ok();
     let decide = [
         "agent",
         "decide",
@@ -113,4 +115,22 @@ fn a_fact_that_a_search_names_can_be_deleted() {
     let message = found["hits"][0]["record"]["id"].as_str().unwrap();
     let (code, said) = sandbox.run(&["note", "delete", message]).failed();
     assert!(code == 2 && said.contains("conversation"), "{said}");
+}
+
+#[test]
+fn an_entry_is_removed_by_its_whole_title() {
+    let sandbox = Sandbox::new();
+    let new = ["agent", "new", "dev", "--description", "Writes code"];
+    sandbox.run(&new).ok();
+    for title in ["Use Postgres", "Use Postgres 16 for analytics"] {
+        let decide = ["agent", "decide", "dev", title, "--decision", "yes"];
+        sandbox.run(&decide).ok();
+    }
+    let remove = ["agent", "remove", "dev", "Use Postgres"];
+    sandbox.run(&remove).ok();
+    let (code, said) = sandbox.run(&remove).failed();
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("Use Postgres 16 for analytics"), "{said}");
+    let shown = sandbox.run(&["agent", "activate", "dev"]).ok();
+    assert!(shown.contains("Use Postgres 16 for analytics"), "{shown}");
 }

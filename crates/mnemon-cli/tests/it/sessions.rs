@@ -48,7 +48,7 @@ fn round(place: &[&str]) {
     assert_eq!(names, ["s1", "s1@first", "s2"]);
     assert!(run(&["list"]).ok().starts_with("SESSION"));
 
-    assert_eq!(run(&["delete", "s2"]).ok(), "deleted: s2\n");
+    assert_eq!(run(&["delete", "s2", "--yes"]).ok(), "deleted: s2\n");
     let (code, error) = run(&["delete", "s2", "--yes"]).failed();
     assert!(
         code == 3 && error.contains("no saved session s2"),

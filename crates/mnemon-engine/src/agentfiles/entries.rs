@@ -190,16 +190,14 @@ impl AgentFiles {
         change.check()?;
         let change = self.screened(ctx, "entry", change)?;
         let home = self.ready(whose.into()).await?;
-        let path = self.file_of_entry(&home, &change).await?;
+        let (path, meant) = self.file_of_entry(&home, &change).await?;
         self.change(&path, "", |document| {
             let found = change.matches(&self.project, &path, document)?;
-            let found = if found.exact.is_empty() {
-                found.partial
-            } else {
-                found.exact
-            };
-            // Somebody may have changed the file since it was looked for.
-            let [entry] = found.as_slice() else {
+            let mut found = found.exact.iter().chain(&found.partial);
+            // Somebody may have changed the file since the entry was looked for, and another entry
+            // may fit as well now.
+            let entry = found.find(|entry| heading(document, entry) == meant);
+            let Some(entry) = entry else {
                 return Err(Error::Crowded { path: path.clone() });
             };
             let before = document.entry_text(entry).to_owned();
@@ -215,8 +213,13 @@ impl AgentFiles {
         .await
     }
 
-    /// The one file that has the entry.
-    async fn file_of_entry(&self, home: &Home, change: &EntryChange) -> Result<String, Error> {
+    /// The one file that has the entry, and the entry's heading. An entry is removed by its whole
+    /// title only: repeating the command must not remove another.
+    async fn file_of_entry(
+        &self,
+        home: &Home,
+        change: &EntryChange,
+    ) -> Result<(String, String), Error> {
         let (mut exact, mut partial, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for path in home.logs() {
             let Some(read) = self.read(&path).await? else {
@@ -229,20 +232,27 @@ impl AgentFiles {
             partial.extend(found.partial.iter().map(named));
             all.extend(document.recent(3).iter().map(named));
         }
-        let found = if exact.is_empty() { partial } else { exact };
+        let found = match (exact.is_empty(), change.remove) {
+            (true, false) => partial,
+            (true, true) => {
+                all.splice(..0, partial);
+                exact
+            }
+            (false, _) => exact,
+        };
         let shown = |entries: &[(String, String)]| {
             let headings = entries.iter().take(5).map(|(_, heading)| heading.as_str());
             headings.collect::<Vec<_>>().join("; ")
         };
         let which = change.which.escape_debug();
         match found.as_slice() {
-            [(path, _)] => Ok(path.clone()),
+            [(path, heading)] => Ok((path.clone(), heading.clone())),
             [] if all.is_empty() => Err(Error::NotThere(format!(
                 "there is no entry in {}",
                 home.memory
             ))),
             [] => Err(Error::NotThere(format!(
-                "there is no entry `{which}` in {}; the newest: {}",
+                "there is no entry `{which}` in {}; there are: {}",
                 home.memory,
                 shown(&all)
             ))),

@@ -15,6 +15,8 @@ use crate::records::{Draft, Error, Records};
 const TAG: &str = "library";
 /// Pages that are written in one commit.
 const BATCH: usize = 64;
+/// Bytes after which pages are written.
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// Whether the record is the index entry of a page that is a file.
 pub(crate) fn is_library_page(record: &Record) -> bool {
@@ -65,7 +67,7 @@ pub(super) async fn index(
         return Ok(());
     }
     let known: HashMap<Id, Record> = known.into_iter().map(|r| (r.id.clone(), r)).collect();
-    let mut changed = Vec::new();
+    let (mut changed, mut bytes) = (Vec::new(), 0);
     for page in &pages {
         let id = page_id(project, &page.path);
         let stamp = json!([page.bytes, page.modified]);
@@ -78,10 +80,12 @@ pub(super) async fn index(
                 metadata: Map::from_iter([("stamp".to_owned(), stamp)]),
                 ..draft
             };
+            bytes += draft.content.len();
             changed.push((draft, Expect::Anything));
         }
-        // A page may be large: what is written together is held together.
-        if changed.len() >= BATCH {
+        // A page may be large: pages that are written together are held together.
+        if changed.len() >= BATCH || bytes >= BATCH_BYTES {
+            bytes = 0;
             records
                 .put_masking(ctx, std::mem::take(&mut changed))
                 .await?;

@@ -125,8 +125,9 @@ impl Records {
         let seen = seen.into_iter().flatten().map(|record| record.id);
         let mut seen: Vec<Id> = seen.filter(is_generated).collect();
         match (seen.len(), ids.len() < most) {
-            (0, true) => Ok(id),
             (1, true) => Ok(seen.remove(0)),
+            // Records that the viewer may not see are not hinted at either.
+            (0, _) | (1, false) => Ok(id),
             _ => Err(Error::Ambiguous {
                 prefix: id,
                 candidates: seen,

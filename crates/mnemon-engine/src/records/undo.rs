@@ -16,7 +16,7 @@ use crate::records::session_marks::{is_log_mark, is_purge_mark};
 use crate::records::{Error, Records};
 
 /// Who acts, for the history, where records are made from files on the side.
-const INDEX_ACTOR: &str = "mnemon:index";
+pub const INDEX_ACTOR: &str = "mnemon:index";
 
 /// The same call, made on the side to bring an index of files up to date: it is no part of the
 /// command that the caller may undo.

@@ -202,3 +202,30 @@ fn content_and_message_are_alternatives() {
     let said = client.text("append_to_conversation", once);
     assert!(said.contains("Already there"), "{said}");
 }
+
+#[test]
+fn messages_that_are_sent_at_once_keep_their_order() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &["--tools", "all"]);
+    for n in 0..30 {
+        let arguments = json!({
+            "session": "s1", "user": "ann", "role": "user", "content": format!("message {n:02}"),
+        });
+        let params = json!({"name": "append_to_conversation", "arguments": arguments});
+        let call =
+            json!({"jsonrpc": "2.0", "id": 1000 + n, "method": "tools/call", "params": params});
+        client.say(&call.to_string());
+    }
+    for _ in 0..30 {
+        let answer = client.hear();
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+    }
+    let shown = sandbox
+        .run(&["chat", "tail", "s1", "--user", "ann", "-n", "30"])
+        .ok();
+    let said: Vec<&str> = shown.matches("message ").collect();
+    assert_eq!(said.len(), 30, "{shown}");
+    let places = (0..30).map(|n| shown.find(&format!("message {n:02}")).unwrap());
+    let places: Vec<usize> = places.collect();
+    assert!(places.is_sorted(), "{shown}");
+}
