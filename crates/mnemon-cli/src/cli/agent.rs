@@ -32,7 +32,7 @@ use crate::{Error, api, wiring};
     mnemon agent activate coder --task \"fix the race\"\n  \
     mnemon agent end coder --data '{\"context\": {\"next\": [\"Write a test\"]}}'\n  \
     mnemon agent lint\n  \
-    mnemon agent remove coder Redis")]
+    mnemon agent remove coder \"Use Redis\"")]
 pub(super) struct Args {
     #[command(flatten)]
     root: Root,

@@ -131,6 +131,6 @@ fn an_entry_is_removed_by_its_whole_title() {
     let (code, said) = sandbox.run(&remove).failed();
     assert_eq!(code, 3, "{said}");
     assert!(said.contains("Use Postgres 16 for analytics"), "{said}");
-    let shown = sandbox.run(&["agent", "activate", "dev"]).ok();
+    let shown = sandbox.run(&["agent", "activate", "dev"]).out;
     assert!(shown.contains("Use Postgres 16 for analytics"), "{shown}");
 }

@@ -235,6 +235,7 @@ impl AgentFiles {
         let found = match (exact.is_empty(), change.remove) {
             (true, false) => partial,
             (true, true) => {
+                all.retain(|other| !partial.contains(other));
                 all.splice(..0, partial);
                 exact
             }

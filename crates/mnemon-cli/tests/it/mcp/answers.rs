@@ -687,7 +687,7 @@ fn teams_and_their_members_have_tools() {
         }),
     );
     assert!(said.contains("did you mean `linus`?"), "{said}");
-    let gone = json!({"team": "core", "which": "sqlite", "remove": true});
+    let gone = json!({"team": "core", "which": "Use SQLite", "remove": true});
     assert!(client.text("team_edit", gone).starts_with("Removed 20"));
     assert_eq!(client.text("agent_lint", json!({})), "No warnings.");
 }
