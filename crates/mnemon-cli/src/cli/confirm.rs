@@ -18,7 +18,7 @@ pub(super) fn confirm(question: &str, yes: bool) -> Result<(), Error> {
     }
     if !is_interactive() {
         return Err(Error::Unconfirmed(format!(
-            "{question} Pass --yes to say so, or --dry-run to look first"
+            "{question} Pass --yes to confirm, or --dry-run to see the effect first"
         )));
     }
     let mut stderr = io::stderr().lock();
@@ -31,14 +31,14 @@ pub(super) fn confirm(question: &str, yes: bool) -> Result<(), Error> {
         .map_err(Error::Input)?;
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(Error::Unconfirmed("the answer was no".to_owned())),
+        _ => Err(Error::Unconfirmed("you answered no".to_owned())),
     }
 }
 
 /// The same for a command that has no --dry-run. The question may hold what somebody typed.
 pub(super) fn agreed(question: &str, yes: bool) -> Result<(), Error> {
     if !yes && !is_interactive() {
-        let how = format!("{question} Pass --yes to say so");
+        let how = format!("{question} Pass --yes to confirm");
         return Err(Error::Unconfirmed(how));
     }
     confirm(&text::one_line(question), yes)

@@ -8,7 +8,7 @@ use super::{history, list, text};
 use crate::config::Config;
 use crate::{Error, api, wiring};
 
-/// Show what it does, step by step, in a temporary folder
+/// Show the main features step by step, in a temporary folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  mnemon demo")]
 pub(super) struct Args {}

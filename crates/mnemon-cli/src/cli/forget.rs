@@ -9,12 +9,12 @@ use super::filters::FilterArgs;
 use super::{list, text};
 use crate::{Error, api, wiring};
 
-/// Forget records, and what was derived only from them
+/// Delete records and everything derived only from them
 ///
-/// Records that were derived from something else, too, stay and lose this source; summaries go.
-/// What is forgotten is out of sight at once, and undo brings it back. With --purge it is erased
-/// for good, with its history and every copy in the store, and so are records that were forgotten
-/// earlier and match the options. Logs and pages in files that still hold the text are listed, and
+/// Records derived from other sources as well are kept and lose this source; summaries are deleted.
+/// Deleted records are hidden at once, and undo restores them. With --purge they are erased
+/// permanently, with their history and every copy in the store, together with records deleted
+/// earlier that match the options. Logs and pages in files that still hold the text are listed, and
 /// the command exits with 5; `mnemon chat delete SESSION --purge` erases them, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -22,19 +22,19 @@ use crate::{Error, api, wiring};
     mnemon forget --session s1 --dry-run\n  \
     mnemon forget --user ann --purge --yes")]
 pub(super) struct Args {
-    /// Their ids, or the first characters of each (4 or more)
+    /// Ids, or the first characters of each (4 or more)
     #[arg(value_name = "ID")]
     ids: Vec<Id>,
-    /// Erase for good, history included: this cannot be undone
+    /// Erase permanently, with history: this cannot be undone
     #[arg(long)]
     purge: bool,
-    /// Show what would go, and change nothing
+    /// Show which records would be deleted, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
-    /// Makes a retry harmless
+    /// Idempotency key: a repeated call with the same key changes nothing
     #[arg(long)]
     key: Option<String>,
     #[command(flatten)]
@@ -56,7 +56,8 @@ pub(super) async fn run(mut args: Args, door: &mut Door) -> Result<(), Error> {
             return Err(Invalid::new("ids", what).into());
         }
         (true, true) => {
-            let what = "are missing; name the records, or say which with options like --session";
+            let what = "are missing; name the records, or select them with options such as \
+                --session";
             return Err(Invalid::new("ids", what).into());
         }
     };
@@ -182,7 +183,7 @@ impl Chosen {
         let question = question(&self.words(), purge);
         if self.more && !yes {
             return Err(Error::Unconfirmed(format!(
-                "{question} Pass --yes to say so, or --dry-run to look first"
+                "{question} Pass --yes to confirm, or --dry-run to see the effect first"
             )));
         }
         confirm(&question, yes)
@@ -202,7 +203,7 @@ fn ask_about_ids(count: usize, purge: bool, yes: bool, door: &Door) -> Result<()
 
 fn question(words: &str, purge: bool) -> String {
     match purge {
-        true => format!("This erases {words} for good; it cannot be undone."),
+        true => format!("This erases {words} permanently; it cannot be undone."),
         false => format!("This forgets {words}."),
     }
 }

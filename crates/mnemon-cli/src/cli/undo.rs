@@ -6,14 +6,14 @@ use super::{history, text};
 use crate::operation::Undo;
 use crate::{Error, api};
 
-/// Undo a commit: remove what it added and restore what it changed or forgot
+/// Undo a commit: remove what it added and restore what it changed or deleted
 ///
-/// Everything that one command wrote is one commit. The undo is a commit of its own: undoing it
-/// does the change again. It is refused, and changes nothing, when a record was changed again
-/// since. An undo that was interrupted goes on when it is run again.
+/// Everything that one command wrote is one commit. The undo is a new commit, which can itself be
+/// undone. It is refused, and changes nothing, if a record was changed again since. An undo that
+/// was interrupted continues when it is run again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    mnemon undo              the newest commit, but for those that only index files\n  \
+    mnemon undo              the newest commit, except those that only index files\n  \
     mnemon undo 12           this commit; `mnemon history` shows the numbers\n  \
     mnemon undo 12 13        these commits, one after the other\n  \
     mnemon undo --record ID  the newest commit that touched this record")]

@@ -37,7 +37,7 @@ impl Arguments {
             let others = fields.iter().filter(|field| field.name == other);
             let other_name: String = others.map(|field| field.spelled(interface)).collect();
             let what = match (self.has(field.name), self.has(other)) {
-                (true, true) => format!("is given beside {other_name}; give one of the two"),
+                (true, true) => format!("is given together with {other_name}; use one of the two"),
                 (false, false) if field.alternative.is_some() => {
                     format!("is missing: {}; or give {other_name}", field.about)
                 }

@@ -24,11 +24,15 @@ impl Operation for Search {
         let most = limits::HITS as u64;
         let recipes = Recipe::ALL.iter().map(|recipe| recipe.as_str());
         let mut fields = vec![
-            Field::text("query", limits::QUERY_BYTES, "What to look for")
-                .or(&["q", "text", "search", "question", "keywords"])
-                .positional(Spelling::Words, "QUERY")
-                .piped(),
-            Field::whole("limit", 1, most, "Number of hits at most").or(&[
+            Field::text(
+                "query",
+                limits::QUERY_BYTES,
+                "Words or a question to search for",
+            )
+            .or(&["q", "text", "search", "question", "keywords"])
+            .positional(Spelling::Words, "QUERY")
+            .piped(),
+            Field::whole("limit", 1, most, "Maximum number of hits").or(&[
                 "max_results",
                 "top_k",
                 "k",
@@ -38,7 +42,7 @@ impl Operation for Search {
             Field::number("min_score", 0.0, 1.0, min_score)
                 .or(&["threshold"])
                 .rare(),
-            Field::one_of("recipe", recipes, "How to rank")
+            Field::one_of("recipe", recipes, "Ranking method")
                 .default("hybrid")
                 .only(Interface::CommandLine),
             Field::flag("include_content", "Show the beginning of each content, too")
@@ -94,7 +98,7 @@ fn which() -> Vec<Field> {
         terminal(Field::text(
             "source",
             limits::SOURCE_CHARS,
-            "Where they came from",
+            "Source of the records",
         )),
         Field::text("since", 64, since).value("WHEN").rare(),
         terminal(Field::text("until", 64, "Created before").value("WHEN")),

@@ -16,7 +16,7 @@ const NOTHING: &str = "nothing was compressed: there is nothing to be gained";
 pub(super) struct CompressArgs {
     #[command(flatten)]
     conversation: ConversationArgs,
-    /// Only if it is due
+    /// Compress only if it is due
     #[arg(long)]
     if_needed: bool,
     /// Show the strategy, the messages and the resulting summary; write nothing

@@ -18,13 +18,13 @@ pub(super) struct DeleteArgs {
     /// Delete only this snapshot
     #[arg(long, value_name = "LABEL", conflicts_with_all = ["purge", "folder"])]
     snapshot: Option<String>,
-    /// Erase for good, history and files included: this cannot be undone
+    /// Erase permanently, with history and files: this cannot be undone
     #[arg(long)]
     purge: bool,
     /// Folder in which its states were saved
     #[arg(long, value_name = "DIR", conflicts_with = "files")]
     folder: Vec<PathBuf>,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -57,7 +57,7 @@ async fn delete_conversation(args: DeleteArgs, door: &mut Door) -> Result<(), Er
     let chat = chat(args.conversation, None, door).await?;
     let whose = format!("conversation {} of {}", chat.session, chat.user);
     let question = match args.purge {
-        true => format!("This erases {whose} for good; it cannot be undone."),
+        true => format!("This erases {whose} permanently; it cannot be undone."),
         false => format!("This deletes {whose}."),
     };
     let request = session_forget::Request {
