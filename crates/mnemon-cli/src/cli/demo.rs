@@ -117,7 +117,7 @@ impl Demo<'_> {
 
     async fn search(&mut self) -> Result<(), Error> {
         self.say("A search finds them by words and by meaning.")?;
-        for query in ["what does Ann drink", "when do keys change", "東京"] {
+        for query in ["what does Ann drink?", "when do keys change?", "東京"] {
             let request = api::search::Request {
                 query: query.to_owned(),
                 limit: 1,
@@ -135,7 +135,7 @@ impl Demo<'_> {
         self.say("A prompt gets what it needs to know, within a budget of tokens.")?;
         let request = serde_json::json!({
             "user": "ann", "session": "demo", "agent": "cli",
-            "query": "what does Ann drink", "budget": 120,
+            "query": "what does Ann drink?", "budget": 120,
         });
         let request = serde_json::from_value(request)
             .map_err(|error| Error::Internal(format!("the demo asks wrongly: {error}")))?;

@@ -174,10 +174,7 @@ fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Value> {
     match serde_json::from_slice::<Value>(line) {
         Ok(said) => refusal(&said).map_or(Ok(None), Err),
         Err(error) => {
-            let what = format!(
-                "this line is not JSON ({error}); send one JSON-RPC message in \
-                each"
-            );
+            let what = format!("this line is not JSON ({error}); send one message per line");
             Err(error_of(&Value::Null, PARSE_ERROR, &what))
         }
     }

@@ -102,7 +102,7 @@ fn manual_pages_are_written() {
     );
     let page = std::fs::read_to_string(sandbox.path("share/man1/mnemon-team-new.1")).unwrap();
     assert!(
-        page.contains("mnemon\\-team\\-new \\- Make a team"),
+        page.contains("mnemon\\-team\\-new \\- Create a team"),
         "{page}"
     );
     assert!(page.contains("\\-\\-lead <MEMBER>"), "{page}");

@@ -232,7 +232,7 @@ fn a_session_is_forgotten_after_a_yes_and_comes_back() {
     let before = sandbox.run(&["export"]).ok();
     let (code, error) = sandbox.run(&forget).failed();
     assert_eq!(code, 2);
-    assert!(error.contains("Pass --yes to say so"), "{error}");
+    assert!(error.contains("Pass --yes to confirm"), "{error}");
     assert_eq!(sandbox.run(&["export"]).ok(), before);
 
     let told = sandbox.run(&[&forget[..], &["--yes"]].concat()).ok();

@@ -150,8 +150,8 @@ fn activate() -> Tool {
         name: "team_activate",
         title: "Begin as a member of a team",
         about: "Load the memory of a team member: the team's context and decisions, waiting \
-            handoffs, and its own memory. Call it instead of agent_activate \
-            when you work in a team.",
+            handoffs, and its own memory. Call it instead of agent_activate when you work in a \
+            team.",
         fields: vec![
             team(),
             member(),
@@ -183,8 +183,7 @@ fn handoff() -> Tool {
         name: "team_handoff",
         title: "Hand work to another member",
         about: "Give work to another member of the team, with all necessary information. Use it \
-            when \
-            your part is done or another is better suited.",
+            when your part is done or another is better suited.",
         fields: vec![
             team(),
             Field::text("from", NAME, "The member that hands over").required(),

@@ -53,12 +53,12 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         (
             "memory_add",
             json!({}),
-            "content: is missing: What to remember; or give content_path",
+            "content: is missing: Text to remember; or give content_path",
         ),
         (
             "memory_add",
             json!({"content": "a", "content_path": "b"}),
-            "content: is given beside content_path",
+            "content: is given together with content_path",
         ),
         (
             "memory_add",
