@@ -27,7 +27,7 @@ fn the_command_line_says_that_the_embedder_did_not_answer() {
         );
         assert_eq!(added.err.lines().count(), 1, "{}", added.err);
         let found = sandbox.run(&["search", "two wheels"]);
-        assert_eq!((found.code, found.out.as_str()), (0, "nothing found\n"));
+        assert_eq!((found.code, found.out.as_str()), (0, "nothing known; --min-score 0 shows the nearest records\n"));
         assert!(
             found.err.starts_with(&format!("note: {SEARCHED}")),
             "{}",

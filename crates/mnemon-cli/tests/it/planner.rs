@@ -29,7 +29,6 @@ fn the_planner_and_the_worker_play_to_the_end_on_every_store() {
                 "successful traces so far: 0",
                 "planner hears: Please try again",
                 "  turns: 2",
-                "  document: A search agent calls the index service over HTTP and ranks what it returns.",
                 "  skill: build a search agent",
                 "  profile: {\"name\":\"Ann\",\"style\":\"brief answers\"}",
                 "  failed before: timeout after 5 s",

@@ -137,7 +137,7 @@ fn what_is_asked_wrongly_is_said() {
         ),
         (
             &["search", "x", "--filter", r#"{"a":{"$near":1}}"#],
-            "filter.a.$near: is no operator",
+            "--filter.a.$near: is not an operator",
         ),
         (&["list", "--filter", "[]"], "filter: is a list"),
     ];
@@ -150,7 +150,7 @@ fn what_is_asked_wrongly_is_said() {
         .pipe(&vec![b'x'; 1 << 20], &["search", "-"])
         .failed();
     assert_eq!(code, 2, "{message}");
-    assert!(message.contains("query: has 1048576 bytes"), "{message}");
+    assert!(message.contains("query: has 1048576 characters"), "{message}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         (
             "memory_search",
             json!({"query": long}),
-            "1000000 characters; at most 1000",
+            "1000000 characters; at most 65536",
         ),
         ("memory_search", json!({}), "query: is missing"),
         (
@@ -28,7 +28,7 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         (
             "memory_search",
             json!({"query": "x", "namespace": "medium-term"}),
-            "known are: short-term, long-term",
+            "is not one of: short-term, long-term",
         ),
         (
             "memory_search",

@@ -300,6 +300,6 @@ mod tests {
             assert!(Schema::read(bad.clone()).is_err(), "{bad}");
         }
         let error = Schema::read(json!({"pattern": "a+"})).unwrap_err();
-        assert!(error.what.contains("the rules are: type"), "{error}");
+        assert!(error.what.contains("the keywords are: type"), "{error}");
     }
 }

@@ -388,8 +388,8 @@ mod tests {
         let table = [
             r#"{"a": 1 => filter: is not JSON"#,
             r#"[1] => filter: is a list"#,
-            r#"{"n": {"$gtt": 1}} => filter.n.$gtt: is no operator"#,
-            r#"{"$gt": 1} => filter.$gt: is no operator"#,
+            r#"{"n": {"$gtt": 1}} => filter.n.$gtt: is not an operator"#,
+            r#"{"$gt": 1} => filter.$gt: is not an operator"#,
             r#"{"n": {}} => filter.n: has no operator"#,
             r#"{"n": [1]} => filter.n: is a list"#,
             r#"{"n": {"$in": 1}} => filter.n.$in: takes a list, not a number"#,
