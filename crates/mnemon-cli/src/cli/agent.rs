@@ -214,7 +214,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 pub(super) fn show_made(files: &[String], door: &mut Door) -> Result<(), Error> {
     return_json!(door, &json!({ "files": files }));
     let mut files = files.iter();
-    files.try_for_each(|file| door.out.line(format!("made {file}")))
+    files.try_for_each(|file| door.out.line(format!("created {file}")))
 }
 
 async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {

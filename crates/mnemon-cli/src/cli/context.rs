@@ -34,7 +34,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     if let Some(needs) = made.needs {
         let budget = made.context.compiled.budget;
         door.out.note(&format!(
-            "nothing fits into {budget} tokens; the first thing does with --budget {needs}"
+            "nothing fits into {budget} tokens; the first item needs --budget {needs}"
         ));
     }
     return_json!(door, &made);
@@ -52,8 +52,8 @@ const NAMED: usize = 20;
 fn explain(made: &api::context::Response, model: Option<&str>, width: usize) {
     let compiled = &made.context.compiled;
     let counted = match compiled.family {
-        Family::Any => "counted by a bound for any model",
-        Family::Bytes => "a token counted for every byte",
+        Family::Any => "counted with an upper bound for any model",
+        Family::Bytes => "counted as one token per byte",
         _ => "counted exactly",
     };
     let (tokens, budget, family) = (compiled.tokens, compiled.budget, compiled.family);

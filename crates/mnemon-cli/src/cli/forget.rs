@@ -271,7 +271,7 @@ fn show(done: &api::forget::Response, door: &mut Door) -> Result<(), Error> {
             done.receipt
                 .cascaded
                 .iter()
-                .map(|id| gone(id, "derived from it, gone as well:")),
+                .map(|id| gone(id, "deleted with it, as derived:")),
         )
         .collect();
     for line in lines.iter().take(SHOWN) {

@@ -88,7 +88,7 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
     let sorts = [
         (Fate::Added, "added"),
         (Fate::Replaced, "replaced"),
-        (Fate::Pruned, "forgotten, its file is gone:"),
+        (Fate::Pruned, "deleted, its file no longer exists:"),
         (Fate::Skipped, "skipped"),
         (Fate::Failed, "failed"),
     ];

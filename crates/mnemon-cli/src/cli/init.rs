@@ -26,8 +26,8 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     return_json!(door, &made);
     let folder = made.folder.display();
     door.out.line(match made.created {
-        true => format!("made {folder}; it is used here and in all folders below"),
-        false => format!("{folder} is there already; nothing was changed"),
+        true => format!("created {folder}; it is used here and in all folders below"),
+        false => format!("{folder} exists already; nothing was changed"),
     })?;
     if let Some(name) = made.overruled_by {
         let store = &door.config.store.value;

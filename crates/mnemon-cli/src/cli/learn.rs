@@ -171,7 +171,7 @@ async fn improve(limit: usize, door: &mut Door) -> Result<(), Error> {
         door.out.line(text::one_line(&line))?;
     }
     if skills.is_empty() {
-        door.out.line("there is nothing to word better")?;
+        door.out.line("no wording to improve")?;
     }
     Ok(())
 }

@@ -34,7 +34,10 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let held = contents(&done.backup);
     if !args.check {
         let store = text::one_line(&door.config.store.value);
-        let question = format!("This puts {held} in the place of {store}, which is kept aside.");
+        let question = format!(
+            "This replaces {store} with {held}; the current store is kept \
+            under another name."
+        );
         confirm(&question, args.yes)?;
         done = api::restore::run(&door.config, &args.file, false)?;
     }
@@ -48,7 +51,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         Some(kept) => {
             let kept = text::one_line(&kept.display().to_string());
             door.out
-                .line(format!("the store that was there is kept as {kept}"))
+                .line(format!("the previous store is kept as {kept}"))
         }
         None => Ok(()),
     }

@@ -34,12 +34,12 @@ fn tell(done: api::undo::Response, door: &mut Door) -> Result<(), Error> {
     let items = done.receipt.items.len();
     if let (0, Some(by)) = (items, done.receipt.commit) {
         let commit = done.undone;
-        let line = format!("commit {commit} was already taken back by commit {by}");
+        let line = format!("commit {commit} was already undone by commit {by}");
         return door.out.line(line);
     }
     let count = text::count(items as u64, "record");
     door.out
-        .line(format!("took back commit {} ({count})", done.undone))?;
+        .line(format!("undid commit {} ({count})", done.undone))?;
     let shown = done.changes.get(..SHOWN).unwrap_or(&done.changes);
     history::commits(shown, door)?;
     match items.saturating_sub(SHOWN) {

@@ -189,7 +189,7 @@ impl LlmSettings {
         }
         if key.is_none() && needs_key && !is_here {
             return Some(format!(
-                "{url} wants a key: set the variable {env}, or name a file in llm.key_file"
+                "{url} needs a key: set the variable {env}, or name a file in llm.key_file"
             ));
         }
         if key.is_some() && is_open && !is_here {
@@ -198,7 +198,7 @@ impl LlmSettings {
         let is_free = self.input_price.value == Money(0) && self.output_price.value == Money(0);
         if self.cost_per_day.value.is_some() && is_free {
             let what = "llm.cost_per_day needs llm.input_price and llm.output_price";
-            return Some(format!("{what}: without them nothing costs anything"));
+            return Some(format!("{what}: without them the cost is unknown"));
         }
         None
     }

@@ -54,7 +54,7 @@ pub(super) async fn get(
         "end_session" => end_session(text("agent")),
         _ => {
             let what = format!(
-                "`{}` is not known; known are: recall, end_session",
+                "`{}` is not a known prompt; the prompts are: recall, end_session",
                 discreet(name, 60)
             );
             return Err(Invalid::new("prompt", what).into());

@@ -43,7 +43,8 @@ impl Address {
     fn parse(uri: &str) -> Result<Self, Invalid> {
         let unknown = || {
             let what = format!(
-                "`{}` is not known; known are {RECENT}, mnemon://sessions/USER/SESSION/window and \
+                "`{}` is not a known resource; the resources are {RECENT}, \
+                    mnemon://sessions/USER/SESSION/window and \
                  mnemon://agents/AGENT/FILE",
                 discreet(uri, 200)
             );

@@ -46,7 +46,7 @@ fn quiet_leaves_errors_and_verbose_says_more() {
     let told = sandbox
         .run(&["-q", "agent", "new", "a", "--description", "x"])
         .ok();
-    assert!(told.contains("made "), "{told}");
+    assert!(told.contains("created "), "{told}");
     for flag in ["-v", "--verbose"] {
         let ran = sandbox.run(&["list", flag]);
         let last = ran.err.lines().last().unwrap();

@@ -10,7 +10,7 @@ use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
 use crate::api::chat::Compression;
 
-const NOTHING: &str = "nothing was compressed: there is nothing to be gained";
+const NOTHING: &str = "nothing was compressed: no strategy makes the window smaller";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CompressArgs {

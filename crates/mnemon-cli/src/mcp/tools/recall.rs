@@ -75,7 +75,7 @@ async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let text = made.context.compiled.text;
     Ok(match text.trim() {
         "" => Answer::text(match made.needs {
-            Some(needs) => format!("Nothing fits: the first thing needs a budget of {needs}."),
+            Some(needs) => format!("Nothing fits: the first item needs a budget of {needs}."),
             None => "Nothing is known about this yet.".to_owned(),
         }),
         _ => Answer::text(text),
