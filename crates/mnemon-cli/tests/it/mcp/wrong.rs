@@ -32,8 +32,8 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         ),
         (
             "memory_search",
-            json!({"query": "x", "limit": 101}),
-            "from 1 to 100",
+            json!({"query": "x", "limit": 1001}),
+            "from 1 to 1000",
         ),
         (
             "memory_search",
