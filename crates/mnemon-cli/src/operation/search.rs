@@ -69,7 +69,7 @@ impl Operation for Search {
 /// Which records of those that the caller may see.
 fn which() -> Vec<Field> {
     let terminal = |field: Field| field.only(Interface::CommandLine);
-    let kinds = "Only this kind: note, fact, decision, document, message, skill, …";
+    let kinds = "Kind of the records: note, fact, decision, document, message, skill, …";
     let since = "Created at or after: 2026-01-31, RFC 3339, or 7d (ago)";
     let metadata =
         "Condition on the metadata: {\"lang\":\"vi\",\"n\":{\"$gte\":3}}, with AND, OR and NOT";
@@ -108,7 +108,7 @@ fn which() -> Vec<Field> {
         .value("NAME")
         .or(&["session_id", "conversation"])
         .rare();
-    let owner = owner("The user whose records are meant").into_iter();
+    let owner = owner("User whose records are searched").into_iter();
     fields.extend(owner.filter(|field| field.name != session.name));
     fields.push(session);
     fields
