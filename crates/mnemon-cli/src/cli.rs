@@ -74,9 +74,9 @@ use door::Door;
 
 /// Memory for AI agents: one binary, one file, no key, no server.
 ///
-/// What is remembered is kept in a store: by default one SQLite file in the user's data folder,
-/// which any number of processes may use at once. Every change is in the history and can be
-/// undone until it is purged.
+/// Memory is kept in a store: by default one SQLite file in the user's data folder, which any
+/// number of processes may use at once. Every change is recorded in the history and can be undone
+/// until it is purged.
 #[derive(Debug, Parser)]
 #[command(
     name = "mnemon",
@@ -95,16 +95,16 @@ struct Cli {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
-    /// The store, for example sqlite:notes.db [env: MNEMON_STORE]
+    /// URL of the store, for example sqlite:notes.db [env: MNEMON_STORE]
     #[arg(long, value_name = "URL", global = true)]
     store: Option<String>,
-    /// Whose memory is meant [env: MNEMON_TENANT]
+    /// Tenant whose memory is used [env: MNEMON_TENANT]
     #[arg(long, value_name = "NAME", global = true)]
     tenant: Option<String>,
-    /// Answer in JSON, for programs [env: MNEMON_JSON]
+    /// Print JSON, for programs [env: MNEMON_JSON]
     #[arg(long, global = true)]
     json: bool,
-    /// The configuration file [env: MNEMON_CONFIG]
+    /// Path of the configuration file [env: MNEMON_CONFIG]
     #[arg(long, value_name = "PATH", global = true)]
     config: Option<PathBuf>,
     /// When to use colours; auto: on a terminal, unless NO_COLOR is set
@@ -168,12 +168,12 @@ enum Command {
 }
 
 const EXAMPLES: &str = "Examples:
-  mnemon demo                              see what it does, in a temporary folder
+  mnemon demo                              see the main features, in a temporary folder
   mnemon add \"Ann prefers tea\" --user ann  remember something
   mnemon search what does Ann drink        find it again
-  mnemon ingest docs/                      take in a folder of documents
-  mnemon list --user ann                   see what is remembered
-  mnemon undo                              take the newest change back";
+  mnemon ingest docs/                      index a folder of documents
+  mnemon list --user ann                   list the records of a user
+  mnemon undo                              undo the newest change";
 
 fn after_help() -> String {
     let stores = wiring::SCHEMES.iter();

@@ -18,25 +18,31 @@ macro_rules! env_vars {
 
 env_vars! {
     MNEMON_CONFIG = "The configuration file; no other is read then. Unset: `./mnemon.toml`, else `.mnemon/mnemon.toml` of the project ([as far as it is trusted](trust.md)), and after it `mnemon.toml` in the user's configuration folder.";
-    MNEMON_HOME = "The folder in which the default store lives. Unset: `.mnemon` in this folder or the nearest one above that has it, else `mnemon` in the user's data folder.";
+    MNEMON_HOME = "The folder of the default store. Unset: `.mnemon` in this folder or the \
+        nearest one above that has it, else `mnemon` in the user's data folder.";
     MNEMON_STORE = "The store, as a URL such as `sqlite:PATH`. Same as `--store`.";
-    MNEMON_TENANT = "Whose memory is meant. Same as `--tenant`.";
-    MNEMON_ACTOR = "Who acts, for the history. Unset: `cli:` and the user's name.";
+    MNEMON_TENANT = "Tenant whose memory is used. Same as `--tenant`.";
+    MNEMON_ACTOR = "Name recorded in the history for changes. Unset: `cli:` and the user's name.";
     MNEMON_JSON = "`true` or `false`: answer in JSON. Same as `--json`.";
-    MNEMON_EMBEDDER = "What places records by their meaning: `builtin`, `none`, `minilm:FOLDER` or `openai:MODEL@BASE_URL`.";
+    MNEMON_EMBEDDER = "The embedder: `builtin`, `none`, `minilm:FOLDER` or \
+        `openai:MODEL@BASE_URL`.";
     MNEMON_EMBEDDER_KEY = "The key for an `openai:` embedder. It is read from here only and never shown.";
     MNEMON_LLM_KEY = "The key for the language model of `[llm]`, unless `llm.key_env` names another variable. It is never shown.";
-    MNEMON_RERANKER = "What reads the best hits once more, together with the question: `none` or `crossencoder:FOLDER`.";
+    MNEMON_RERANKER = "The reranker, which scores the best hits again together with the query: \
+        `none` or `crossencoder:FOLDER`.";
     MNEMON_SHORT_TERM_TTL_DAYS = "How many days short-term records are kept, or `none` to keep them.";
     MNEMON_SHORT_TERM_MAX_ENTRIES = "How many short-term notes a tenant keeps, or `none` for no cap.";
     MNEMON_LONG_TERM_TTL_DAYS = "How many days long-term records are kept, or `none` to keep them.";
     MNEMON_LONG_TERM_MAX_ENTRIES = "How many long-term notes a tenant keeps, or `none` for no cap.";
     MNEMON_HISTORY_DAYS = "After how many days upkeep drops old versions, or `none` to keep them until they are purged.";
     MNEMON_NOTES_ROOT = "The folder below which `mnemon note add --file` reads. Unset: where the program was started.";
-    MNEMON_SECRETS = "What to do with keys, tokens and passwords in what is written: `mask`, `refuse` or `allow`.";
-    MNEMON_AGENT_LANGUAGE = "The language of labels in new files of agents and teams: `en`, `vi` or `bilingual`. A file that is there keeps its own. Unset: `en`.";
+    MNEMON_SECRETS = "Treatment of keys, tokens and passwords in new text: `mask`, `refuse` or \
+        `allow`.";
+    MNEMON_AGENT_LANGUAGE = "The language of labels in new files of agents and teams: `en`, `vi` \
+        or `bilingual`. An existing file keeps its language. Unset: `en`.";
     MNEMON_AGENTS = "The folder of agents' and teams' Markdown. Unset: `.microai` in this folder or the nearest one above that has it, up to the project's root. Same as `--root` of `mnemon agent` and `mnemon team`.";
-    MNEMON_API_KEY = "The key that clients of `mnemon mcp --http` must show, at least 16 characters.";
+    MNEMON_API_KEY = "The key that clients of `mnemon mcp --http` must send, at least 16 \
+        characters.";
     MNEMON_API_KEY_FILE = "A file that holds that key.";
     XDG_CONFIG_HOME = "The user's configuration folder. Unset: `~/.config`.";
     XDG_DATA_HOME = "The user's data folder. Unset: `~/.local/share`; on macOS `~/Library/Application Support` and on Windows `%LOCALAPPDATA%`, unless `~/.local/share/mnemon` exists.";
@@ -46,7 +52,7 @@ env_vars! {
     APPDATA = "The user's configuration folder on Windows, unless `~/.config/mnemon` exists.";
     USER = "The user's name, for the history.";
     NO_COLOR = "Set to anything: no colours.";
-    COLUMNS = "How wide tables may be when the output is no terminal.";
+    COLUMNS = "Maximum width of tables if the output is not a terminal.";
     TZ = "The time zone in which times are shown and read.";
 }
 

@@ -43,7 +43,7 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
             select(memory, ctx, filter, request.purge).await?
         }
         _ => {
-            let what = "say which records are meant: either their ids, or what they are like";
+            let what = "are missing: name the records, or select them with filters";
             return Err(Invalid::new("ids", what).into());
         }
     };

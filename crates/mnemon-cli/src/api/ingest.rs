@@ -109,7 +109,7 @@ pub async fn run(
 ) -> Result<Response, Error> {
     let records = memory.records_of(Scope::Semantic);
     if request.paths.is_empty() {
-        let what = "are missing; name the files and folders to take in";
+        let what = "are missing; name the files and folders to index";
         return Err(Invalid::new("paths", what).into());
     }
     let found = wiring::find_files(&request.paths, &request.exclude)?;

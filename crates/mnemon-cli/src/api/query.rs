@@ -26,7 +26,7 @@ pub async fn run(
     pages: Option<&Memory>,
 ) -> Result<Vec<Passage>, Error> {
     if request.text.trim().is_empty() {
-        return Err(Invalid::new("query", "is empty; say what to look for").into());
+        return Err(Invalid::new("query", "is empty; write at least one word").into());
     }
     let most = limits::HITS;
     if !(1..=most).contains(&request.limit) {

@@ -12,7 +12,7 @@ use super::{input, progress, text};
 use crate::Error;
 use crate::operation::{Add, Stored};
 
-/// Remember something
+/// Store a record
 ///
 /// The content comes from the arguments, from --file, or from stdin. With --jsonl every line of
 /// stdin is one draft in JSON, and all lines are checked before the first is written.
@@ -23,7 +23,7 @@ use crate::operation::{Add, Stored};
     mnemon add --file decision.md --kind decision\n  \
     echo '{\"content\":\"Ann prefers tea\",\"tags\":[\"drinks\"]}' | mnemon add --jsonl")]
 pub(super) struct Args {
-    /// One draft in JSON per line of stdin; with it only --key is given
+    /// Read one JSON draft per line of stdin; only --key may be given with it
     #[arg(long)]
     jsonl: bool,
     #[command(flatten)]

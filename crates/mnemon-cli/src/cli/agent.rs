@@ -15,13 +15,13 @@ use super::input::given_or_file as given;
 use super::text;
 use crate::{Error, api, wiring};
 
-/// Agents whose memory is Markdown in the repository
+/// Manage agents whose memory is Markdown in the repository
 ///
 /// The context, decisions, learnings and sessions of an agent are files that people read, edit and
-/// keep in git, below .microai/agents/AGENT/memory. The folder .microai is looked for here, then in
-/// each folder above up to the root of the project. A change touches only the lines it means, and
-/// never overwrites what somebody else wrote at the same time. Decisions, learnings and sessions
-/// are found by `mnemon search`, too, if the project has a memory of its own (`mnemon init`).
+/// keep in git, below .microai/agents/AGENT/memory. The folder .microai is searched for in the
+/// current folder, then in each parent folder up to the root of the project. A change affects only
+/// the lines it names, and never overwrites concurrent changes. `mnemon search` finds decisions,
+/// learnings and sessions, too, if the project has its own memory (`mnemon init`).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon agent new coder --description \"Writes the code\"\n  \
@@ -71,7 +71,7 @@ struct Target {
     /// The agent, or TEAM/MEMBER for a member of a team
     #[arg(value_name = "AGENT")]
     agent: String,
-    /// Make the agent if it does not exist
+    /// Create the agent if it does not exist
     #[arg(long)]
     create: bool,
 }
@@ -81,19 +81,19 @@ enum What {
     /// List the agents and the members of teams
     #[command(visible_alias = "ls")]
     List,
-    /// Make an agent: its definition and an empty memory
+    /// Create an agent: its definition and an empty memory
     New {
         /// The name of the agent, or TEAM/MEMBER to add a member to a team
         #[arg(value_name = "AGENT")]
         agent: String,
-        /// What the agent does, on one line
+        /// Purpose of the agent, on one line
         #[arg(long, value_name = "TEXT")]
         description: String,
     },
     /// Print the prompt of an agent: its memory, knowledge and definition
     ///
-    /// The whole context, the ten most recent decisions by date, the knowledge that its task asks
-    /// for, and its own prompt. The number of tokens is printed on stderr.
+    /// Prints the whole context, the ten most recent decisions by date, the knowledge for the task,
+    /// and the prompt of the agent. The number of tokens is printed on stderr.
     Activate {
         #[command(flatten)]
         name: Name,
@@ -157,8 +157,9 @@ enum What {
     },
     /// Index the entries of the files in the memory in use, so that `mnemon search` finds them
     ///
-    /// Where the memory is the project's own, a search does this by itself. Elsewhere a search
-    /// writes nothing: the text of a folder goes into your own memory only by this command.
+    /// If the memory in use is the project's own, a search does this automatically. Otherwise a
+    /// search writes nothing, and only this command copies the text of the files into your own
+    /// memory.
     Index,
 }
 
@@ -213,7 +214,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 pub(super) fn show_made(files: &[String], door: &mut Door) -> Result<(), Error> {
     return_json!(door, &json!({ "files": files }));
     let mut files = files.iter();
-    files.try_for_each(|file| door.out.line(format!("made {file}")))
+    files.try_for_each(|file| door.out.line(format!("created {file}")))
 }
 
 async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {

@@ -9,18 +9,18 @@ use crate::wiring::{self, BackupSummary};
 
 /// Write a consistent copy of the whole store to a file
 ///
-/// The store may be in use: nobody waits, and the copy shows one moment. It has every tenant, the
-/// history included, and nothing that was purged. It is checked before it gets its name, and only
-/// you can read it. The backup of a jsonl: store is a folder.
+/// The store may be in use: no process has to wait, and the copy is a snapshot of one moment. It
+/// holds every tenant with its history, and nothing that was purged. It is checked before it gets
+/// its name, and only you can read it. The backup of a jsonl: store is a folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon backup memory-2026-01-31.db\n  \
     mnemon backup /mnt/backup/memory.db --force\n  \
     mnemon restore memory-2026-01-31.db --check")]
 pub(super) struct Args {
-    /// The file to write; it must not exist yet
+    /// File to write; it must not exist yet
     file: PathBuf,
-    /// Write over the file if it exists
+    /// Overwrite the file if it exists
     #[arg(long)]
     force: bool,
 }

@@ -19,7 +19,7 @@ use super::door::Door;
 use crate::api::chat::Chat;
 use crate::{Error, wiring};
 
-/// Store conversations, and show each one in a window that fits the model
+/// Store conversations and keep each one within the context window of a model
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon chat append s1 \"Where is the tea house?\" --user ann\n  \
@@ -58,11 +58,11 @@ enum Command {
     ///
     /// Below the limits of the window only messages before the last ones are compressed.
     Compress(compress::CompressArgs),
-    /// Print the messages that a CONTEXT_OFFLOAD tag in the window stands for
+    /// Print the messages that a CONTEXT_OFFLOAD tag in the window replaces
     Reload(messages::ReloadArgs),
     /// Print the last messages as they were appended
     Tail(messages::TailArgs),
-    /// List what compressions did, the last 1000, oldest first
+    /// List the last 1000 compressions, oldest first
     Events(ConversationArgs),
     /// Find passages in conversations, pages, notes and documents
     Query(query::QueryArgs),
@@ -72,9 +72,9 @@ enum Command {
     Fork(copies::ForkArgs),
     /// Save the window under a label, to be restored later
     Snapshot(copies::SnapshotArgs),
-    /// Show the window again as it was when the snapshot was taken
+    /// Restore the window from a snapshot
     ///
-    /// Messages appended since stay in the conversation, but are not in its window any more.
+    /// Messages appended since the snapshot stay in the conversation, but not in its window.
     Restore(copies::SnapshotArgs),
     /// Empty the window; every message stays in the conversation
     Clear(ConversationArgs),
@@ -85,11 +85,11 @@ enum Command {
     /// other sources stay without this one. Records of the session that belong to no user are
     /// deleted as well, unless another user has a session of the same name.
     ///
-    /// With --files it is the conversation of that project, without it that of no project: those of
-    /// the same name in projects stay, and are named.
+    /// With --files the conversation of that project is deleted, without it the one outside
+    /// projects: conversations of the same name in projects stay, and are listed.
     ///
-    /// With --purge all of it is erased for good, also what was deleted earlier, and the log and
-    /// pages of a project's conversation. Files that are not erased are listed, and the command
+    /// With --purge everything is erased permanently, including records deleted earlier and the log
+    /// and pages of a project's conversation. Files that are not erased are listed, and the command
     /// exits with 5: the conversation is only partly purged.
     Delete(delete::DeleteArgs),
     /// Print the messages for the next call of a model, with long-term memory added

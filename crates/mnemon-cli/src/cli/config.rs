@@ -6,11 +6,11 @@ use super::door::Door;
 use super::text;
 use crate::Error;
 
-/// Show every setting and where it came from
+/// Show every setting and its origin
 ///
-/// A flag beats an environment variable, a variable beats the project's file, that beats the user's
-/// own file, and this the default. Settings of a project's file that have no effect are listed with
-/// the reason; `mnemon trust` allows them.
+/// Options have priority over environment variables, these over the project's file, this over the
+/// user's file, and this over the defaults. Settings of a project's file that have no effect are
+/// listed with the reason; `mnemon trust` allows them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon config\n  \
@@ -32,7 +32,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Show only which files were read, the strongest first
+    /// Show only the files that were read, highest priority first
     Path,
 }
 

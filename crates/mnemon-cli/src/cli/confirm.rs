@@ -31,7 +31,7 @@ pub(super) fn confirm(question: &str, yes: bool) -> Result<(), Error> {
         .map_err(Error::Input)?;
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(Error::Unconfirmed("the answer was no".to_owned())),
+        _ => Err(Error::Unconfirmed("you answered no".to_owned())),
     }
 }
 

@@ -9,19 +9,19 @@ use super::text;
 use crate::operation::Context;
 use crate::{Error, api};
 
-/// Put together what a prompt needs to know, within a budget of tokens
+/// Build the context for a prompt within a token budget
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon context --user ann --session s1 --query \"where is the tea house\" --budget 2000\n  \
     mnemon context --user ann --session s1 --query tea --model gpt-4o --form xml --explain\n  \
     mnemon context --user ann --session s1 --task-type booking --form messages > prompt.json\n  \
     mnemon context --user ann --session s1 --query tea --floor documents=800 --ceiling turns=400\n\n\
-    What is printed never has more tokens than the budget. docs/context.md says how they are \
-    counted and how it is decided what goes in.")]
+    The output never has more tokens than the budget. docs/context.md describes how tokens are \
+    counted and how records are selected.")]
 pub(super) struct Args {
     #[command(flatten)]
     about: Shared<Context>,
-    /// Say on stderr what was taken and what was left out
+    /// Print on stderr which records were included and which were left out
     #[arg(long)]
     explain: bool,
 }
@@ -34,7 +34,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     if let Some(needs) = made.needs {
         let budget = made.context.compiled.budget;
         door.out.note(&format!(
-            "nothing fits into {budget} tokens; the first thing does with --budget {needs}"
+            "nothing fits into {budget} tokens; the first item needs --budget {needs}"
         ));
     }
     return_json!(door, &made);
@@ -52,8 +52,8 @@ const NAMED: usize = 20;
 fn explain(made: &api::context::Response, model: Option<&str>, width: usize) {
     let compiled = &made.context.compiled;
     let counted = match compiled.family {
-        Family::Any => "counted by a bound for any model",
-        Family::Bytes => "a token counted for every byte",
+        Family::Any => "counted with an upper bound for any model",
+        Family::Bytes => "counted as one token per byte",
         _ => "counted exactly",
     };
     let (tokens, budget, family) = (compiled.tokens, compiled.budget, compiled.family);
@@ -97,7 +97,7 @@ fn left_line(left: &LeftOut) -> String {
         Why::NoRoom => "no room".to_owned(),
         Why::Ceiling => "ceiling".to_owned(),
         Why::OlderTurn => "older than a turn that did not fit".to_owned(),
-        Why::Duplicate { of } => format!("says what {of} says"),
+        Why::Duplicate { of } => format!("same content as {of}"),
         Why::Empty => "empty".to_owned(),
     };
     let LeftOut {

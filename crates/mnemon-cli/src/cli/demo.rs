@@ -8,7 +8,7 @@ use super::{history, list, text};
 use crate::config::Config;
 use crate::{Error, api, wiring};
 
-/// Show what it does, step by step, in a temporary folder
+/// Show the main features step by step, in a temporary folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  mnemon demo")]
 pub(super) struct Args {}
@@ -84,7 +84,7 @@ impl Demo<'_> {
     }
 
     async fn remember(&mut self) -> Result<Vec<Id>, Error> {
-        self.say("Four things are remembered in one commit: all of them or none.")?;
+        self.say("Four records are stored in one commit: all of them or none.")?;
         let ann = Owner::of(Some("ann"), None);
         let drafts = [
             ("Ann prefers green tea in the afternoon", "drinks", 0.8),
@@ -117,7 +117,7 @@ impl Demo<'_> {
 
     async fn search(&mut self) -> Result<(), Error> {
         self.say("A search finds them by words and by meaning.")?;
-        for query in ["what does Ann drink", "when do keys change", "東京"] {
+        for query in ["what does Ann drink?", "when do keys change?", "東京"] {
             let request = api::search::Request {
                 query: query.to_owned(),
                 limit: 1,
@@ -132,13 +132,17 @@ impl Demo<'_> {
     }
 
     async fn context(&mut self) -> Result<(), Error> {
-        self.say("A prompt gets what it needs to know, within a budget of tokens.")?;
+        self.say("The context for a prompt is built within a token budget.")?;
         let request = serde_json::json!({
             "user": "ann", "session": "demo", "agent": "cli",
-            "query": "what does Ann drink", "budget": 120,
+            "query": "what does Ann drink?", "budget": 120,
         });
-        let request = serde_json::from_value(request)
-            .map_err(|error| Error::Internal(format!("the demo asks wrongly: {error}")))?;
+        let request = serde_json::from_value(request).map_err(|error| {
+            Error::Internal(format!(
+                "the demo sends an invalid request: \
+                {error}"
+            ))
+        })?;
         let found = api::context::run(&self.memory, &self.ctx()?, request).await?;
         for line in found.context.compiled.text.lines() {
             let line = format!("   {}", text::clean(line));
@@ -148,14 +152,14 @@ impl Demo<'_> {
     }
 
     async fn look(&mut self) -> Result<(), Error> {
-        self.say("They are read back, newest first.")?;
+        self.say("All records are listed, newest first.")?;
         let request = api::list::Request::default();
         let page = api::list::run(&self.memory, &self.ctx()?, request).await?;
         list::table(&page.records, self.door)
     }
 
     async fn derive(&mut self, source: &Id) -> Result<Id, Error> {
-        self.say("A short-term note is made from the first one, and remembers that it was.")?;
+        self.say("A short-term note is derived from the first record, and keeps a link to it.")?;
         let draft = Draft {
             namespace: Some(Namespace::ShortTerm),
             derived_from: vec![source.clone()],
@@ -192,7 +196,7 @@ impl Demo<'_> {
     }
 
     async fn forget(&mut self, id: &Id, derived: &Id) -> Result<(), Error> {
-        self.say("It is forgotten, and what was made from it goes with it.")?;
+        self.say("The record is deleted, and with it the note derived from it.")?;
         let request = api::forget::Request {
             ids: vec![id.clone()],
             ..api::forget::Request::default()
@@ -206,14 +210,14 @@ impl Demo<'_> {
     }
 
     async fn undo(&mut self) -> Result<(), Error> {
-        self.say("That was a mistake: undo puts both back.")?;
+        self.say("That was a mistake: undo restores both.")?;
         let request = api::undo::Request::default();
         let done = api::undo::run(&self.memory, &self.ctx()?, request).await?;
         history::commits(&done.changes, self.door)
     }
 
     async fn retry(&mut self) -> Result<(), Error> {
-        self.say("The same thing is sent twice under one key; it is stored once.")?;
+        self.say("The same note is sent twice with one key; it is stored once.")?;
         for attempt in ["first", "second"] {
             let draft = Draft::note("Bob is allergic to nuts");
             let receipt = self.add(vec![draft], Some("demo-retry")).await?;
@@ -229,7 +233,7 @@ impl Demo<'_> {
     }
 
     async fn look_back(&mut self, id: &Id) -> Result<(), Error> {
-        self.say("The whole story of the first record.")?;
+        self.say("The history of the first record.")?;
         let asked = Changes {
             id: Some(id.clone()),
             ..Changes::all_of_tenant(api::history::LIMIT)
@@ -239,7 +243,7 @@ impl Demo<'_> {
     }
 
     fn examine(&mut self) -> Result<(), Error> {
-        self.say("The doctor looks at the file.")?;
+        self.say("The store is checked for damage.")?;
         let found = api::doctor::run(&self.config, false)?;
         for finding in &found.examination.findings {
             let state = finding.state();

@@ -62,7 +62,7 @@ fn verb(change: &Change) -> String {
     match (&change.before, &change.after) {
         (_, None) => "removed".to_owned(),
         (None, Some(_)) if version == 1 => "added".to_owned(),
-        (None, Some(_)) => format!("put back as version {version}:"),
+        (None, Some(_)) => format!("restored as version {version}:"),
         (Some(before), Some(_)) => format!("changed version {} to {version}:", before.version),
     }
 }

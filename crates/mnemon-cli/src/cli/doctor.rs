@@ -6,25 +6,25 @@ use super::text;
 use crate::wiring::Examination;
 use crate::{Error, api};
 
-/// Look whether the store is whole, and mend it if asked
+/// Check the store for damage and repair it if asked
 ///
 /// Checks structure, checksums, counts, format version, permissions and free space without opening
-/// the store for use. A repair says what it would do before it does it, and looks again afterwards.
-/// From a damaged SQLite file it copies every record that can still be read into a new one, and
-/// keeps the damaged file as FILE.bad. Exits with 9 when something is wrong; a warning (little space,
+/// the store for use. A repair shows its steps before it makes them, and checks again afterwards.
+/// From a damaged SQLite file it copies every record that can still be read into a new file, and
+/// keeps the damaged one as FILE.bad. Exits with 9 if damage is found; a warning (little space,
 /// harmless leftovers, lines that a repair set aside) does not change the exit code.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon doctor\n  \
     mnemon doctor --store sqlite:notes.db --repair")]
 pub(super) struct Args {
-    /// Do what the findings propose
+    /// Make the proposed repairs
     #[arg(long)]
     repair: bool,
-    /// Say what a repair would do, and change nothing
+    /// Show the steps of a repair, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }

@@ -12,7 +12,7 @@ use super::{filters, progress};
 use crate::api::eval::{Request, Response, Sample};
 use crate::{Error, api};
 
-/// Measure how well the right records are found
+/// Measure how well searches find the right records
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon eval locomo --data locomo10.json\n  \
@@ -24,10 +24,10 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// LoCoMo: in long conversations, find the turns that answer a question
+    /// Run LoCoMo: find the turns of long conversations that answer a question
     ///
-    /// Every conversation gets a store of its own in memory; yours is not touched. Recall and NDCG
-    /// in percent, over the questions of categories 1 to 4 that have valid evidence.
+    /// Every conversation gets a separate store in memory; yours is not used. Prints recall and
+    /// NDCG in percent, over the questions of categories 1 to 4 that have valid evidence.
     Locomo(LocomoArgs),
 }
 
@@ -36,10 +36,10 @@ struct LocomoArgs {
     /// The conversations with their questions, as JSON
     #[arg(long, value_name = "PATH")]
     data: PathBuf,
-    /// Only these recipes [default: hybrid, words, meaning]
+    /// Recipes to measure [default: hybrid, words, meaning]
     #[arg(long, value_parser = filters::recipe())]
     recipe: Vec<Recipe>,
-    /// Only the first so many conversations
+    /// Use only this many conversations, from the first
     #[arg(long, value_name = "N")]
     limit_conversations: Option<usize>,
     /// Write the measures as JSON to this file, too

@@ -11,7 +11,7 @@ use super::{add, input, text};
 use crate::operation::LogStep;
 use crate::{Error, api};
 
-/// What was tried, and how it went
+/// Log the steps of tasks and show how they went
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon experience log '{\"task_type\":\"deploy\",\"tool\":\"run_cmd\",\"input\":{\"cmd\":\"npm install\"},\"trace_id\":\"t1\"}'\n  \
@@ -24,7 +24,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Log a step that was tried
+    /// Log a step of a task
     ///
     /// The step is given by options, or as a JSON object with task_type, tool, input, output, error,
     /// success, latency_ms, cost, trace_id and metadata. Metadata may have goal, outcome, correction
@@ -36,20 +36,20 @@ enum What {
         #[command(flatten)]
         fields: Shared<LogStep>,
     },
-    /// The newest steps that failed
+    /// List the newest steps that failed
     Failures(Which),
-    /// The newest traces that went well
+    /// List the newest traces that succeeded
     Traces(Which),
 }
 
 #[derive(Debug, clap::Args)]
 struct Which {
-    /// Those of this type of task
+    /// Select those of this type of task
     #[arg(long, value_name = "TYPE")]
     task_type: Option<String>,
     #[command(flatten)]
     owner: OwnerArgs,
-    /// At most this many
+    /// Maximum number of results
     #[arg(long, value_name = "N", default_value_t = LIMIT_STEPS)]
     limit: usize,
 }
@@ -119,7 +119,7 @@ async fn log_json(json: &str, fields: Shared<LogStep>, door: &Door) -> Result<Re
     let mut fields = fields.arguments()?;
     let owner = fields.take_owner();
     if !fields.is_empty() {
-        let what = "is given as JSON beside options; give one of the two";
+        let what = "is given as JSON together with options; use one of the two";
         return Err(Invalid::new("step", what).into());
     }
     api::experience::log(&door.memory()?, &door.ctx()?, &owner, step).await

@@ -12,19 +12,19 @@ use super::filters::FilterArgs;
 use super::{progress, text};
 use crate::{Error, api, wiring};
 
-/// Write records as JSON lines, each in its canonical form
+/// Export records as JSON lines
 ///
-/// Every record that can be seen is written, oldest first; history is not. `mnemon import` reads
-/// the result into this or another store.
+/// Writes every visible record in its canonical form, oldest first, without history. `mnemon
+/// import` reads the result into this or another store.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon export memory.jsonl\n  \
     mnemon export --user ann | gzip > ann.jsonl.gz\n  \
     mnemon export --store sqlite:old.db | mnemon import - --store sqlite:new.db")]
 pub(super) struct Args {
-    /// The file to write; it must not exist yet [default: stdout]
+    /// File to write; it must not exist yet [default: stdout]
     file: Option<PathBuf>,
-    /// Write over the file if it exists
+    /// Overwrite the file if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]

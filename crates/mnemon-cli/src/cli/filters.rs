@@ -9,19 +9,19 @@ use super::when;
 /// Whose a record is.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct OwnerArgs {
-    /// The user it is about or from
+    /// User it is about or from
     #[arg(long, value_name = "NAME")]
     pub(super) user: Option<String>,
-    /// The agent it belongs to
+    /// Agent it belongs to
     #[arg(long, value_name = "NAME")]
     pub(super) agent: Option<String>,
-    /// The session it belongs to
+    /// Session it belongs to
     #[arg(long, value_name = "NAME")]
     pub(super) session: Option<String>,
-    /// The flow it belongs to
+    /// Flow it belongs to
     #[arg(long, value_name = "NAME")]
     pub(super) flow: Option<String>,
-    /// The node of the flow
+    /// Node of the flow
     #[arg(long, value_name = "NAME")]
     pub(super) node: Option<String>,
 }
@@ -44,19 +44,19 @@ impl From<OwnerArgs> for Owner {
 pub(super) struct FilterArgs {
     #[command(flatten)]
     owner: OwnerArgs,
-    /// What kind of memory
+    /// Scope of the records
     #[arg(long, value_parser = scope())]
     scope: Vec<Scope>,
-    /// What they hold
+    /// Kind of the records
     #[arg(long, value_parser = kind(), hide_possible_values = true)]
     kind: Vec<Kind>,
-    /// How long they are kept
+    /// Namespace: short-term or long-term
     #[arg(long, value_parser = namespace())]
     namespace: Vec<Namespace>,
-    /// At least one of these tags
+    /// Records with at least one of these tags
     #[arg(long)]
     tag: Vec<String>,
-    /// Where they came from
+    /// Source of the records
     #[arg(long)]
     source: Option<String>,
     /// Created at or after: 2026-01-31, "2026-01-31 12:00", RFC 3339, or 7d (ago)
@@ -65,7 +65,7 @@ pub(super) struct FilterArgs {
     /// Created before
     #[arg(long, value_name = "WHEN")]
     until: Option<String>,
-    /// What their metadata must be: {"lang":"vi","n":{"$gte":3}}, with AND, OR and NOT
+    /// Condition on the metadata: {"lang":"vi","n":{"$gte":3}}, with AND, OR and NOT
     #[arg(long = "filter", value_name = "JSON")]
     metadata: Option<String>,
 }

@@ -9,12 +9,12 @@ use super::filters::FilterArgs;
 use super::{list, text};
 use crate::{Error, api, wiring};
 
-/// Forget records, and what was derived only from them
+/// Delete records and everything derived only from them
 ///
-/// Records that were derived from something else, too, stay and lose this source; summaries go.
-/// What is forgotten is out of sight at once, and undo brings it back. With --purge it is erased
-/// for good, with its history and every copy in the store, and so are records that were forgotten
-/// earlier and match the options. Logs and pages in files that still hold the text are listed, and
+/// Records derived from other sources as well are kept and lose this source; summaries are deleted.
+/// Deleted records are hidden at once, and undo restores them. With --purge they are erased
+/// permanently, with their history and every copy in the store, together with records deleted
+/// earlier that match the options. Logs and pages in files that still hold the text are listed, and
 /// the command exits with 5; `mnemon chat delete SESSION --purge` erases them, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -22,19 +22,19 @@ use crate::{Error, api, wiring};
     mnemon forget --session s1 --dry-run\n  \
     mnemon forget --user ann --purge --yes")]
 pub(super) struct Args {
-    /// Their ids, or the first characters of each (4 or more)
+    /// Ids, or the first characters of each (4 or more)
     #[arg(value_name = "ID")]
     ids: Vec<Id>,
-    /// Erase for good, history included: this cannot be undone
+    /// Erase permanently, with history: this cannot be undone
     #[arg(long)]
     purge: bool,
-    /// Show what would go, and change nothing
+    /// Show which records would be deleted, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
-    /// Makes a retry harmless
+    /// Idempotency key: a repeated call with the same key changes nothing
     #[arg(long)]
     key: Option<String>,
     #[command(flatten)]
@@ -56,7 +56,8 @@ pub(super) async fn run(mut args: Args, door: &mut Door) -> Result<(), Error> {
             return Err(Invalid::new("ids", what).into());
         }
         (true, true) => {
-            let what = "are missing; name the records, or say which with options like --session";
+            let what = "are missing; name the records, or select them with options such as \
+                --session";
             return Err(Invalid::new("ids", what).into());
         }
     };
@@ -252,7 +253,7 @@ fn show(done: &api::forget::Response, door: &mut Door) -> Result<(), Error> {
             done.receipt
                 .cascaded
                 .iter()
-                .map(|id| gone(id, "derived from it, gone as well:")),
+                .map(|id| gone(id, "deleted with it, as derived:")),
         )
         .collect();
     for line in lines.iter().take(SHOWN) {

@@ -13,7 +13,7 @@ use crate::{Error, api};
     mnemon get --json ID1 ID2 | jq .records[].content\n\n\
     Exits with 3 when one of them is not there; the others are still shown.")]
 pub(super) struct Args {
-    /// Their ids, or the first characters of each (4 or more)
+    /// Ids, or the first characters of each (4 or more)
     #[arg(required = true, value_name = "ID")]
     ids: Vec<Id>,
 }

@@ -6,23 +6,24 @@ use super::door::Door;
 use super::{diff, text};
 use crate::{Error, api};
 
-/// Show who changed what when, newest first
+/// Show the history of changes, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon history --limit 5\n  \
     mnemon history 01920e4a-6f2b-7c3d-8e4f-5a6b7c8d9e0f\n  \
     mnemon history --commit 12 --json")]
 pub(super) struct Args {
-    /// Only changes of this record; the first 4 characters of its id are enough if no other begins so
+    /// Show only changes of this record; the first 4 characters of its id are enough if they are
+    /// unique
     #[arg(value_name = "ID")]
     id: Option<Id>,
-    /// Only changes of this commit
+    /// Show only changes of this commit
     #[arg(long, value_name = "N")]
     commit: Option<u64>,
-    /// Go on where the page before ended
+    /// Continue from this number, which the previous page printed
     #[arg(long, value_name = "N")]
     before: Option<u64>,
-    /// At most this many changes
+    /// Maximum number of changes
     #[arg(long, value_name = "N", default_value_t = api::history::LIMIT,
         value_parser = super::list::limit)]
     limit: usize,

@@ -11,31 +11,31 @@ use super::lines::{self, Lines};
 use super::{progress, text};
 use crate::Error;
 
-/// Read records that `mnemon export` wrote
+/// Import records that `mnemon export` wrote
 ///
-/// They keep their ids, times and links, and go into this tenant. All lines are checked before the
-/// first is written. What is already there unchanged is passed over, so an import that was
-/// interrupted can be run again.
+/// Records keep their ids, times and links, and belong to the current tenant. All lines are checked
+/// before the first is written. Records that already exist unchanged are skipped, so an import that
+/// was interrupted can be run again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon import memory.jsonl\n  \
     zcat ann.jsonl.gz | mnemon import - --on-conflict skip")]
 pub(super) struct Args {
-    /// The file to read; - is stdin
+    /// File to read; - is stdin
     file: PathBuf,
-    /// What to do with a record whose id is taken by a different one
+    /// Action if a different record has the same id
     #[arg(long, value_enum, default_value_t)]
     on_conflict: OnConflictArg,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum OnConflictArg {
-    /// Stop
+    /// Stop with an error
     #[default]
     Fail,
-    /// Keep the one that is there
+    /// Keep the existing record
     Skip,
-    /// Take the imported one; the one that was there stays in the history
+    /// Replace it by the imported record; the old version stays in the history
     Replace,
 }
 

@@ -8,35 +8,35 @@ use super::{progress, text};
 use crate::api::ingest::{Fate, FileOutcome, Request, Response};
 use crate::{Error, api};
 
-/// Take in files and folders as documents
+/// Index files and folders as documents
 ///
-/// Markdown, plain text, HTML and source code (and PDF, if built with it) are cut into chunks that
-/// search finds one by one. A document is known by its absolute path and its owner: taking in a
-/// folder again replaces what changed, keeps what did not, and embeds only new chunks. Hidden
-/// files, those that .gitignore leaves out, and symbolic links are passed over.
+/// Splits Markdown, plain text, HTML and source code (and PDF, if built with it) into chunks that
+/// search finds separately. A document is identified by its absolute path and its owner: ingesting
+/// a folder again replaces changed documents, keeps the others, and embeds only new chunks. Hidden
+/// files, files that .gitignore excludes, and symbolic links are skipped.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon ingest docs/ README.md --tag manual\n  \
     mnemon ingest . --exclude '*.lock' --exclude 'vendor/' --dry-run\n  \
     mnemon ingest ~/notes --user ann --prune\n\n\
-    A file that cannot be taken in does not hinder the others. The exit code tells of the paths \
+    A file that cannot be read does not stop the others. The exit code covers only the paths \
     that were named.")]
 pub(super) struct Args {
-    /// Files and folders
+    /// Files and folders to index
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     owner: OwnerArgs,
-    /// A tag for each document; repeat for several
+    /// Tag for each document; repeat for several
     #[arg(long)]
     tag: Vec<String>,
-    /// Leave out what matches in folders, as in a .gitignore; repeat for several
+    /// Skip files in folders that match, as in a .gitignore; repeat for several
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
-    /// Forget the documents whose files in the named folders are gone
+    /// Delete documents whose files in the named folders no longer exist
     #[arg(long)]
     prune: bool,
-    /// Say what would be done, and change nothing
+    /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -88,7 +88,7 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
     let sorts = [
         (Fate::Added, "added"),
         (Fate::Replaced, "replaced"),
-        (Fate::Pruned, "forgotten, its file is gone:"),
+        (Fate::Pruned, "deleted, its file no longer exists:"),
         (Fate::Skipped, "skipped"),
         (Fate::Failed, "failed"),
     ];
@@ -143,7 +143,7 @@ fn summary(done: &Response) -> String {
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
     let all = match counts.is_empty() {
-        true => "nothing found that could be taken in".to_owned(),
+        true => "no file found that can be indexed".to_owned(),
         false => counts.join(", "),
     };
     match done.dry_run {

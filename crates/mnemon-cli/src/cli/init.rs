@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use super::door::Door;
 use crate::{Error, api};
 
-/// Give a project a memory of its own
+/// Create a separate memory for a project
 ///
-/// Makes .mnemon in the folder. From there and from any folder below, that memory is used instead
-/// of the user's own. What is there already stays as it is.
+/// Creates .mnemon in the folder. Commands run there or in a folder below use this memory instead
+/// of your own. Existing files are not changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    mnemon init                      here\n  \
-    mnemon init ~/code/shop          there\n  \
-    mnemon mcp install claude        then: tell a client about it")]
+    mnemon init                      in the current folder\n  \
+    mnemon init ~/code/shop          in another folder\n  \
+    mnemon mcp install claude        then connect a client to it")]
 pub(super) struct Args {
-    /// The project's folder
+    /// Folder of the project
     #[arg(value_name = "PATH", default_value = ".")]
     folder: PathBuf,
 }
@@ -26,8 +26,8 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     return_json!(door, &made);
     let folder = made.folder.display();
     door.out.line(match made.created {
-        true => format!("made {folder}; it is used here and in all folders below"),
-        false => format!("{folder} is there already; nothing was changed"),
+        true => format!("created {folder}; it is used here and in all folders below"),
+        false => format!("{folder} exists already; nothing was changed"),
     })?;
     if let Some(name) = made.overruled_by {
         let store = &door.config.store.value;
@@ -38,7 +38,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match made.before {
         // A URL with a space in it is one word to a shell only in quotes.
         Some(before) if made.created => door.out.line(format!(
-            "what was remembered before is not seen from here; look at it with: \
+            "records of the previous memory are not visible from here; list them with: \
              mnemon --store '{before}' list"
         )),
         _ => Ok(()),

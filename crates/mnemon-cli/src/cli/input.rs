@@ -82,7 +82,7 @@ fn read(from: impl Read, failed: impl FnOnce(io::Error) -> Error) -> Result<Stri
 pub(super) fn utf8(field: &str, bytes: Vec<u8>) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let what = format!("is not UTF-8 text: the byte at offset {at} fits no character");
+        let what = format!("is not UTF-8 text: invalid byte at offset {at}");
         Invalid::new(field, what).into()
     })
 }

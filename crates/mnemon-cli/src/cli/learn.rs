@@ -11,11 +11,11 @@ use crate::{Error, api};
 /// Steps that a dry run reads when nobody says.
 const DRY_RUN_STEPS: usize = 100_000;
 
-/// Learn skills and rules from what was tried
+/// Learn skills and rules from logged steps
 ///
-/// Steps (see mnemon experience) are put together to runs, one for each trace and type of task.
-/// What the successful runs of a type share becomes a skill, what failures share a rule, each with
-/// the evidence for it. No language model is needed. Upkeep does this by itself, a slice at a time.
+/// Groups steps (see mnemon experience) into runs, one for each trace and type of task. Successful
+/// runs of a type become a skill, failed runs a rule, each with its evidence. No language model is
+/// needed. Upkeep learns automatically, a slice at a time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon learn dry-run\n  \
@@ -29,23 +29,23 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Learn from what was tried since the last time
+    /// Learn from the steps logged since the last run
     Run {
-        /// Read at most this many steps [default: all]
+        /// Maximum number of steps to read [default: all]
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
     },
-    /// Show how much was read, what waits, what was learnt, and what was found but not kept
+    /// Show the steps read and waiting, the skills and rules learnt, and the findings rejected
     Status,
-    /// Show what would be learnt, as if every trace had ended; nothing is written
+    /// Preview what would be learnt if every trace had ended; write nothing
     DryRun {
-        /// Read at most this many steps
+        /// Maximum number of steps to read
         #[arg(long, value_name = "N", default_value_t = DRY_RUN_STEPS)]
         limit: usize,
     },
-    /// Have the language model word skills better; tools and order stay as they are
+    /// Let the language model improve the wording of skills; tools and order stay the same
     Improve {
-        /// At most this many skills
+        /// Maximum number of skills
         #[arg(long, value_name = "N", default_value_t = api::learn::IMPROVED)]
         limit: usize,
     },
@@ -90,7 +90,7 @@ async fn learn(limit: Option<usize>, door: &mut Door) -> Result<(), Error> {
 fn show(report: &LearnReport, door: &mut Door) -> Result<(), Error> {
     return_json!(door, report);
     let read = format!(
-        "{} read ({} skipped), {} touched, {} looked at",
+        "{} read ({} skipped), {} touched, {} analysed",
         text::count(report.steps, "step"),
         report.skipped,
         text::count(report.runs, "run"),
@@ -171,7 +171,7 @@ async fn improve(limit: usize, door: &mut Door) -> Result<(), Error> {
         door.out.line(text::one_line(&line))?;
     }
     if skills.is_empty() {
-        door.out.line("there is nothing to word better")?;
+        door.out.line("no wording to improve")?;
     }
     Ok(())
 }

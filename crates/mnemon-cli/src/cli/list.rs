@@ -7,21 +7,21 @@ use super::filters::FilterArgs;
 use super::text;
 use crate::{Error, api};
 
-/// Show what is remembered, a page at a time
+/// List records, a page at a time
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon list --user ann --since 7d\n  \
     mnemon list --kind decision --kind rule --order oldest\n  \
     mnemon list --json --limit 1000 | jq -r '.records[].content'")]
 pub(super) struct Args {
-    /// At most this many, up to 1000
+    /// Records on a page, up to 1000
     #[arg(long, value_name = "N", default_value_t = api::list::LIMIT,
         value_parser = super::list::limit)]
     limit: usize,
-    /// By creation, or as the store wrote them
+    /// Order: by time of creation, or as the store wrote them
     #[arg(long, value_enum, default_value_t)]
     order: OrderArg,
-    /// Go on where the page before ended
+    /// Continue after this cursor, which the previous page printed
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use crate::config::Money;
 use crate::wiring::LlmAccount;
 use crate::{Error, api};
 
-/// See what the language model costs, and whether it answers
+/// Show the cost of the language model and test it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon llm check\n  \
@@ -21,7 +21,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Ask it something small and show the answer
+    /// Send a short question and show the answer
     Check(CheckArgs),
     /// Show calls, tokens and cost by day, tenant and task
     Usage(UsageArgs),
@@ -29,14 +29,14 @@ enum What {
 
 #[derive(Debug, clap::Args)]
 struct CheckArgs {
-    /// What is asked
+    /// Question to send
     #[arg(value_name = "QUESTION", default_value = api::llm::QUESTION)]
     question: String,
 }
 
 #[derive(Debug, clap::Args)]
 struct UsageArgs {
-    /// The last days on which it was used
+    /// Number of days of use to show
     #[arg(long, value_name = "N", default_value_t = api::llm::DAYS)]
     days: usize,
 }

@@ -11,7 +11,7 @@ use crate::Error;
     mnemon man man1\n  \
     mkdir -p ~/.local/share/man/man1 && mnemon man ~/.local/share/man/man1")]
 pub(super) struct Args {
-    /// The folder, which is made if it is not there
+    /// Folder for the pages; it is created if it does not exist
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

@@ -22,16 +22,16 @@ use crate::{Error, wiring};
 /// output.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    mnemon mcp                                     what a client starts\n  \
-    mnemon mcp --tools notes --user ann            other tools, and whose memory\n  \
+    mnemon mcp                                     the command that a client starts\n  \
+    mnemon mcp --tools notes --user ann            other tools, for one user\n  \
     mnemon mcp --http 127.0.0.1:8750               over HTTP, at /mcp\n  \
-    mnemon mcp install claude                      tell a client about this server\n\n\
-    docs/mcp.md says how clients are set up, and what each tool does.")]
+    mnemon mcp install claude                      connect a client to this server\n\n\
+    See docs/mcp.md for the setup of clients and the description of each tool.")]
 #[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Args {
     #[command(subcommand)]
     what: Option<What>,
-    /// The tools that clients are shown; may be repeated
+    /// Tools to offer to clients; may be repeated
     #[arg(
         long,
         value_name = "PROFILE",
@@ -50,22 +50,22 @@ pub(super) struct Args {
     /// records the conversation after a reply), or both
     #[arg(long, value_name = "MODE", value_parser = super::chat::mode(), default_value = "agent")]
     long_term: Mode,
-    /// Let tools that read answer with structured content, too, for programs that parse it
+    /// Return structured content from tools that read, too, for programs that parse it
     ///
     /// Without it these answers are sent once, as text: clients show a model either the text or the
     /// structured content. Tools that write always answer with both, as both are short.
     #[arg(long)]
     structured: bool,
-    /// Where to look for the project's memory, instead of the working directory
+    /// Folder in which to look for the project's memory, instead of the current one
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
     /// Serve over HTTP at this address; other machines need a key [env: MNEMON_API_KEY, MNEMON_API_KEY_FILE]
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
-    /// A name under which clients address this server, beside localhost; may be repeated
+    /// Additional host name of this server, besides localhost; may be repeated
     #[arg(long, value_name = "NAME", requires = "http")]
     allow_host: Vec<String>,
-    /// A web page that may talk to this server, as https://NAME:PORT; may be repeated
+    /// Origin of a web page that may call this server, as https://NAME:PORT; may be repeated
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
 }
@@ -116,7 +116,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let served = Served::new(door.config.clone(), memory, options)?;
     let Some(address) = args.http else {
         if std::io::stdin().is_terminal() {
-            door.out.note("waiting for an MCP client on standard input; `mnemon mcp install` tells one of this server");
+            door.out.note(
+                "waiting for an MCP client on standard input; `mnemon mcp install` \
+                connects one to this server",
+            );
         }
         return mcp::serve_stdio(served).await;
     };

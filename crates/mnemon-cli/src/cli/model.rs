@@ -7,12 +7,12 @@ use super::text;
 use crate::config::ConfigError;
 use crate::{Error, wiring};
 
-/// Get the weights of an embedder
+/// Download the weights of an embedder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon model pull\n  \
     mnemon model pull minilm --from ./downloaded --to /srv/models/minilm\n\n\
-    Nothing else downloads weights, and no search waits for any.")]
+    No other command downloads weights, and no search waits for a download.")]
 pub(super) struct Args {
     #[command(subcommand)]
     what: What,
@@ -20,21 +20,22 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Bring the weights into a folder, and check them
+    /// Download the weights into a folder and check them
     ///
-    /// What is there already and whole is left alone, so a pull that was cut off can be repeated.
+    /// Files that are already complete are not downloaded again, so a pull that was interrupted can
+    /// be repeated.
     Pull(PullArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct PullArgs {
-    /// Which model
+    /// Model to download
     #[arg(value_enum, default_value_t)]
     model: Model,
-    /// A folder that has the files, or the model's address on a hub [default: Hugging Face]
+    /// Folder that has the files, or the address of the model on a hub [default: Hugging Face]
     #[arg(long, value_name = "FOLDER|URL")]
     from: Option<String>,
-    /// Where they go [default: in the user's data folder]
+    /// Folder to write to [default: in the user's data folder]
     #[arg(long, value_name = "FOLDER")]
     to: Option<PathBuf>,
 }

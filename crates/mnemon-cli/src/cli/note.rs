@@ -15,9 +15,9 @@ use crate::operation::{
     NoteStats, Operation, Update,
 };
 
-/// Keep short-term and long-term notes
+/// Store short-term and long-term notes
 ///
-/// Answers are short: ids, summaries and what describes the notes. The content comes with --content.
+/// Output is short: ids, summaries and attributes of the notes. --content adds the content.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon note add \"The staging API answers with 429 after noon\" --tag api\n  \
@@ -35,26 +35,26 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Keep a note
+    /// Store a note
     Add(Shared<NoteAdd>),
-    /// Find notes by an id, or by what they say
+    /// Search notes by text or id
     Search(Shared<NoteSearch>),
-    /// Show a note, with its content if that is wanted
+    /// Show a note, with its content if requested
     Get(Shared<NoteGet>),
-    /// Show notes, newest first, a page at a time
+    /// List notes, newest first, a page at a time
     List(Shared<NoteList>),
     /// Change a note: its content, tags, metadata, importance or how long it is kept
     ///
     /// Fields that are not named stay. The earlier version stays in the history, and undo restores
     /// it.
     Edit(Shared<Update>),
-    /// Forget notes; undo brings them back
+    /// Delete notes; undo restores them
     Delete(Shared<NoteDelete>),
-    /// Forget all notes of a namespace, or of both
+    /// Delete all notes of a namespace, or of both
     Clear(ClearArgs),
-    /// Show how many notes there are
+    /// Show the number of notes
     Stats(Shared<NoteStats>),
-    /// Erase what has expired
+    /// Erase expired notes
     Cleanup(Shared<NoteCleanup>),
 }
 
@@ -65,7 +65,7 @@ struct ClearArgs {
     /// Accepted for scripts; undo restores the notes, so there is no question
     #[arg(long, hide = true)]
     yes: bool,
-    /// Only say how many there are
+    /// Show the number of notes, and change nothing
     #[arg(long)]
     dry_run: bool,
 }

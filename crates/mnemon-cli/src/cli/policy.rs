@@ -6,7 +6,7 @@ use super::door::Door;
 use super::text;
 use crate::{Error, api};
 
-/// Show what a flow reads and writes, and who said so
+/// Show what a flow reads and writes, and where this is set
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon policy show smart_buyer\n  \
@@ -28,16 +28,16 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Show every value for a flow, or for one that was never spoken of
+    /// Show every value for a flow; without FLOW, those for a flow without its own policy
     Show(ShowArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct ShowArgs {
-    /// The flow
+    /// Name of the flow
     #[arg(value_name = "FLOW")]
     flow: Option<String>,
-    /// The agent
+    /// Name of the agent
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 }

@@ -12,27 +12,27 @@ use crate::Error;
 /// Whose call it is.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Caller {
-    /// The user
+    /// User who makes the call
     #[arg(long, value_name = "NAME")]
     pub(super) user: String,
-    /// The session
+    /// Session of the user
     #[arg(long, value_name = "NAME")]
     pub(super) session: String,
-    /// The agent that asks or tells
+    /// Agent that makes the call
     #[arg(long, value_name = "NAME", default_value = "cli")]
     pub(super) agent: String,
-    /// The flow; its policy applies
+    /// Flow; its policy applies
     #[arg(long, value_name = "NAME")]
     pub(super) flow: Option<String>,
-    /// The node of the flow
+    /// Node of the flow
     #[arg(long, value_name = "NAME")]
     pub(super) node: Option<String>,
 }
 
-/// Show what a node needs to know before it runs
+/// Load the memory an agent step needs (history, state, facts, skills)
 ///
-/// The scopes are read at the same time. One that the policy switches off is left out with the
-/// reason; one that fails says so and does not touch the others.
+/// Scopes are read at the same time. Scopes that the policy switches off are left out, with the
+/// reason; an error in one scope is reported and does not affect the others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon read --user ann --session s1\n  \
@@ -41,16 +41,16 @@ pub(super) struct Caller {
 pub(super) struct Args {
     #[command(flatten)]
     caller: Caller,
-    /// What kind of memory; repeat for several [default: all]
+    /// Scope to read; repeat for several [default: all]
     #[arg(long, value_parser = filters::scope())]
     scope: Vec<Scope>,
-    /// What knowledge and skills are searched for
+    /// Query for facts, documents and skills
     #[arg(long, value_name = "TEXT")]
     query: Option<String>,
-    /// The type of task, for skills and experience
+    /// Type of task, for skills and experience
     #[arg(long, value_name = "NAME")]
     task_type: Option<String>,
-    /// What the metadata of documents must be: {"lang":"vi"}
+    /// Condition on the metadata of documents: {"lang":"vi"}
     #[arg(long = "filter", value_name = "JSON")]
     filter: Option<String>,
 }

@@ -4,11 +4,11 @@ use super::door::Door;
 use super::{progress, text};
 use crate::{Error, api};
 
-/// Place all records by the embedder that is set now
+/// Recompute embeddings with the current embedder
 ///
-/// Records that have no vector of the current embedder get one; until then they are found by their
-/// words and by the vectors they have. It can be interrupted and goes on where it was. Setting the
-/// old embedder again and running this takes it back.
+/// Records without a vector of the current embedder get one; until then they are found by their
+/// words and by their older vectors. The command can be interrupted and continues where it stopped.
+/// To return to the previous embedder, set it again and run this command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon reembed\n  \

@@ -8,11 +8,11 @@ use super::door::Door;
 use super::text;
 use crate::{Error, api};
 
-/// Check a backup, and put it in the place of the store
+/// Check a backup and replace the store with it
 ///
 /// The backup is checked first: its structure, its format and the checksum of every record. Then a
-/// copy of it takes the place of the store in one step. The store that was there is kept beside it
-/// under the name that is printed. Processes that are using the store go on with the restored one.
+/// copy of it replaces the store in one step. The previous store is kept next to it, under the name
+/// that is printed. Processes that are using the store continue with the restored one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon restore memory-2026-01-31.db --check\n  \
@@ -21,10 +21,10 @@ use crate::{Error, api};
 pub(super) struct Args {
     /// The file that `mnemon backup` wrote
     file: PathBuf,
-    /// Only check the backup and say what it holds
+    /// Check the backup and show its contents, without restoring it
     #[arg(long, visible_alias = "dry-run")]
     check: bool,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -34,21 +34,24 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let held = contents(&done.backup);
     if !args.check {
         let store = text::one_line(&door.config.store.value);
-        let question = format!("This puts {held} in the place of {store}, which is kept aside.");
+        let question = format!(
+            "This replaces {store} with {held}; the current store is kept \
+            under another name."
+        );
         confirm(&question, args.yes)?;
         done = api::restore::run(&door.config, &args.file, false)?;
     }
     return_json!(door, &done);
     let place = text::one_line(&done.backup.place);
     if !done.restored {
-        return door.out.line(format!("{place} is whole: {held}"));
+        return door.out.line(format!("{place} is intact: {held}"));
     }
     door.out.line(format!("restored {held} from {place}"))?;
     match &done.kept {
         Some(kept) => {
             let kept = text::one_line(&kept.display().to_string());
             door.out
-                .line(format!("the store that was there is kept as {kept}"))
+                .line(format!("the previous store is kept as {kept}"))
         }
         None => Ok(()),
     }

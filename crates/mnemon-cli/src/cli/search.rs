@@ -14,7 +14,7 @@ use super::text;
 use crate::Error;
 use crate::operation::Search;
 
-/// Find what was remembered, by words and meaning
+/// Search all records by words and meaning
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon search what does Ann drink --user ann\n  \
@@ -22,14 +22,14 @@ use crate::operation::Search;
     mnemon search tea --filter '{\"lang\":\"en\",\"rating\":{\"$gte\":3}}' --json\n  \
     mnemon search --recipe recent --limit 5\n\n\
     A score estimates the probability that the hit answers the query: 0.8 means the same for\n\
-    every query. When nothing is known, the answer is nothing; --min-score 0 shows the nearest.")]
+    every query. If nothing is known, no hit is shown; --min-score 0 shows the nearest.")]
 pub(super) struct Args {
     #[command(flatten)]
     search: Shared<Search>,
     /// Show how the score of each hit was computed
     #[arg(long)]
     explain: bool,
-    /// Show the whole content
+    /// Show the whole content of each hit
     #[arg(long)]
     full: bool,
 }

@@ -6,7 +6,7 @@ use self::state_commands::{Copy, copy};
 use super::door::Door;
 use crate::Error;
 
-/// Save, load and copy the states of an agent's parts
+/// Save, load and copy the state of an agent's components
 ///
 /// A saved session holds a JSON state for each component of an agent (its memory, its tools, its
 /// plan), in the store or in a folder. It is independent of conversations, which `mnemon chat`

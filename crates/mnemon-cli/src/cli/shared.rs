@@ -76,7 +76,7 @@ impl<O: Operation> Shared<O> {
         let mut others = self.given.keys().filter(|given| *given != name);
         if let Some(other) = others.next() {
             let other = spelling(&O::fields(), other).unwrap_or_default();
-            let what = format!("is given beside {other}; leave one of them out");
+            let what = format!("is given together with {other}; use one of the two");
             return Err(Invalid::new(option, what));
         }
         let value = self.given.get(name).and_then(Value::as_str);

@@ -17,7 +17,7 @@ use crate::{Error, api, wiring};
 /// Skills and rules that are listed when nobody says.
 const LISTED: usize = 100;
 
-/// Skills and rules: what was learnt, what it rests on, and what you think of it
+/// Manage the skills and rules that were learnt
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon skill list --status candidate\n  \
@@ -36,70 +36,70 @@ pub(super) struct Args {
 enum What {
     /// List skills and rules, the newest first
     List {
-        /// Those for this type of task
+        /// Select those for this type of task
         #[arg(long, value_name = "TYPE")]
         task_type: Option<String>,
-        /// Those that are: candidate, active, retired
+        /// Select by status: candidate, active, retired
         #[arg(long, value_name = "STATUS", value_parser = status)]
         status: Option<Status>,
         /// Only skills and rules that this user may see [default: those of all users]
         #[arg(long, value_name = "NAME")]
         user: Option<String>,
-        /// At most this many
+        /// Maximum number of results
         #[arg(long, value_name = "N", default_value_t = LISTED)]
         limit: usize,
     },
-    /// Show one, with all that it rests on
+    /// Show a skill or rule with its evidence
     Show { id: Id },
-    /// Show what an agent would be told
+    /// Find the skills and rules for a task, as agents get them
     Search(Shared<SkillSearch>),
-    /// It is good: tell it to agents
+    /// Approve a skill or rule: agents get it from now on
     Approve { id: Id },
-    /// It is wrong: do not tell it, and do not learn it again
+    /// Reject a skill or rule: agents do not get it, and it is not learnt again
     Reject {
         id: Id,
-        /// Why
+        /// Reason
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
     },
-    /// It is of no use any more
+    /// Retire a skill or rule that is no longer useful
     Retire {
         id: Id,
-        /// Why
+        /// Reason
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
     },
-    /// Do not retire it by itself
+    /// Protect a skill or rule from automatic retirement
     Pin { id: Id },
-    /// Retire it by itself again when it stops working
+    /// Allow automatic retirement again
     Unpin { id: Id },
-    /// Give a skill better words; learning keeps them
+    /// Edit the wording of a skill; learning keeps your text
     Edit {
         id: Id,
-        /// When it is of use
+        /// Situation in which to use it
         #[arg(long, value_name = "TEXT", required_unless_present = "preferences")]
         use_when: Option<String>,
-        /// What to prefer
+        /// Preferences to follow
         #[arg(long, value_name = "TEXT")]
         preferences: Option<String>,
     },
     /// Write the active skills as folders with a SKILL.md, or as JSON to stdout
     Export {
-        /// The folder; without it JSON is printed
+        /// Folder to write to; without it, JSON is printed
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
-        /// Those for this type of task
+        /// Select those for this type of task
         #[arg(long, value_name = "TYPE")]
         task_type: Option<String>,
         /// Only skills that this user may see [default: those of all users]
         #[arg(long, value_name = "NAME")]
         user: Option<String>,
     },
-    /// Take in skills: a folder of SKILL.md folders, or a JSON file (- for stdin)
+    /// Import skills: a folder of SKILL.md folders, or a JSON file (- for stdin)
     Import {
         #[arg(value_name = "FOLDER|FILE|-")]
         from: PathBuf,
-        /// Whose they are; shared by all users otherwise
+        /// User who owns them; without it, they are shared by all users
         #[arg(long, value_name = "NAME")]
         user: Option<String>,
     },
@@ -323,7 +323,7 @@ async fn import(from: &Path, user: Option<String>, door: &mut Door) -> Result<()
     let ids = api::skill::import::run(&memory, &ctx, user, skills).await?;
     return_json!(door, &json!({ "ids": ids }));
     let count = text::count(ids.len() as u64, "skill");
-    door.out.line(format!("{count} taken in"))
+    door.out.line(format!("{count} imported"))
 }
 
 /// One skill, or a list of them.

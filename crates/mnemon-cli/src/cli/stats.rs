@@ -4,7 +4,7 @@ use super::door::Door;
 use super::text;
 use crate::{Error, api};
 
-/// Show how much is remembered
+/// Show the number of records and the size of the store
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon stats\n  \

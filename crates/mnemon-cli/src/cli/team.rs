@@ -13,11 +13,11 @@ use super::input::given_or_file as given;
 use super::text;
 use crate::{Error, api};
 
-/// Teams of agents: shared context and decisions, handoffs, blockers
+/// Manage teams of agents: shared context and decisions, handoffs, blockers
 ///
-/// A team is a folder below .microai/teams or .microai/agents/NAMESPACE/teams. Its members have a
-/// folder each; what they share is in team-memory. The memory of a member is read and written by
-/// `mnemon agent`, under the name TEAM/MEMBER.
+/// A team is a folder below .microai/teams or .microai/agents/NAMESPACE/teams. Each member has a
+/// folder; the folder team-memory is shared. The memory of a member is read and written by `mnemon
+/// agent`, under the name TEAM/MEMBER.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon team new core --lead ada --member linus\n  \
@@ -61,7 +61,7 @@ enum What {
     /// List the teams
     #[command(visible_alias = "ls")]
     List,
-    /// Make a team and its members; adds what is missing to a team that exists
+    /// Create a team and its members, or add missing parts to a team that exists
     ///
     /// A member gets a definition (agent.md) and an empty memory. If an agent of that name exists,
     /// the member uses the memory of that agent.
@@ -130,7 +130,7 @@ enum What {
         result: Option<String>,
     },
     Block(BlockArgs),
-    /// Show open handoffs and blockers, and who should hear of them
+    /// Show open handoffs and blockers, and who should be informed
     Status {
         #[command(flatten)]
         name: Name,
@@ -168,7 +168,7 @@ struct HandoffArgs {
     /// The work to be done
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     task: String,
-    /// What the other needs to know; - reads it from stdin, @PATH from a file
+    /// Information that the other member needs; - reads it from stdin, @PATH from a file
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     context: String,
     /// The result that is expected

@@ -12,10 +12,10 @@ use crate::config::{ConfigError, Inspected, Risk, Trust, TrustList, inspect, wit
 
 /// Trust a project's configuration file: all of its settings take effect until it changes
 ///
-/// Anybody can put a mnemon.toml into a repository. So a file that lies in a project's folder may
-/// only change how results are shown; settings that send data, open files, weaken safety, delete
-/// data or choose whose memory is used are ignored until you trust the file. The command shows
-/// those settings, and what changed since you trusted the file before.
+/// Any repository can contain a mnemon.toml. So a file in the folder of a project may only change
+/// how results are shown; settings that send data, open files, weaken safety, delete data or choose
+/// whose memory is used are ignored until you trust the file. The command shows those settings, and
+/// what changed since you last trusted the file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon trust                         the mnemon.toml that is used here\n  \
@@ -23,7 +23,7 @@ use crate::config::{ConfigError, Inspected, Risk, Trust, TrustList, inspect, wit
     mnemon trust --list                  the files that are trusted\n  \
     mnemon trust --remove mnemon.toml    trust it no longer")]
 pub(super) struct Args {
-    /// The file [default: the mnemon.toml of this project]
+    /// File [default: the mnemon.toml of this project]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// List the trusted files, and whether they have changed
@@ -32,10 +32,10 @@ pub(super) struct Args {
     /// Remove the file from the list
     #[arg(long, conflicts_with = "dry_run")]
     remove: bool,
-    /// Show what the file would set, and change nothing
+    /// Show the settings of the file, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -130,7 +130,7 @@ fn remove(file: &Path, list: &TrustList, door: &mut Door) -> Result<(), Error> {
     return_json!(door, &json!({ "file": file, "removed": removed }));
     let file = text::one_line(&file.display().to_string());
     door.out.line(match removed {
-        true => format!("{file} is not trusted any more"),
+        true => format!("{file} is no longer trusted"),
         false => format!("{file} was not trusted; nothing was changed"),
     })
 }

@@ -6,14 +6,14 @@ use super::{history, text};
 use crate::operation::Undo;
 use crate::{Error, api};
 
-/// Undo a commit: remove what it added and restore what it changed or forgot
+/// Undo a commit: remove what it added and restore what it changed or deleted
 ///
-/// Everything that one command wrote is one commit. The undo is a commit of its own: undoing it
-/// does the change again. It is refused, and changes nothing, when a record was changed again
-/// since. An undo that was interrupted goes on when it is run again.
+/// Everything that one command wrote is one commit. The undo is a new commit, which can itself be
+/// undone. It is refused, and changes nothing, if a record was changed again since. An undo that
+/// was interrupted continues when it is run again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    mnemon undo              the newest commit, but for those that only index files\n  \
+    mnemon undo              the newest commit, except those that only index files\n  \
     mnemon undo 12           this commit; `mnemon history` shows the numbers\n  \
     mnemon undo 12 13        these commits, one after the other\n  \
     mnemon undo --record ID  the newest commit that touched this record")]
@@ -34,12 +34,12 @@ fn tell(done: api::undo::Response, door: &mut Door) -> Result<(), Error> {
     let items = done.receipt.items.len();
     if let (0, Some(by)) = (items, done.receipt.commit) {
         let commit = done.undone;
-        let line = format!("commit {commit} was already taken back by commit {by}");
+        let line = format!("commit {commit} was already undone by commit {by}");
         return door.out.line(line);
     }
     let count = text::count(items as u64, "record");
     door.out
-        .line(format!("took back commit {} ({count})", done.undone))?;
+        .line(format!("undid commit {} ({count})", done.undone))?;
     let shown = done.changes.get(..SHOWN).unwrap_or(&done.changes);
     history::commits(shown, door)?;
     match items.saturating_sub(SHOWN) {

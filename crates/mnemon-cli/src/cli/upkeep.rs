@@ -4,26 +4,25 @@ use super::door::Door;
 use crate::api::upkeep::Response;
 use crate::{Error, api, wiring};
 
-/// Do the housekeeping that is due
+/// Run the maintenance that is due
 ///
-/// Erases what has expired, drops history and receipts past their time, compacts, gives records the
-/// vectors that they lack, learns from what was tried (see mnemon learn), asks the language model
-/// for summaries of conversations that wait for it, and removes temporary files that killed writers
-/// left in the folder of agents more than a day ago. Every write does a
-/// little of this on the side; this does the rest.
+/// Erases expired records, drops old history and receipts, compacts the store, embeds records
+/// without a vector, and learns from logged steps (see mnemon learn). Asks the language model for
+/// summaries that are due. Removes temporary files, older than a day, that killed writers left in
+/// the folder of agents. Every write does a small part of this; this command does the rest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon upkeep\n  \
     mnemon upkeep --limit 1000\n  \
     mnemon upkeep --accept-clock")]
 pub(super) struct Args {
-    /// Do at most this many pieces of work [default: all that is due]
+    /// Maximum number of pieces of work [default: all that is due]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Erase what has expired although the clock is far ahead of the newest write
+    /// Erase expired records although the clock is far ahead of the newest write
     ///
-    /// Without it nothing is erased while the clock is more than 35 days ahead, until it has
-    /// stayed so for a day: a clock that is wrong for a moment must not erase anything.
+    /// Without this option nothing is erased while the clock is more than 35 days ahead, until it
+    /// has been so for a day: a clock that is wrong for a moment must not erase anything.
     #[arg(long)]
     accept_clock: bool,
 }

@@ -10,14 +10,14 @@ use super::read::Caller;
 use super::{add, input, text};
 use crate::Error;
 
-/// Tell what happened after a node ran
+/// Save the result of an agent step
 ///
-/// What the data may say depends on the scope:
+/// The fields of the data depend on the scope:
 ///   dialog      role and content; or messages, summary, fact
 ///   state       state; or tasks; or task_id, step and status
 ///   semantic    content, with kind, tags, source, metadata, shared
 ///   procedural  use_when, tool_sops, preferences, task_type, shared
-///   profile     the changes: what is null goes, an object changes what it names
+///   profile     the changes: null removes a field, an object is merged
 ///   experience  tool, task_type, input, output, error, latency_ms, cost, trace_id
 #[derive(Debug, clap::Args)]
 #[command(
@@ -30,13 +30,13 @@ use crate::Error;
 pub(super) struct Args {
     #[command(flatten)]
     caller: Caller,
-    /// What kind of memory it is
+    /// Scope to write to
     #[arg(long, value_parser = filters::scope())]
     scope: Scope,
-    /// What to remember, as a JSON object; - reads it from stdin, @PATH from a file
+    /// Data to save, as a JSON object; - reads it from stdin, @PATH from a file
     #[arg(long, value_name = "JSON|-|@PATH")]
     data: String,
-    /// More about it: idempotency_key, expected_version, trace_id, or metadata of your own
+    /// Options of the write: idempotency_key, expected_version, trace_id, or custom metadata
     #[arg(long, value_name = "JSON")]
     meta: Option<String>,
 }

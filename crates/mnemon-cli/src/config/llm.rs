@@ -189,7 +189,7 @@ impl LlmSettings {
         }
         if key.is_none() && needs_key && !is_here {
             return Some(format!(
-                "{url} wants a key: set the variable {env}, or name a file in llm.key_file"
+                "{url} needs a key: set the variable {env}, or name a file in llm.key_file"
             ));
         }
         if key.is_some() && is_open && !is_here {
@@ -198,7 +198,7 @@ impl LlmSettings {
         let is_free = self.input_price.value == Money(0) && self.output_price.value == Money(0);
         if self.cost_per_day.value.is_some() && is_free {
             let what = "llm.cost_per_day needs llm.input_price and llm.output_price";
-            return Some(format!("{what}: without them nothing costs anything"));
+            return Some(format!("{what}: without them the cost is unknown"));
         }
         None
     }
@@ -260,7 +260,8 @@ fn parse_provider(text: &str) -> Result<LlmProvider, String> {
         "openai" => Ok(LlmProvider::OpenAi),
         "anthropic" => Ok(LlmProvider::Anthropic),
         _ => Err(format!(
-            "`{}` is no provider; write `openai` (any compatible endpoint), `anthropic` or `none`",
+            "`{}` is not a provider; write `openai` (any compatible endpoint), `anthropic` or \
+                `none`",
             text.escape_debug()
         )),
     }
@@ -307,7 +308,12 @@ fn between(text: &str, most: u64) -> Result<u64, String> {
 
 /// Decimal digits, at most nine of them after the point.
 fn parse_money(text: &str) -> Result<Money, String> {
-    let wrong = || format!("`{}` is no amount; write it like 2.50", text.escape_debug());
+    let wrong = || {
+        format!(
+            "`{}` is not an amount; write it like 2.50",
+            text.escape_debug()
+        )
+    };
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if !digits(whole) || !digits(part) || part.len() > 9 {

@@ -43,7 +43,7 @@ pub(super) fn read(path: &PathBuf, text: &str) -> Result<Vec<Setting>, ConfigErr
         return Err(ConfigError::Syntax {
             path: path.clone(),
             line: 1,
-            what: "is no JSON object with storage, namespaces, retrieval or output".to_owned(),
+            what: "is not a JSON object with storage, namespaces, retrieval or output".to_owned(),
         });
     }
     let reader = Reader {

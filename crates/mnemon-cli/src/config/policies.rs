@@ -45,7 +45,7 @@ impl FlowPolicies {
                     path: file.path.clone(),
                     line: *line,
                     what: format!(
-                        "policy.{name} is for nobody; write it under [policy.default], \
+                        "policy.{name} names no flow or agent; write it under [policy.default], \
                          [policy.FLOW] or [policy.agents.AGENT]"
                     ),
                 });

@@ -22,7 +22,7 @@ impl RerankerChoice {
                 Ok(Self::CrossEncoder(folder.into()))
             }
             _ => Err(format!(
-                "`{}` is no reranker; write `none` or `crossencoder:FOLDER`",
+                "`{}` is not a reranker; write `none` or `crossencoder:FOLDER`",
                 text.escape_debug()
             )),
         }

@@ -30,8 +30,8 @@ impl Risk {
         match self {
             Self::Sends => "can send memory, keys or files to another machine",
             Self::Opens => "chooses which files are read and written",
-            Self::Weakens => "can weaken what protects the memory",
-            Self::Deletes => "can delete or cut what is remembered",
+            Self::Weakens => "can weaken the protection of the memory",
+            Self::Deletes => "can delete or shorten records",
             Self::Impersonates => "chooses whose memory is used and who is named in the history",
         }
     }

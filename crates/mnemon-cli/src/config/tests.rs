@@ -221,8 +221,8 @@ fn a_policy_with_a_mistake_is_refused_with_its_line() {
             "[policy.f.max_tokens]\ndialogue = 1",
             "policy.f.max_tokens.dialogue",
         ),
-        ("[policy]\nmax_docs = 3", "is for nobody"),
-        ("[policy.agents]\nmax_docs = 3", "is for nobody"),
+        ("[policy]\nmax_docs = 3", "names no flow or agent"),
+        ("[policy.agents]\nmax_docs = 3", "names no flow or agent"),
         ("[policy.f]\nmax_docs = [3]", "is of type array"),
         ("policy = 3", "`policy` is not a setting"),
     ] {
@@ -366,7 +366,7 @@ fn the_documents_own_file_is_taken_as_it_is() {
 fn mistakes_in_the_documents_own_file_are_named() {
     for (bad, expected) in [
         ("{", "memory.json:1"),
-        ("[]", "is no JSON object"),
+        ("[]", "is not a JSON object"),
         (
             r#"{"storage":{"defaultBackend":"mem0"}}"#,
             "inmemory, jsonl",

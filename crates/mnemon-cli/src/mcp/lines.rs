@@ -174,7 +174,7 @@ fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Value> {
     match serde_json::from_slice::<Value>(line) {
         Ok(said) => refusal(&said).map_or(Ok(None), Err),
         Err(error) => {
-            let what = format!("this line is no JSON ({error}); send one JSON-RPC message in each");
+            let what = format!("this line is not JSON ({error}); send one message per line");
             Err(error_of(&Value::Null, PARSE_ERROR, &what))
         }
     }
@@ -184,7 +184,7 @@ fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Value> {
 fn refusal(said: &Value) -> Option<Value> {
     let Some(members) = said.as_object() else {
         let what = match said.is_array() {
-            true => "a list of messages is not taken; send them one by one",
+            true => "a list of messages is not supported; send them one by one",
             false => "a message is a JSON object with jsonrpc, id and method",
         };
         return Some(error_of(&Value::Null, INVALID_REQUEST, what));
@@ -197,12 +197,12 @@ fn refusal(said: &Value) -> Option<Value> {
     let usable = id.filter(|id| id.is_string() || id.is_i64() || id.is_u64());
     let Some(method) = members.get("method").and_then(Value::as_str) else {
         let id = usable.unwrap_or(&Value::Null);
-        let what = "`method` is missing, or is no text";
+        let what = "`method` is missing, or is not a string";
         return Some(error_of(id, INVALID_REQUEST, what));
     };
     let Some(id) = usable else {
         // A notification, of which the protocol says that it is never answered.
-        let what = "`id` must be a text or a whole number";
+        let what = "`id` must be a string or an integer";
         return id.map(|_| error_of(&Value::Null, INVALID_REQUEST, what));
     };
     if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {

@@ -16,7 +16,7 @@ const TOPIC: usize = 1000;
 
 pub(super) fn list() -> Vec<Prompt> {
     let topic = PromptArgument::new("topic")
-        .with_description("What to recall, for example: the login bug")
+        .with_description("Topic to recall, for example: the login bug")
         .with_required(true);
     let agent = PromptArgument::new("agent")
         .with_description("The agent whose files the session is written to; none: notes");
@@ -48,13 +48,13 @@ pub(super) async fn get(
     };
     let words = match name {
         "recall" => {
-            let missing = || Invalid::new("topic", "is missing: say what to recall");
+            let missing = || Invalid::new("topic", "is missing: name a topic to recall");
             recall(served, text("topic").ok_or_else(missing)?).await?
         }
         "end_session" => end_session(text("agent")),
         _ => {
             let what = format!(
-                "`{}` is not known; known are: recall, end_session",
+                "`{}` is not a known prompt; the prompts are: recall, end_session",
                 discreet(name, 60)
             );
             return Err(Invalid::new("prompt", what).into());
@@ -120,12 +120,12 @@ fn end_session(agent: Option<&str>) -> String {
         ),
         None => "Call memory_add once for each thing that will matter later: decisions with their \
              reasons, facts about the user and the project, what failed and why as long-term; \
-             what is only about the work in hand as short-term. Search first, and do not store \
-             again what is there."
+             details of the current work as short-term. Search first, and do not store a note \
+             that exists already."
             .to_owned(),
     };
     format!(
         "End this session. Look back over what we did. {how} Leave out secrets, small talk and \
-         whatever memory itself has told. Then sum up in three sentences what was kept."
+            text that came from memory. Then summarise in three sentences what was stored."
     )
 }

@@ -43,7 +43,8 @@ impl Address {
     fn parse(uri: &str) -> Result<Self, Invalid> {
         let unknown = || {
             let what = format!(
-                "`{}` is not known; known are {RECENT}, mnemon://sessions/USER/SESSION/window and \
+                "`{}` is not a known resource; the resources are {RECENT}, \
+                    mnemon://sessions/USER/SESSION/window and \
                  mnemon://agents/AGENT/FILE",
                 discreet(uri, 200)
             );
@@ -115,7 +116,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
         (
             "mnemon://sessions/{user}/{session}/window{?page}",
             "session-window",
-            "What a model sees of a conversation: recent messages and summaries of older ones",
+            "The window of a conversation: recent messages and summaries of older ones",
         ),
         (
             "mnemon://agents/{agent}/{file}{?page}",
@@ -278,7 +279,7 @@ async fn window(
     };
     let shown = chat.show(&served.memory, &served.ctx()?).await?;
     if shown.messages.is_empty() {
-        let what = format!("nothing was said in session {session} of {user}");
+        let what = format!("session {session} of {user} has no messages");
         return Err(mnemon_engine::Error::NotThere(what).into());
     }
     let mut text = format!("{RECALLED}\n");
@@ -305,7 +306,7 @@ fn paged(text: &str, address: &Address, uri: &str) -> Result<String, Error> {
         .get(from..)
         .filter(|rest| !rest.is_empty() || from == 0)
     else {
-        let what = "lies behind the end; begin again without a page";
+        let what = "is after the last page; start again without a page";
         return Err(Invalid::new("page", what).into());
     };
     let (head, left) = cut(rest, TOKENS.saturating_sub(TAIL_TOKENS * 2));

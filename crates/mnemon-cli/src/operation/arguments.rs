@@ -37,7 +37,7 @@ impl Arguments {
             let others = fields.iter().filter(|field| field.name == other);
             let other_name: String = others.map(|field| field.spelled(interface)).collect();
             let what = match (self.has(field.name), self.has(other)) {
-                (true, true) => format!("is given beside {other_name}; give one of the two"),
+                (true, true) => format!("is given together with {other_name}; use one of the two"),
                 (false, false) if field.alternative.is_some() => {
                     format!("is missing: {}; or give {other_name}", field.about)
                 }
@@ -148,8 +148,8 @@ fn object(
             let here = fields.iter().filter(|field| field.is_on(interface));
             let known: Vec<String> = here.map(|field| field.spelled(interface)).collect();
             let what = match known.is_empty() {
-                true => "is not known: nothing is to be sent here".to_owned(),
-                false => format!("is not known here; known are: {}", known.join(", ")),
+                true => "is not a known field: this call has no fields".to_owned(),
+                false => format!("is not a known field; the fields are: {}", known.join(", ")),
             };
             return Err(Invalid::new(path(within, &short(&name)), what));
         };
@@ -237,7 +237,7 @@ fn value_of(shape: &Shape, value: Value, place: &str) -> Result<Value, Invalid> 
     let wrong = |value: &Value, wanted: &str| {
         let what = match value {
             Value::String(text) => format!("`{}` is not {wanted}", short(text)),
-            value => format!("is {}, and {wanted} is expected", kind_of(value)),
+            value => format!("must be {wanted}, not {}", kind_of(value)),
         };
         Invalid::new(place, what)
     };
@@ -259,7 +259,7 @@ fn value_of(shape: &Shape, value: Value, place: &str) -> Result<Value, Invalid> 
                     let wanted = format!("a whole number from {min} to {max}");
                     Err(match &value {
                         Value::Number(number) => {
-                            Invalid::new(place, format!("is {number}, and {wanted} is expected"))
+                            Invalid::new(place, format!("must be {wanted}, not {number}"))
                         }
                         other => wrong(other, &wanted),
                     })
@@ -302,7 +302,7 @@ fn text_of(text: &str, min: usize, max: usize, place: &str) -> Result<(), Invali
         return Err(Invalid::new(place, what));
     }
     if min > 0 && text.trim().is_empty() {
-        return Err(Invalid::new(place, "is empty; a text is expected"));
+        return Err(Invalid::new(place, "is empty"));
     }
     Ok(())
 }
@@ -331,7 +331,7 @@ fn number_in(value: &Value) -> Option<f64> {
 fn choice_of(words: &[&str], value: &Value, place: &str) -> Result<Value, Invalid> {
     let expected = words.join(", ");
     let Some(word) = value.as_str() else {
-        let what = format!("is {}, and one of {expected} is expected", kind_of(value));
+        let what = format!("must be one of {expected}, not {}", kind_of(value));
         return Err(Invalid::new(place, what));
     };
     let plain = |word: &str| word.trim().to_lowercase().replace(['_', ' '], "-");
@@ -340,7 +340,7 @@ fn choice_of(words: &[&str], value: &Value, place: &str) -> Result<Value, Invali
         Some(known) => Ok(Value::String((*known).to_owned())),
         None => {
             let word = short(word);
-            let what = format!("is `{word}`, which is not known; known are: {expected}");
+            let what = format!("is `{word}`; it must be one of: {expected}");
             Err(Invalid::new(place, what))
         }
     }
@@ -351,7 +351,7 @@ fn texts_of(value: Value, most: usize, max: usize, place: &str) -> Result<Value,
         Value::Array(items) => items,
         single @ Value::String(_) => vec![single],
         other => {
-            let what = format!("is {}, and a list of texts is expected", kind_of(&other));
+            let what = format!("must be a list of texts, not {}", kind_of(&other));
             return Err(Invalid::new(place, what));
         }
     };
@@ -361,7 +361,7 @@ fn texts_of(value: Value, most: usize, max: usize, place: &str) -> Result<Value,
         match item {
             Value::String(text) => text_of(text, 0, max, &place)?,
             other => {
-                let what = format!("is {}, and a text is expected", kind_of(other));
+                let what = format!("must be a text, not {}", kind_of(other));
                 return Err(Invalid::new(place, what));
             }
         }
@@ -385,7 +385,7 @@ fn list_of(of: &[Field], value: Value, most: usize, place: &str) -> Result<Value
         Value::Array(items) => items,
         single @ Value::Object(_) => vec![single],
         other => {
-            let what = format!("is {}, and a list of objects is expected", kind_of(&other));
+            let what = format!("must be a list of objects, not {}", kind_of(&other));
             return Err(Invalid::new(place, what));
         }
     };
@@ -395,7 +395,7 @@ fn list_of(of: &[Field], value: Value, most: usize, place: &str) -> Result<Value
         match opened(item) {
             Value::Object(sent) => object(Interface::Mcp, of, sent, &place).map(Value::Object),
             other => {
-                let what = format!("is {}, and an object is expected", kind_of(&other));
+                let what = format!("must be an object, not {}", kind_of(&other));
                 Err(Invalid::new(place, what))
             }
         }

@@ -22,21 +22,21 @@ impl Operation for Context {
         let name = |name, about| Field::text(name, limits::NAME_CHARS, about).value("NAME");
         let terminal = |field: Field| field.only(Interface::CommandLine);
         let most = limits::CONTEXT_TOKENS as u64;
-        let query = "The task: chooses facts, documents and skills";
-        let floor = "Tokens that a section gets before sections compete: documents=800";
+        let query = "The task: selects facts, documents and skills";
+        let floor = "Tokens reserved for a section: documents=800";
         let model = "The model that will read it, or o200k, cl100k, p50k, r50k, any, bytes";
         let forms = Form::ALL.iter().map(|form| form.as_str());
         vec![
             Field::text("query", QUERY, query)
                 .or(&["q", "text", "task", "topic"])
                 .piped(),
-            name("user", "Whose profile and knowledge")
+            name("user", "User whose profile and knowledge are read")
                 .or(&["user_id"])
                 .lenient()
                 .rare(),
             name("session", "The conversation").or(&["session_id", "conversation"]),
-            name("agent", "The agent that asks").rare(),
-            terminal(name("flow", "The flow, whose policy then holds")),
+            name("agent", "The agent that calls").rare(),
+            terminal(name("flow", "The flow; its policy applies")),
             terminal(name("node", "The node of the flow")),
             Field::text(
                 "task_type",
@@ -45,18 +45,18 @@ impl Operation for Context {
             )
             .value("NAME")
             .rare(),
-            Field::whole("budget", 1, most, "Tokens at the most")
+            Field::whole("budget", 1, most, "Maximum number of tokens")
                 .default("2000")
                 .or(&["max_tokens", "token_budget", "tokens"]),
             terminal(name("model", model)),
-            terminal(Field::one_of("form", forms, "How it is written").default("markdown")),
+            terminal(Field::one_of("form", forms, "Output format").default("markdown")),
             terminal(
                 Field::object("floors", floor)
                     .option("floor")
                     .value("SECTION=N"),
             ),
             terminal(
-                Field::object("ceilings", "Tokens that a section may have at the most")
+                Field::object("ceilings", "Maximum number of tokens of a section")
                     .option("ceiling")
                     .value("SECTION=N"),
             ),

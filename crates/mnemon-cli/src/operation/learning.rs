@@ -34,36 +34,36 @@ impl Operation for LogStep {
     type Answer = Receipt;
 
     fn fields() -> Vec<Field> {
-        let goal = "What the user asked for; with the first step of a run";
-        let run = "The same for all steps of one run of the task";
-        let remember = "What the user asked to remember for such tasks, in a sentence";
-        let facts = "What was the case, such as {\"os\": \"linux\"}: rules are drawn from it";
+        let goal = "The user's request; with the first step of a run";
+        let run = "Id of the run, the same for all its steps";
+        let remember = "An instruction of the user for such tasks, in a sentence";
+        let facts = "Circumstances, such as {\"os\": \"linux\"}: rules are derived from them";
         let sentence = |name, about| Field::text(name, limits::LEARN_VALUE_CHARS, about);
         let mut fields = vec![
             Field::text("tool", limits::NAME_CHARS, "The tool that was used")
                 .or(&["tool_name", "name"]),
             task_type(),
-            Field::object("input", "What the tool was given").or(&["arguments", "args", "params"]),
-            Field::text("output", TEXT, "What came of it").or(&["result"]),
-            Field::text("error", TEXT, "What went wrong, if something did"),
+            Field::object("input", "Input of the tool").or(&["arguments", "args", "params"]),
+            Field::text("output", TEXT, "Output of the tool").or(&["result"]),
+            Field::text("error", TEXT, "Error, if the step failed"),
             Field::flag(
                 "success",
-                "It worked; without it: whether there is no error",
+                "The step succeeded; default: true unless there is an error",
             ),
-            Field::whole("latency_ms", 0, LONGEST_MS, "How long it took"),
-            Field::number("cost", 0.0, COST_MAX, "What it cost"),
+            Field::whole("latency_ms", 0, LONGEST_MS, "Duration in milliseconds"),
+            Field::number("cost", 0.0, COST_MAX, "Cost of the step"),
             Field::text("trace_id", limits::TASK_TYPE_CHARS, run).or(&["trace", "run_id", "run"]),
             Field::text("goal", QUERY, goal).or(&["request", "query"]),
             Field::choice(
                 "outcome",
                 OUTCOMES,
-                "How the whole run ended; with its last step",
+                "Result of the whole run; with its last step",
             ),
-            sentence("correction", "What the user put right, in a sentence"),
+            sentence("correction", "A correction by the user, in a sentence"),
             sentence("remember", remember),
             metadata(facts).or(&["meta", "meta_json", "context"]),
         ];
-        fields.extend(owner("Whose memory"));
+        fields.extend(owner("The owner"));
         fields
     }
 
@@ -98,11 +98,11 @@ impl Operation for SkillSearch {
 
     fn fields() -> Vec<Field> {
         vec![
-            Field::text("query", QUERY, "What is to be done, in words")
+            Field::text("query", QUERY, "The task, as text")
                 .or(&["q", "text", "goal"])
                 .positional(Spelling::Words, "QUERY"),
             task_type(),
-            Field::whole("limit", 1, 20, "How many skills, and as many rules")
+            Field::whole("limit", 1, 20, "Maximum number of skills, and of rules")
                 .default("3")
                 .or(&["max_results", "top_k", "k", "n"]),
             Field::text("user", limits::NAME_CHARS, "The user who may see them")

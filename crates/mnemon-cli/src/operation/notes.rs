@@ -84,11 +84,11 @@ impl Operation for NoteAdd {
 
     fn fields() -> Vec<Field> {
         let path = "A file of the project that holds the content";
-        let keep = "short-term: 14 days, for the work in hand; long-term: years (default of tools)";
+        let keep = "short-term: 14 days, for current work; long-term: years (default of tools)";
         let importance = "From 0 (least) to 1 (most); 2 to 10 are read as tenths";
-        let key = "Makes a retry harmless: the same key, the same note";
+        let key = "Idempotency key: the same key stores a note once";
         let mut fields = vec![
-            Field::text("content", limits::CONTENT_BYTES, "What to remember")
+            Field::text("content", limits::CONTENT_BYTES, "Text to remember")
                 .or(&["text", "note", "memory", "data", "body"])
                 .or_else("content_path")
                 .positional(Spelling::Words, "CONTENT")
@@ -103,9 +103,9 @@ impl Operation for NoteAdd {
             Field::text("source", limits::NOTE_SOURCE_CHARS, "Where it came from").rare(),
             Field::number("importance", 0.0, 10.0, importance).rare(),
             ttl(),
-            metadata("Anything else to keep with it").rare(),
+            metadata("Other data to store with it").rare(),
         ];
-        fields.extend(owner("Whose memory; leave it out for the caller's"));
+        fields.extend(owner("The owner; default: the caller"));
         fields.push(
             Field::text("key", limits::KEY_CHARS, key)
                 .or(&["idempotency_key"])
@@ -144,7 +144,7 @@ impl Operation for NoteSearch {
 
     fn fields() -> Vec<Field> {
         let most = limits::NOTE_HITS as u64;
-        let query = "What to look for, in words; or an id";
+        let query = "Words to search for, or an id";
         let recipes = Recipe::ALL.iter().map(|recipe| recipe.as_str());
         let content = "Show the beginning of each content, too";
         let min_score = "Leave out notes that score less; 0 shows the nearest notes";
@@ -153,9 +153,9 @@ impl Operation for NoteSearch {
                 .required()
                 .positional(Spelling::Words, "QUERY")
                 .piped(),
-            Field::whole("limit", 1, most, "Number of notes at most").default("notes.top_k, 5"),
+            Field::whole("limit", 1, most, "Maximum number of notes").default("notes.top_k, 5"),
             Field::number("min_score", 0.0, 1.0, min_score).default("notes.min_score"),
-            Field::one_of("recipe", recipes, "How to rank").default("notes.recipe, hybrid"),
+            Field::one_of("recipe", recipes, "Ranking method").default("notes.recipe, hybrid"),
             Field::flag("include_content", content).option("content"),
         ];
         fields.extend(which());
@@ -186,7 +186,7 @@ impl Operation for NoteGet {
 
     fn fields() -> Vec<Field> {
         let most = limits::CONTENT_BYTES as u64;
-        let offset = "Where to go on: the nextOffset of the answer before";
+        let offset = "Where to continue: nextOffset of the previous answer";
         vec![
             id().positional(Spelling::Positional, "ID"),
             Field::flag("content", "Show the content as well").only(Interface::CommandLine),
@@ -195,7 +195,7 @@ impl Operation for NoteGet {
                 "length",
                 1,
                 most,
-                "At most so many characters of the content",
+                "Maximum number of characters of the content",
             )
             .only(Interface::CommandLine),
         ]
@@ -230,9 +230,9 @@ impl Operation for NoteList {
 
     fn fields() -> Vec<Field> {
         let most = limits::PAGE as u64;
-        let after = "Where to go on: the `next` of the page before";
+        let after = "Where to continue: `next` of the previous page";
         let mut fields = vec![
-            Field::whole("limit", 1, most, "How many at the most")
+            Field::whole("limit", 1, most, "Maximum number of notes")
                 .default("20")
                 .or(&["max_results", "top_k", "k", "n", "count"]),
             Field::text("after", limits::ID_CHARS * 2, after).value("CURSOR"),

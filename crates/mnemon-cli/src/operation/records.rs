@@ -37,31 +37,31 @@ impl Operation for Add {
     type Answer = Stored;
 
     fn fields() -> Vec<Field> {
-        let audience = "Who may see it: user:NAME, agent:NAME, team:NAME or everyone";
-        let source = "Where it came from: a URL, a path, a name";
-        let derived = "A record it was made from; forgetting that one forgets this one";
+        let audience = "Readers: user:NAME, agent:NAME, team:NAME or everyone";
+        let source = "Source: a URL, a path, a name";
+        let derived = "A record it was derived from; deleting that one deletes this one";
         let text = |name, max, about| Field::text(name, max, about);
         let mut fields = vec![
-            text("content", limits::CONTENT_BYTES, "What to remember")
+            text("content", limits::CONTENT_BYTES, "Text to remember")
                 .or_else("file")
                 .positional(Spelling::Words, "CONTENT")
                 .piped(),
             text(
                 "file",
                 limits::PATH_BYTES,
-                "Take the content from this file, byte for byte",
+                "Read the content from this file, byte for byte",
             )
             .value("PATH"),
             Field::one_of(
                 "kind",
                 Kind::ALL.iter().map(|kind| kind.as_str()),
-                "What it holds",
+                "Kind of record",
             )
             .default("note"),
             Field::one_of(
                 "namespace",
                 Namespace::ALL.iter().map(|word| word.as_str()),
-                "How long it is kept",
+                "Namespace, which decides how long it is kept",
             )
             .default("long-term"),
             Field::words("tags", limits::TAGS, limits::TAG_CHARS, "A tag").option("tag"),
@@ -69,30 +69,34 @@ impl Operation for Add {
             Field::one_of(
                 "origin",
                 Origin::ALL.iter().map(|word| word.as_str()),
-                "Who said it",
+                "Origin of the information",
             )
             .default("user; file with --file"),
             Field::one_of(
                 "scope",
                 Scope::ALL.iter().map(|word| word.as_str()),
-                "What kind of memory it is",
+                "Scope of memory",
             )
             .default("the usual one for its kind"),
             text("audience", limits::NAME_CHARS + 10, audience)
                 .value("WHO")
                 .default("its user, or everyone without one"),
             Field::number("importance", 0.0, 1.0, "How important it is"),
-            text("summary", limits::SUMMARY_BYTES, "The short form"),
+            text(
+                "summary",
+                limits::SUMMARY_BYTES,
+                "A short form of the content",
+            ),
             ttl().excludes("expires"),
-            text("expires", 64, "Forget it by itself at this time").value("WHEN"),
-            text("created", 64, "When it was said, if not now").value("WHEN"),
-            metadata("A piece of metadata"),
+            text("expires", 64, "Time at which it expires").value("WHEN"),
+            text("created", 64, "Time of creation, if not now").value("WHEN"),
+            metadata("Metadata"),
             Field::texts("derived_from", limits::SOURCES, limits::ID_CHARS, derived).value("ID"),
-            text("id", limits::ID_CHARS, "A name of your own for it").default("a fresh one"),
+            text("id", limits::ID_CHARS, "Id of your choice").default("a new one"),
             text(
                 "key",
                 limits::KEY_CHARS,
-                "Makes a retry harmless: the same key stores it once",
+                "Idempotency key: the same key stores it once",
             ),
         ];
         fields.extend(owner("The user it is about or from"));
@@ -150,7 +154,7 @@ impl Operation for Update {
     type Answer = Edited;
 
     fn fields() -> Vec<Field> {
-        let version = "Only if it still has this version";
+        let version = "Change it only if it still has this version";
         vec![
             id().positional(Spelling::Positional, "ID"),
             Field::text("content", limits::CONTENT_BYTES, "The new content")
@@ -172,7 +176,7 @@ impl Operation for Update {
         let viewer = access.viewer(&Owner::default());
         let id = access.id(&mut arguments, "id").await?;
         if arguments.is_empty() {
-            let what = "is missing: give a new content, or name another field to change";
+            let what = "is missing: give new content, or another field to change";
             return Err(Invalid::new("content", what).into());
         }
         let edit = Edit {

@@ -24,11 +24,15 @@ impl Operation for Search {
         let most = limits::HITS as u64;
         let recipes = Recipe::ALL.iter().map(|recipe| recipe.as_str());
         let mut fields = vec![
-            Field::text("query", limits::QUERY_BYTES, "What to look for")
-                .or(&["q", "text", "search", "question", "keywords"])
-                .positional(Spelling::Words, "QUERY")
-                .piped(),
-            Field::whole("limit", 1, most, "Number of hits at most").or(&[
+            Field::text(
+                "query",
+                limits::QUERY_BYTES,
+                "Words or a question to search for",
+            )
+            .or(&["q", "text", "search", "question", "keywords"])
+            .positional(Spelling::Words, "QUERY")
+            .piped(),
+            Field::whole("limit", 1, most, "Maximum number of hits").or(&[
                 "max_results",
                 "top_k",
                 "k",
@@ -38,7 +42,7 @@ impl Operation for Search {
             Field::number("min_score", 0.0, 1.0, min_score)
                 .or(&["threshold"])
                 .rare(),
-            Field::one_of("recipe", recipes, "How to rank")
+            Field::one_of("recipe", recipes, "Ranking method")
                 .default("hybrid")
                 .only(Interface::CommandLine),
             Field::flag("include_content", "Show the beginning of each content, too")
@@ -65,7 +69,7 @@ impl Operation for Search {
 /// Which records of those that the caller may see.
 fn which() -> Vec<Field> {
     let terminal = |field: Field| field.only(Interface::CommandLine);
-    let kinds = "Only this kind: note, fact, decision, document, message, skill, …";
+    let kinds = "Kind of the records: note, fact, decision, document, message, skill, …";
     let since = "Created at or after: 2026-01-31, RFC 3339, or 7d (ago)";
     let metadata =
         "Condition on the metadata: {\"lang\":\"vi\",\"n\":{\"$gte\":3}}, with AND, OR and NOT";
@@ -94,7 +98,7 @@ fn which() -> Vec<Field> {
         terminal(Field::text(
             "source",
             limits::SOURCE_CHARS,
-            "Where they came from",
+            "Source of the records",
         )),
         Field::text("since", 64, since).value("WHEN").rare(),
         terminal(Field::text("until", 64, "Created before").value("WHEN")),
@@ -104,7 +108,7 @@ fn which() -> Vec<Field> {
         .value("NAME")
         .or(&["session_id", "conversation"])
         .rare();
-    let owner = owner("The user whose records are meant").into_iter();
+    let owner = owner("User whose records are searched").into_iter();
     fields.extend(owner.filter(|field| field.name != session.name));
     fields.push(session);
     fields

@@ -497,7 +497,7 @@ fn a_member_and_its_team_are_written_by_name() {
     let made = desk.run(&["team", "new", "core", "--lead", "ada", "--member", "linus"]);
     assert!(
         made.ok()
-            .contains("made .microai/teams/core/ada/agent.md\n")
+            .contains("created .microai/teams/core/ada/agent.md\n")
     );
     let member = ["agent", "decide", "core/linus", "Use C", "--decision", "C"];
     let wrote = desk.run(&member).ok();

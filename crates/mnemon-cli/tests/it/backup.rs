@@ -28,7 +28,7 @@ fn a_backup_is_made_checked_and_restored() {
         let checked = sandbox.run(&["restore", "copy", "--check"]).ok();
         assert_eq!(
             checked,
-            "copy is whole: 2 records, 0 past versions and 1 tenant\n"
+            "copy is intact: 2 records, 0 past versions and 1 tenant\n"
         );
         let (code, message) = sandbox.run(&["restore", "copy"]).failed();
         assert_eq!(code, 2);

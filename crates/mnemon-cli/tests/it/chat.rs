@@ -159,7 +159,7 @@ fn what_is_asked_wrongly_is_said() {
         (&["chat", "append", "..", "x"], "a plain name, not a path"),
         (&["chat", "append", "a\nb", "x"], "control character"),
         (&["chat", "append", &long, "x"], "256 characters"),
-        (&["chat", "append", "s1", " "], "nothing was said"),
+        (&["chat", "append", "s1", " "], "is empty"),
         (
             &["chat", "append", "s1", "--message", "{}"],
             "neither `role` nor `content`",

@@ -46,7 +46,7 @@ fn quiet_leaves_errors_and_verbose_says_more() {
     let told = sandbox
         .run(&["-q", "agent", "new", "a", "--description", "x"])
         .ok();
-    assert!(told.contains("made "), "{told}");
+    assert!(told.contains("created "), "{told}");
     for flag in ["-v", "--verbose"] {
         let ran = sandbox.run(&["list", flag]);
         let last = ran.err.lines().last().unwrap();
@@ -102,7 +102,7 @@ fn manual_pages_are_written() {
     );
     let page = std::fs::read_to_string(sandbox.path("share/man1/mnemon-team-new.1")).unwrap();
     assert!(
-        page.contains("mnemon\\-team\\-new \\- Make a team"),
+        page.contains("mnemon\\-team\\-new \\- Create a team"),
         "{page}"
     );
     assert!(page.contains("\\-\\-lead <MEMBER>"), "{page}");

@@ -35,7 +35,7 @@ fn the_command_line_is_documented() {
     command.build();
     section(&mut text, &mut command, "mnemon");
     text.push_str(
-        "\n## Exit codes\n\n| code | kind | what to do |\n|---|---|---|\n| 0 | | it worked |\n",
+        "\n## Exit codes\n\n| code | kind | remedy |\n|---|---|---|\n| 0 | | it worked |\n",
     );
     for kind in ErrorKind::ALL {
         let row = code::of(kind);
@@ -84,7 +84,7 @@ fn the_environment_is_documented() {
     let mut text = String::from(
         "# Environment variables\n\nWritten from the code; do not edit.\n\
          A flag beats a variable, a variable beats the file, the file beats the default: \
-         `mnemon config` shows which it was.\n\n| variable | what it is for |\n|---|---|\n",
+         `mnemon config` shows which it was.\n\n| variable | meaning |\n|---|---|\n",
     );
     for var in env_vars::ALL {
         writeln!(text, "| `{}` | {} |", var.name, var.about).unwrap();

@@ -48,7 +48,7 @@ fn an_undo_can_be_undone_and_named() {
     );
     assert_eq!(sandbox.run(&["get", "b"]).code, 3);
     let again = sandbox.run(&["undo", "2"]).ok();
-    assert!(again.contains("already taken back"), "{again}");
+    assert!(again.contains("already undone"), "{again}");
     sandbox.note("b", "three");
     let refused = sandbox.run(&["undo", "2"]);
     assert_eq!(refused.code, 4, "{}", refused.err);

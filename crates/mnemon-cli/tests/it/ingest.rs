@@ -136,10 +136,7 @@ fn a_folder_of_many_files_is_one_undo() {
     assert_eq!(records(), 1);
     let commit = told["commit"].as_u64().unwrap().to_string();
     let again = sandbox.run(&["undo", &commit]).ok();
-    assert!(
-        again.contains("was already taken back by commit"),
-        "{again}"
-    );
+    assert!(again.contains("was already undone by commit"), "{again}");
     sandbox.run(&["undo"]).ok();
     assert_eq!(records(), 1201, "the undo is undone");
 }

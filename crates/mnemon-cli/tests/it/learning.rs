@@ -254,7 +254,7 @@ fn skills_go_out_as_files_and_come_back() {
     let other = Sandbox::new();
     let from = sandbox.path("skills").display().to_string();
     let taken = other.run(&["skill", "import", &from, "--user", "bob"]).ok();
-    assert_eq!(taken, "1 skill taken in\n");
+    assert_eq!(taken, "1 skill imported\n");
     let there = skill_of(&other);
     assert_eq!(there["skill"], skill_of(&sandbox)["skill"]);
     assert_eq!(there["audience"], "user:bob");

@@ -212,7 +212,7 @@ fn a_wrong_setting_is_named_with_its_line() {
             "must not contain a user name",
         ),
         ("[llm]\ntimeout_s = 0", "between 1 and 3600"),
-        ("[llm]\ncost_per_day = -1", "is no amount"),
+        ("[llm]\ncost_per_day = -1", "is not an amount"),
         ("[llm]\nkey = \"x\"", "`llm.key` is not a setting"),
         (
             "[window]\nlast_keep = 500\nmsg_threshold = 100",

@@ -61,7 +61,7 @@ fn a_file_counts_once_it_is_trusted_and_until_it_changes() {
     }
     assert_eq!(tenant(&sandbox), "team");
     let removed = sandbox.run(&["trust", "--remove"]).ok();
-    assert!(removed.contains("not trusted any more"), "{removed}");
+    assert!(removed.contains("no longer trusted"), "{removed}");
     assert_eq!(tenant(&sandbox), "default");
     assert_eq!(
         sandbox.run(&["trust", "--list"]).ok(),

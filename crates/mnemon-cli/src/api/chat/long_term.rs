@@ -47,7 +47,7 @@ impl Chat {
         let input = self.messages(memory, ctx).await?;
         let prepared = remembering.before_call(ctx, input).await;
         if let Some(failure) = prepared.failure {
-            let what = format!("Long-term memory was not asked: {failure}.");
+            let what = format!("Long-term memory was not searched: {failure}.");
             ctx.notices.add(what);
         }
         Ok(Prepared {

@@ -93,7 +93,7 @@ pub(super) fn place(request: &Request) -> Result<ConfigSection, Invalid> {
                 Invalid::new("--project-level", what)
             })?,
         Level::User => users(request).ok_or_else(|| {
-            let what = "is not known, so that its configuration is not found: set HOME";
+            let what = "is not known: set HOME to find the configuration of the client";
             Invalid::new("the user's folder", what)
         })?,
     };

@@ -17,13 +17,13 @@ pub(super) fn json(
         _ => text,
     };
     let root = CstRootNode::parse(text, &ParseOptions::default())
-        .map_err(|error| format!("is not JSON, so that nothing was changed: {error}"))?;
+        .map_err(|error| format!("is not JSON; nothing was changed: {error}"))?;
     let object = root
         .object_value()
-        .ok_or("is JSON, but no object, so that nothing was changed")?;
+        .ok_or("is not a JSON object; nothing was changed")?;
     let section = match object.get(section_name) {
         Some(there) => there.object_value().ok_or_else(|| {
-            format!("has `{section_name}`, but not as an object, so that nothing was changed")
+            format!("has `{section_name}`, which is not an object; nothing was changed")
         })?,
         None => {
             object.ensure_multiline();
@@ -94,10 +94,7 @@ pub(super) fn toml(
     entry: &Map<String, Value>,
 ) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
-        format!(
-            "is not TOML, so that nothing was changed: {}",
-            error.message()
-        )
+        format!("is not TOML; nothing was changed: {}", error.message())
     })?;
     let fresh = || {
         let mut table = Table::new();
@@ -106,14 +103,14 @@ pub(super) fn toml(
         Item::Table(table)
     };
     let servers = document.entry(section).or_insert_with(fresh);
-    let servers = servers.as_table_like_mut().ok_or_else(|| {
-        format!("has `{section}`, but not as a table, so that nothing was changed")
-    })?;
+    let servers = servers
+        .as_table_like_mut()
+        .ok_or_else(|| format!("has `{section}`, which is not a table; nothing was changed"))?;
     let there = servers
         .entry(name)
         .or_insert_with(|| Item::Table(Table::new()));
     let there = there.as_table_like_mut().ok_or_else(|| {
-        format!("has `{section}.{name}`, but not as a table, so that nothing was changed")
+        format!("has `{section}.{name}`, which is not a table; nothing was changed")
     })?;
     for (key, wanted) in entry {
         let wanted = match wanted {

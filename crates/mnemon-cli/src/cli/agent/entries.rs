@@ -24,28 +24,28 @@ pub(super) struct DecideArgs {
 /// A decision of an agent or a team.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct DecisionArgs {
-    /// What it is about, on one line
+    /// Title, on one line
     #[arg(value_name = "TITLE")]
     title: String,
-    /// What was decided; - reads it from stdin, @PATH from a file
+    /// The decision; - reads it from stdin, @PATH from a file
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     decision: String,
     /// The situation that needed a decision; - reads it from stdin, @PATH from a file
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     context: Option<String>,
-    /// Why; may be repeated
+    /// Reason; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Vec<String>,
-    /// An alternative that was considered; may be repeated
+    /// Alternative that was considered; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     alternative: Vec<String>,
-    /// What follows from it; may be repeated
+    /// Consequence; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     impact: Vec<String>,
     /// Whether it can be reversed
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reversible: Option<String>,
-    /// The day it was made, if not today
+    /// Date of the decision [default: today]
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<String>,
 }
@@ -71,7 +71,7 @@ impl DecisionArgs {
 pub(super) struct LearnArgs {
     #[command(flatten)]
     pub(super) target: Target,
-    /// What it is about, on one line
+    /// Title, on one line
     #[arg(value_name = "TITLE")]
     title: String,
     /// The pattern; - reads it from stdin, @PATH from a file
@@ -86,7 +86,7 @@ pub(super) struct LearnArgs {
     /// Why it is useful
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     why: Option<String>,
-    /// The day it was learnt, if not today
+    /// Date of the learning [default: today]
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<String>,
 }

@@ -110,7 +110,7 @@ fn report(done: &Appended, door: &mut Door) -> Result<(), Error> {
 fn spoken(ctx: &Ctx, args: &AppendArgs) -> Result<Message, Error> {
     let said = input::words(&args.text)?;
     if said.trim().is_empty() {
-        return Err(Invalid::new("text", "is empty; nothing was said").into());
+        return Err(Invalid::new("text", "is empty").into());
     }
     let json = json!({"role": args.role, "name": args.name, "content": said});
     Ok(message_of(ctx, json)?)

@@ -10,13 +10,13 @@ use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
 use crate::api::chat::Compression;
 
-const NOTHING: &str = "nothing was compressed: there is nothing to be gained";
+const NOTHING: &str = "nothing was compressed: no strategy makes the window smaller";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CompressArgs {
     #[command(flatten)]
     conversation: ConversationArgs,
-    /// Only if it is due
+    /// Compress only if it is due
     #[arg(long)]
     if_needed: bool,
     /// Show the strategy, the messages and the resulting summary; write nothing

@@ -18,13 +18,13 @@ pub(super) struct DeleteArgs {
     /// Delete only this snapshot
     #[arg(long, value_name = "LABEL", conflicts_with_all = ["purge", "folder"])]
     snapshot: Option<String>,
-    /// Erase for good, history and files included: this cannot be undone
+    /// Erase permanently, with history and files: this cannot be undone
     #[arg(long)]
     purge: bool,
     /// Folder in which its states were saved
     #[arg(long, value_name = "DIR", conflicts_with = "files")]
     folder: Vec<PathBuf>,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }

@@ -85,6 +85,6 @@ pub(super) async fn record(args: RecordArgs, door: &mut Door) -> Result<(), Erro
         }
         false => door
             .out
-            .line("nothing was recorded: in agent mode the model records by itself"),
+            .line("nothing was recorded: in agent mode the model records with its own tools"),
     }
 }

@@ -12,13 +12,13 @@ use crate::{Error, api, wiring};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct QueryArgs {
-    /// Words to look for
+    /// Query
     #[arg(value_name = "TEXT", required = true)]
     query: Vec<String>,
     /// Search records that this user may see; without it, those of every user
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// Passages at the most
+    /// Maximum number of passages
     #[arg(long, value_name = "N", default_value_t = api::query::LIMIT)]
     limit: usize,
     /// Search the pages of this project, too: ROOT/.airsspec/knowledge/library. Conversations of

@@ -10,12 +10,12 @@ use crate::api::install::{self, Client, Level, NAME, Request, Response};
 use crate::config::{Config, Origin, PROJECT};
 use crate::mcp::Profile;
 
-/// Enter this server into the configuration of a client
+/// Add this server to the configuration of a client
 ///
-/// Shows the change and asks before it is made. Other entries and comments stay as they are.
+/// Shows the change and asks before it is made. Other entries and comments are not changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    mnemon mcp install claude                # for this project, if it has a memory of its own\n  \
+    mnemon mcp install claude                # for this project, if it has its own memory\n  \
     mnemon mcp install cursor --user-level   # for all projects\n  \
     mnemon mcp install claude-desktop --project ~/code/shop\n  \
     mnemon mcp install codex --print         # only show what would be written")]
@@ -23,32 +23,32 @@ pub(in crate::cli) struct Args {
     /// The client
     #[arg(value_name = "CLIENT")]
     client: Client,
-    /// Into the project's configuration; the default where the project has a memory of its own
+    /// Write to the project's configuration; the default if the project has its own memory
     #[arg(long, conflicts_with = "user_level")]
     project_level: bool,
-    /// Into the user's configuration; the default elsewhere
+    /// Write to the user's configuration; the default otherwise
     #[arg(long)]
     user_level: bool,
-    /// Only show what would be written
+    /// Print the change and write nothing
     #[arg(long, alias = "dry-run")]
     print: bool,
-    /// Write it without asking
+    /// Skip the confirmation
     #[arg(long, conflicts_with = "print")]
     yes: bool,
-    /// What the entry is called
+    /// Name of the entry
     #[arg(long, value_name = "NAME", default_value = NAME)]
     name: String,
-    /// The program that the client starts [default: this one; in a project's configuration, which
-    /// others share, `mnemon`]
+    /// Program that the client starts [default: this one; in a project's configuration, which is
+    /// shared with others, `mnemon`]
     #[arg(long, value_name = "PATH")]
     command: Option<String>,
-    /// The only user whose memory is served, beside records without a user
+    /// Serve only this user's memory and records without a user
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Serve this project's memory, wherever the client starts the server
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
-    /// The tools that the client is shown
+    /// Tools to offer to the client
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     tools: Vec<Profile>,
 }

@@ -64,7 +64,7 @@ pub(super) struct LabelArgs {
 pub(super) struct DeleteArgs {
     #[command(flatten)]
     one: OneArgs,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }

@@ -57,8 +57,8 @@ fn list() -> Tool {
     Tool {
         name: "agent_list",
         title: "List agents",
-        about: "The agents and members of teams that have a memory in this project, and what each \
-            does. Use it when you do not know the name of an agent.",
+        about: "List the agents and team members that have a memory in this project, with their \
+            descriptions. Use it when you do not know the name of an agent.",
         fields: vec![max_tokens()],
         touch: Touch::Reads,
         profiles: AGENT,
@@ -80,7 +80,7 @@ async fn run_list(served: &Served, call: Call) -> Result<Answer, Error> {
             text.push_str(&format!("\n{left} more: ask for a larger max_tokens"));
         }
         if agents.is_empty() {
-            text = "There are no agents; agent_new makes one.".to_owned();
+            text = "There are no agents; agent_new creates one.".to_owned();
         }
         let rows: Vec<Value> = shown()
             .map(|one| json!({"name": one.name, "description": about(&one.description), "files": one.files}))
@@ -92,13 +92,13 @@ async fn run_list(served: &Served, call: Call) -> Result<Answer, Error> {
 fn new() -> Tool {
     Tool {
         name: "agent_new",
-        title: "Make an agent",
-        about: "Make an agent, or add a member to a team: its definition and an empty memory. \
+        title: "Create an agent",
+        about: "Create an agent, or add a member to a team: its definition and an empty memory. \
             Use it when another tool says that there is no such agent. Files that exist are not \
             changed.",
         fields: vec![
             agent(),
-            Field::text("description", LINE, "What the agent does").required(),
+            Field::text("description", LINE, "Purpose of the agent").required(),
         ],
         touch: Touch::Adds,
         profiles: AGENT,
@@ -112,18 +112,18 @@ async fn run_new(served: &Served, call: Call) -> Result<Answer, Error> {
 }
 
 pub(super) fn made(files: &[String]) -> Result<Answer, Error> {
-    let text = format!("Made {}.", files.join(", "));
+    let text = format!("Created {}.", files.join(", "));
     let answer = Answer::with(text, &json!({ "files": files }))?;
     Ok(answer.within(super::super::answer::TOKENS))
 }
 
 fn activate() -> Tool {
-    let task = "What you are about to do: chooses the knowledge you are told";
+    let task = "Your task: selects the knowledge to include";
     Tool {
         name: "agent_activate",
         title: "Begin as an agent",
-        about: "What an agent is told before it begins: its context, recent decisions, the \
-            knowledge its task asks for, and its prompt. Call it once, first thing in a session.",
+        about: "Load an agent's memory: its context, recent decisions, the knowledge for its \
+            task, and its prompt. Call it once, at the start of a session.",
         fields: vec![agent(), Field::text("task", PROSE, task), max_tokens()],
         touch: Touch::Reads,
         profiles: AGENT,
@@ -165,10 +165,10 @@ fn changes() -> Vec<Field> {
             Field::text(
                 if first == "aspect" { "status" } else { "state" },
                 LINE,
-                "How it stands",
+                "Current state",
             )
             .required(),
-            Field::text("notes", LINE, "What else to know"),
+            Field::text("notes", LINE, "Other information"),
         ]
     };
     let section = vec![
@@ -180,13 +180,13 @@ fn changes() -> Vec<Field> {
             "done",
             "Tasks to tick: their words, or a part only one of them has",
         ),
-        lines("reopened", "Tasks whose tick is taken away"),
+        lines("reopened", "Tasks to untick"),
         lines("tasks", "New tasks"),
         lines("blockers", "New blockers"),
-        lines("resolved", "Blockers that are gone"),
+        lines("resolved", "Blockers to remove"),
         Field::list(
             "state",
-            row("aspect", "What"),
+            row("aspect", "Aspect of the project"),
             MANY,
             "Rows of the project's state",
         ),
@@ -198,7 +198,7 @@ fn changes() -> Vec<Field> {
         ),
         lines(
             "next",
-            "What the next session should do, instead of what is there",
+            "Steps for the next session; replaces the current ones",
         ),
         lines("notes", "New notes"),
         Field::list("sections", section, MANY, "Whole sections, replaced"),
@@ -209,7 +209,7 @@ fn changes() -> Vec<Field> {
 pub(super) fn context_fields(whose: Field) -> Vec<Field> {
     let rewrite = vec![
         Field::text("text", PROSE, "The new context").required(),
-        Field::text("base", PROSE, "The context as you had read it").required(),
+        Field::text("base", PROSE, "The context as you read it before").required(),
     ];
     let mut fields = vec![whose];
     fields.extend(changes());
@@ -227,7 +227,7 @@ fn context() -> Tool {
         name: "agent_context",
         title: "Read or change an agent's context",
         about: "Show an agent's context (tasks, blockers, state, next steps), or change lines of \
-            it: only what you name changes. Use it whenever a task is done, begun or blocked.",
+            it: other lines stay. Use it whenever a task is done, begun or blocked.",
         fields: context_fields(agent()),
         touch: Touch::Edits,
         profiles: AGENT,
@@ -266,12 +266,12 @@ pub(super) fn decision() -> Vec<Field> {
     vec![
         Field::text("title", LINE, "The decision in a few words").required(),
         Field::text("context", PROSE, "Why a decision was needed").required(),
-        Field::text("decision", PROSE, "What was decided").required(),
-        lines("reasons", "Why this").or(&["reason", "rationale"]),
-        lines("alternatives", "What was considered, and why not"),
-        lines("impact", "What it changes").or(&["consequences"]),
-        Field::text("reversible", LINE, "Whether and how it can be taken back"),
-        Field::text("date", 10, "YYYY-MM-DD; today unless you say"),
+        Field::text("decision", PROSE, "The decision").required(),
+        lines("reasons", "Reasons for it").or(&["reason", "rationale"]),
+        lines("alternatives", "Alternatives, and why they were rejected"),
+        lines("impact", "Consequences").or(&["consequences"]),
+        Field::text("reversible", LINE, "Whether and how it can be reversed"),
+        Field::text("date", 10, "YYYY-MM-DD; default: today"),
     ]
 }
 
@@ -282,7 +282,7 @@ fn decide() -> Tool {
         name: "agent_decide",
         title: "Log a decision",
         about: "Log a decision with its reasons in the agent's decisions.md. Use it when a choice \
-            was made that somebody will ask about later.",
+            was made that later work depends on.",
         fields,
         touch: Touch::Adds,
         profiles: AGENT,
@@ -304,10 +304,10 @@ fn learning() -> Vec<Field> {
     ];
     vec![
         Field::text("title", LINE, "The pattern in a few words").required(),
-        Field::text("pattern", PROSE, "What to do, or not to do").required(),
+        Field::text("pattern", PROSE, "The practice to follow or avoid").required(),
         Field::text("why", PROSE, "Why it works").required(),
         Field::parts("code", code, "An example"),
-        Field::text("date", 10, "YYYY-MM-DD; today unless you say"),
+        Field::text("date", 10, "YYYY-MM-DD; default: today"),
     ]
 }
 
@@ -391,24 +391,24 @@ pub(super) async fn change_entry(
 fn end() -> Tool {
     let issue = vec![
         Field::text("title", LINE, "In a few words").required(),
-        Field::text("problem", PROSE, "What was wrong").required(),
-        Field::text("solution", PROSE, "What helped").required(),
+        Field::text("problem", PROSE, "The problem").required(),
+        Field::text("solution", PROSE, "The solution").required(),
     ];
     let archive = vec![
         Field::text("summary", PROSE, "The session in a paragraph").required(),
-        lines("tasks", "What was done"),
+        lines("tasks", "Completed tasks"),
         Field::list("changes", file_changes(), MANY, "Files that changed"),
-        Field::list("issues", issue, MANY, "Problems and what helped"),
-        lines("follow_up", "What is left to do"),
+        Field::list("issues", issue, MANY, "Problems and their solutions"),
+        lines("follow_up", "Remaining work"),
     ];
     Tool {
         name: "agent_end",
         title: "End a session",
         about: "End an agent's session: context, decisions, learnings and archive are written \
-            together or not at all. Use it once, last thing in a session.",
+            together or not at all. Use it once, at the end of a session.",
         fields: vec![
             agent(),
-            Field::parts("context", changes(), "What changed in the context"),
+            Field::parts("context", changes(), "Changes of the context"),
             Field::list("decisions", decision(), MANY, "Decisions to log"),
             Field::list("learnings", learning(), MANY, "Patterns that were learnt"),
             Field::parts(
@@ -426,7 +426,7 @@ fn end() -> Tool {
 pub(super) fn file_changes() -> Vec<Field> {
     vec![
         Field::text("file", LINE, "Its path").required(),
-        Field::text("change", LINE, "What to know about it")
+        Field::text("change", LINE, "Notes about the file")
             .required()
             .or(&["note", "notes"]),
     ]
@@ -445,7 +445,7 @@ fn lint() -> Tool {
         title: "Check an agent's files",
         about: "Check the files of an agent, or of all: entries without a reason or a date, vague \
             tasks, conflict marks. Use it before you end a session.",
-        fields: vec![named("The agent; all if you leave it out"), max_tokens()],
+        fields: vec![named("The agent; default: all agents"), max_tokens()],
         touch: Touch::Reads,
         profiles: AGENT,
         run: |served, call| Box::pin(run_lint(served, call)),
@@ -485,7 +485,7 @@ async fn run_lint(served: &Served, call: Call) -> Result<Answer, Error> {
 fn archive() -> Tool {
     Tool {
         name: "agent_archive",
-        title: "Archive what is too long",
+        title: "Archive old entries",
         about: "Move old decisions, learnings and ticked tasks of an agent to its archive, where \
             search still finds them. Use it when its files have become too long to read.",
         fields: vec![agent()],

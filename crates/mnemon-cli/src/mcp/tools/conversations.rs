@@ -25,7 +25,7 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 fn from_field() -> Field {
-    let about = "The first message to show; 0 unless you say";
+    let about = "The first message to show; default: 0";
     Field::whole("from", 0, 100_000, about).or(&["offset", "start"])
 }
 
@@ -43,13 +43,13 @@ fn append_to_conversation() -> Tool {
             Field::text("content", TEXT, "Text of the message")
                 .or(&["text", "message_text"])
                 .joined(),
-            Field::choice("role", roles, "Who said it; user unless you say"),
+            Field::choice("role", roles, "The speaker; default: user"),
             Field::text("name", NAME, "The speaker's name").or(&["speaker"]),
             Field::object("message", message),
             Field::text(
                 "key",
                 200,
-                "Makes a retry harmless: the same key adds a message once",
+                "Idempotency key: the same key adds a message once",
             ),
             user(),
         ],
@@ -74,7 +74,7 @@ async fn run_append(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let content = call.arguments.take_text("content");
     let json = match (call.arguments.take("message"), content) {
         (Some(_), Some(_)) => {
-            return Err(wrong("is sent beside a message; send one of them").into());
+            return Err(wrong("is sent together with a message; send one of them").into());
         }
         (None, None) => {
             let what = "is missing: send `content`, the text, or `message`, a whole message";
@@ -154,14 +154,14 @@ fn context_reload() -> Tool {
     Tool {
         name: "context_reload",
         title: "Reload what was offloaded",
-        about: "Read back the messages that a CONTEXT_OFFLOAD mark in the conversation stands for. \
+        about: "Read the messages that a CONTEXT_OFFLOAD mark in the conversation replaces. \
             Use it when a summary or a shortened message lacks a detail that you need. Never show \
             the uuid to the user.",
         fields: vec![
             Field::text("working_context_offload_uuid", 200, uuid)
                 .required()
                 .or(&["uuid", "id", "offload_uuid", "context_offload_uuid"]),
-            session("Not needed: the uuid says which conversation it is of"),
+            session("Not needed: the uuid identifies the conversation"),
             user(),
             from_field(),
             max_tokens(),

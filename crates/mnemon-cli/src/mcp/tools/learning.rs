@@ -18,9 +18,8 @@ fn log_step() -> Tool {
     Tool {
         name: LogStep::TOOL,
         title: "Log a step",
-        about: "Log a step of a task: the tool, what it was given, what came of it. Call it after \
-            each step of a task that will come again; Mnemon draws skills and rules from many of \
-            them.",
+        about: "Log a step of a task: the tool, its input and its output. Call it after each step \
+            of a recurring task; Mnemon learns skills and rules from the logged steps.",
         fields: LogStep::fields(),
         touch: Touch::Adds,
         profiles: &[Profile::Agent],

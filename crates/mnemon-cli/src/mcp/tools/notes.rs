@@ -401,7 +401,7 @@ async fn run_delete(served: &Served, mut call: Call) -> Result<Answer, Error> {
     if !done.deleted {
         return Err(Error::Missing(vec![done.id]));
     }
-    let text = format!("Forgot {}; memory_undo brings it back.", done.id);
+    let text = format!("Forgot {}; memory_undo restores it.", done.id);
     let data = json!(done);
     Answer::with(text, &json!({"success": true, "data": data}))
 }
@@ -410,7 +410,7 @@ fn stats() -> Tool {
     Tool {
         name: NoteStats::TOOL,
         title: "Count notes",
-        about: "How many notes there are in each namespace. Use it to see whether there is \
+        about: "Count the notes in each namespace. Use it to see whether there is \
             anything to search.",
         fields: NoteStats::fields(),
         touch: Touch::Reads,
@@ -450,7 +450,7 @@ fn clear_all() -> Tool {
         name: NoteClear::TOOL,
         title: "Forget all notes",
         about: "Forget every note, short-term and long-term (the user's own, if the server has a \
-            user). Use it only when the user asks for it in so many words.",
+            user). Use it only when the user explicitly asks for it.",
         fields: NoteClear::fields(),
         touch: Touch::Removes,
         profiles: NOTES,
@@ -467,7 +467,7 @@ async fn run_clear(served: &Served, mut call: Call, which: &'static str) -> Resu
     call.progress.tell(1, 1, "done").await;
     let way_back = done
         .commit
-        .map(|commit| format!(" `mnemon undo {commit}` brings them back."));
+        .map(|commit| format!(" `mnemon undo {commit}` restores them."));
     let text = format!(
         "Forgot {} {}{whose}; {} left in all.{}",
         done.cleared,
@@ -486,7 +486,7 @@ fn cleanup() -> Tool {
     Tool {
         name: NoteCleanup::TOOL,
         title: "Erase expired notes",
-        about: "Erase what has expired. It is never shown anyway; use it to make room.",
+        about: "Erase expired notes. They are never shown; use it to free space.",
         fields: NoteCleanup::fields(),
         touch: Touch::Removes,
         profiles: NOTES,

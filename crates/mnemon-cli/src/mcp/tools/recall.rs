@@ -23,7 +23,7 @@ pub(super) const QUERY: usize = 10_000;
 const THING: usize = 100_000;
 
 pub(super) fn user() -> Field {
-    let about = "Whose memory; leave it out for the one this server was started for";
+    let about = "The owner; default: the user of this server";
     let field = Field::text("user", NAME, about).value("NAME");
     field.or(&["user_id"]).lenient().rare()
 }
@@ -52,8 +52,8 @@ fn memory_context() -> Tool {
     Tool {
         name: Context::TOOL,
         title: "Context for a prompt",
-        about: "Everything known for a task (profile, recent turns, facts, documents, skills) \
-            within a budget of tokens. Use it once, at the start of a task.",
+        about: "Load everything known for a task (profile, recent turns, facts, documents, \
+            skills) within a token budget. Use it once, at the start of a task.",
         fields,
         touch: Touch::Reads,
         profiles: &[Profile::Small, Profile::Notes, Profile::Agent],
@@ -75,7 +75,7 @@ async fn run_context(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let text = made.context.compiled.text;
     Ok(match text.trim() {
         "" => Answer::text(match made.needs {
-            Some(needs) => format!("Nothing fits: the first thing needs a budget of {needs}."),
+            Some(needs) => format!("Nothing fits: the first item needs a budget of {needs}."),
             None => "Nothing is known about this yet.".to_owned(),
         }),
         _ => Answer::text(text),
@@ -91,16 +91,15 @@ fn query_memory() -> Tool {
             to recall a decision or a pattern from weeks ago; trust the summaries in your window \
             for what is recent.",
         fields: vec![
-            Field::text("query", QUERY, "What to recall, in words")
+            Field::text("query", QUERY, "Words or a question to search for")
                 .required()
                 .or(&["q", "text", "question", "search"]),
-            Field::whole(
-                "limit",
-                1,
-                50,
-                "How many passages at the most; 5 unless you say",
-            )
-            .or(&["max_results", "top_k", "k", "n"]),
+            Field::whole("limit", 1, 50, "Maximum number of passages; default: 5").or(&[
+                "max_results",
+                "top_k",
+                "k",
+                "n",
+            ]),
             user(),
             max_tokens(),
         ],
@@ -166,9 +165,9 @@ fn record_to_memory() -> Tool {
         title: "Record to long-term memory",
         about: "Record important info to long-term memory. Use it when the user states a fact, a \
             preference or a decision that should be known in later sessions. Not for secrets, nor \
-            for what memory has just told you.",
+            for text that came from memory.",
         fields: vec![
-            Field::texts("content", 100, THING, "What to remember, one thing each")
+            Field::texts("content", 100, THING, "Facts to remember, one per item")
                 .required()
                 .lenient()
                 .or(&["contents", "text", "memory", "facts", "info"]),
@@ -216,7 +215,7 @@ fn retrieve_from_memory() -> Tool {
         about: "Retrieve info from long-term memory. Use it when the user refers to something \
             from an earlier session, or before you answer a question about them.",
         fields: vec![
-            Field::texts("keywords", 100, 1000, "What to look for")
+            Field::texts("keywords", 100, 1000, "Words to search for")
                 .required()
                 .lenient()
                 .or(&["keyword", "query", "q", "text"]),

@@ -61,8 +61,8 @@ pub(super) fn tools() -> Vec<Tool> {
 fn new() -> Tool {
     Tool {
         name: "team_new",
-        title: "Make a team",
-        about: "Make a team and its members, or add members to a team that exists. Use it when \
+        title: "Create a team",
+        about: "Create a team and its members, or add members to a team that exists. Use it when \
             several agents work together. Files that exist are not changed.",
         fields: vec![
             team(),
@@ -84,8 +84,8 @@ fn context() -> Tool {
     Tool {
         name: "team_context",
         title: "Read or change a team's context",
-        about: "Show the context that a team shares, or change lines of it: only what you name \
-            changes. Use it when the whole team should know.",
+        about: "Show the context that a team shares, or change lines of it; other lines stay. Use \
+            it for information that the whole team needs.",
         fields: context_fields(team()),
         touch: Touch::Edits,
         profiles: AGENT,
@@ -109,7 +109,7 @@ fn decide() -> Tool {
     Tool {
         name: "team_decide",
         title: "Log a decision of a team",
-        about: "Log a decision in the team's decisions.md, which every member is told. Use it \
+        about: "Log a decision in the team's decisions.md, which every member reads. Use it \
             when a choice binds the whole team.",
         fields,
         touch: Touch::Adds,
@@ -149,17 +149,13 @@ fn activate() -> Tool {
     Tool {
         name: "team_activate",
         title: "Begin as a member of a team",
-        about: "What a member of a team is told before it begins: the team's context and \
-            decisions, what waits for it, and its own memory. Call it instead of agent_activate \
-            when you work in a team.",
+        about: "Load the memory of a team member: the team's context and decisions, waiting \
+            handoffs, and its own memory. Call it instead of agent_activate when you work in a \
+            team.",
         fields: vec![
             team(),
             member(),
-            Field::text(
-                "task",
-                PROSE,
-                "What you are about to do: chooses the knowledge",
-            ),
+            Field::text("task", PROSE, "Your task: selects the knowledge to include"),
             max_tokens(),
         ],
         touch: Touch::Reads,
@@ -186,18 +182,18 @@ fn handoff() -> Tool {
     Tool {
         name: "team_handoff",
         title: "Hand work to another member",
-        about: "Give work to another member of the team, with all they need to do it. Use it when \
-            your part is done or another is better suited.",
+        about: "Give work to another member of the team, with all necessary information. Use it \
+            when your part is done or another is better suited.",
         fields: vec![
             team(),
-            Field::text("from", NAME, "Who gives it").required(),
-            Field::text("to", NAME, "Who gets it").required(),
-            Field::text("task", LINE, "What is to be done").required(),
-            Field::text("context", PROSE, "What one must know to do it").required(),
-            Field::text("deliverable", PROSE, "What is to come of it").required(),
+            Field::text("from", NAME, "The member that hands over").required(),
+            Field::text("to", NAME, "The member that receives").required(),
+            Field::text("task", LINE, "The work to be done").required(),
+            Field::text("context", PROSE, "Necessary information").required(),
+            Field::text("deliverable", PROSE, "The expected result").required(),
             Field::list("files", file_changes(), MANY, "Files that matter, and why"),
             Field::text("priority", LINE, "A deadline or a priority"),
-            Field::flag("planned", "It is not to be begun yet"),
+            Field::flag("planned", "Planned work: it must not start yet"),
         ],
         touch: Touch::Adds,
         profiles: AGENT,
@@ -214,8 +210,8 @@ async fn run_handoff(served: &Served, mut call: Call) -> Result<Answer, Error> {
 fn accept() -> Tool {
     Tool {
         name: "team_accept",
-        title: "Take on work that waits",
-        about: "Take on a handoff that waits for a member. Use it before you begin that work.",
+        title: "Accept a handoff",
+        about: "Accept a handoff that waits for a member. Use it before you start that work.",
         fields: vec![team(), member(), which()],
         touch: Touch::Changes,
         profiles: AGENT,
@@ -233,14 +229,13 @@ async fn run_accept(served: &Served, call: Call) -> Result<Answer, Error> {
 fn complete() -> Tool {
     Tool {
         name: "team_complete",
-        title: "Say that work is done",
-        about: "Say that a handoff is done and what came of it. Use it when the deliverable is \
-            there.",
+        title: "Complete a handoff",
+        about: "Mark a handoff as done, with its result. Use it when the deliverable is ready.",
         fields: vec![
             team(),
             member(),
             which(),
-            Field::text("result", PROSE, "What came of it"),
+            Field::text("result", PROSE, "The result"),
         ],
         touch: Touch::Changes,
         profiles: AGENT,
@@ -266,24 +261,24 @@ fn shown(handoff: &HandoffInfo) -> Result<Answer, Error> {
 
 fn block() -> Tool {
     let blocker = vec![
-        Field::text("title", LINE, "What it is").required(),
-        Field::text("by", NAME, "Who found it").required(),
-        Field::text("blocking", LINE, "What cannot go on"),
-        Field::text("owner", NAME, "Who sees to it"),
+        Field::text("title", LINE, "Title of the blocker").required(),
+        Field::text("by", NAME, "The member that found it").required(),
+        Field::text("blocking", LINE, "The blocked work"),
+        Field::text("owner", NAME, "The member that works on it"),
     ];
     let resolved = vec![
         Field::text("id", 50, "Such as BLOCKER-001").required(),
-        Field::text("resolution", LINE, "How it went away").required(),
+        Field::text("resolution", LINE, "How it was resolved").required(),
     ];
     Tool {
         name: "team_block",
         title: "Report or resolve a blocker",
-        about: "Say what holds the team up (blocker), or that it does no longer (resolved). Use \
-            it as soon as you cannot go on.",
+        about: "Report something that blocks the team (blocker), or that it is resolved \
+            (resolved). Use it as soon as you are blocked.",
         fields: vec![
             team(),
-            Field::parts("blocker", blocker, "Something new that holds the team up"),
-            Field::parts("resolved", resolved, "A blocker that is gone"),
+            Field::parts("blocker", blocker, "A new blocker"),
+            Field::parts("resolved", resolved, "A blocker that was resolved"),
         ],
         touch: Touch::Adds,
         profiles: AGENT,
@@ -302,9 +297,9 @@ async fn run_block(served: &Served, call: Call) -> Result<Answer, Error> {
 fn status() -> Tool {
     Tool {
         name: "team_status",
-        title: "How a team stands",
-        about: "The team's members, what waits, what is blocked and who must hear of it. Use it \
-            to see what to do next.",
+        title: "Status of a team",
+        about: "Show a team's members, open handoffs and blockers, and who should be informed. \
+            Use it to find the next work.",
         fields: vec![team(), max_tokens()],
         touch: Touch::Reads,
         profiles: AGENT,

@@ -58,10 +58,7 @@ fn what_is_wrong_is_said() {
     refused(&[
         (json!({}), "query: is missing: What to look for"),
         (json!({"query": " "}), "query: is empty"),
-        (
-            json!({"query": 5}),
-            "query: is a number, and a text is expected",
-        ),
+        (json!({"query": 5}), "query: must be a text, not a number"),
         (
             json!({"query": "12345678901"}),
             "query: has 11 characters; at most 10",
@@ -69,7 +66,7 @@ fn what_is_wrong_is_said() {
         (json!({"query": "x", "q": "y"}), "query: is sent twice"),
         (
             json!({"query": "x", "quarry": 1}),
-            "quarry: is not known here; known are: query, ",
+            "quarry: is not a known field; the fields are: query, ",
         ),
         (
             json!({"query": "x", "limit": 0}),
@@ -77,11 +74,11 @@ fn what_is_wrong_is_said() {
         ),
         (
             json!({"query": "x", "limit": -1}),
-            "max_results: is -1, and a whole number",
+            "max_results: must be a whole number from 1 to 100, not -1",
         ),
         (
             json!({"query": "x", "limit": 1.5}),
-            "max_results: is 1.5, and a whole number",
+            "max_results: must be a whole number from 1 to 100, not 1.5",
         ),
         (
             json!({"query": "x", "score": 2}),
@@ -99,15 +96,15 @@ fn what_is_wrong_is_said_with_its_place() {
     refused(&[
         (
             json!({"query": "x", "whole": 1}),
-            "whole: is a number, and true or false",
+            "whole: must be true or false, not a number",
         ),
         (
             json!({"query": "x", "namespace": "forever"}),
-            "known are: short-term, long-term",
+            "must be one of: short-term, long-term",
         ),
         (
             json!({"query": "x", "namespace": []}),
-            "namespace: is a list",
+            "namespace: must be one of",
         ),
         (
             json!({"query": "x", "tags": ["a", "b", "c"]}),
@@ -115,7 +112,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             json!({"query": "x", "tags": ["a", 1]}),
-            "tags[1]: is a number",
+            "tags[1]: must be a text, not a number",
         ),
         (
             json!({"query": "x", "tags": ["123456"]}),
@@ -128,12 +125,15 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             json!({"query": "x", "rows": [{"nome": 1}]}),
-            "rows[0].nome: is not known",
+            "rows[0].nome: is not a known field",
         ),
-        (json!({"query": "x", "rows": [5]}), "rows[0]: is a number"),
+        (
+            json!({"query": "x", "rows": [5]}),
+            "rows[0]: must be an object, not a number",
+        ),
         (
             json!({"query": "x", "metadata": [1]}),
-            "metadata: is a list, and an object",
+            "metadata: must be an object, not a list",
         ),
     ]);
 }
@@ -150,5 +150,5 @@ fn refused(cases: &[(Value, &str)]) {
 fn nothing_can_be_sent_to_a_tool_without_fields() {
     let sent = json!({"x": 1}).as_object().unwrap().clone();
     let said = Arguments::check(&[], sent).unwrap_err().to_string();
-    assert!(said.contains("nothing is to be sent"), "{said}");
+    assert!(said.contains("this call has no fields"), "{said}");
 }

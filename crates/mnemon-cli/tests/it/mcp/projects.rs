@@ -30,7 +30,7 @@ fn the_nearest_project_above_is_meant() {
     std::fs::create_dir_all(sandbox.path("shop/src/deep")).unwrap();
     std::fs::create_dir_all(sandbox.path("elsewhere")).unwrap();
     let said = sandbox.run(&["init", "shop"]).ok();
-    assert!(said.starts_with("made "), "{said}");
+    assert!(said.starts_with("created "), "{said}");
     let ignore = std::fs::read_to_string(sandbox.path("shop/.mnemon/.gitignore")).unwrap();
     assert!(ignore.lines().any(|line| line == "*"), "{ignore}");
     let (url, origin) = store(&sandbox, "shop/src/deep");
@@ -56,7 +56,7 @@ fn the_nearest_project_above_is_meant() {
 #[test]
 fn a_project_is_made_once() {
     let sandbox = Sandbox::new();
-    assert!(sandbox.run(&["init"]).ok().starts_with("made "));
+    assert!(sandbox.run(&["init"]).ok().starts_with("created "));
     sandbox.note("n1", "kept");
     std::fs::write(sandbox.path(".mnemon/.gitignore"), "mine\n").unwrap();
     let said = sandbox.run(&["init"]).ok();
@@ -248,7 +248,7 @@ fn the_memory_that_goes_out_of_sight_is_named() {
     sandbox.note("a", "from before");
     let said = sandbox.run(&["init", "."]).ok();
     let path = sandbox.path(".mnemon").display().to_string();
-    assert!(said.starts_with(&format!("made {path}; ")), "{said}");
+    assert!(said.starts_with(&format!("created {path}; ")), "{said}");
     let store = said.split('\'').nth(1).unwrap_or_else(|| panic!("{said}"));
     assert!(
         sandbox
@@ -257,5 +257,5 @@ fn the_memory_that_goes_out_of_sight_is_named() {
             .contains("from before")
     );
     assert!(!sandbox.run(&["list"]).ok().contains("from before"));
-    assert!(!sandbox.run(&["init"]).ok().contains("before"));
+    assert!(!sandbox.run(&["init"]).ok().contains("previous"));
 }

@@ -114,7 +114,7 @@ fn no_tool_of_one_users_server_serves_another_user() {
             let said = ann.fails(name, Value::Object(arguments.clone()));
             let expected = match takes_user {
                 true => "this server serves only `ann`",
-                false => "is not known",
+                false => "is not a known field",
             };
             assert!(said.contains(expected), "{name}: {said}");
             arguments.remove(alias);

@@ -23,7 +23,7 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         (
             "memory_search",
             json!({"query": 5}),
-            "is a number, and a text",
+            "must be a text, not a number",
         ),
         (
             "memory_search",
@@ -53,17 +53,17 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         (
             "memory_add",
             json!({}),
-            "content: is missing: What to remember; or give content_path",
+            "content: is missing: Text to remember; or give content_path",
         ),
         (
             "memory_add",
             json!({"content": "a", "content_path": "b"}),
-            "content: is given beside content_path",
+            "content: is given together with content_path",
         ),
         (
             "memory_add",
             json!({"content": ["a"]}),
-            "is a list, and a text",
+            "must be a text, not a list",
         ),
         (
             "memory_add",
@@ -113,7 +113,7 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         (
             "agent_end",
             json!({"agent": "a", "decisions": [{"titel": "t"}]}),
-            "decisions[0].titel: is not known",
+            "decisions[0].titel: is not a known field",
         ),
         ("team_status", json!({"team": "nobody"}), "nobody"),
         ("no_such_tool", json!({}), "memory_search"),

@@ -164,7 +164,7 @@ fn bad_input_is_told_and_changes_nothing() {
         (
             &["add", "x", "--file", "a.md"],
             2,
-            "content: is given beside --file",
+            "content: is given together with --file",
         ),
         (&["add", "--tga", "x", "y"], 2, "there is no such option"),
         (&["add", "y", "--tga", "x"], 2, "unexpected argument"),
