@@ -43,7 +43,7 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         (
             "memory_search",
             json!({"query": "x", "colour": "red"}),
-            "known are: query, limit",
+            "the fields are: query, limit",
         ),
         (
             "memory_search",
