@@ -152,26 +152,33 @@ fn nobody_edits_what_they_may_not_see() {
 }
 
 #[test]
-fn the_beginning_of_an_id_names_a_record_if_no_other_begins_so() {
+fn the_beginning_of_a_generated_id_names_a_record_if_no_other_begins_so() {
     let memory = memory();
-    let drafts = ["abcd1", "abcd2", "abxy", "abc"].map(|name| named(name, name));
+    let (one, two) = ("abcd100000000001", "abcd200000000002");
+    let uuid = "01920e4a-6f2b-7c3d-8e4f-5a6b7c8d9e0f";
+    let drafts = [one, two, uuid, "abxy", "cafe12"].map(|name| named(name, name));
     wait(memory.records().add(&ctx(), drafts.to_vec(), None)).unwrap();
     let resolve = |text: &str| {
         let records = memory.records();
         wait(records.resolve(&ctx(), &Viewer::Tenant, id(text)))
     };
-    assert_eq!(resolve("abxy").unwrap(), id("abxy"));
-    assert_eq!(resolve("abcd1").unwrap(), id("abcd1"));
-    // The whole id of a record is that record, whatever begins with it.
-    assert_eq!(resolve("abc").unwrap(), id("abc"));
+    assert_eq!(resolve(one).unwrap(), id(one));
+    assert_eq!(resolve("abcd1").unwrap(), id(one));
+    assert_eq!(resolve("01920e4a-6f").unwrap(), id(uuid));
     let error = resolve("abcd").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().contains("abcd1, abcd2"), "{error}");
+    assert!(
+        error.to_string().contains(&format!("{one}, {two}")),
+        "{error}"
+    );
     // Too short to name anything.
-    assert_eq!(resolve("abx").unwrap(), id("abx"));
-    assert_eq!(resolve("zzzz").unwrap(), id("zzzz"));
-    wait(memory.records().forget(&ctx(), &[id("abcd2")], None)).unwrap();
-    assert_eq!(resolve("abcd").unwrap(), id("abcd1"));
+    assert_eq!(resolve("abc").unwrap(), id("abc"));
+    assert_eq!(resolve("fedc").unwrap(), id("fedc"));
+    // Ids that somebody chose are written in full, whether or not their record is there.
+    assert_eq!(resolve("cafe1").unwrap(), id("cafe1"));
+    wait(memory.records().forget(&ctx(), &[id(two)], None)).unwrap();
+    assert_eq!(resolve("abcd").unwrap(), id(one));
+    assert_eq!(resolve(two).unwrap(), id(two));
 }
 
 #[test]

@@ -395,8 +395,14 @@ fn an_entry_is_removed_by_title_and_date() {
     assert_eq!(desk.get(&path).trim_end(), before.trim_end());
     let habit = EntryChange {
         remove: true,
+        ..edit("A habit")
+    };
+    // A part of a title is enough to change an entry, and not to remove it.
+    let part = EntryChange {
+        remove: true,
         ..edit("habit")
     };
+    assert!(wait(agents.change_entry(&ctx(), "coder", &part)).is_err());
     let gone = wait(agents.change_entry(&ctx(), "coder", &habit)).unwrap();
     assert_eq!(gone.file, format!("{MEMORY}/learnings.md"));
     let error = wait(agents.change_entry(&ctx(), "coder", &habit)).unwrap_err();
