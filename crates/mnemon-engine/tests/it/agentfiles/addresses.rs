@@ -407,7 +407,7 @@ fn an_entry_is_removed_by_title_and_date() {
     assert_eq!(gone.file, format!("{MEMORY}/learnings.md"));
     let error = wait(agents.change_entry(&ctx(), "coder", &habit)).unwrap_err();
     assert!(
-        error.to_string().contains("there is no entry `habit` in"),
+        error.to_string().contains("there is no entry `A habit` in"),
         "{error}"
     );
     for bad in [
