@@ -2,7 +2,6 @@
 
 use std::error::Error as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mnemon_core::files::FilesError;
 use mnemon_core::{ErrorKind, StoreError};
@@ -38,8 +37,6 @@ pub(super) struct Handler {
     /// Where requests of one client arrive in an order: its writes are done in this order, one after
     /// the other.
     in_order: Option<Arc<Mutex<()>>>,
-    /// Calls that are being answered.
-    running: Arc<AtomicUsize>,
 }
 
 impl Handler {
@@ -48,7 +45,6 @@ impl Handler {
         Self {
             served,
             in_order: None,
-            running: Arc::default(),
         }
     }
 
@@ -61,19 +57,14 @@ impl Handler {
         }
     }
 
-    /// Runs a tool. Reads do not wait for each other: beside another call a read has a thread of its
-    /// own, as it may compute for a while.
+    /// Runs a tool. Reads do not wait for each other: where the runtime has one thread, a read, which
+    /// may compute for a while, has a thread of its own.
     async fn run(&self, tool: &Tool, call: Call) -> Result<Answer, Error> {
-        let is_busy = self.running.fetch_add(1, Ordering::Relaxed) > 0;
-        let _done = Done(&self.running);
         let Some(writes) = &self.in_order else {
             return (tool.run)(&self.served, call).await;
         };
         if tool.touch != Touch::Reads {
             let _turn = writes.lock().await;
-            return (tool.run)(&self.served, call).await;
-        }
-        if !is_busy {
             return (tool.run)(&self.served, call).await;
         }
         let (served, run, runtime) = (self.served.clone(), tool.run, Handle::current());
@@ -119,15 +110,6 @@ impl Handler {
         let answer = self.run(tool, call).await?.structured(structured);
         // The tools keep to it by themselves, and better; this is the promise.
         Ok(answer.noting(&notices.take(), asked))
-    }
-}
-
-/// Counts a call that has ended, however it ended.
-struct Done<'a>(&'a AtomicUsize);
-
-impl Drop for Done<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
