@@ -89,7 +89,7 @@ async def use(project, session):
     missing = {tool.name for tool in tools} ^ {name for name, _ in CALLS}
     assert not missing, f"not in calls.json, or not served: {missing}"
     for tool in tools:
-        assert tool.description and tool.annotations.title, tool.name
+        assert tool.description and tool.title, tool.name
         assert tool.input_schema["additionalProperties"] is False, tool.name
     note = None
     for name, wanted in CALLS:
