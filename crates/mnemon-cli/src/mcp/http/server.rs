@@ -42,9 +42,11 @@ pub(super) async fn serve(
     let mut stop = pin!(stop);
     loop {
         let accepted = tokio::select! {
+            // Its handlers must be there before the first client is answered.
+            biased;
             () = &mut stop => break,
-            accepted = listener.accept() => accepted,
             Some(_) = tasks.join_next() => continue,
+            accepted = listener.accept() => accepted,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
