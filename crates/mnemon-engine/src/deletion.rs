@@ -85,7 +85,7 @@ impl Records {
         self.remove(ctx, ids, Mode::Forget, key).await
     }
 
-    /// Erases the records, what was derived from them, and their history, for good.
+    /// Erases the records, what was derived from them, and their history, permanently.
     pub async fn purge(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
         self.remove(ctx, ids, Mode::Purge, key).await
     }

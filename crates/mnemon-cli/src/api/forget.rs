@@ -14,7 +14,7 @@ pub struct Request {
     pub ids: Vec<Id>,
     /// those that the filter means. A filter that means everything is refused.
     pub filter: Option<Filter>,
-    /// Erase them and their history for good, instead of keeping them for undo.
+    /// Erase them and their history permanently, instead of keeping them for undo.
     pub purge: bool,
     /// Makes a retry harmless.
     pub key: Option<String>,

@@ -15,7 +15,7 @@ use crate::{Error, wiring};
 pub struct Request {
     pub user: String,
     pub session: String,
-    /// Erase it and its history for good, instead of keeping it for undo.
+    /// Erase it and its history permanently, instead of keeping it for undo.
     #[serde(default)]
     pub purge: bool,
     /// Projects whose conversation of this name is meant; without any, that of no project.
@@ -54,7 +54,7 @@ pub struct Response {
 pub struct InProject {
     /// The name of its folder.
     pub project: String,
-    /// Its root, as far as the store was told.
+    /// Its root folder, if the store has recorded it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<PathBuf>,
 }

@@ -172,8 +172,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             show_made(&files, door)
         }
         What::Activate { name, task } => {
-            let told = agents.activate(&name.agent, task.as_deref()).await?;
-            show_activation(&told, door)
+            let activation = agents.activate(&name.agent, task.as_deref()).await?;
+            show_activation(&activation, door)
         }
         What::Context(args) => {
             let (target, agents) = (&args.target, agents.creating(args.target.create));

@@ -90,6 +90,8 @@ fn messages_and_entries_of_files_are_changed_where_they_are_made() {
         let id = found["hits"][0]["record"]["id"].as_str().unwrap();
         let (code, said) = sandbox.run(&["update", id, "--ttl", "1h"]).failed();
         assert!(code == 2 && said.contains(remedy), "{query}: {said}");
+        let (code, said) = sandbox.run(&["note", "delete", id]).failed();
+        assert_eq!(code, 2, "{query}: {said}");
     }
 }
 

@@ -37,7 +37,7 @@ impl Request {
         self.bytes
     }
 
-    /// Whether something is erased for good.
+    /// Whether something is erased permanently.
     pub fn purges(&self) -> bool {
         let mut ops = self.batch.ops.iter();
         ops.any(|op| matches!(op, Op::Purge { .. }))

@@ -1,6 +1,6 @@
 //! Whether the time of a call may erase anything.
 //!
-//! What has expired is erased for good, so one call with a clock that runs years ahead must not do
+//! What has expired is erased permanently, so one call with a clock that runs years ahead must not do
 //! it. Each tenant remembers when it was written to last. A call that is much later than that
 //! erases nothing, until the same clock has gone on for a day and so has shown that it is right: a
 //! store that nobody used for months works again after a day.

@@ -9,7 +9,7 @@ use crate::model::{Ctx, Namespace, Notices, Tenant, Time};
 pub enum Right {
     Read,
     Write,
-    /// Erase for good, history included.
+    /// Erase permanently, history included.
     Purge,
 }
 
@@ -27,7 +27,7 @@ impl Right {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rights {
     Read,
-    /// Read and write, but nothing is ever erased for good.
+    /// Read and write, but nothing is ever erased permanently.
     Write,
     #[default]
     All,

@@ -177,6 +177,11 @@ impl Record {
         tags.filter(move |tag| self.origin != Origin::File || !is_mark(tag))
     }
 
+    /// Whether it is the index entry of an agent's or a team's file, which is the source of truth.
+    pub fn is_of_agent_file(&self) -> bool {
+        self.own_tags().count() < self.tags.len()
+    }
+
     /// Whether it is still to be seen at `now`. A record lives through the moment it expires at.
     pub fn is_live(&self, now: Time) -> bool {
         self.expires.is_none_or(|expires| expires >= now)

@@ -23,7 +23,7 @@ const ROUNDS: usize = 16;
 pub struct SessionForget<'a> {
     pub user: &'a str,
     pub session: &'a str,
-    /// Erase it for good, instead of keeping it for undo.
+    /// Erase it permanently, instead of keeping it for undo.
     pub purge: bool,
     /// The projects whose conversation of this name is meant; without any, that of no project.
     pub projects: &'a [ProjectFiles],
@@ -89,7 +89,7 @@ impl Forgotten {
 impl Memory {
     /// Forgets a user's session on every store: its dialog, state and experience, and all that was
     /// derived only from them. Profile and shared knowledge stay, and so do sessions of this name in
-    /// projects. With `purge` it is erased for good, otherwise undo brings it back. Forgetting it
+    /// projects. With `purge` it is erased permanently, otherwise undo brings it back. Forgetting it
     /// again changes nothing.
     pub async fn delete_session(
         &self,

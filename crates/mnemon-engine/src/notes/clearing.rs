@@ -90,6 +90,9 @@ impl Notes {
             return Ok(false);
         };
         let what = match there.kind {
+            _ if there.is_of_agent_file() => {
+                "is an entry of an agent's file; remove it with `mnemon agent remove` or in the file"
+            }
             Kind::Chunk => "is a part of a document; delete the document",
             Kind::Message | Kind::Summary => "is of a conversation; delete the conversation",
             _ if there.scope == Scope::Semantic => "",
@@ -142,7 +145,7 @@ impl Notes {
         })
     }
 
-    /// Erases what has expired for good.
+    /// Erases expired notes permanently.
     pub async fn cleanup(&self, ctx: &Ctx) -> Result<Cleaned, Error> {
         let before = self.records.stats(ctx).await?.expired;
         let mut upkept = Upkept::default();

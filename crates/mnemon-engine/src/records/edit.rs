@@ -158,7 +158,7 @@ fn check_editable(record: &Record, edit: &Edit) -> Result<(), Invalid> {
     let is_content = edit.content.is_some();
     let is_lifetime = edit.expires.is_some() || edit.namespace.is_some();
     let what = match record.kind {
-        _ if record.own_tags().count() < record.tags.len() => {
+        _ if record.is_of_agent_file() => {
             "is an entry of an agent's file; change it with `mnemon agent edit` or in the file"
         }
         Kind::Document | Kind::Chunk => {

@@ -272,7 +272,7 @@ struct Walk<'a> {
     newest: u64,
     /// The line before could not be read and held zeros.
     zeros: bool,
-    /// Up to here everything is used, or skipped for good.
+    /// Up to here everything is used, or skipped permanently.
     mark: Mark,
 }
 

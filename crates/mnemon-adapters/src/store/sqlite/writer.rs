@@ -51,7 +51,7 @@ const PURGE_PAUSE: Duration = Duration::from_millis(20);
 struct Job {
     grant: Grant,
     work: Work,
-    /// Whether something is erased for good.
+    /// Whether something is erased permanently.
     purges: bool,
     /// Whether it gains nothing by sharing a transaction.
     large: bool,

@@ -86,8 +86,8 @@ impl Chat {
         there.sort_by(|one, other| alike(other).total_cmp(&alike(one)));
         let mut nearest = Vec::new();
         for one in &there {
-            let told = self.told(memory, ctx, one).await?;
-            nearest.extend(told.filter(|told| !nearest.contains(told)));
+            let name = self.described(memory, ctx, one).await?;
+            nearest.extend(name.filter(|name| !nearest.contains(name)));
             if nearest.len() == NEAREST {
                 break;
             }
@@ -99,9 +99,9 @@ impl Chat {
         })
     }
 
-    /// How another conversation is called, and how to get at it. Whoever sees no other user's
-    /// cannot get at those of other projects either.
-    async fn told(
+    /// The name of another conversation, and the option that opens it. A caller who may not see
+    /// other users' conversations is not shown those of other projects either.
+    async fn described(
         &self,
         memory: &Memory,
         ctx: &Ctx,
@@ -117,19 +117,19 @@ impl Chat {
         if !self.names_other_users {
             return Ok(None);
         }
-        let told = match other.user == self.user {
+        let name = match other.user == self.user {
             true => session,
             false => of_user,
         };
         Ok(Some(match InProject::of(memory, ctx, other).await? {
-            None => format!("{told} in no project (leave out --files)"),
+            None => format!("{name} in no project (leave out --files)"),
             Some(InProject { project, files }) => {
                 let project = short(&project);
                 let how = files.map_or(String::new(), |files| {
                     let files = files.display().to_string();
                     format!(" (pass --files {})", files.escape_debug())
                 });
-                format!("{told} in project {project}{how}")
+                format!("{name} in project {project}{how}")
             }
         }))
     }
