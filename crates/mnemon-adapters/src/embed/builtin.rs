@@ -11,7 +11,7 @@ use super::unit;
 static WEIGHTS: &[u8] = include_bytes!("../../assets/mnemon-static-256.safetensors");
 pub(super) static VOCABULARY: &str = include_str!("../../assets/vocab.txt");
 
-const NAME: &str = "builtin:static-256@1";
+const NAME: &str = "builtin:static-256@2";
 const DIMENSION: usize = 256;
 /// Pieces of a text that are looked at; the rest would hardly move the mean.
 const MAX_PIECES: usize = 512;

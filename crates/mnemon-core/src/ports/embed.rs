@@ -48,7 +48,7 @@ pub fn english_fluency(text: &str) -> f32 {
 /// Which model made a vector. Vectors are comparable only if these are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModelId {
-    /// Unique, such as `builtin:static-256@1`.
+    /// Unique, such as `builtin:static-256@2`.
     pub name: String,
     pub dimension: usize,
 }
