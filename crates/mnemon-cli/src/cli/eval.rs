@@ -1,63 +1,113 @@
 //! `mnemon eval`
 
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use mnemon_core::Invalid;
 use mnemon_core::rank::Recipe;
 
 use super::door::Door;
 use super::{filters, progress};
-use crate::api::eval::{Request, Response, Sample};
+use crate::api::eval::compare::{self, Comparison};
+use crate::api::eval::dataset::Dataset;
+use crate::api::eval::{
+    self, CopyStyle, Estimate, Estimates, Request, Response, SearchFilter, Setup, Stores,
+};
 use crate::{Error, api};
 
 /// Measure how well searches find the right records
+///
+/// Stores are made in memory; yours is not used. Prints recall and NDCG in percent with 95 %
+/// intervals, over the questions that have valid evidence.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon eval locomo --data locomo10.json\n  \
-    MNEMON_EMBEDDER=none mnemon eval locomo --data locomo10.json --recipe words --out words.json")]
+    mnemon eval beam --data chats/100K --recipe hybrid --out new.json --compare old.json\n  \
+    mnemon eval jsonl --data questions.jsonl --copies 3 --copy-style words")]
 pub(super) struct Args {
     #[command(subcommand)]
-    what: What,
+    format: Format,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum Format {
     /// Run LoCoMo: find the turns of long conversations that answer a question
+    Locomo(RunArgs),
+    /// Run BEAM: find the messages of long chats with an assistant that answer a question
     ///
-    /// Every conversation gets a separate store in memory; yours is not used. Prints recall and
-    /// NDCG in percent, over the questions of categories 1 to 4 that have valid evidence.
-    Locomo(LocomoArgs),
+    /// `--data` is the folder of a chat (chat.json, probing_questions.json) or a folder with such
+    /// folders. Recall at k is found ÷ min(evidence, k). The category abstention is left out.
+    Beam(RunArgs),
+    /// Run a BEIR data set: find the documents that are relevant to a query
+    ///
+    /// `--data` is a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv.
+    Beir(BeirArgs),
+    /// Run your own questions over your own records
+    ///
+    /// A line of the file is a record or a question:
+    /// {"id":"a1","content":"Rex is a puppy","session":"s1","created":"2026-01-31"}
+    /// {"question":"What pet is Rex?","expected":["a1"]}
+    #[command(verbatim_doc_comment)]
+    Jsonl(JsonlArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct LocomoArgs {
-    /// The conversations with their questions, as JSON
+struct BeirArgs {
+    /// Judgements to use: qrels/NAME.tsv
+    #[arg(long, value_name = "NAME", default_value = "test")]
+    split: String,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct JsonlArgs {
+    /// File with the questions, if they are not in the file of the records
+    #[arg(long, value_name = "PATH")]
+    questions: Option<PathBuf>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct RunArgs {
+    /// Data set: a file (locomo, jsonl) or a folder (beam, beir)
     #[arg(long, value_name = "PATH")]
     data: PathBuf,
     /// Recipes to measure [default: hybrid, words, meaning]
     #[arg(long, value_parser = filters::recipe())]
     recipe: Vec<Recipe>,
+    /// Where the conversations are stored
+    #[arg(long, value_enum, default_value_t = Stores::Separate)]
+    stores: Stores,
+    /// What is searched
+    #[arg(long, value_enum, default_value_t = SearchFilter::None)]
+    filter: SearchFilter,
+    /// Store each record this many times; a copy counts as its original, once
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u8).range(1..=20))]
+    copies: u8,
+    /// How copies differ from their original
+    #[arg(long, value_enum, default_value_t = CopyStyle::Exact)]
+    copy_style: CopyStyle,
     /// Use only this many conversations, from the first
     #[arg(long, value_name = "N")]
     limit_conversations: Option<usize>,
-    /// Write the measures as JSON to this file, too
+    /// Write the measures of all questions as JSON to this file, too
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
+    /// Compare with the run in this file (written with --out), question by question
+    #[arg(long, value_name = "PATH")]
+    compare: Option<PathBuf>,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let What::Locomo(args) = args.what;
-    let mut samples = read(&args.data)?;
-    samples.truncate(args.limit_conversations.unwrap_or(usize::MAX));
-    let bar = progress::bar(&door.out, samples.len() as u64, "conversations");
-    let recipes = match args.recipe.is_empty() {
-        true => api::eval::RECIPES.to_vec(),
-        false => args.recipe,
-    };
-    let request = Request { samples, recipes };
-    let measured = api::eval::run(&door.config, request, || bar.inc(1)).await?;
+    let (mut dataset, args) = read(args.format)?;
+    let most = args.limit_conversations.unwrap_or(usize::MAX);
+    dataset.conversations.truncate(most);
+    let request = request(dataset, &args)?;
+    let bar = progress::bar(&door.out, request.steps() as u64, "steps");
+    let notices = door.out.notices.clone();
+    let measured = api::eval::run(&door.config, request, &notices, |n| bar.inc(n as u64));
+    let measured = measured.await?;
     bar.finish_and_clear();
     if let Some(path) = &args.out {
         write(path, &measured)?;
@@ -66,19 +116,33 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     show(&measured, door)
 }
 
-/// Data of this kind has a few megabytes; more is another file.
-const DATA_BYTES: u64 = 1 << 30;
+fn read(format: Format) -> Result<(Dataset, RunArgs), Error> {
+    Ok(match format {
+        Format::Locomo(args) => (eval::locomo::read(&args.data)?, args),
+        Format::Beam(args) => (eval::beam::read(&args.data)?, args),
+        Format::Beir(args) => (eval::beir::read(&args.run.data, &args.split)?, args.run),
+        Format::Jsonl(args) => {
+            let questions = args.questions.as_deref();
+            (eval::jsonl::read(&args.run.data, questions)?, args.run)
+        }
+    })
+}
 
-fn read(path: &Path) -> Result<Vec<Sample>, Error> {
-    let file = File::open(path).map_err(|source| Error::File {
-        path: path.to_owned(),
-        verb: "read",
-        source,
-    })?;
-    let reader = BufReader::new(file.take(DATA_BYTES));
-    serde_json::from_reader(reader).map_err(|error| {
-        let what = format!("{} is not LoCoMo's JSON: {error}", path.display());
-        Invalid::new("data", what).into()
+fn request(dataset: Dataset, args: &RunArgs) -> Result<Request, Error> {
+    let recipes = match args.recipe.is_empty() {
+        true => eval::RECIPES.to_vec(),
+        false => args.recipe.clone(),
+    };
+    Ok(Request {
+        dataset,
+        recipes,
+        setup: Setup {
+            stores: args.stores,
+            filter: args.filter,
+            copies: usize::from(args.copies),
+            copy_style: args.copy_style,
+        },
+        earlier: args.compare.as_deref().map(compare::read).transpose()?,
     })
 }
 
@@ -97,18 +161,71 @@ fn show(measured: &Response, door: &mut Door) -> Result<(), Error> {
         "{} conversations, {} records, embedder {}, reranker {}\n",
         measured.conversations, measured.records, measured.embedder, measured.reranker
     ))?;
-    let percent = |value: f64| format!("{value:>5.1}");
     let rows = measured.rows.iter().map(|row| {
+        let mut cells = vec![row.recipe.as_str().to_owned(), row.category.clone()];
+        cells.extend(percents(&row.measures));
+        cells.push(format!("{:>4}", row.questions));
+        cells
+    });
+    let header = [
+        "RECIPE", "CATEGORY", "R@5", "R@10", "95 %", "R@20", "NDCG@10", "95 %", "N",
+    ];
+    door.out.table(&header, rows.collect())?;
+    if measured.left_out > 0 {
+        let left_out = measured.left_out;
+        door.out.line(format!(
+            "\n{left_out} questions without valid evidence were left out."
+        ))?;
+    }
+    match &measured.comparison {
+        Some(comparison) => show_comparison(comparison, door),
+        None => Ok(()),
+    }
+}
+
+fn percents(measures: &Estimates) -> Vec<String> {
+    let mean = |estimate: Estimate| format!("{:>5.1}", estimate.mean);
+    let range = |estimate: Estimate| format!("{:.1}–{:.1}", estimate.low, estimate.high);
+    vec![
+        mean(measures.recall_5),
+        mean(measures.recall_10),
+        range(measures.recall_10),
+        mean(measures.recall_20),
+        mean(measures.ndcg_10),
+        range(measures.ndcg_10),
+    ]
+}
+
+fn show_comparison(comparison: &Comparison, door: &mut Door) -> Result<(), Error> {
+    let line = "\nDifference to the earlier run, in points, with paired 95 % intervals:\n";
+    door.out.line(line)?;
+    let points = |estimate: Estimate| {
+        let Estimate { mean, low, high } = estimate;
+        format!("{mean:+.1} ({low:+.1} to {high:+.1})")
+    };
+    let rows = comparison.rows.iter().map(|row| {
+        let recipe = match row.recipe == row.earlier {
+            true => row.recipe.as_str().to_owned(),
+            false => format!("{} − {}", row.recipe.as_str(), row.earlier.as_str()),
+        };
         vec![
-            row.recipe.as_str().to_owned(),
-            row.category.to_owned(),
-            percent(row.recall_5),
-            percent(row.recall_10),
-            percent(row.recall_20),
-            percent(row.ndcg_10),
+            recipe,
+            row.category.clone(),
+            points(row.measures.recall_10),
+            points(row.measures.ndcg_10),
+            format!("{:>4}", row.better),
+            format!("{:>4}", row.worse),
             format!("{:>4}", row.questions),
         ]
     });
-    let header = ["RECIPE", "CATEGORY", "R@5", "R@10", "R@20", "NDCG@10", "N"];
-    door.out.table(&header, rows.collect())
+    let header = [
+        "RECIPE", "CATEGORY", "R@10", "NDCG@10", "BETTER", "WORSE", "N",
+    ];
+    door.out.table(&header, rows.collect())?;
+    match comparison.unpaired {
+        0 => Ok(()),
+        unpaired => door.out.line(format!(
+            "\n{unpaired} results are in one of the runs only and were not compared."
+        )),
+    }
 }

@@ -1,5 +1,8 @@
 //! Measuring how well the right records are found.
 
+mod formats;
+mod setups;
+
 use serde_json::json;
 
 use crate::sandbox::Sandbox;
@@ -48,7 +51,15 @@ fn the_measures_are_told_and_written() {
     let written: serde_json::Value = serde_json::from_str(&written).unwrap();
     assert_eq!(written["records"], 3);
     assert_eq!(written["rows"][0]["questions"], 3);
-    assert_eq!(written["rows"][0]["recall_5"], 100.0);
+    assert_eq!(written["rows"][0]["recall_5"]["mean"], 100.0);
+    assert_eq!(written["rows"][0]["recall_5"]["low"], 100.0);
+    assert_eq!(written["left_out"], 1);
+    let first = &written["questions"][0];
+    assert_eq!(first["id"], "made-up:0");
+    assert_eq!(
+        (&first["recall_10"], &first["rank"]),
+        (&json!(1.0), &json!(1))
+    );
     let json = sandbox
         .run(&["eval", "locomo", "--data", &path, "--json"])
         .json();
@@ -63,9 +74,12 @@ fn data_of_another_kind_is_refused() {
     assert_eq!(eval("nowhere.json").0, 3);
     let (code, message) = eval(&sandbox.file("a.json", "[{}]"));
     assert_eq!(code, 2, "{message}");
-    assert!(message.contains("not LoCoMo's JSON"), "{message}");
+    assert!(message.contains("a.json is not LoCoMo's JSON"), "{message}");
     let undated = data().replace("1:56 pm on 8 May, 2023", "some day");
     let (code, message) = eval(&sandbox.file("b.json", undated));
     assert_eq!(code, 2, "{message}");
-    assert!(message.contains("session_1_date_time"), "{message}");
+    assert!(
+        message.contains("b.json sample 0: session_1_date_time"),
+        "{message}"
+    );
 }

@@ -1,0 +1,266 @@
+//! A store in memory that holds the entries of some conversations.
+
+use mnemon_core::rank::Recipe;
+use mnemon_core::{
+    Ctx, Filter, Id, Kind, Message, Notices, Origin, Owner, Role, Tenant, Time, Viewer,
+};
+use mnemon_engine::{Draft, Memory, Query};
+use serde_json::{Map, Value};
+
+use super::dataset::{Conversation, Entry, Question};
+use super::measure::DEPTHS;
+use super::{CopyStyle, SearchFilter, Setup, Stores};
+use crate::config::{Config, Keeping, Sourced};
+use crate::{Error, wiring};
+
+/// Records that are written at once.
+const BATCH: usize = 500;
+/// Words before a copy, in turn.
+const ADDED_WORDS: [&str; 4] = [
+    "By the way:",
+    "As I said before,",
+    "Just so you know:",
+    "One more time:",
+];
+
+pub(super) struct FilledStore<'a> {
+    memory: Memory,
+    setup: Setup,
+    conversations: &'a [Conversation],
+    notices: Notices,
+}
+
+impl<'a> FilledStore<'a> {
+    /// A store that nobody else sees and that is gone afterwards. Its records do not expire: a
+    /// question may be asked years later.
+    pub(super) fn open(
+        config: &Config,
+        setup: Setup,
+        conversations: &'a [Conversation],
+        notices: &Notices,
+    ) -> Result<Self, Error> {
+        let forever = Keeping {
+            ttl_days: Sourced::default(None),
+            max_entries: Sourced::default(None),
+        };
+        let config = Config {
+            embedder: config.embedder.clone(),
+            embedder_key: config.embedder_key.clone(),
+            reranker: config.reranker.clone(),
+            short_term: forever.clone(),
+            long_term: forever,
+            ..Config::for_store("ram:")
+        };
+        Ok(Self {
+            memory: wiring::open(&config)?.memory,
+            setup,
+            conversations,
+            notices: notices.clone(),
+        })
+    }
+
+    pub(super) async fn fill(&self, progress: &mut impl FnMut(usize)) -> Result<(), Error> {
+        let ends = self.conversations.iter().map(end);
+        let ctx = self.ctx(ends.max().unwrap_or(Time::EPOCH));
+        let mut batch = Vec::new();
+        for (number, conversation) in self.conversations.iter().enumerate() {
+            for copy in 0..self.setup.copies {
+                for (index, entry) in conversation.entries.iter().enumerate() {
+                    let place = Place {
+                        conversation: number,
+                        entry: index,
+                        copy,
+                    };
+                    batch.push(self.draft(place, entry, &conversation.name)?);
+                    if batch.len() == BATCH {
+                        self.write(&ctx, &mut batch, progress).await?;
+                    }
+                }
+            }
+        }
+        self.write(&ctx, &mut batch, progress).await
+    }
+
+    async fn write(
+        &self,
+        ctx: &Ctx,
+        batch: &mut Vec<Draft>,
+        progress: &mut impl FnMut(usize),
+    ) -> Result<(), Error> {
+        let count = batch.len();
+        if count > 0 {
+            let drafts = std::mem::take(batch);
+            self.memory.records().add(ctx, drafts, None).await?;
+            progress(count);
+        }
+        Ok(())
+    }
+
+    /// The record of an entry. A copy of a session is a session of its own, so that the messages
+    /// around a message are the same in each.
+    fn draft(&self, place: Place, entry: &Entry, conversation: &str) -> Result<Draft, Error> {
+        let id: Id = place.to_string().parse()?;
+        let content = match (self.setup.copy_style, place.copy) {
+            (_, 0) | (CopyStyle::Exact, _) => entry.content.clone(),
+            (CopyStyle::Words, copy) => {
+                let mut words = ADDED_WORDS.iter().cycle().skip(place.entry + copy);
+                let words = words.next().copied().unwrap_or_default();
+                format!("{words} {}", entry.content)
+            }
+        };
+        let session = entry.session.as_ref().map(|session| match place.copy {
+            0 => session.clone(),
+            copy => format!("{session}, copy {copy}"),
+        });
+        // In one store the sessions of all conversations have names of their own.
+        let session = session.map(|session| match self.setup.stores {
+            Stores::Separate => session,
+            Stores::One => format!("{conversation}: {session}"),
+        });
+        let mut metadata = Map::new();
+        let mut add = |name: &str, value: Option<&str>| {
+            let value = value.map(|value| (name.to_owned(), Value::from(value)));
+            metadata.extend(value);
+        };
+        add("speaker", entry.speaker.as_deref());
+        add("role", entry.role.map(Role::word));
+        let body = entry.role.map(|role| Message {
+            name: entry.speaker.clone(),
+            timestamp: Some(entry.created.to_string()),
+            ..Message::text(id.as_str(), role, content.as_str())
+        });
+        let body = body.map(serde_json::to_value).transpose();
+        let body = body.map_err(|error| Error::Internal(format!("a message: {error}")))?;
+        let user = entry.user.as_deref().or_else(|| self.user(conversation));
+        Ok(Draft {
+            id: Some(id),
+            kind: Some(entry.kind),
+            owner: Owner::of(user, session.as_deref()),
+            origin: (entry.kind == Kind::Message).then(|| match entry.role {
+                Some(Role::Assistant | Role::System) => Origin::Agent,
+                Some(Role::Tool) => Origin::Tool,
+                _ => Origin::User,
+            }),
+            created: Some(entry.created),
+            metadata,
+            body,
+            ..Draft::note(content)
+        })
+    }
+
+    /// The user to whom the conversation belongs, if conversations belong to users.
+    fn user<'b>(&self, conversation: &'b str) -> Option<&'b str> {
+        let has_users = self.setup.stores == Stores::One || self.setup.filter == SearchFilter::User;
+        has_users.then_some(conversation)
+    }
+
+    /// The hits of searches for each depth, as indices of entries of the conversation. Copies make
+    /// a search depend on how much is asked for; without copies the deepest one is cut.
+    pub(super) async fn search(
+        &self,
+        number: usize,
+        question: &Question,
+        recipe: Recipe,
+    ) -> Result<[Vec<Option<usize>>; 3], Error> {
+        let [_, _, deepest] = DEPTHS;
+        if self.setup.copies == 1 {
+            let all = self.hits(number, question, recipe, deepest).await?;
+            return Ok(DEPTHS.map(|depth| all.iter().take(depth).copied().collect()));
+        }
+        let mut found = DEPTHS.map(|_| Vec::new());
+        for (hits, depth) in found.iter_mut().zip(DEPTHS) {
+            *hits = self.hits(number, question, recipe, depth).await?;
+        }
+        Ok(found)
+    }
+
+    async fn hits(
+        &self,
+        number: usize,
+        question: &Question,
+        recipe: Recipe,
+        limit: usize,
+    ) -> Result<Vec<Option<usize>>, Error> {
+        let query = Query {
+            recipe,
+            limit,
+            min_score: Some(0.0),
+            ..Query::new(question.text.as_str(), self.filter(number, question))
+        };
+        let ctx = self.asked(number, question);
+        let hits = self.memory.search(&ctx, &query).await?.into_iter();
+        let places = hits.map(|hit| hit.record.id.as_str().parse().ok());
+        let entry = |place: Option<Place>| {
+            let place = place.filter(|place| place.conversation == number);
+            place.map(|place| place.entry)
+        };
+        Ok(places.map(entry).collect())
+    }
+
+    /// The filter of `mnemon search --user NAME`, or none.
+    fn filter(&self, number: usize, question: &Question) -> Filter {
+        if self.setup.filter == SearchFilter::None {
+            return Filter::all_of_tenant();
+        }
+        let conversation = self.conversations.get(number);
+        let conversation = conversation.map(|conversation| conversation.name.clone());
+        let user = question.user.clone().or(conversation);
+        Filter {
+            owner: Owner::of(user.as_deref(), None),
+            ..Filter::seen_by(Viewer::of_caller(user, None))
+        }
+    }
+
+    /// The question is asked at its own time, or a day after the last entry of the conversation.
+    fn asked(&self, number: usize, question: &Question) -> Ctx {
+        let after = self.conversations.get(number).map_or(Time::EPOCH, end);
+        self.ctx(question.asked.unwrap_or(after))
+    }
+
+    fn ctx(&self, now: Time) -> Ctx {
+        Ctx {
+            notices: self.notices.clone(),
+            ..Ctx::new(Tenant::default(), "eval", now)
+        }
+    }
+}
+
+/// A day after the last entry.
+fn end(conversation: &Conversation) -> Time {
+    let times = conversation.entries.iter().map(|entry| entry.created);
+    times.max().unwrap_or(Time::EPOCH).plus_days(1)
+}
+
+/// Where a record comes from; its id says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    conversation: usize,
+    entry: usize,
+    copy: usize,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Ids in the order of the entries: equal hits come in this order.
+        let Self {
+            conversation,
+            entry,
+            copy,
+        } = self;
+        write!(f, "{conversation:04}-{entry:08}-{copy}")
+    }
+}
+
+impl std::str::FromStr for Place {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(id: &str) -> Result<Self, Self::Err> {
+        let mut parts = id.split('-');
+        let mut part = || parts.next().unwrap_or_default().parse();
+        Ok(Self {
+            conversation: part()?,
+            entry: part()?,
+            copy: part()?,
+        })
+    }
+}
