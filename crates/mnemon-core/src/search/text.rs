@@ -38,6 +38,7 @@ mod analysis;
 mod compound;
 mod dates;
 mod fold;
+mod irregular;
 mod scan;
 mod script;
 mod sink;

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::sink::clip;
-use super::{MAX_TERM_BYTES, stop};
+use super::{MAX_TERM_BYTES, irregular, stop};
 
 /// The stem of a word. The script decides the language: it is all that a word alone gives away,
 /// and a query has little more than a word.
@@ -15,6 +15,7 @@ pub(super) fn stem(word: &str) -> Cow<'_, str> {
         return Cow::Borrowed(clip(word, MAX_TERM_BYTES));
     }
     if word.bytes().all(|b| b.is_ascii_lowercase()) {
+        let word = irregular::base(word).unwrap_or(word);
         return if may_be_inflected(word) {
             english(word)
         } else {

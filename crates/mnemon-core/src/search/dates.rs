@@ -1,0 +1,326 @@
+//! Days that a text names: `yesterday`, `the first weekend of May`, `先週の金曜日`, `3 ngày trước`.
+//!
+//! A record tells of days, read relative to the day it is from; a query asks for days, read
+//! relative to today. Both are intervals. English, Vietnamese and Japanese.
+
+mod calendar;
+mod english;
+mod japanese;
+mod tokens;
+mod vietnamese;
+
+pub use calendar::Days;
+pub(crate) use calendar::day_of_millis;
+use tokens::Tokens;
+
+use crate::model::Time;
+use crate::search::text::is_unspaced;
+
+/// Days that one text tells of, at the most.
+const MOST: usize = 6;
+/// An asked span of more days than this says little about each.
+const LONG: i32 = 100;
+/// What it counts then.
+const LONG_WEIGHT: f32 = 0.3;
+/// Years in which days without a year are looked for.
+const YEARS: usize = 200;
+
+/// Days that a record tells of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Told {
+    pub days: Days,
+    /// From 0 to 1: how sure it is that these days are meant.
+    pub certainty: f32,
+}
+
+/// Days that a query asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    pub days: Days,
+    /// No year was given: every year's are meant.
+    pub any_year: bool,
+}
+
+/// A date in a text. `end` counts words, in unspaced text bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Found {
+    days: Days,
+    certainty: f32,
+    any_year: bool,
+    end: usize,
+}
+
+impl Found {
+    fn new(days: Days, certainty: f32, end: usize) -> Self {
+        Self {
+            days,
+            certainty,
+            any_year: false,
+            end,
+        }
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    tokens: Tokens,
+    today: i32,
+    /// Whether the text is a query.
+    asks: bool,
+}
+
+/// The days that a record of this moment tells of, in the order of its text.
+pub fn told(text: &str, created: Time) -> Vec<Told> {
+    let mut told: Vec<Told> = Vec::new();
+    for (found, _) in Reader::new(text, created, false).all() {
+        let is_new = told.iter().all(|known| known.days != found.days);
+        if is_new && told.len() < MOST {
+            told.push(Told {
+                days: found.days,
+                certainty: found.certainty,
+            });
+        }
+    }
+    told
+}
+
+/// The days that a query asks for, the query without the words for them, and these words.
+pub fn asked(query: &str, now: Time) -> (Vec<Asked>, String, String) {
+    let mut asked = Vec::new();
+    let (mut rest, mut words, mut kept) = (String::new(), String::new(), 0);
+    for (found, (start, end)) in Reader::new(query, now, true).all() {
+        let before = query.get(..start).unwrap_or_default().trim_end();
+        // It says from when the answer should be, not what it is about.
+        if before.to_lowercase().ends_with("as of") || asked.len() >= MOST {
+            continue;
+        }
+        asked.push(Asked {
+            days: found.days,
+            any_year: found.any_year,
+        });
+        rest.push_str(query.get(kept..start).unwrap_or_default());
+        words.push_str(query.get(start..end).unwrap_or_default());
+        words.push(' ');
+        kept = end;
+    }
+    rest.push_str(query.get(kept..).unwrap_or_default());
+    (asked, rest, words)
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, now: Time, asks: bool) -> Self {
+        Self {
+            text,
+            tokens: Tokens::of(text),
+            today: calendar::day_of(now),
+            asks,
+        }
+    }
+
+    fn word(&self, at: usize) -> &str {
+        self.tokens.word(at)
+    }
+
+    fn before(&self, at: usize) -> &str {
+        self.tokens.before(at)
+    }
+
+    fn is_capital(&self, at: usize) -> bool {
+        self.tokens.is_capital(at)
+    }
+
+    /// Every date with the place of its words, in the order of the text.
+    fn all(&self) -> Vec<(Found, (usize, usize))> {
+        let mut all = Vec::new();
+        let mut at = 0;
+        while at < self.tokens.len() {
+            let found = match may_begin(self.word(at)) {
+                true => self
+                    .numeric(at)
+                    .or_else(|| self.vietnamese(at).or_else(|| self.english(at))),
+                false => None,
+            };
+            let Some(found) = found.filter(|found| found.end > at) else {
+                at += 1;
+                continue;
+            };
+            all.push((found, self.tokens.place(at, found.end)));
+            at = found.end;
+        }
+        if self.text.chars().any(is_unspaced) {
+            self.unspaced(&mut all);
+            all.sort_by_key(|(_, place)| *place);
+            let mut read = 0;
+            all.retain(|(_, (start, end))| {
+                let is_apart = *start >= read;
+                read = if is_apart { *end } else { read };
+                is_apart
+            });
+        }
+        all
+    }
+
+    fn unspaced(&self, all: &mut Vec<(Found, (usize, usize))>) {
+        let mut read = 0;
+        for (start, _) in self.text.char_indices() {
+            let rest = self.text.get(start..).unwrap_or_default();
+            if start < read {
+                continue;
+            }
+            if let Some(found) = self.japanese(rest).filter(|found| found.end > 0) {
+                read = start + found.end;
+                all.push((found, (start, read)));
+            }
+        }
+    }
+
+    /// `2023-05-07`, `2023/05`, `7/5/2023`.
+    fn numeric(&self, at: usize) -> Option<Found> {
+        let word = self.word(at);
+        if !word.contains(['-', '/', '.']) {
+            return None;
+        }
+        let mut fields = [""; 3];
+        let mut count = 0;
+        for field in word.split(['-', '/', '.']) {
+            *fields.get_mut(count)? = field;
+            count += 1;
+        }
+        let number = |text: &str| text.parse::<i32>().ok();
+        let found = |days: Option<Days>| Some(Found::new(days?, 1.0, at + 1));
+        match (count, fields) {
+            (3, [year, month, day]) if year.len() == 4 => {
+                let day = calendar::day(english::year(year)?, number(month)?, number(day)?);
+                found(day.map(Days::one))
+            }
+            (3, [one, other, year]) if year.len() == 4 => {
+                let (year, one, other) = (english::year(year)?, number(one)?, number(other)?);
+                // Most of the world writes the day first; a few write the month first.
+                let day = calendar::day(year, other, one).or(calendar::day(year, one, other));
+                found(day.map(Days::one))
+            }
+            (2, [year, month, _]) if year.len() == 4 && !word.contains('.') => {
+                found(calendar::month(english::year(year)?, number(month)?))
+            }
+            (2, [month, year, _]) if year.len() == 4 && word.contains('/') => {
+                let month = number(month).filter(|month| (1..=12).contains(month))?;
+                found(calendar::month(english::year(year)?, month))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a date may begin with this word. It is asked of every word of every text.
+fn may_begin(word: &str) -> bool {
+    let Some(first) = word.chars().next() else {
+        return false;
+    };
+    first.is_ascii_digit()
+        || matches!(word.len(), 1..=9)
+            && matches!(
+                word,
+                "a" | "an" | "in" | "within" | "few" | "couple" | "several" | "today" | "tonight"
+                    | "yesterday" | "tomorrow" | "last" | "past" | "previous" | "this" | "current"
+                    | "next" | "coming" | "upcoming" | "day" | "days" | "week" | "weekend"
+                    | "between" | "from" | "early" | "mid" | "middle" | "late" | "beginning"
+                    | "start" | "end" | "first" | "second" | "third" | "fourth" | "fifth" | "one"
+                    | "two" | "three" | "four" | "five" | "six" | "seven" | "eight" | "nine"
+                    | "ten" | "eleven" | "twelve" | "spring" | "summer" | "autumn" | "fall"
+                    | "winter" | "q1" | "q2" | "q3" | "q4" | "monday" | "tuesday" | "wednesday"
+                    | "thursday" | "friday" | "saturday" | "sunday" | "january" | "february"
+                    | "march" | "april" | "may" | "june" | "july" | "august" | "september"
+                    | "october" | "november" | "december" | "jan" | "feb" | "mar" | "apr" | "jun"
+                    | "jul" | "aug" | "sep" | "sept" | "oct" | "nov" | "dec"
+            )
+        // Vietnamese: hôm, ngày, tuần, tháng, năm, thứ, chủ, mùa, cuối, đầu, giữa, sáng …
+        || !word.is_ascii()
+        || matches!(word, "hai" | "ba" | "trưa")
+}
+
+impl Told {
+    /// From 0 to 1: how well it fits what is asked for.
+    pub fn fits(&self, asked: &Asked) -> f32 {
+        let days = asked.near(self.days.from);
+        let shared = days.shared(self.days) as f32 / self.days.count() as f32;
+        self.certainty * asked.weight() * shared.sqrt()
+    }
+}
+
+impl Asked {
+    /// Whether a day or a weekend is asked for.
+    pub(crate) fn is_short(&self) -> bool {
+        self.days.count() <= 3
+    }
+
+    /// Whether a day is asked for, if no other year is meant.
+    pub(crate) fn has(&self, day: i32) -> bool {
+        self.days.has(day)
+    }
+
+    fn weight(&self) -> f32 {
+        match self.days.count() {
+            ..=LONG => 1.0,
+            _ => LONG_WEIGHT,
+        }
+    }
+
+    /// The days that are asked for; if every year's are, those nearest to the day.
+    fn near(&self, day: i32) -> Days {
+        if !self.any_year {
+            return self.days;
+        }
+        let (there, ..) = calendar::civil(day);
+        let (_, month, first) = calendar::civil(self.days.from);
+        let shifted = [there - 1, there, there + 1].into_iter().filter_map(|to| {
+            let from = calendar::day(to, month, first)?;
+            Some(self.days.shifted(from - self.days.from))
+        });
+        let nearest = shifted.min_by_key(|days| match days.has(day) {
+            true => 0,
+            false => (days.from - day).abs().min((days.to - day).abs()),
+        });
+        nearest.unwrap_or(self.days)
+    }
+
+    /// The days that are asked for in the years of these days.
+    pub(crate) fn in_years(&self, first: i32, last: i32) -> Vec<Asked> {
+        if !self.any_year {
+            return vec![*self];
+        }
+        let years = calendar::civil(first).0 - 1..=calendar::civil(last).0 + 1;
+        let (_, month, day) = calendar::civil(self.days.from);
+        let from = years.filter_map(|year| calendar::day(year, month, day));
+        let asked = from.take(YEARS).map(|from| Asked {
+            days: self.days.shifted(from - self.days.from),
+            any_year: false,
+        });
+        asked.collect()
+    }
+
+    /// From 0 to 1: how well a record of this moment fits. Within a week of a day that is asked
+    /// for, people still talk about it.
+    pub fn fits(&self, created: Time) -> f32 {
+        let day = calendar::day_of(created);
+        let days = self.near(day);
+        if days.has(day) {
+            return self.weight();
+        }
+        if !self.is_short() {
+            return 0.0;
+        }
+        let apart = (days.from - day).max(day - days.to);
+        let month = |day: i32| {
+            let (year, month, _) = calendar::civil(day);
+            (year, month)
+        };
+        match apart {
+            ..=7 => 0.6,
+            _ if month(days.from) == month(day) => 0.4,
+            _ => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
