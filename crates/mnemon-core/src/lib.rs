@@ -54,4 +54,4 @@ pub use ports::{
     SessionWindow, Statistics, Store, StoreError, Tally, TermRole, Upkept, embed, files, llm, log,
     longterm, rerank, sessions_by_scan,
 };
-pub use search::{Candidate, index, rank, speakers, text, vector};
+pub use search::{Candidate, dates, index, rank, speakers, text, vector};

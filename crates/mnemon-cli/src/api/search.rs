@@ -46,11 +46,10 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
     let query = Query {
         explain: true,
         may_run_inline: true,
-        text: request.query,
-        filter: request.filter,
         recipe: request.recipe,
         limit: request.limit,
         min_score: request.min_score,
+        ..Query::new(request.query, request.filter)
     };
     let hits = memory.search(ctx, &query).await?;
     Ok(Response {

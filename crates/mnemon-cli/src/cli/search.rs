@@ -195,12 +195,13 @@ fn factors(parts: &Parts) -> String {
     let factors = [
         ("speaker", parts.speaker),
         ("date", parts.date),
+        ("answer", parts.answer),
         ("asking", parts.asking),
         ("recency", parts.recency),
         ("importance", parts.importance),
     ];
     let factors = factors.map(|(name, factor)| format!("{name} {factor:.2}"));
-    let (sum, order) = (parts.words + parts.meaning, parts.score());
+    let (sum, order) = (parts.sum(), parts.score());
     format!(
         "{INDENT}order: {sum:.2} × {} = {order:.2}",
         factors.join(" × ")

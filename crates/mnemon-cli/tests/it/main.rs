@@ -43,6 +43,7 @@ mod planner;
 mod projects;
 mod purging;
 mod questions;
+mod ranking;
 mod readability;
 mod sandbox;
 mod search;

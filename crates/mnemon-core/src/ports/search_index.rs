@@ -11,6 +11,8 @@ use async_trait::async_trait;
 use crate::model::{Filter, Grant, Id, Time, Viewer};
 use crate::ports::embed::ModelId;
 use crate::ports::{Store, StoreError};
+use crate::search::dates::{Asked, Told};
+use crate::search::index::Traits;
 
 /// An index over the records of a store.
 ///
@@ -149,6 +151,9 @@ pub struct Probe {
     pub terms: Vec<QueryTerm>,
     /// The query's vector by each model that may have embedded records.
     pub vectors: Vec<Embedding>,
+    /// The days that are asked for: records that tell of them, or are of a day that is asked for,
+    /// are matches even if no arm finds them.
+    pub asked: Vec<Asked>,
     /// How many of the best each arm contributes.
     pub depth: usize,
     /// Whether the caller waits for this probe and nothing else. An index may then answer on the
@@ -165,6 +170,7 @@ impl Probe {
             filter,
             terms: Vec::new(),
             vectors: Vec::new(),
+            asked: Vec::new(),
             depth,
             may_run_inline: false,
         }
@@ -240,6 +246,9 @@ pub struct Features {
     /// How many words it has, stop words not counted.
     pub length: f32,
     pub speaker: Option<String>,
+    pub traits: Traits,
+    /// The days that it tells of; may be left out if the probe asks for none.
+    pub told: Vec<Told>,
 }
 
 /// What BM25 needs to know of all documents.

@@ -17,6 +17,7 @@ mod postings;
 mod saved;
 mod scratch;
 mod terms;
+mod told;
 
 use std::collections::HashMap;
 
@@ -28,7 +29,7 @@ use crate::search::vector::{Quantised, VectorError, VectorSet, quantise};
 pub use cache::Cache;
 pub use docs::Doc;
 pub use follower::{Cursor, Delta, Feed, TrackedIndex};
-pub use terms::{Terms, hash};
+pub use terms::{Terms, Text, Traits, hash};
 
 /// Documents by which the middle of their vectors is known; below, none is needed.
 const RECENTRE: usize = 4096;
@@ -85,6 +86,7 @@ pub struct Index {
     docs: docs::Docs,
     chain: chain::Chain,
     postings: postings::Postings,
+    told: told::ToldDays,
     /// One set for each model; a document without a vector of a model has zeros there.
     vectors: HashMap<ModelId, VectorSet>,
     /// How large the sets were when their bits were last centred.
@@ -128,6 +130,7 @@ impl Index {
             + self.docs.bytes()
             + self.chain.bytes()
             + self.postings.bytes()
+            + self.told.bytes()
             + bytes_of_map(&self.vectors)
             + vectors
             + self.scratch.bytes()
@@ -158,6 +161,7 @@ impl Index {
         let doc = self.docs.push(new, terms);
         self.chain.push(&self.docs, doc);
         self.postings.push(doc, terms);
+        self.told.push(doc, terms);
         self.push_vector(vector)
     }
 

@@ -19,10 +19,10 @@ use crate::model::{Id, Time};
 use crate::ports::{Features, Match, ScoreScale};
 
 pub use calibration::{Evidence, MIN_SCORE, Scale, known};
-pub(crate) use context::{Bm25, LENT_MEANING, LENT_WORDS, lends, lent_length, mean_nearness};
-pub use context::{CONTEXT_REACH, NAME_WEIGHT, score_in_context};
+pub(crate) use context::{Bm25, LENT_MEANING, lends, lent_length, lent_words, mean_nearness};
+pub use context::{CONTEXT_REACH, DATE_WEIGHT, NAME_WEIGHT, score_in_context};
 pub use formula::{formula, formula_tokens};
-pub use question::{Asked, Question};
+pub use question::{AnswerType, Question, Steps};
 
 words! {
     /// A way to search, by name.
@@ -55,16 +55,27 @@ impl Recipe {
     }
 }
 
-/// Who is named in the question is lifted by this much when they speak.
+/// Who is named in the question is lifted by this much when they speak: also the user whom `I`
+/// means.
 const NAMED: f32 = 0.5;
+/// What tells of the days that are asked for is given at least so much before the factors,
+const TOLD: f32 = 0.2;
+/// and this much if the days are all that the question names, a half of it beside one other word,
+/// a third beside two.
+const TOLD_ALONE: f32 = 0.8;
+/// What has the kind of answer that is asked for (a time, a name) is lifted by this much,
+const ANSWERING: f32 = 0.2;
+/// less if it has more words than this: long texts have everything.
+const ANSWERING_WORDS: f32 = 60.0;
 /// A date in the question lifts what was said then by up to this much.
 const DATED: f32 = 0.75;
 /// A record that only asks is held back by this much,
-const ASKING: f32 = 0.2;
+const ASKING: f32 = 0.3;
 /// if it is short; longer ones say something besides.
 const ASKING_WORDS: f32 = 10.0;
-/// What is new, and what is important, is lifted by at most this much each.
-const NEW: f32 = 0.1;
+/// What is new is lifted by at most this much,
+const NEW: f32 = 0.05;
+/// what is important by at most this much.
 const IMPORTANT: f32 = 0.1;
 /// After so many days a record is half as new.
 const HALF_LIFE_DAYS: f32 = 30.0;
@@ -125,9 +136,12 @@ pub struct Parts {
     pub words: f32,
     /// The meaning arm, likewise.
     pub meaning: f32,
+    /// What it is given for the days that it tells of.
+    pub told: f32,
     /// Factors: 1 changes nothing.
     pub speaker: f32,
     pub date: f32,
+    pub answer: f32,
     pub asking: f32,
     pub recency: f32,
     pub importance: f32,
@@ -160,6 +174,7 @@ pub fn rank(
     now: Time,
 ) -> Vec<Ranked> {
     let (words, meaning) = recipe.shares(scale.fluency);
+    let told_weight = (TOLD_ALONE / (1.0 + question.content as f32)).max(TOLD);
     let best = |score: fn(&Candidate) -> f32| {
         let best = candidates.iter().map(score).fold(0.0, f32::max);
         if best > 0.0 { best } else { 1.0 }
@@ -167,12 +182,14 @@ pub fn rank(
     let (best_words, best_meaning) = (best(|c| c.words), best(|c| c.meaning));
     let found = candidates.iter().filter(|c| {
         let by_words = words > 0.0 && c.words > 0.0;
-        by_words || (meaning > 0.0 && c.features.cosine.max(c.meaning) >= FLOOR)
+        let by_meaning = meaning > 0.0 && c.features.cosine.max(c.meaning) >= FLOOR;
+        by_words || by_meaning || question.told_match(&c.features) > 0.0
     });
     let mut ranked: Vec<Ranked> = found
         .map(|candidate| {
             let features = &candidate.features;
             let date = question.date_match(features.created);
+            let told = question.told_match(features);
             Ranked {
                 id: candidate.id.clone(),
                 seq: features.seq,
@@ -181,12 +198,14 @@ pub fn rank(
                 parts: Parts {
                     words: words * candidate.words / best_words,
                     meaning: meaning * candidate.meaning / best_meaning,
-                    speaker: question.speaker_factor(features.speaker.as_deref(), NAMED),
+                    told: told_weight * told,
+                    speaker: 1.0 + NAMED * question.speaks(features),
                     date: 1.0 + DATED * date,
+                    answer: 1.0 + ANSWERING * question.answers(features) * shortness(features),
                     asking: asking(features),
                     recency: 1.0 + NEW * newness(features.created, now),
                     importance: 1.0 + IMPORTANT * features.importance.clamp(0.0, 1.0),
-                    evidence: scale.evidence(candidate, recipe, date),
+                    evidence: scale.evidence(candidate, recipe, question, date.max(told)),
                     reread: None,
                 },
             }
@@ -223,15 +242,25 @@ impl Parts {
             && (self.meaning - other.meaning).abs() <= SAME_MEANING
     }
 
+    /// What the factors are applied to.
+    pub fn sum(&self) -> f32 {
+        self.words + self.meaning + self.told
+    }
+
     /// What hits are ordered by, before a model has read them again.
     pub fn score(&self) -> f32 {
-        (self.words + self.meaning)
+        self.sum()
             * self.speaker
             * self.date
+            * self.answer
             * self.asking
             * self.recency
             * self.importance
     }
+}
+
+fn shortness(features: &Features) -> f32 {
+    (ANSWERING_WORDS / features.length.max(1.0)).min(1.0)
 }
 
 fn asking(features: &Features) -> f32 {

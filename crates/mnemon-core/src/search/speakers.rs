@@ -19,6 +19,43 @@ impl Record {
         let named = self.metadata.get("speaker").and_then(|name| name.as_str());
         named.or_else(|| self.body.as_ref()?.get("name")?.as_str())
     }
+
+    /// Whose words these are in a chat with an assistant.
+    pub fn voice(&self) -> Option<Voice> {
+        let field = |fields: Option<&serde_json::Value>| fields?.as_str().and_then(Voice::of);
+        let role = field(self.metadata.get("role"));
+        let role = role.or_else(|| field(self.body.as_ref()?.get("role")));
+        role.or_else(|| self.speaker().and_then(Voice::of))
+    }
+}
+
+/// The two sides of a chat with an assistant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    /// Who asks and tells of themselves: the `I` of a question.
+    User,
+    /// Who answers, and its tools.
+    Assistant,
+}
+
+impl Voice {
+    /// The side of a role; `None` if the text is another word, such as a name.
+    pub fn of(role: &str) -> Option<Self> {
+        let is = |names: &[&str]| names.iter().any(|name| role.eq_ignore_ascii_case(name));
+        if is(&["user", "human"]) {
+            return Some(Self::User);
+        }
+        let others = [
+            "assistant",
+            "ai",
+            "bot",
+            "chatbot",
+            "model",
+            "system",
+            "tool",
+        ];
+        is(&others).then_some(Self::Assistant)
+    }
 }
 
 /// How many records each speaker has.

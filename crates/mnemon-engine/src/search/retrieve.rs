@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 use distinct::Distinct;
 use futures::future::try_join_all;
 use mnemon_core::embed::EmbedError;
-use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe, Scale};
+use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe, Scale, Steps};
 use mnemon_core::text::{self, query_terms};
 use mnemon_core::{
     Background, Ctx, Filter, Grant, Id, Invalid, Order, Origin, Probe, QueryTerm, Record, Right,
-    Scan, TermRole, limits, speakers,
+    Scan, TermRole, Viewer, limits, speakers,
 };
 use serde::Serialize;
 
@@ -33,6 +33,8 @@ pub struct Query {
     pub min_score: Option<f64>,
     /// Whether to say which words of the query each hit has.
     pub explain: bool,
+    /// The steps of ranking; all of them, unless their worth is measured.
+    pub steps: Steps,
     /// Whether the caller waits for this search and nothing else ([`Probe::may_run_inline`]).
     pub may_run_inline: bool,
 }
@@ -47,6 +49,7 @@ impl Query {
             limit: 10,
             min_score: None,
             explain: false,
+            steps: Steps::ALL,
             may_run_inline: false,
         }
     }
@@ -132,9 +135,13 @@ impl Records {
         let words = speakers::lookup_words(&query.text);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let speakers = self.store.speakers(&grant, &words).await?;
-        let question = Question::read(&query.text, &speakers);
+        let question = Question {
+            asker: asker(&query.filter),
+            ..Question::read(&query.text, &speakers, ctx.now, query.steps)
+        };
         let probe = self.probe(&grant, query, &question).await;
-        if probe.terms.is_empty() && (probe.vectors.is_empty() || !has_letters(&query.text)) {
+        let says_nothing = probe.vectors.is_empty() || !has_letters(&query.text);
+        if probe.terms.is_empty() && probe.asked.is_empty() && says_nothing {
             // A query that says nothing is not one for the newest records.
             return Ok(filters.iter().map(|_| Vec::new()).collect());
         }
@@ -198,7 +205,8 @@ impl Records {
     /// What the evidence for a hit is measured against.
     fn scale(&self, question: &Question, measured: Option<Background>) -> Scale {
         let query = question.rest.as_str();
-        let embedder = self.embedders.first().filter(|_| !says_nothing(query));
+        let says_nothing = question.asks_only_for_days() || says_nothing(query);
+        let embedder = self.embedders.first().filter(|_| !says_nothing);
         let fluency = embedder.map_or(0.0, |embedder| embedder.fluency(query));
         Scale::new(query, fluency, measured)
     }
@@ -235,6 +243,7 @@ impl Records {
         if query.recipe != Recipe::Meaning {
             terms = QueryTerm::words_of(&question.rest);
             terms.extend(named_terms(question, &terms));
+            terms.extend(dated_terms(question, &terms));
         }
         if query.recipe != Recipe::Words {
             for embedder in &self.embedders {
@@ -249,6 +258,7 @@ impl Records {
             filter: Filter::all_of_tenant(),
             terms,
             vectors,
+            asked: question.dates.clone(),
             depth: self.limits().search_depth.max(query.limit * 2),
             may_run_inline: query.may_run_inline,
         }
@@ -418,6 +428,15 @@ fn has_letters(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }
 
+/// The user who asks.
+fn asker(filter: &Filter) -> Option<String> {
+    let viewer = match &filter.viewer {
+        Viewer::Person { user, .. } => user.clone(),
+        Viewer::Tenant => None,
+    };
+    filter.owner.user.clone().or(viewer)
+}
+
 /// Whether there are only stop words, which mean the same in every text.
 fn says_nothing(text: &str) -> bool {
     text::analyse(text).terms().all(|term| term.stop)
@@ -431,6 +450,17 @@ fn named_terms(question: &Question, known: &[QueryTerm]) -> Vec<QueryTerm> {
         text: term.text,
         weight: rank::NAME_WEIGHT * term.weight,
         role: TermRole::Speaker,
+    });
+    terms.collect()
+}
+
+/// The words for the days in the question: a record may write them as the question does.
+fn dated_terms(question: &Question, known: &[QueryTerm]) -> Vec<QueryTerm> {
+    let terms = QueryTerm::words_of(&question.dated).into_iter();
+    let terms = terms.filter(|term| known.iter().all(|known| known.text != term.text));
+    let terms = terms.map(|term| QueryTerm {
+        weight: rank::DATE_WEIGHT * term.weight,
+        ..term
     });
     terms.collect()
 }

@@ -5,8 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::Receiver;
 
 use mnemon_core::commit::Request;
-use mnemon_core::index::{Terms, stored};
-use mnemon_core::{Batch, Grant, Id, Op, Record, StoreError};
+use mnemon_core::index::{Terms, Text, stored};
+use mnemon_core::speakers::Voice;
+use mnemon_core::{Batch, Grant, Id, Op, Record, StoreError, Time};
 
 use super::tables::FoundBy;
 
@@ -95,12 +96,14 @@ impl Prepared {
     }
 }
 
-/// What of a record has words, apart from it, so that both can be worked on at once.
+/// What of a record is analysed, apart from it, so that both can be worked on at once.
 struct Words {
     id: Id,
     content: String,
     tags: Vec<String>,
     summary: Option<String>,
+    created: Time,
+    voice: Option<Voice>,
 }
 
 impl Words {
@@ -110,10 +113,18 @@ impl Words {
             content: record.content.clone(),
             tags: record.tags.clone(),
             summary: record.summary.clone(),
+            created: record.created,
+            voice: record.voice(),
         }
     }
 
     fn terms(&self) -> Terms {
-        Terms::of_words(&self.content, &self.tags, self.summary.as_deref())
+        Terms::of_text(&Text {
+            content: &self.content,
+            tags: &self.tags,
+            summary: self.summary.as_deref(),
+            created: self.created,
+            voice: self.voice,
+        })
     }
 }

@@ -7,7 +7,7 @@ use super::docs::{Docs, keep};
 use super::saved::Numbers;
 use super::{NOBODY, bytes_of_list, bytes_of_map};
 use crate::search::column_file::{Reading, Writing};
-use crate::search::rank::{LENT_WORDS, lent_length};
+use crate::search::rank::{lent_length, lent_words};
 
 /// How far back from a session's end a place is looked for before the session is sorted.
 const WALK: usize = 32;
@@ -184,7 +184,9 @@ impl Chain {
             return;
         }
         let mut length = docs.length(doc);
-        for (neighbour, share) in self.around(doc).into_iter().zip(LENT_WORDS) {
+        let around @ [_, one_before, ..] = self.around(doc);
+        let after_question = one_before != NOBODY && docs.traits(one_before).asks();
+        for (neighbour, share) in around.into_iter().zip(lent_words(after_question)) {
             if neighbour != NOBODY {
                 length += lent_length(share, docs.length(neighbour));
             }

@@ -10,8 +10,9 @@ pub(super) use names::NO_NAME;
 use names::Names;
 pub(super) use saved::keep;
 
-use super::{Terms, bytes_of_list, bytes_of_map};
+use super::{Terms, Traits, bytes_of_list, bytes_of_map};
 use crate::model::{Audience, Id, Kind, Namespace, Record, Scope, Time};
+use crate::search::dates;
 
 /// What a document is, in three bytes.
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +83,7 @@ pub(super) struct Docs {
     speakers: Vec<u32>,
     lengths: Vec<u16>,
     asking: Vec<u8>,
+    traits: Vec<u8>,
     /// A bit for each document that was not removed.
     living: Vec<u64>,
     alive: usize,
@@ -158,6 +160,7 @@ impl Docs {
         self.speakers.push(self.names.number(new.speaker));
         self.lengths.push(terms.length);
         self.asking.push(terms.asking);
+        self.traits.push(terms.traits.0);
         for tag in &new.tags {
             self.tags.entry(tag.to_lowercase()).or_default().push(doc);
         }
@@ -261,6 +264,20 @@ impl Docs {
         self.created.get(doc as usize).copied().unwrap_or(0)
     }
 
+    /// The UTC day of the document.
+    pub(super) fn day(&self, doc: u32) -> i32 {
+        dates::day_of_millis(self.created(doc))
+    }
+
+    /// The first and the last day of the documents.
+    pub(super) fn days(&self) -> Option<(i32, i32)> {
+        let day = |millis: Option<&i64>| millis.map(|millis| dates::day_of_millis(*millis));
+        Some((
+            day(self.created.iter().min())?,
+            day(self.created.iter().max())?,
+        ))
+    }
+
     pub(super) fn has_expired(&self, doc: u32, now: Time) -> bool {
         self.some_expired(now)
             && self
@@ -290,6 +307,10 @@ impl Docs {
 
     pub(super) fn asking(&self, doc: u32) -> f32 {
         f32::from(self.asking.get(doc as usize).copied().unwrap_or(0)) / 255.0
+    }
+
+    pub(super) fn traits(&self, doc: u32) -> Traits {
+        Traits(self.traits.get(doc as usize).copied().unwrap_or(0))
     }
 
     pub(super) fn speaker(&self, doc: u32) -> Option<&str> {
@@ -343,6 +364,7 @@ impl Docs {
             + bytes_of_list(&self.speakers)
             + bytes_of_list(&self.lengths)
             + bytes_of_list(&self.asking)
+            + bytes_of_list(&self.traits)
             + self.names.bytes()
     }
 }

@@ -8,7 +8,8 @@ use super::scratch::Scratch;
 use super::{Index, NOBODY, hash};
 use crate::model::{Filter, Time};
 use crate::ports::{Answer, Background, Features, Match, Probe, QueryTerm};
-use crate::search::rank::{Bm25, LENT_MEANING, LENT_WORDS, lends, mean_nearness};
+use crate::search::dates::Asked;
+use crate::search::rank::{Bm25, LENT_MEANING, lends, lent_words, mean_nearness};
 use crate::search::vector::{Candidates, ScanConfig, TopK, VectorError, VectorSet};
 
 /// Once this many places were touched by rarer words, commoner words only weigh what was found.
@@ -22,6 +23,11 @@ const SELDOM: usize = 8;
 
 /// Documents whose cosine tells the background of a query: enough for a mean within 0.01.
 const BACKGROUND_SAMPLE: usize = 128;
+
+/// Documents that are found by the days that are asked for, at the most.
+const OF_DAYS: usize = 150;
+/// A document of a day that is asked for, beside those that tell of it.
+const OF_DAY: f32 = 0.5;
 
 /// The documents that a probe may find: a bit for each.
 type Mask = Vec<u64>;
@@ -81,6 +87,7 @@ impl Index {
             let near = near.into_iter().filter(|scored| scored.score > 0.0);
             found.extend(near.map(|scored| scored.slot));
         }
+        found.extend(self.of_days(&probe.asked, now, mask.as_ref()));
         found.sort_unstable();
         found.dedup();
         let looked_at = self.nearness(probe, &found, &mut scratch.near)?;
@@ -95,7 +102,12 @@ impl Index {
                 ..self.describe(doc, own(doc), covered(doc) / information)?
             })
         });
-        let matches = matches.collect();
+        let mut matches: Vec<Match> = matches.collect();
+        if !probe.asked.is_empty() {
+            for found in &mut matches {
+                self.tell_days(found);
+            }
+        }
         zero(&mut scratch.words, &matched);
         zero(&mut scratch.covered, &matched);
         zero(&mut scratch.near, &looked_at);
@@ -292,8 +304,9 @@ impl Index {
             return;
         }
         let tf = tf * lends(self.docs.length(doc));
-        // Whoever comes before us has us after it: the shares are seen from the other side.
-        for (neighbour, share) in around.into_iter().zip(LENT_WORDS.into_iter().rev()) {
+        let shares = lent_words(self.docs.traits(doc).asks());
+        // The neighbour before us has us after it: the shares are seen from the other side.
+        for (neighbour, share) in around.into_iter().zip(shares.into_iter().rev()) {
             if neighbour != NOBODY {
                 add(neighbour, share * tf);
             }
@@ -347,6 +360,48 @@ impl Index {
         mean_nearness(own(doc), lent)
     }
 
+    /// The documents that tell of the days that are asked for, and those that are of such a day:
+    /// the best of them.
+    fn of_days(&self, asked: &[Asked], now: Time, mask: Option<&Mask>) -> Vec<u32> {
+        let Some((first, last)) = self.docs.days().filter(|_| !asked.is_empty()) else {
+            return Vec::new();
+        };
+        let asked = asked.iter().flat_map(|asked| asked.in_years(first, last));
+        let asked: Vec<Asked> = asked.collect();
+        let may_be_found = |doc: u32| match mask {
+            Some(mask) => has(mask, doc),
+            None => self.is_live(doc, now),
+        };
+        let mut top = TopK::new(OF_DAYS);
+        for (doc, told) in self.told.all() {
+            let fit = asked
+                .iter()
+                .map(|asked| told.fits(asked))
+                .fold(0.0, f32::max);
+            if fit > 0.0 && may_be_found(doc) {
+                top.push(fit, doc);
+            }
+        }
+        let single: Vec<Asked> = asked.into_iter().filter(Asked::is_short).collect();
+        if !single.is_empty() {
+            for doc in 0..self.docs.len() as u32 {
+                let day = self.docs.day(doc);
+                if single.iter().any(|asked| asked.has(day)) && may_be_found(doc) {
+                    top.push(OF_DAY, doc);
+                }
+            }
+        }
+        top.into_sorted().into_iter().map(|(_, doc)| doc).collect()
+    }
+
+    fn tell_days(&self, found: &mut Match) {
+        if let Some(features) = &mut found.features
+            && let Some(doc) = self.docs.of_seq(features.seq)
+        {
+            features.told = self.told.of(doc);
+        }
+    }
+
     fn describe(&self, doc: u32, cosine: f32, coverage: f32) -> Option<Match> {
         Some(Match {
             id: self.docs.id(doc)?,
@@ -361,6 +416,8 @@ impl Index {
                 asking: self.docs.asking(doc),
                 length: self.docs.length(doc),
                 speaker: self.docs.speaker(doc).map(str::to_owned),
+                traits: self.docs.traits(doc),
+                told: Vec::new(),
             }),
         })
     }

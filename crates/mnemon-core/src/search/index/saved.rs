@@ -9,6 +9,7 @@ use std::io::{self, Read, Write};
 use super::chain::Chain;
 use super::docs::Docs;
 use super::postings::Postings;
+use super::told::ToldDays;
 use super::{Index, NOBODY};
 use crate::model::{Kind, Namespace, Scope};
 use crate::ports::embed::ModelId;
@@ -16,7 +17,7 @@ use crate::search::column_file::{Reading, Writing, wrong};
 use crate::search::vector::VectorSet;
 
 /// Of this form of the file; another form is not read.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// The documents that are kept, and their new numbers.
 pub(super) struct Numbers {
@@ -69,6 +70,7 @@ impl Index {
         self.docs.save(&numbers, &mut out)?;
         self.chain.save(&numbers, &mut out)?;
         self.postings.save(&numbers, &mut out)?;
+        self.told.save(&numbers, &mut out)?;
         out.cell(self.centred as u64)?;
         out.cell(self.vectors.len() as u64)?;
         for (model, set) in &self.vectors {
@@ -90,6 +92,7 @@ impl Index {
             chain: Chain::load(&mut from, docs.len())?,
             docs,
             postings: Postings::load(&mut from)?,
+            told: ToldDays::load(&mut from)?,
             centred: usize::try_from(from.cell::<u64>()?).unwrap_or(0),
             ..Self::default()
         };

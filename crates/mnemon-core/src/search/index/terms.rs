@@ -1,6 +1,8 @@
 //! What a record is found by: its analysed words, as numbers.
 
-use crate::model::Record;
+use crate::model::{Record, Time};
+use crate::search::dates::{self, Days, Told};
+use crate::search::speakers::Voice;
 use crate::search::text::{self, Analysis};
 
 /// What an occurrence in a tag counts.
@@ -23,13 +25,125 @@ pub fn hash(term: &str) -> u32 {
     (hash ^ (hash >> 32)) as u32
 }
 
+/// What of a record is analysed.
+#[derive(Debug, Clone, Copy)]
+pub struct Text<'a> {
+    pub content: &'a str,
+    pub tags: &'a [String],
+    pub summary: Option<&'a str>,
+    pub created: Time,
+    pub voice: Option<Voice>,
+}
+
+impl<'a> Text<'a> {
+    pub fn of(record: &'a Record) -> Self {
+        Self {
+            content: &record.content,
+            tags: &record.tags,
+            summary: record.summary.as_deref(),
+            created: record.created,
+            voice: record.voice(),
+        }
+    }
+}
+
+/// What a record says beside its words, a bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traits(pub(super) u8);
+
+impl Traits {
+    const TIME: u8 = 1;
+    const NAME: u8 = 2;
+    const ASKS: u8 = 4;
+    const USER: u8 = 8;
+    const ASSISTANT: u8 = 16;
+
+    fn of(text: &Text<'_>, told: &[Told]) -> Self {
+        let voice = match text.voice {
+            Some(Voice::User) => Self::USER,
+            Some(Voice::Assistant) => Self::ASSISTANT,
+            None => 0,
+        };
+        let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+        let content = text.content;
+        let ends = content.trim_end_matches(|c: char| c.is_whitespace() || "\"')]”".contains(c));
+        Self(
+            voice
+                | bit(!told.is_empty() || has_clock(content), Self::TIME)
+                | bit(has_name(content), Self::NAME)
+                | bit(ends.ends_with(['?', '？']), Self::ASKS),
+        )
+    }
+
+    /// Whether it tells when something is or was.
+    pub fn tells_time(self) -> bool {
+        self.0 & Self::TIME != 0
+    }
+
+    /// Whether it names somebody, a place or a thing.
+    pub fn has_name(self) -> bool {
+        self.0 & Self::NAME != 0
+    }
+
+    /// Whether it ends with a question, which the next record may answer.
+    pub fn asks(self) -> bool {
+        self.0 & Self::ASKS != 0
+    }
+
+    pub fn voice(self) -> Option<Voice> {
+        match self.0 & (Self::USER | Self::ASSISTANT) {
+            Self::USER => Some(Voice::User),
+            Self::ASSISTANT => Some(Voice::Assistant),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a word with a capital stands inside a sentence.
+fn has_name(content: &str) -> bool {
+    let mut begins = true;
+    for word in content.split_whitespace() {
+        let letters = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let mut chars = letters.chars();
+        let is_name = chars.next().is_some_and(char::is_uppercase)
+            && chars.next().is_some_and(char::is_lowercase);
+        if is_name && !begins {
+            return true;
+        }
+        // A mark before the word begins a quotation or an item of a list.
+        begins = word.ends_with(['.', '!', '?', ':', '-', '"', '”', '…']) || letters.is_empty();
+    }
+    false
+}
+
+/// Whether an hour is named: `5 pm`, `7:30`.
+fn has_clock(content: &str) -> bool {
+    let bytes = content.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let has_colon = content
+        .match_indices(':')
+        .any(|(at, _)| at > 0 && digit(at - 1) && digit(at + 1) && digit(at + 2) && !digit(at + 3));
+    let lower = |at: usize| bytes.get(at).map(u8::to_ascii_lowercase);
+    has_colon
+        || bytes.iter().enumerate().any(|(at, byte)| {
+            let hour = byte.is_ascii_digit();
+            let next = at + 1 + usize::from(lower(at + 1) == Some(b' '));
+            hour && matches!(lower(next), Some(b'a' | b'p'))
+                && lower(next + 1) == Some(b'm')
+                && !lower(next + 2).is_some_and(|byte| byte.is_ascii_alphanumeric())
+        })
+}
+
 /// The words of a record: how often each occurs, how many there are, and how much of it asks.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
     /// Words that carry meaning: stop words do not count.
     pub(super) length: u16,
     /// The share of the words that stand in questions, of 255.
     pub(super) asking: u8,
+    pub(super) traits: Traits,
+    /// The days that the record tells of.
+    pub(super) told: Vec<Told>,
     /// Each term's number and its occurrences in quarters, by number.
     pub(super) counts: Vec<(u32, u8)>,
 }
@@ -37,11 +151,19 @@ pub struct Terms {
 impl Terms {
     /// Analyses a record.
     pub fn of(record: &Record) -> Self {
-        Self::of_words(&record.content, &record.tags, record.summary.as_deref())
+        Self::of_text(&Text::of(record))
     }
 
     /// Analyses what of a record has words.
-    pub fn of_words(content: &str, tags: &[String], summary: Option<&str>) -> Self {
+    pub fn of_text(text: &Text<'_>) -> Self {
+        let told = dates::told(text.content, text.created);
+        let traits = Traits::of(text, &told);
+        let Text {
+            content,
+            tags,
+            summary,
+            ..
+        } = *text;
         let mut counts: Vec<(u32, f32)> = Vec::new();
         let asking = asking(content);
         let says_more = |summary: &&str| !content.starts_with(summary.trim_end_matches('.'));
@@ -77,6 +199,8 @@ impl Terms {
         Self {
             length: u16::try_from(length).unwrap_or(u16::MAX),
             asking: (asking * 255.0).round() as u8,
+            traits,
+            told,
             counts,
         }
     }
@@ -91,6 +215,15 @@ impl Terms {
         f32::from(self.asking) / 255.0
     }
 
+    pub fn traits(&self) -> Traits {
+        self.traits
+    }
+
+    /// The days that the record tells of.
+    pub fn told(&self) -> &[Told] {
+        &self.told
+    }
+
     /// How often the term of this number occurs.
     pub fn occurs(&self, term: u32) -> f32 {
         let at = self.counts.binary_search_by_key(&term, |(term, _)| *term);
@@ -98,11 +231,19 @@ impl Terms {
         quarters.map_or(0.0, |(_, quarters)| f32::from(*quarters) / QUARTERS)
     }
 
-    /// As a store keeps them: length, asking, then five bytes a term.
+    /// As a store keeps them: length, asking, traits, the days that are told of, then five bytes a
+    /// term.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(3 + 5 * self.counts.len());
+        let mut bytes = Vec::with_capacity(5 + 9 * self.told.len() + 5 * self.counts.len());
         bytes.extend(self.length.to_le_bytes());
         bytes.push(self.asking);
+        bytes.push(self.traits.0);
+        bytes.push(self.told.len() as u8);
+        for Told { days, certainty } in &self.told {
+            bytes.extend(days.from.to_le_bytes());
+            bytes.extend(days.to.to_le_bytes());
+            bytes.push((certainty * 255.0).round() as u8);
+        }
         for (term, tf) in &self.counts {
             bytes.extend(term.to_le_bytes());
             bytes.push(*tf);
@@ -112,8 +253,17 @@ impl Terms {
 
     /// Reads what [`Terms::to_bytes`] wrote; `None` if it is something else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (head, rest) = bytes.split_first_chunk::<3>()?;
-        let [low, high, asking] = *head;
+        let (head, rest) = bytes.split_first_chunk::<5>()?;
+        let [low, high, asking, traits, told] = *head;
+        let (told, rest) = rest.split_at_checked(9 * usize::from(told))?;
+        let (told, _) = told.as_chunks::<9>();
+        let told = told.iter().map(|[a, b, c, d, e, f, g, h, certainty]| Told {
+            days: Days {
+                from: i32::from_le_bytes([*a, *b, *c, *d]),
+                to: i32::from_le_bytes([*e, *f, *g, *h]),
+            },
+            certainty: f32::from(*certainty) / 255.0,
+        });
         let (terms, left) = rest.as_chunks::<5>();
         if !left.is_empty() {
             return None;
@@ -124,6 +274,8 @@ impl Terms {
         Some(Self {
             length: u16::from_le_bytes([low, high]),
             asking,
+            traits: Traits(traits),
+            told: told.collect(),
             counts: counts.collect(),
         })
     }

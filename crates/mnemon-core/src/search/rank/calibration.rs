@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-use super::{Candidate, Ranked, Recipe};
+use super::{Candidate, Question, Ranked, Recipe};
 use crate::ports::Background;
 use crate::search::text::is_unspaced;
 
@@ -109,7 +109,13 @@ pub struct Evidence {
 }
 
 impl Scale {
-    pub(super) fn evidence(&self, candidate: &Candidate, recipe: Recipe, date: f32) -> Evidence {
+    pub(super) fn evidence(
+        &self,
+        candidate: &Candidate,
+        recipe: Recipe,
+        question: &Question,
+        date: f32,
+    ) -> Evidence {
         let features = &candidate.features;
         let Background {
             mean, deviation, ..
@@ -118,6 +124,11 @@ impl Scale {
         let coverage = match self.is_unspaced {
             true => features.coverage * UNSPACED,
             false => features.coverage,
+        };
+        // If days are all that is asked for, they are all there is to cover.
+        let coverage = match question.asks_only_for_days() {
+            true => coverage.max(date),
+            false => coverage,
         };
         let by_meaning = match recipe {
             Recipe::Words => false,

@@ -13,7 +13,7 @@ use crate::search::index::{Terms, hash};
 
 /// The share of its words that a neighbour lends, by its place: two before, one before, one after,
 /// two after. From a sweep by cross-validation; see `docs/ranking.md`.
-pub(crate) const LENT_WORDS: [f32; 4] = [0.3, 0.5, 0.2, 0.1];
+const LENT_WORDS: [f32; 4] = [0.3, 0.5, 0.2, 0.1];
 /// The share of its nearness in meaning that a neighbour lends.
 pub(crate) const LENT_MEANING: [f32; 4] = [0.2, 0.3, 0.2, 0.1];
 /// A neighbour of more words than this lends proportionally less: a long text speaks for itself.
@@ -30,9 +30,20 @@ const K1: f32 = 0.9;
 /// How much a long text is held back.
 const B: f32 = 0.75;
 
+/// A question lends so many times its share of words to the record after it, which answers it.
+const AFTER_QUESTION: f32 = 2.0;
+
 /// How much of itself a record of this length lends.
 pub(crate) fn lends(length: f32) -> f32 {
     (LENDING_WORDS / length.max(1.0)).min(1.0)
+}
+
+/// The share of its words that a neighbour lends, two before, one before, one after or two after,
+/// if the one before ends with a question or not.
+pub(crate) fn lent_words(after_question: bool) -> [f32; 4] {
+    let [two_before, one_before, one_after, two_after] = LENT_WORDS;
+    let times = if after_question { AFTER_QUESTION } else { 1.0 };
+    [two_before, times * one_before, one_after, two_after]
 }
 
 /// How many words a neighbour of this length lends that lends this share.
@@ -107,14 +118,20 @@ impl InContext<'_, '_> {
         around.filter_map(|(neighbour, share)| Some((share, (*neighbour)?)))
     }
 
+    /// What each neighbour lends of its words.
+    fn lent_words(&self) -> [f32; 4] {
+        let [_, one_before, ..] = self.around;
+        lent_words(one_before.is_some_and(|before| before.terms.traits().asks()))
+    }
+
     fn length(&self) -> f32 {
-        let lent = self.neighbours(LENT_WORDS);
+        let lent = self.neighbours(self.lent_words());
         let lent = lent.map(|(share, neighbour)| lent_length(share, neighbour.terms.length()));
         self.own.terms.length() + lent.sum::<f32>()
     }
 
     fn occurs(&self, term: u32) -> f32 {
-        let lent = self.neighbours(LENT_WORDS);
+        let lent = self.neighbours(self.lent_words());
         let lent = lent.map(|(share, neighbour)| {
             share * lends(neighbour.terms.length()) * neighbour.terms.occurs(term)
         });
@@ -250,6 +267,9 @@ fn scale(
 /// What the name of a speaker weighs as a word: it tells who, not what.
 pub const NAME_WEIGHT: f32 = 0.2;
 
+/// What the words for the days that are asked for weigh: what tells of these days is found by them.
+pub const DATE_WEIGHT: f32 = 0.5;
+
 impl QueryTerm {
     /// What the term weighs as a part of what is asked for. A record that does not even have the
     /// name is no better than one without any other word.
@@ -297,6 +317,8 @@ impl Features {
             asking: terms.asking(),
             length: terms.length(),
             speaker: record.speaker().map(str::to_owned),
+            traits: terms.traits(),
+            told: terms.told().to_vec(),
         }
     }
 }

@@ -1,41 +1,78 @@
-//! What a question names: who is meant, and when.
-
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
+//! What a question names: who is meant, and when; and what kind of answer it wants.
 
 use crate::model::Time;
-use crate::search::text::MONTHS;
+use crate::ports::Features;
+use crate::search::dates::{self, Asked};
+use crate::search::speakers::Voice;
+use crate::search::text;
 
-/// Words before a bare `may` or `march` that make it a month.
-const BEFORE_MONTH: [&str; 12] = [
-    "in", "during", "of", "on", "by", "since", "last", "this", "next", "before", "after", "until",
-];
-
-/// A date as far as a question gives it.
+/// What a question wants to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
-    pub year: Option<i16>,
-    pub month: Option<i8>,
-    pub day: Option<i8>,
+pub enum AnswerType {
+    /// `When …?`
+    Time,
+    /// `Who …?`, `Where …?`
+    Name,
 }
 
-/// A query, read: whom it names, which dates, and what is left to look for.
+/// Steps of ranking that can be left out to measure what they are worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Steps {
+    /// `I` is the user, `you` the assistant.
+    pub first_person: bool,
+    /// The days that are asked for find what tells of them.
+    pub dates: bool,
+    /// A time is wanted, or a name.
+    pub answer_type: bool,
+}
+
+impl Steps {
+    pub const ALL: Self = Self {
+        first_person: true,
+        dates: true,
+        answer_type: true,
+    };
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+/// A query, read: whom it names, which days, and what is left to look for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Question {
     /// Speakers of the store that are named.
     pub named: Vec<String>,
+    /// Whose words are asked for in a chat with an assistant.
+    pub voice: Option<Voice>,
+    /// The user who asks.
+    pub asker: Option<String>,
     pub dates: Vec<Asked>,
-    /// The query without the names: they say who, not what.
+    pub answer: Option<AnswerType>,
+    /// The query without the names and the days: they say who and when, not what.
     pub rest: String,
+    /// The words for the days.
+    pub dated: String,
+    /// Words of the rest that say what is looked for.
+    pub content: usize,
 }
+
+/// Words that say no more than that something was.
+const HAPPENED: [&str; 7] = ["happen", "event", "làm", "lam", "xảy", "xay", "ra"];
 
 impl Question {
     /// Reads a query. A speaker is named by the whole name, whatever its case, or by its first
-    /// word written with a capital.
-    pub fn read(query: &str, speakers: &[String]) -> Self {
-        let mut rest = query.to_owned();
+    /// word written with a capital. The name of a role is never the name of a speaker.
+    pub fn read(query: &str, speakers: &[String], now: Time, steps: Steps) -> Self {
+        let (dates, mut rest, dated) = match steps.dates {
+            true => dates::asked(query, now),
+            false => (Vec::new(), query.to_owned(), String::new()),
+        };
         let mut named = Vec::new();
-        let mut longest: Vec<&String> = speakers.iter().collect();
+        let speakers = speakers.iter().filter(|name| Voice::of(name).is_none());
+        let mut longest: Vec<&String> = speakers.collect();
         longest.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
         for speaker in longest {
             let first = speaker.split_whitespace().next().unwrap_or_default();
@@ -49,55 +86,159 @@ impl Question {
         let rest = rest.split_whitespace().collect::<Vec<&str>>().join(" ");
         let empty = !rest.chars().any(char::is_alphanumeric);
         Self {
+            content: content(&rest),
+            dated,
             named,
-            dates: dates(query),
+            voice: voice(query).filter(|_| steps.first_person),
+            asker: None,
+            dates,
+            answer: answer_type(query).filter(|_| steps.answer_type),
             rest: if empty { query.trim().to_owned() } else { rest },
         }
     }
 
-    pub(super) fn speaker_factor(&self, speaker: Option<&str>, lift: f32) -> f32 {
-        match speaker {
-            Some(speaker) if self.named.iter().any(|named| named == speaker) => 1.0 + lift,
-            _ => 1.0,
-        }
+    /// Whether days are asked for and nothing else.
+    pub fn asks_only_for_days(&self) -> bool {
+        self.content == 0 && !self.dates.is_empty()
     }
 
-    /// From 0 to 1: how well a record of this moment fits the dates that are asked for.
-    pub(super) fn date_match(&self, created: Time) -> f32 {
-        if self.dates.is_empty() {
-            return 0.0;
-        }
-        let Ok(at) = jiff::Timestamp::from_millisecond(created.millis()) else {
-            return 0.0;
+    /// 1 if this is said by whom the question means, otherwise 0.
+    pub(super) fn speaks(&self, features: &Features) -> f32 {
+        let speaker = features.speaker.as_deref();
+        let is_named = speaker.is_some_and(|name| self.named.iter().any(|named| named == name));
+        let is_meant = match (self.voice, features.traits.voice()) {
+            (None, _) => false,
+            (Some(meant), Some(voice)) => meant == voice,
+            // A note is the user's, and so is what is said under the user's name.
+            (Some(Voice::User), None) => speaker.is_none_or(|name| {
+                let asker = self.asker.as_deref();
+                asker.is_some_and(|asker| asker.eq_ignore_ascii_case(name))
+            }),
+            (Some(Voice::Assistant), None) => false,
         };
-        let day = at.to_zoned(TimeZone::UTC).date();
-        let fits = self.dates.iter().map(|asked| asked.fits(day));
+        f32::from(u8::from(is_named || is_meant))
+    }
+
+    /// 1 if this has the kind of answer that is wanted, otherwise 0.
+    pub(super) fn answers(&self, features: &Features) -> f32 {
+        let answers = match self.answer {
+            Some(AnswerType::Time) => features.traits.tells_time(),
+            Some(AnswerType::Name) => features.traits.has_name(),
+            None => false,
+        };
+        f32::from(u8::from(answers))
+    }
+
+    /// From 0 to 1: how well a record of this moment fits the days that are asked for.
+    pub(super) fn date_match(&self, created: Time) -> f32 {
+        let fits = self.dates.iter().map(|asked| asked.fits(created));
+        fits.fold(0.0, f32::max)
+    }
+
+    /// From 0 to 1: how well the days that a record tells of fit those that are asked for.
+    pub(super) fn told_match(&self, features: &Features) -> f32 {
+        let told = features.told.iter();
+        let fits = told.flat_map(|told| self.dates.iter().map(|asked| told.fits(asked)));
         fits.fold(0.0, f32::max)
     }
 }
 
-impl Asked {
-    fn fits(&self, day: Date) -> f32 {
-        let year = self.year.unwrap_or(day.year());
-        let same_year = year == day.year();
-        let same_month = same_year && self.month == Some(day.month());
-        match (self.month, self.day) {
-            (None, _) if same_year => 0.3,
-            (Some(_), None) if same_month => 1.0,
-            (Some(month), Some(asked)) => {
-                let Ok(wanted) = Date::new(year, month, asked) else {
-                    return 0.0;
-                };
-                match (day - wanted).get_days() {
-                    0 => 1.0,
-                    1..=7 => 0.6,
-                    _ if same_month => 0.4,
-                    _ => 0.0,
-                }
-            }
-            _ => 0.0,
-        }
+/// How many words say what is looked for.
+fn content(rest: &str) -> usize {
+    let analysis = text::analyse(rest);
+    let terms = analysis
+        .terms()
+        .filter(|term| !term.stop && term.kind != text::Kind::Surface);
+    let said = terms.filter(|term| !HAPPENED.contains(&term.text));
+    let mut places: Vec<u32> = said.map(|term| term.position).collect();
+    places.dedup();
+    places.len()
+}
+
+/// The words of a query in lower case.
+fn words(query: &str) -> Vec<String> {
+    let words = query.split(|c: char| !(c.is_alphanumeric() || c == '\''));
+    let words = words.filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// Whose words the query asks for: `I` is the user; `you` is the assistant where it is asked what
+/// it said, and nobody in `can you tell me`.
+fn voice(query: &str) -> Option<Voice> {
+    let words = words(query);
+    let is = |at: usize, list: &[&str]| {
+        words
+            .get(at)
+            .is_some_and(|word| list.contains(&word.as_str()))
+    };
+    let you = (0..words.len()).any(|at| {
+        let said = [
+            "said",
+            "told",
+            "suggested",
+            "recommended",
+            "mentioned",
+            "gave",
+            "explained",
+            "advised",
+            "proposed",
+            "listed",
+            "described",
+            "suggest",
+            "recommend",
+            "provided",
+        ];
+        let yours = [
+            "advice",
+            "suggestion",
+            "suggestions",
+            "recommendation",
+            "recommendations",
+            "explanation",
+            "answer",
+            "proposal",
+        ];
+        (is(at, &["you"]) && at > 0 && is(at - 1, &["did", "have", "had"]))
+            || (is(at, &["you"]) && is(at + 1, &said))
+            || (is(at, &["your"]) && is(at + 1, &yours))
+    });
+    let mine = [
+        "i", "me", "my", "mine", "myself", "i'm", "i've", "i'd", "i'll", "tôi", "mình",
+    ];
+    let i = words.iter().any(|word| mine.contains(&word.as_str()));
+    let i = i || ["私", "僕", "俺"].iter().any(|word| query.contains(word));
+    match (you, i) {
+        (true, _) => Some(Voice::Assistant),
+        (_, true) => Some(Voice::User),
+        _ => None,
     }
+}
+
+fn answer_type(query: &str) -> Option<AnswerType> {
+    let words = words(query);
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let pair = |one: &str, others: &[&str]| {
+        let mut pairs = words.iter().zip(words.iter().skip(1));
+        pairs.any(|(a, b)| a == one && others.contains(&b.as_str()))
+    };
+    let is_time = words.first().is_some_and(|word| word == "when")
+        || pair("what", &["time", "date", "day", "month", "year"])
+        || pair("which", &["date", "day", "month", "year"])
+        || pair("khi", &["nào"])
+        || pair("bao", &["giờ"])
+        || pair("ngày", &["nào"])
+        || query.contains("いつ");
+    if is_time {
+        return Some(AnswerType::Time);
+    }
+    let is_name = words
+        .first()
+        .is_some_and(|word| matches!(word.as_str(), "who" | "where" | "whose"))
+        || has(&["đâu", "ai"])
+        || ["どこ", "誰", "だれ"]
+            .iter()
+            .any(|word| query.contains(word));
+    is_name.then_some(AnswerType::Name)
 }
 
 /// The text without this name where it stands as a word, a following 's included.
@@ -143,89 +284,14 @@ fn capitalised(word: &str) -> String {
     }
 }
 
-/// The dates that a text names: `7 May 2023`, `May 7th`, `May 2023`, `2023-05-07`; bare years
-/// only if there is nothing better.
-fn dates(text: &str) -> Vec<Asked> {
-    let lower = text.to_lowercase();
-    let words: Vec<&str> = lower
-        .split(|c: char| !(c.is_alphanumeric() || c == '-'))
-        .filter(|word| !word.is_empty())
-        .collect();
-    let mut found: Vec<Asked> = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        if let Some(date) = iso(word) {
-            found.push(date);
-        } else if let Some(month) = MONTHS.iter().position(|name| name == word) {
-            found.extend(around_month(&words, at, month));
-        }
-    }
-    if found.is_empty() {
-        let years = words.iter().filter_map(|word| year(word));
-        found.extend(years.map(|year| Asked {
-            year: Some(year),
-            month: None,
-            day: None,
-        }));
-    }
-    found
-}
-
-/// The date whose month stands at this word.
-fn around_month(words: &[&str], at: usize, month: usize) -> Option<Asked> {
-    let after = |offset: usize| words.get(at + offset).copied();
-    let before = |offset: usize| at.checked_sub(offset).and_then(|at| words.get(at).copied());
-    let day_before = match before(1) {
-        Some("of") => before(2).and_then(day),
-        other => other.and_then(day),
-    };
-    let day_after = after(1).and_then(day);
-    let year_at = if day_after.is_some() { 2 } else { 1 };
-    let year = after(year_at).and_then(year);
-    let bare = day_before.is_none() && day_after.is_none() && year.is_none();
-    let doubtful = ["may", "march"].contains(words.get(at)?);
-    let announced = before(1).is_some_and(|word| BEFORE_MONTH.contains(&word));
-    (!(bare && doubtful) || announced).then_some(Asked {
-        year,
-        month: i8::try_from(month + 1).ok(),
-        day: day_before.or(day_after),
-    })
-}
-
-fn iso(word: &str) -> Option<Asked> {
-    let mut parts = word.splitn(3, '-');
-    let year = year(parts.next()?)?;
-    let month: i8 = parts.next()?.parse().ok()?;
-    let day = parts.next().and_then(|day| day.parse().ok());
-    (1..=12).contains(&month).then_some(Asked {
-        year: Some(year),
-        month: Some(month),
-        day,
-    })
-}
-
-fn day(word: &str) -> Option<i8> {
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let ending = word.get(digits.len()..)?;
-    let known = ["", "st", "nd", "rd", "th"].contains(&ending);
-    let day: i8 = digits.parse().ok()?;
-    (known && (1..=31).contains(&day)).then_some(day)
-}
-
-fn year(word: &str) -> Option<i16> {
-    let year: i16 = word.parse().ok()?;
-    (word.len() == 4 && (1900..2100).contains(&year)).then_some(year)
-}
-
 #[cfg(test)]
 mod tests {
-    use jiff::civil::date;
-
     use super::*;
     use crate::search::speakers::{Speakers, lookup_words};
 
     fn names(query: &str) -> (Vec<String>, String) {
         let speakers = ["Caroline", "Mel", "Nguyễn An"].map(str::to_owned);
-        let question = Question::read(query, &speakers);
+        let question = Question::read(query, &speakers, Time::EPOCH, Steps::ALL);
         (question.named, question.rest)
     }
 
@@ -276,46 +342,11 @@ mod tests {
             let found = speakers.named(&words, 1000);
             assert!(found.len() <= names.len());
             assert_eq!(
-                Question::read(&query, &found),
-                Question::read(&query, &all),
+                Question::read(&query, &found, Time::EPOCH, Steps::ALL),
+                Question::read(&query, &all, Time::EPOCH, Steps::ALL),
                 "{query}"
             );
         }
         assert_eq!(speakers.named(&["nobody"], 9), Vec::<String>::new());
-    }
-
-    #[test]
-    fn dates_are_read() {
-        let asked = |year, month, day| Asked { year, month, day };
-        let cases = [
-            ("on 7 May 2023", vec![asked(Some(2023), Some(5), Some(7))]),
-            ("May 7th, 2023?", vec![asked(Some(2023), Some(5), Some(7))]),
-            ("the 2nd of June", vec![asked(None, Some(6), Some(2))]),
-            ("in August 2022", vec![asked(Some(2022), Some(8), None)]),
-            ("in May", vec![asked(None, Some(5), None)]),
-            ("she may march on", vec![]),
-            ("what happened in 2021", vec![asked(Some(2021), None, None)]),
-            ("2023-05-07", vec![asked(Some(2023), Some(5), Some(7))]),
-            ("chapter 12", vec![]),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(dates(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_day_itself_fits_best() {
-        let asked = Asked {
-            year: Some(2023),
-            month: Some(5),
-            day: Some(7),
-        };
-        let days = [
-            date(2023, 5, 7),
-            date(2023, 5, 10),
-            date(2023, 5, 1),
-            date(2022, 5, 7),
-        ];
-        assert_eq!(days.map(|day| asked.fits(day)), [1.0, 0.6, 0.4, 0.0]);
     }
 }

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::search::index::Traits;
 
 fn candidate(seq: u64, words: f32, meaning: f32) -> Candidate {
     Candidate {
@@ -16,6 +17,8 @@ fn candidate(seq: u64, words: f32, meaning: f32) -> Candidate {
             asking: 0.0,
             length: 8.0,
             speaker: None,
+            traits: Traits::default(),
+            told: Vec::new(),
         },
     }
 }
@@ -67,7 +70,12 @@ fn who_and_when_lift() {
     let mut said = candidate(2, 5.0, 0.5);
     said.features.speaker = Some("Ann".to_owned());
     let other = candidate(1, 5.0, 0.5);
-    let question = Question::read("What did Ann say?", &["Ann".to_owned()]);
+    let question = Question::read(
+        "What did Ann say?",
+        &["Ann".to_owned()],
+        Time::EPOCH,
+        Steps::ALL,
+    );
     let candidates = [other, said];
     let ranked = rank(
         &candidates,
@@ -78,7 +86,12 @@ fn who_and_when_lift() {
     );
     assert_eq!(order(&ranked), [2, 1]);
     assert_eq!(ranked[0].parts.speaker, 1.5);
-    let question = Question::read("what was said in January 1970", &[]);
+    let question = Question::read(
+        "what was said in January 1970",
+        &[],
+        Time::EPOCH,
+        Steps::ALL,
+    );
     let ranked = rank(
         &candidates,
         Recipe::Hybrid,

@@ -25,6 +25,7 @@ impl Docs {
         keep(&self.speakers, numbers, out)?;
         keep(&self.lengths, numbers, out)?;
         keep(&self.asking, numbers, out)?;
+        keep(&self.traits, numbers, out)?;
         self.save_ids(numbers, out)?;
         self.names.save(&self.used_names(numbers), out)?;
         let audiences = self.audience_of.iter();
@@ -86,6 +87,7 @@ impl Docs {
             speakers: from.column_of(count)?,
             lengths: from.column_of(count)?,
             asking: from.column_of(count)?,
+            traits: from.column_of(count)?,
             ids: from.column_of(count)?,
             odd: from.column()?,
             odd_ids: from.text()?,

@@ -99,9 +99,7 @@ fn probes(random: &mut Random) -> Vec<Probe> {
                 model: model(),
                 vector: random.vector(),
             }],
-            filter,
-            depth: 40,
-            may_run_inline: false,
+            ..Probe::new(filter, 40)
         }
     };
     let mine = Filter {
