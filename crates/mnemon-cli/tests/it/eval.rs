@@ -1,5 +1,6 @@
 //! Measuring how well the right records are found.
 
+mod answers;
 mod formats;
 mod setups;
 

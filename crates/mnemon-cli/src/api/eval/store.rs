@@ -1,10 +1,11 @@
 //! A store in memory that holds the entries of some conversations.
 
+use mnemon_core::budget::{Budget, Compiled, Counter, Form, Material, Section, compile};
 use mnemon_core::rank::Recipe;
 use mnemon_core::{
     Ctx, Filter, Id, Kind, Message, Notices, Origin, Owner, Role, Tenant, Time, Viewer,
 };
-use mnemon_engine::{Draft, Memory, Query};
+use mnemon_engine::{Draft, Hit, Memory, Query};
 use serde_json::{Map, Value};
 
 use super::dataset::{Conversation, Entry, Question};
@@ -15,6 +16,8 @@ use crate::{Error, wiring};
 
 /// Records that are written at once.
 const BATCH: usize = 500;
+/// Hits from which the context of an answer is compiled.
+const CONTEXT_HITS: usize = 100;
 /// Words before a copy, in turn.
 const ADDED_WORDS: [&str; 4] = [
     "By the way:",
@@ -35,9 +38,9 @@ impl<'a> FilledStore<'a> {
     /// question may be asked years later.
     pub(super) fn open(
         config: &Config,
+        ctx: &Ctx,
         setup: Setup,
         conversations: &'a [Conversation],
-        notices: &Notices,
     ) -> Result<Self, Error> {
         let forever = Keeping {
             ttl_days: Sourced::default(None),
@@ -55,7 +58,7 @@ impl<'a> FilledStore<'a> {
             memory: wiring::open(&config)?.memory,
             setup,
             conversations,
-            notices: notices.clone(),
+            notices: ctx.notices.clone(),
         })
     }
 
@@ -181,20 +184,56 @@ impl<'a> FilledStore<'a> {
         recipe: Recipe,
         limit: usize,
     ) -> Result<Vec<Option<usize>>, Error> {
+        let hits = self.find(number, question, recipe, limit).await?;
+        let places = hits.iter().map(|hit| hit.record.id.as_str().parse().ok());
+        let entry = |place: Option<Place>| {
+            let place = place.filter(|place| place.conversation == number);
+            place.map(|place| place.entry)
+        };
+        Ok(places.map(entry).collect())
+    }
+
+    async fn find(
+        &self,
+        number: usize,
+        question: &Question,
+        recipe: Recipe,
+        limit: usize,
+    ) -> Result<Vec<Hit>, Error> {
         let query = Query {
             recipe,
             limit,
             min_score: Some(0.0),
             ..Query::new(question.text.as_str(), self.filter(number, question))
         };
-        let ctx = self.asked(number, question);
-        let hits = self.memory.search(&ctx, &query).await?.into_iter();
-        let places = hits.map(|hit| hit.record.id.as_str().parse().ok());
-        let entry = |place: Option<Place>| {
-            let place = place.filter(|place| place.conversation == number);
-            place.map(|place| place.entry)
+        let ctx = self.ctx(self.asked(number, question));
+        Ok(self.memory.search(&ctx, &query).await?)
+    }
+
+    /// The text from which a question is answered: the best hits, as `mnemon context` writes them.
+    pub(super) async fn context(
+        &self,
+        number: usize,
+        question: &Question,
+        recipe: Recipe,
+        (tokens, counter): (usize, &dyn Counter),
+    ) -> Result<Compiled, Error> {
+        let hits = self.find(number, question, recipe, CONTEXT_HITS).await?;
+        let best = hits
+            .first()
+            .map_or(1.0, |hit| hit.score)
+            .max(f64::MIN_POSITIVE);
+        let materials = hits.iter().map(|hit| Material {
+            value: hit.score / best,
+            order: hit.record.created.millis(),
+            ..Material::new(Section::Facts, hit.record.id.clone(), dated(hit))
+        });
+        let materials: Vec<Material> = materials.collect();
+        let budget = Budget {
+            also_known: false,
+            ..Budget::of(tokens)
         };
-        Ok(places.map(entry).collect())
+        Ok(compile(&materials, &budget, Form::Markdown, counter)?)
     }
 
     /// The filter of `mnemon search --user NAME`, or none.
@@ -211,10 +250,10 @@ impl<'a> FilledStore<'a> {
         }
     }
 
-    /// The question is asked at its own time, or a day after the last entry of the conversation.
-    fn asked(&self, number: usize, question: &Question) -> Ctx {
+    /// A question is asked at its own time, or a day after the last entry of the conversation.
+    pub(super) fn asked(&self, number: usize, question: &Question) -> Time {
         let after = self.conversations.get(number).map_or(Time::EPOCH, end);
-        self.ctx(question.asked.unwrap_or(after))
+        question.asked.unwrap_or(after)
     }
 
     fn ctx(&self, now: Time) -> Ctx {
@@ -222,6 +261,18 @@ impl<'a> FilledStore<'a> {
             notices: self.notices.clone(),
             ..Ctx::new(Tenant::default(), "eval", now)
         }
+    }
+}
+
+/// The content with its date and its author.
+fn dated(hit: &Hit) -> String {
+    let record = &hit.record;
+    let created = record.created.to_string();
+    let day = created.split('T').next().unwrap_or_default();
+    let role = record.metadata.get("role").and_then(Value::as_str);
+    match record.speaker().or(role) {
+        Some(author) => format!("{day}, {author}: {}", record.content),
+        None => format!("{day}: {}", record.content),
     }
 }
 
