@@ -77,17 +77,17 @@ struct RunArgs {
     /// Recipes to measure [default: hybrid, words, meaning]
     #[arg(long, value_parser = filters::recipe())]
     recipe: Vec<Recipe>,
-    /// Where the conversations are stored
+    /// Store conversations separately or together
     #[arg(long, value_enum, default_value_t = Stores::Separate)]
     stores: Stores,
-    /// What is searched
+    /// Restrict searches to the records of a user
     #[arg(long, value_enum, default_value_t = SearchFilter::None)]
     filter: SearchFilter,
     /// Store each record this many times; a copy counts as its original, once
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u8).range(1..=20))]
     copies: u8,
-    /// How copies differ from their original
+    /// Store copies as they are or with added words
     #[arg(long, value_enum, default_value_t = CopyStyle::Exact)]
     copy_style: CopyStyle,
     /// Use only this many conversations, from the first
@@ -189,9 +189,13 @@ fn write(path: &Path, measured: &Response) -> Result<(), Error> {
 }
 
 fn show(measured: &Response, door: &mut Door) -> Result<(), Error> {
+    let count = |number: usize, noun: &str| text::count(number as u64, noun);
     door.out.line(format!(
-        "{} conversations, {} records, embedder {}, reranker {}\n",
-        measured.conversations, measured.records, measured.embedder, measured.reranker
+        "{}, {}, embedder {}, reranker {}\n",
+        count(measured.conversations, "conversation"),
+        count(measured.records, "record"),
+        measured.embedder,
+        measured.reranker
     ))?;
     let is_answered = measured.rows.iter().any(|row| row.measures.right.is_some());
     let rows = measured.rows.iter().map(|row| {
@@ -209,10 +213,9 @@ fn show(measured: &Response, door: &mut Door) -> Result<(), Error> {
     header.push("N");
     door.out.table(&header, rows.collect())?;
     if measured.left_out > 0 {
-        let left_out = measured.left_out;
-        door.out.line(format!(
-            "\n{left_out} questions without valid evidence were left out."
-        ))?;
+        let left_out = count(measured.left_out, "question");
+        let line = format!("\nLeft out: {left_out} without valid evidence.");
+        door.out.line(line)?;
     }
     if let Some(report) = &measured.answering {
         show_answers(report, door)?;
@@ -249,10 +252,10 @@ fn show_answers(report: &AnswerReport, door: &mut Door) -> Result<(), Error> {
         None => String::new(),
     };
     door.out.line(format!(
-        "\n{} answers judged, {} calls failed; model {}, context of {} tokens\n\
+        "\n{} judged, {} failed; model {}, context of {} tokens\n\
          answers: {}; judge: {}{cost}",
-        report.judged,
-        report.failed,
+        text::count(report.judged as u64, "answer"),
+        text::count(report.failed as u64, "call"),
         text::one_line(&report.model),
         report.context_tokens,
         spent(report.answer_tokens),
@@ -267,29 +270,33 @@ fn show_comparison(comparison: &Comparison, door: &mut Door) -> Result<(), Error
         let Estimate { mean, low, high } = estimate;
         format!("{mean:+.1} ({low:+.1} to {high:+.1})")
     };
+    let is_answered = comparison
+        .rows
+        .iter()
+        .any(|row| row.measures.right.is_some());
     let rows = comparison.rows.iter().map(|row| {
         let recipe = match row.recipe == row.earlier {
             true => row.recipe.as_str().to_owned(),
             false => format!("{} − {}", row.recipe.as_str(), row.earlier.as_str()),
         };
-        vec![
-            recipe,
-            row.category.clone(),
-            points(row.measures.recall_10),
-            points(row.measures.ndcg_10),
-            format!("{:>4}", row.better),
-            format!("{:>4}", row.worse),
-            format!("{:>4}", row.questions),
-        ]
+        let measures = &row.measures;
+        let mut cells = vec![recipe, row.category.clone()];
+        cells.extend([points(measures.recall_10), points(measures.ndcg_10)]);
+        cells.extend(is_answered.then(|| measures.right.map(points).unwrap_or_default()));
+        let counts = [row.better, row.worse, row.questions];
+        cells.extend(counts.map(|count| format!("{count:>4}")));
+        cells
     });
-    let header = [
-        "RECIPE", "CATEGORY", "R@10", "NDCG@10", "BETTER", "WORSE", "N",
-    ];
+    let mut header = vec!["RECIPE", "CATEGORY", "R@10", "NDCG@10"];
+    header.extend(is_answered.then_some("RIGHT"));
+    header.extend(["BETTER", "WORSE", "N"]);
     door.out.table(&header, rows.collect())?;
     match comparison.unpaired {
         0 => Ok(()),
-        unpaired => door.out.line(format!(
-            "\n{unpaired} results are in one of the runs only and were not compared."
-        )),
+        unpaired => {
+            let results = text::count(unpaired as u64, "result");
+            let line = format!("\nNot compared: {results} that only one of the runs has.");
+            door.out.line(line)
+        }
     }
 }

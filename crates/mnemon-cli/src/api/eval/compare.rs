@@ -125,7 +125,7 @@ mod tests {
         Measured {
             recipe,
             id: id.to_string(),
-            category: Some(if id % 2 == 0 { "even" } else { "odd" }.to_owned()),
+            category: Some(if id.is_multiple_of(2) { "even" } else { "odd" }.to_owned()),
             recall_5: recall,
             recall_10: recall,
             recall_20: recall,

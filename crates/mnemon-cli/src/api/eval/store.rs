@@ -2,9 +2,7 @@
 
 use mnemon_core::budget::{Budget, Compiled, Counter, Form, Material, Section, compile};
 use mnemon_core::rank::Recipe;
-use mnemon_core::{
-    Ctx, Filter, Id, Kind, Message, Notices, Origin, Owner, Role, Tenant, Time, Viewer,
-};
+use mnemon_core::{Ctx, Filter, Id, Message, Notices, Origin, Owner, Role, Tenant, Time, Viewer};
 use mnemon_engine::{Draft, Hit, Memory, Query};
 use serde_json::{Map, Value};
 
@@ -139,10 +137,10 @@ impl<'a> FilledStore<'a> {
             id: Some(id),
             kind: Some(entry.kind),
             owner: Owner::of(user, session.as_deref()),
-            origin: (entry.kind == Kind::Message).then(|| match entry.role {
-                Some(Role::Assistant | Role::System) => Origin::Agent,
-                Some(Role::Tool) => Origin::Tool,
-                _ => Origin::User,
+            origin: entry.role.map(|role| match role {
+                Role::User => Origin::User,
+                Role::Assistant | Role::System => Origin::Agent,
+                Role::Tool => Origin::Tool,
             }),
             created: Some(entry.created),
             metadata,
@@ -313,5 +311,113 @@ impl std::str::FromStr for Place {
             entry: part()?,
             copy: part()?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mnemon_core::{Kind, Record, Scan};
+
+    use super::*;
+
+    fn said(content: &str, created: Time) -> Entry {
+        Entry {
+            kind: Kind::Message,
+            role: Some(Role::User),
+            session: Some("monday".to_owned()),
+            ..Entry::note(content.to_owned(), created)
+        }
+    }
+
+    async fn records(setup: Setup, conversation: &[Conversation]) -> (Memory, Vec<Record>) {
+        let config = Config::for_store("ram:");
+        let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
+        let store = FilledStore::open(&config, &ctx, setup, conversation).unwrap();
+        store.fill(&mut |_| {}).await.unwrap();
+        let scan = Scan::new(Filter::all_of_tenant(), 100);
+        let page = store.memory.records().list(&ctx, &scan).await.unwrap();
+        (store.memory, page.records)
+    }
+
+    fn one(entries: Vec<Entry>) -> [Conversation; 1] {
+        [Conversation {
+            name: "chat".to_owned(),
+            entries,
+            ..Conversation::default()
+        }]
+    }
+
+    #[tokio::test]
+    async fn messages_are_stored_as_a_conversation_stores_them() {
+        let conversation = one(vec![said("hello", Time::EPOCH)]);
+        let (memory, records) = records(Setup::default(), &conversation).await;
+        let mine = &records[0];
+        assert_eq!(mine.metadata["role"], "user");
+        assert_eq!(mine.speaker(), None);
+        assert_eq!(mine.expires, None);
+
+        let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH.plus_days(1));
+        let window = memory.window("ann", "tuesday").unwrap();
+        let message = Message::text("m", Role::User, "hello");
+        let receipt = window
+            .add_messages(&ctx, vec![message], None)
+            .await
+            .unwrap();
+        let ids = [receipt.items[0].id.clone()];
+        let theirs = memory.records().get(&ctx, &ids).await.unwrap();
+        let theirs = theirs[0].clone().unwrap();
+        let form = |record: &Record| {
+            let body = record.body.clone().unwrap_or_default();
+            let said = (
+                body["role"].clone(),
+                body["content"].clone(),
+                body["name"].clone(),
+            );
+            (
+                record.kind,
+                record.scope,
+                record.namespace,
+                record.origin,
+                said,
+            )
+        };
+        assert_eq!(form(mine), form(&theirs));
+    }
+
+    #[tokio::test]
+    async fn copies_have_their_own_sessions_and_one_store_has_users() {
+        let setup = Setup {
+            stores: Stores::One,
+            copies: 2,
+            copy_style: CopyStyle::Words,
+            ..Setup::default()
+        };
+        let (_, mut records) = records(setup, &one(vec![said("hello", Time::EPOCH)])).await;
+        records.sort_by(|one, other| one.id.cmp(&other.id));
+        let sessions: Vec<_> = records.iter().map(|r| r.owner.session.clone()).collect();
+        let named = ["chat: monday", "chat: monday, copy 1"].map(|name| Some(name.to_owned()));
+        assert_eq!(sessions, named);
+        assert!(
+            records
+                .iter()
+                .all(|r| r.owner.user.as_deref() == Some("chat"))
+        );
+        assert_eq!(records[0].content, "hello");
+        assert!(
+            records[1].content.ends_with(" hello"),
+            "{}",
+            records[1].content
+        );
+    }
+
+    #[test]
+    fn ids_say_where_a_record_comes_from() {
+        let place = Place {
+            conversation: 12,
+            entry: 345,
+            copy: 2,
+        };
+        assert_eq!(place.to_string().parse(), Ok(place));
+        assert!("other".parse::<Place>().is_err());
     }
 }

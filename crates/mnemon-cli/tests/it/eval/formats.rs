@@ -226,6 +226,10 @@ fn own_questions_are_measured() {
     let run = hybrid(&sandbox, "jsonl", &one, &["--filter", "user"]);
     assert_eq!(run["records"], 2);
     assert_eq!(run["rows"][0]["ndcg_10"]["mean"], 100.0, "{run}");
+    // Records do not expire, however late a question is asked.
+    let late = sandbox.file("late.jsonl", LINES.replace("2026-03-01", "2060-03-01"));
+    let run_late = hybrid(&sandbox, "jsonl", &late, &["--filter", "user"]);
+    assert_eq!(run_late["rows"], run["rows"]);
     let (asked, records): (Vec<&str>, Vec<&str>) =
         LINES.lines().partition(|line| line.contains("question"));
     let records = sandbox.file("records.jsonl", records.join("\n"));
