@@ -1,9 +1,10 @@
 //! Recall and NDCG of questions, and their means with bootstrap intervals.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mnemon_core::rank::Recipe;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::dataset::Evidence;
 
@@ -55,23 +56,44 @@ impl Measured {
 }
 
 /// A mean in percent, or a difference of means in points, with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     pub mean: f64,
     pub low: f64,
     pub high: f64,
 }
 
-/// Each measure over some questions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Each measure over some questions. In JSON the means, and the intervals in `interval_95`.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Estimates {
     pub recall_5: Estimate,
     pub recall_10: Estimate,
     pub recall_20: Estimate,
     pub ndcg_10: Estimate,
     /// Share of right answers, if questions were answered.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub right: Option<Estimate>,
+}
+
+impl Serialize for Estimates {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let named = [
+            ("recall_5", Some(self.recall_5)),
+            ("recall_10", Some(self.recall_10)),
+            ("recall_20", Some(self.recall_20)),
+            ("ndcg_10", Some(self.ndcg_10)),
+            ("right", self.right),
+        ];
+        let named = named
+            .iter()
+            .filter_map(|(name, one)| Some((*name, (*one)?)));
+        let mut map = serializer.serialize_map(None)?;
+        for (name, estimate) in named.clone() {
+            map.serialize_entry(name, &estimate.mean)?;
+        }
+        let intervals = named.map(|(name, one)| (name, [one.low, one.high]));
+        map.serialize_entry("interval_95", &intervals.collect::<BTreeMap<_, _>>())?;
+        map.end()
+    }
 }
 
 impl Estimates {

@@ -58,7 +58,7 @@ fn answers_come_from_a_context_and_are_judged() {
     let run = run(&sandbox, &data, &prices);
     let all = &run["rows"][0];
     assert_eq!(
-        (&all["questions"], &all["right"]["mean"]),
+        (&all["questions"], &all["right"]),
         (&json!(3), &json!(50.0))
     );
     let first = &run["questions"][0];
@@ -142,7 +142,7 @@ fn an_unusable_judgement_does_not_end_the_run() {
         (&run["answering"]["judged"], &run["answering"]["failed"]),
         (&json!(1), &json!(1))
     );
-    assert_eq!(run["rows"][0]["right"]["mean"], 100.0);
+    assert_eq!(run["rows"][0]["right"], 100.0);
     assert_eq!(run["questions"][0]["answer"], "In the shed.");
     assert_eq!(run["questions"][0].get("right"), None);
     assert_eq!(run["answering"].get("cost"), None);
