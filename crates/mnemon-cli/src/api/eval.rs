@@ -1,6 +1,7 @@
 //! How well the right records are found: each entry of a data set is a record, each question a
 //! query, and a hit is an entry that the answer rests on.
 
+pub mod answer;
 pub mod beam;
 pub mod beir;
 pub mod compare;
@@ -11,13 +12,15 @@ mod measure;
 mod store;
 
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Invalid, Notices};
+use mnemon_core::{Ctx, Invalid};
 use serde::Serialize;
 
 use crate::Error;
 use crate::config::Config;
+use answer::{AnswerReport, Answerer, Answering};
 use compare::{Comparison, EarlierRun};
-use dataset::{Conversation, Dataset};
+use dataset::{Conversation, Dataset, Question};
+use measure::Grade;
 pub use measure::{Estimate, Estimates, Measured, Row};
 use store::FilledStore;
 
@@ -29,6 +32,8 @@ pub struct Request {
     pub dataset: Dataset,
     pub recipes: Vec<Recipe>,
     pub setup: Setup,
+    /// Whether and how a language model answers the questions.
+    pub answering: Option<Answering>,
     /// The run to compare with.
     pub earlier: Option<EarlierRun>,
 }
@@ -95,6 +100,8 @@ pub struct Response {
     pub left_out: usize,
     pub rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub answering: Option<AnswerReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
     pub questions: Vec<Measured>,
 }
@@ -119,46 +126,63 @@ impl Request {
 /// Runs the questions; `progress` is called with the number of steps that were done.
 pub async fn run(
     config: &Config,
+    ctx: &Ctx,
     request: Request,
-    notices: &Notices,
     mut progress: impl FnMut(usize),
 ) -> Result<Response, Error> {
+    let answerer = |how| Answerer::new(config, ctx, how, &request.dataset);
+    let mut answerer = request.answering.map(answerer).transpose()?;
+    let is_capped = request.dataset.is_recall_capped;
     let mut questions = Vec::new();
     for conversations in request.stores() {
-        let store = FilledStore::open(config, request.setup, conversations, notices);
-        let store = store?;
+        let store = FilledStore::open(config, ctx, request.setup, conversations)?;
         store.fill(&mut progress).await?;
         for (number, conversation) in conversations.iter().enumerate() {
             for question in &conversation.questions {
                 for recipe in &request.recipes {
                     let found = store.search(number, question, *recipe).await?;
-                    let capped = request.dataset.is_recall_capped;
-                    let grade = measure::grade(&found, &question.expected, capped);
-                    let [recall_5, recall_10, recall_20] = grade.recalls;
-                    questions.push(Measured {
-                        recipe: *recipe,
-                        id: question.id.clone(),
-                        category: question.category.clone(),
-                        recall_5,
-                        recall_10,
-                        recall_20,
-                        ndcg_10: grade.ndcg_10,
-                        rank: grade.rank,
-                        right: None,
-                        answer: None,
-                    });
+                    let grade = measure::grade(&found, &question.expected, is_capped);
+                    let mut measured = Measured::new(*recipe, question, grade);
+                    if let Some(answerer) = &mut answerer {
+                        let size = (answerer.tokens(), answerer.counter.as_ref());
+                        let context = store.context(number, question, *recipe, size).await?;
+                        let today = store.asked(number, question);
+                        let answered = answerer.answer(question, &context, today).await?;
+                        (measured.answer, measured.right) = answered;
+                    }
+                    questions.push(measured);
                 }
                 progress(1);
             }
         }
     }
-    respond(config, &request, questions)
+    let report = answerer.map(Answerer::into_report);
+    respond(config, &request, questions, report)
+}
+
+impl Measured {
+    fn new(recipe: Recipe, question: &Question, grade: Grade) -> Self {
+        let [recall_5, recall_10, recall_20] = grade.recalls;
+        Self {
+            recipe,
+            id: question.id.clone(),
+            category: question.category.clone(),
+            recall_5,
+            recall_10,
+            recall_20,
+            ndcg_10: grade.ndcg_10,
+            rank: grade.rank,
+            right: None,
+            answer: None,
+        }
+    }
 }
 
 fn respond(
     config: &Config,
     request: &Request,
     questions: Vec<Measured>,
+    answering: Option<AnswerReport>,
 ) -> Result<Response, Error> {
     let comparison = match &request.earlier {
         None => None,
@@ -180,6 +204,7 @@ fn respond(
         records: request.dataset.entries(),
         left_out: conversations.iter().map(|one| one.left_out).sum(),
         rows: measure::rows(&questions),
+        answering,
         comparison,
         questions,
     })

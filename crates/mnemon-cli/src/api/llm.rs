@@ -1,6 +1,8 @@
 //! The language model that is configured: whether it answers, and what it was used for.
 
-use mnemon_core::llm::{Account, Prompt};
+use std::sync::Arc;
+
+use mnemon_core::llm::{Account, Llm, Prompt};
 use mnemon_core::{Ctx, Invalid, Message, Role};
 use serde::Serialize;
 
@@ -23,14 +25,17 @@ pub struct Checked {
     pub output_tokens: u64,
 }
 
+/// The model that is configured; an error if there is none.
+pub fn configured(config: &Config) -> Result<Arc<dyn Llm>, Error> {
+    let invalid = |what: String| Error::from(Invalid::new("llm", what));
+    let what = "no language model is configured; write provider and model under [llm]";
+    let llm = wiring::llm(config).map_err(invalid)?;
+    llm.ok_or_else(|| invalid(what.to_owned()))
+}
+
 /// Asks the model something small, to see whether it answers.
 pub async fn check(config: &Config, ctx: &Ctx, question: String) -> Result<Checked, Error> {
-    let invalid = |what: String| Error::from(Invalid::new("llm", what));
-    let llm = wiring::llm(config).map_err(invalid)?;
-    let Some(llm) = llm else {
-        let what = "no language model is configured; write provider and model under [llm]";
-        return Err(invalid(what.to_owned()));
-    };
+    let llm = configured(config)?;
     if question.trim().is_empty() {
         return Err(Invalid::new("question", "is empty").into());
     }

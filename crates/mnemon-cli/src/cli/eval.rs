@@ -2,16 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use mnemon_core::limits;
 use mnemon_core::rank::Recipe;
 
 use super::door::Door;
-use super::{filters, progress};
+use super::{filters, progress, text};
+use crate::Error;
+use crate::api::eval::answer::{AnswerReport, Answering, Tokens};
 use crate::api::eval::compare::{self, Comparison};
 use crate::api::eval::dataset::Dataset;
 use crate::api::eval::{
     self, CopyStyle, Estimate, Estimates, Request, Response, SearchFilter, Setup, Stores,
 };
-use crate::{Error, api};
 
 /// Measure how well searches find the right records
 ///
@@ -75,17 +77,17 @@ struct RunArgs {
     /// Recipes to measure [default: hybrid, words, meaning]
     #[arg(long, value_parser = filters::recipe())]
     recipe: Vec<Recipe>,
-    /// Where the conversations are stored
+    /// Store conversations separately or together
     #[arg(long, value_enum, default_value_t = Stores::Separate)]
     stores: Stores,
-    /// What is searched
+    /// Restrict searches to the records of a user
     #[arg(long, value_enum, default_value_t = SearchFilter::None)]
     filter: SearchFilter,
     /// Store each record this many times; a copy counts as its original, once
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u8).range(1..=20))]
     copies: u8,
-    /// How copies differ from their original
+    /// Store copies as they are or with added words
     #[arg(long, value_enum, default_value_t = CopyStyle::Exact)]
     copy_style: CopyStyle,
     /// Use only this many conversations, from the first
@@ -97,6 +99,32 @@ struct RunArgs {
     /// Compare with the run in this file (written with --out), question by question
     #[arg(long, value_name = "PATH")]
     compare: Option<PathBuf>,
+    #[command(flatten)]
+    answer: AnswerArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Answers")]
+struct AnswerArgs {
+    /// Answer each question with the configured language model, and judge the answers with it
+    #[arg(long)]
+    answer: bool,
+    /// Tokens of the context for an answer
+    #[arg(long, value_name = "N", default_value_t = 2000, requires = "answer",
+          value_parser = clap::value_parser!(u32).range(1..=limits::CONTEXT_TOKENS as i64))]
+    context_tokens: u32,
+    /// Price of a million input tokens [default: llm.input_price]
+    #[arg(long, value_name = "PRICE", requires = "answer", value_parser = price)]
+    input_price: Option<f64>,
+    /// Price of a million output tokens [default: llm.output_price]
+    #[arg(long, value_name = "PRICE", requires = "answer", value_parser = price)]
+    output_price: Option<f64>,
+}
+
+fn price(text: &str) -> Result<f64, String> {
+    let price = text.parse().ok();
+    let price = price.filter(|price: &f64| price.is_finite() && *price >= 0.0);
+    price.ok_or_else(|| "write an amount like 0.15".to_owned())
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
@@ -105,9 +133,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     dataset.conversations.truncate(most);
     let request = request(dataset, &args)?;
     let bar = progress::bar(&door.out, request.steps() as u64, "steps");
-    let notices = door.out.notices.clone();
-    let measured = api::eval::run(&door.config, request, &notices, |n| bar.inc(n as u64));
-    let measured = measured.await?;
+    let ctx = door.ctx()?;
+    let measured = eval::run(&door.config, &ctx, request, |n| bar.inc(n as u64)).await?;
     bar.finish_and_clear();
     if let Some(path) = &args.out {
         write(path, &measured)?;
@@ -142,6 +169,11 @@ fn request(dataset: Dataset, args: &RunArgs) -> Result<Request, Error> {
             copies: usize::from(args.copies),
             copy_style: args.copy_style,
         },
+        answering: args.answer.answer.then_some(Answering {
+            context_tokens: args.answer.context_tokens as usize,
+            input_price: args.answer.input_price,
+            output_price: args.answer.output_price,
+        }),
         earlier: args.compare.as_deref().map(compare::read).transpose()?,
     })
 }
@@ -157,25 +189,36 @@ fn write(path: &Path, measured: &Response) -> Result<(), Error> {
 }
 
 fn show(measured: &Response, door: &mut Door) -> Result<(), Error> {
+    let count = |number: usize, noun: &str| text::count(number as u64, noun);
     door.out.line(format!(
-        "{} conversations, {} records, embedder {}, reranker {}\n",
-        measured.conversations, measured.records, measured.embedder, measured.reranker
+        "{}, {}, embedder {}, reranker {}\n",
+        count(measured.conversations, "conversation"),
+        count(measured.records, "record"),
+        measured.embedder,
+        measured.reranker
     ))?;
+    let is_answered = measured.rows.iter().any(|row| row.measures.right.is_some());
     let rows = measured.rows.iter().map(|row| {
         let mut cells = vec![row.recipe.as_str().to_owned(), row.category.clone()];
-        cells.extend(percents(&row.measures));
+        cells.extend(percents(&row.measures, is_answered));
         cells.push(format!("{:>4}", row.questions));
         cells
     });
-    let header = [
-        "RECIPE", "CATEGORY", "R@5", "R@10", "95 %", "R@20", "NDCG@10", "95 %", "N",
+    let mut header = vec![
+        "RECIPE", "CATEGORY", "R@5", "R@10", "95 %", "R@20", "NDCG@10", "95 %",
     ];
+    if is_answered {
+        header.extend(["RIGHT", "95 %"]);
+    }
+    header.push("N");
     door.out.table(&header, rows.collect())?;
     if measured.left_out > 0 {
-        let left_out = measured.left_out;
-        door.out.line(format!(
-            "\n{left_out} questions without valid evidence were left out."
-        ))?;
+        let left_out = count(measured.left_out, "question");
+        let line = format!("\nLeft out: {left_out} without valid evidence.");
+        door.out.line(line)?;
+    }
+    if let Some(report) = &measured.answering {
+        show_answers(report, door)?;
     }
     match &measured.comparison {
         Some(comparison) => show_comparison(comparison, door),
@@ -183,17 +226,41 @@ fn show(measured: &Response, door: &mut Door) -> Result<(), Error> {
     }
 }
 
-fn percents(measures: &Estimates) -> Vec<String> {
+fn percents(measures: &Estimates, is_answered: bool) -> Vec<String> {
     let mean = |estimate: Estimate| format!("{:>5.1}", estimate.mean);
     let range = |estimate: Estimate| format!("{:.1}–{:.1}", estimate.low, estimate.high);
-    vec![
+    let mut cells = vec![
         mean(measures.recall_5),
         mean(measures.recall_10),
         range(measures.recall_10),
         mean(measures.recall_20),
         mean(measures.ndcg_10),
         range(measures.ndcg_10),
-    ]
+    ];
+    if is_answered {
+        let right = measures.right;
+        cells.push(right.map(mean).unwrap_or_default());
+        cells.push(right.map(range).unwrap_or_default());
+    }
+    cells
+}
+
+fn show_answers(report: &AnswerReport, door: &mut Door) -> Result<(), Error> {
+    let spent = |tokens: Tokens| format!("{} tokens in, {} out", tokens.input, tokens.output);
+    let cost = match report.cost {
+        Some(cost) => format!("; cost {cost:.4}"),
+        None => String::new(),
+    };
+    door.out.line(format!(
+        "\n{} judged, {} failed; model {}, context of {} tokens\n\
+         answers: {}; judge: {}{cost}",
+        text::count(report.judged as u64, "answer"),
+        text::count(report.failed as u64, "call"),
+        text::one_line(&report.model),
+        report.context_tokens,
+        spent(report.answer_tokens),
+        spent(report.judge_tokens),
+    ))
 }
 
 fn show_comparison(comparison: &Comparison, door: &mut Door) -> Result<(), Error> {
@@ -203,29 +270,33 @@ fn show_comparison(comparison: &Comparison, door: &mut Door) -> Result<(), Error
         let Estimate { mean, low, high } = estimate;
         format!("{mean:+.1} ({low:+.1} to {high:+.1})")
     };
+    let is_answered = comparison
+        .rows
+        .iter()
+        .any(|row| row.measures.right.is_some());
     let rows = comparison.rows.iter().map(|row| {
         let recipe = match row.recipe == row.earlier {
             true => row.recipe.as_str().to_owned(),
             false => format!("{} − {}", row.recipe.as_str(), row.earlier.as_str()),
         };
-        vec![
-            recipe,
-            row.category.clone(),
-            points(row.measures.recall_10),
-            points(row.measures.ndcg_10),
-            format!("{:>4}", row.better),
-            format!("{:>4}", row.worse),
-            format!("{:>4}", row.questions),
-        ]
+        let measures = &row.measures;
+        let mut cells = vec![recipe, row.category.clone()];
+        cells.extend([points(measures.recall_10), points(measures.ndcg_10)]);
+        cells.extend(is_answered.then(|| measures.right.map(points).unwrap_or_default()));
+        let counts = [row.better, row.worse, row.questions];
+        cells.extend(counts.map(|count| format!("{count:>4}")));
+        cells
     });
-    let header = [
-        "RECIPE", "CATEGORY", "R@10", "NDCG@10", "BETTER", "WORSE", "N",
-    ];
+    let mut header = vec!["RECIPE", "CATEGORY", "R@10", "NDCG@10"];
+    header.extend(is_answered.then_some("RIGHT"));
+    header.extend(["BETTER", "WORSE", "N"]);
     door.out.table(&header, rows.collect())?;
     match comparison.unpaired {
         0 => Ok(()),
-        unpaired => door.out.line(format!(
-            "\n{unpaired} results are in one of the runs only and were not compared."
-        )),
+        unpaired => {
+            let results = text::count(unpaired as u64, "result");
+            let line = format!("\nNot compared: {results} that only one of the runs has.");
+            door.out.line(line)
+        }
     }
 }

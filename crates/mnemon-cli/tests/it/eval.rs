@@ -1,5 +1,6 @@
 //! Measuring how well the right records are found.
 
+mod answers;
 mod formats;
 mod setups;
 
@@ -51,8 +52,11 @@ fn the_measures_are_told_and_written() {
     let written: serde_json::Value = serde_json::from_str(&written).unwrap();
     assert_eq!(written["records"], 3);
     assert_eq!(written["rows"][0]["questions"], 3);
-    assert_eq!(written["rows"][0]["recall_5"]["mean"], 100.0);
-    assert_eq!(written["rows"][0]["recall_5"]["low"], 100.0);
+    assert_eq!(written["rows"][0]["recall_5"], 100.0);
+    assert_eq!(
+        written["rows"][0]["interval_95"]["recall_5"],
+        json!([100.0, 100.0])
+    );
     assert_eq!(written["left_out"], 1);
     let first = &written["questions"][0];
     assert_eq!(first["id"], "made-up:0");

@@ -109,8 +109,10 @@ fn judgements(path: &Path, keys: &Keys) -> Result<BTreeMap<String, Vec<Evidence>
         };
         let expected = judged.entry((*query).to_owned()).or_default();
         if score > 0.0 {
-            let found = keys.evidence([(*document).to_owned()]);
-            expected.extend(found.into_iter().map(|one| Evidence { gain: score, ..one }));
+            let found = keys.evidence([(*document).to_owned()]).into_iter();
+            let new = found.filter(|one| !expected.iter().any(|e| e.entries == one.entries));
+            let new: Vec<Evidence> = new.map(|one| Evidence { gain: score, ..one }).collect();
+            expected.extend(new);
         }
     }
     match judged.is_empty() {

@@ -7,7 +7,7 @@ use mnemon_core::rank::Recipe;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::{malformed, read_json};
-use super::measure::{Estimates, Measured, are_answered, categories, distinct};
+use super::measure::{Estimates, Measured, Values, categories, distinct};
 use crate::Error;
 
 /// A run that was written with `--out`.
@@ -99,8 +99,11 @@ fn difference(
         }
         values
     });
-    let values: Vec<_> = values.collect();
-    let both = pairs.iter().flat_map(|(now, before)| [*now, *before]);
+    let values: Vec<Values> = values.collect();
+    let right = pairs
+        .iter()
+        .filter_map(|(now, before)| Some([now.is_right()? - before.is_right()?]));
+    let right: Vec<[f64; 1]> = right.collect();
     let rose = |(now, before): &&&(&Measured, &Measured)| now.ndcg_10 > before.ndcg_10;
     let fell = |(now, before): &&&(&Measured, &Measured)| now.ndcg_10 < before.ndcg_10;
     Difference {
@@ -108,7 +111,7 @@ fn difference(
         earlier,
         category,
         questions: pairs.len(),
-        measures: Estimates::of(&values, are_answered(both)),
+        measures: Estimates::of(&values, &right),
         better: pairs.iter().filter(rose).count(),
         worse: pairs.iter().filter(fell).count(),
     }
@@ -122,7 +125,7 @@ mod tests {
         Measured {
             recipe,
             id: id.to_string(),
-            category: Some(if id % 2 == 0 { "even" } else { "odd" }.to_owned()),
+            category: Some(if id.is_multiple_of(2) { "even" } else { "odd" }.to_owned()),
             recall_5: recall,
             recall_10: recall,
             recall_20: recall,

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 
 /// Larger files are not read into memory.
-const FILE_BYTES: u64 = 4 << 30;
+const FILE_BYTES: usize = 4 << 30;
 
 /// Conversations, or collections of documents, with questions about them.
 #[derive(Debug, Clone, Default)]
@@ -148,10 +148,19 @@ pub(super) fn read_text(path: &Path) -> Result<String, Error> {
     };
     let file = File::open(path).map_err(failed)?;
     let mut text = String::new();
-    file.take(FILE_BYTES)
-        .read_to_string(&mut text)
-        .map_err(failed)?;
-    Ok(text)
+    let mut file = file.take(FILE_BYTES as u64 + 1);
+    file.read_to_string(&mut text).map_err(failed)?;
+    if text.len() > FILE_BYTES {
+        return Err(Error::TooLarge {
+            what: path.display().to_string(),
+            most: FILE_BYTES,
+        });
+    }
+    // Some editors begin a file with a byte order mark.
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => Ok(rest.to_owned()),
+        None => Ok(text),
+    }
 }
 
 /// The JSON in a file that should be `form`.

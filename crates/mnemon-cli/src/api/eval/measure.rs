@@ -1,9 +1,10 @@
 //! Recall and NDCG of questions, and their means with bootstrap intervals.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mnemon_core::rank::Recipe;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::dataset::Evidence;
 
@@ -13,8 +14,8 @@ pub(super) const DEPTHS: [usize; 3] = [5, 10, 20];
 const NDCG_DEPTH: usize = 10;
 /// Resamples of a bootstrap; the ends of a 95 % interval are its 25th and 975th values.
 const RESAMPLES: usize = 1000;
-/// Recall at each depth, NDCG, and whether the answer was right.
-const MEASURES: usize = 5;
+/// Recall at each depth, and NDCG.
+pub(super) type Values = [f64; 4];
 /// The name of the row over all categories.
 const ALL: &str = "all";
 
@@ -40,16 +41,13 @@ pub struct Measured {
 }
 
 impl Measured {
-    pub(super) fn values(&self) -> [f64; MEASURES] {
-        let right = f64::from(u8::from(self.right == Some(true)));
-        let Self {
-            recall_5,
-            recall_10,
-            recall_20,
-            ndcg_10,
-            ..
-        } = self;
-        [*recall_5, *recall_10, *recall_20, *ndcg_10, right]
+    pub(super) fn values(&self) -> Values {
+        [self.recall_5, self.recall_10, self.recall_20, self.ndcg_10]
+    }
+
+    /// 1 for a right answer, 0 for a wrong one.
+    pub(super) fn is_right(&self) -> Option<f64> {
+        self.right.map(|right| f64::from(u8::from(right)))
     }
 
     pub(super) fn is_in(&self, category: &str) -> bool {
@@ -58,34 +56,57 @@ impl Measured {
 }
 
 /// A mean in percent, or a difference of means in points, with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     pub mean: f64,
     pub low: f64,
     pub high: f64,
 }
 
-/// Each measure over some questions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Each measure over some questions. In JSON the means, and the intervals in `interval_95`.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Estimates {
     pub recall_5: Estimate,
     pub recall_10: Estimate,
     pub recall_20: Estimate,
     pub ndcg_10: Estimate,
     /// Share of right answers, if questions were answered.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub right: Option<Estimate>,
 }
 
+impl Serialize for Estimates {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let named = [
+            ("recall_5", Some(self.recall_5)),
+            ("recall_10", Some(self.recall_10)),
+            ("recall_20", Some(self.recall_20)),
+            ("ndcg_10", Some(self.ndcg_10)),
+            ("right", self.right),
+        ];
+        let named = named
+            .iter()
+            .filter_map(|(name, one)| Some((*name, (*one)?)));
+        let mut map = serializer.serialize_map(None)?;
+        for (name, estimate) in named.clone() {
+            map.serialize_entry(name, &estimate.mean)?;
+        }
+        let intervals = named.map(|(name, one)| (name, [one.low, one.high]));
+        map.serialize_entry("interval_95", &intervals.collect::<BTreeMap<_, _>>())?;
+        map.end()
+    }
+}
+
 impl Estimates {
-    pub(super) fn of(values: &[[f64; MEASURES]], are_answered: bool) -> Self {
-        let [recall_5, recall_10, recall_20, ndcg_10, right] = bootstrap(values);
+    /// The means; `right` has a value for each question that was answered.
+    pub(super) fn of(values: &[Values], right: &[[f64; 1]]) -> Self {
+        let [recall_5, recall_10, recall_20, ndcg_10] = bootstrap(values);
+        let [answers] = bootstrap(right);
         Self {
             recall_5,
             recall_10,
             recall_20,
             ndcg_10,
-            right: are_answered.then_some(right),
+            right: (!right.is_empty()).then_some(answers),
         }
     }
 }
@@ -106,26 +127,21 @@ pub(super) fn rows(measured: &[Measured]) -> Vec<Row> {
     let recipes = distinct(measured.iter().map(|one| one.recipe));
     let mut rows = Vec::new();
     for recipe in recipes {
-        let of_recipe = measured.iter().filter(|one| one.recipe == recipe);
-        let of_recipe: Vec<&Measured> = of_recipe.collect();
         for category in categories(measured) {
-            let some = of_recipe.iter().filter(|one| one.is_in(&category));
-            let some: Vec<&&Measured> = some.collect();
-            let values: Vec<_> = some.iter().map(|one| one.values()).collect();
+            let of_recipe = measured.iter().filter(|one| one.recipe == recipe);
+            let some: Vec<&Measured> = of_recipe.filter(|one| one.is_in(&category)).collect();
+            let values: Vec<Values> = some.iter().map(|one| one.values()).collect();
+            let right = some.iter().filter_map(|one| one.is_right());
+            let right: Vec<[f64; 1]> = right.map(|right| [right]).collect();
             rows.push(Row {
                 recipe,
                 questions: values.len(),
-                measures: Estimates::of(&values, are_answered(some.iter().map(|one| **one))),
+                measures: Estimates::of(&values, &right),
                 category,
             });
         }
     }
     rows
-}
-
-pub(super) fn are_answered<'a>(measured: impl Iterator<Item = &'a Measured>) -> bool {
-    let mut measured = measured.peekable();
-    measured.peek().is_some() && measured.all(|one| one.right.is_some())
 }
 
 /// `all`, and the categories by name.

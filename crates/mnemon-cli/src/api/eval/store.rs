@@ -1,10 +1,9 @@
 //! A store in memory that holds the entries of some conversations.
 
+use mnemon_core::budget::{Budget, Compiled, Counter, Form, Material, Section, compile};
 use mnemon_core::rank::Recipe;
-use mnemon_core::{
-    Ctx, Filter, Id, Kind, Message, Notices, Origin, Owner, Role, Tenant, Time, Viewer,
-};
-use mnemon_engine::{Draft, Memory, Query};
+use mnemon_core::{Ctx, Filter, Id, Message, Notices, Origin, Owner, Role, Tenant, Time, Viewer};
+use mnemon_engine::{Draft, Hit, Memory, Query};
 use serde_json::{Map, Value};
 
 use super::dataset::{Conversation, Entry, Question};
@@ -15,6 +14,8 @@ use crate::{Error, wiring};
 
 /// Records that are written at once.
 const BATCH: usize = 500;
+/// Hits from which the context of an answer is compiled.
+const CONTEXT_HITS: usize = 100;
 /// Words before a copy, in turn.
 const ADDED_WORDS: [&str; 4] = [
     "By the way:",
@@ -35,9 +36,9 @@ impl<'a> FilledStore<'a> {
     /// question may be asked years later.
     pub(super) fn open(
         config: &Config,
+        ctx: &Ctx,
         setup: Setup,
         conversations: &'a [Conversation],
-        notices: &Notices,
     ) -> Result<Self, Error> {
         let forever = Keeping {
             ttl_days: Sourced::default(None),
@@ -55,7 +56,7 @@ impl<'a> FilledStore<'a> {
             memory: wiring::open(&config)?.memory,
             setup,
             conversations,
-            notices: notices.clone(),
+            notices: ctx.notices.clone(),
         })
     }
 
@@ -136,10 +137,10 @@ impl<'a> FilledStore<'a> {
             id: Some(id),
             kind: Some(entry.kind),
             owner: Owner::of(user, session.as_deref()),
-            origin: (entry.kind == Kind::Message).then(|| match entry.role {
-                Some(Role::Assistant | Role::System) => Origin::Agent,
-                Some(Role::Tool) => Origin::Tool,
-                _ => Origin::User,
+            origin: entry.role.map(|role| match role {
+                Role::User => Origin::User,
+                Role::Assistant | Role::System => Origin::Agent,
+                Role::Tool => Origin::Tool,
             }),
             created: Some(entry.created),
             metadata,
@@ -181,20 +182,56 @@ impl<'a> FilledStore<'a> {
         recipe: Recipe,
         limit: usize,
     ) -> Result<Vec<Option<usize>>, Error> {
+        let hits = self.find(number, question, recipe, limit).await?;
+        let places = hits.iter().map(|hit| hit.record.id.as_str().parse().ok());
+        let entry = |place: Option<Place>| {
+            let place = place.filter(|place| place.conversation == number);
+            place.map(|place| place.entry)
+        };
+        Ok(places.map(entry).collect())
+    }
+
+    async fn find(
+        &self,
+        number: usize,
+        question: &Question,
+        recipe: Recipe,
+        limit: usize,
+    ) -> Result<Vec<Hit>, Error> {
         let query = Query {
             recipe,
             limit,
             min_score: Some(0.0),
             ..Query::new(question.text.as_str(), self.filter(number, question))
         };
-        let ctx = self.asked(number, question);
-        let hits = self.memory.search(&ctx, &query).await?.into_iter();
-        let places = hits.map(|hit| hit.record.id.as_str().parse().ok());
-        let entry = |place: Option<Place>| {
-            let place = place.filter(|place| place.conversation == number);
-            place.map(|place| place.entry)
+        let ctx = self.ctx(self.asked(number, question));
+        Ok(self.memory.search(&ctx, &query).await?)
+    }
+
+    /// The text from which a question is answered: the best hits, as `mnemon context` writes them.
+    pub(super) async fn context(
+        &self,
+        number: usize,
+        question: &Question,
+        recipe: Recipe,
+        (tokens, counter): (usize, &dyn Counter),
+    ) -> Result<Compiled, Error> {
+        let hits = self.find(number, question, recipe, CONTEXT_HITS).await?;
+        let best = hits
+            .first()
+            .map_or(1.0, |hit| hit.score)
+            .max(f64::MIN_POSITIVE);
+        let materials = hits.iter().map(|hit| Material {
+            value: hit.score / best,
+            order: hit.record.created.millis(),
+            ..Material::new(Section::Facts, hit.record.id.clone(), dated(hit))
+        });
+        let materials: Vec<Material> = materials.collect();
+        let budget = Budget {
+            also_known: false,
+            ..Budget::of(tokens)
         };
-        Ok(places.map(entry).collect())
+        Ok(compile(&materials, &budget, Form::Markdown, counter)?)
     }
 
     /// The filter of `mnemon search --user NAME`, or none.
@@ -211,10 +248,10 @@ impl<'a> FilledStore<'a> {
         }
     }
 
-    /// The question is asked at its own time, or a day after the last entry of the conversation.
-    fn asked(&self, number: usize, question: &Question) -> Ctx {
+    /// A question is asked at its own time, or a day after the last entry of the conversation.
+    pub(super) fn asked(&self, number: usize, question: &Question) -> Time {
         let after = self.conversations.get(number).map_or(Time::EPOCH, end);
-        self.ctx(question.asked.unwrap_or(after))
+        question.asked.unwrap_or(after)
     }
 
     fn ctx(&self, now: Time) -> Ctx {
@@ -222,6 +259,18 @@ impl<'a> FilledStore<'a> {
             notices: self.notices.clone(),
             ..Ctx::new(Tenant::default(), "eval", now)
         }
+    }
+}
+
+/// The content with its date and its author.
+fn dated(hit: &Hit) -> String {
+    let record = &hit.record;
+    let created = record.created.to_string();
+    let day = created.split('T').next().unwrap_or_default();
+    let role = record.metadata.get("role").and_then(Value::as_str);
+    match record.speaker().or(role) {
+        Some(author) => format!("{day}, {author}: {}", record.content),
+        None => format!("{day}: {}", record.content),
     }
 }
 
@@ -262,5 +311,113 @@ impl std::str::FromStr for Place {
             entry: part()?,
             copy: part()?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mnemon_core::{Kind, Record, Scan};
+
+    use super::*;
+
+    fn said(content: &str, created: Time) -> Entry {
+        Entry {
+            kind: Kind::Message,
+            role: Some(Role::User),
+            session: Some("monday".to_owned()),
+            ..Entry::note(content.to_owned(), created)
+        }
+    }
+
+    async fn records(setup: Setup, conversation: &[Conversation]) -> (Memory, Vec<Record>) {
+        let config = Config::for_store("ram:");
+        let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
+        let store = FilledStore::open(&config, &ctx, setup, conversation).unwrap();
+        store.fill(&mut |_| {}).await.unwrap();
+        let scan = Scan::new(Filter::all_of_tenant(), 100);
+        let page = store.memory.records().list(&ctx, &scan).await.unwrap();
+        (store.memory, page.records)
+    }
+
+    fn one(entries: Vec<Entry>) -> [Conversation; 1] {
+        [Conversation {
+            name: "chat".to_owned(),
+            entries,
+            ..Conversation::default()
+        }]
+    }
+
+    #[tokio::test]
+    async fn messages_are_stored_as_a_conversation_stores_them() {
+        let conversation = one(vec![said("hello", Time::EPOCH)]);
+        let (memory, records) = records(Setup::default(), &conversation).await;
+        let mine = &records[0];
+        assert_eq!(mine.metadata["role"], "user");
+        assert_eq!(mine.speaker(), None);
+        assert_eq!(mine.expires, None);
+
+        let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH.plus_days(1));
+        let window = memory.window("ann", "tuesday").unwrap();
+        let message = Message::text("m", Role::User, "hello");
+        let receipt = window
+            .add_messages(&ctx, vec![message], None)
+            .await
+            .unwrap();
+        let ids = [receipt.items[0].id.clone()];
+        let theirs = memory.records().get(&ctx, &ids).await.unwrap();
+        let theirs = theirs[0].clone().unwrap();
+        let form = |record: &Record| {
+            let body = record.body.clone().unwrap_or_default();
+            let said = (
+                body["role"].clone(),
+                body["content"].clone(),
+                body["name"].clone(),
+            );
+            (
+                record.kind,
+                record.scope,
+                record.namespace,
+                record.origin,
+                said,
+            )
+        };
+        assert_eq!(form(mine), form(&theirs));
+    }
+
+    #[tokio::test]
+    async fn copies_have_their_own_sessions_and_one_store_has_users() {
+        let setup = Setup {
+            stores: Stores::One,
+            copies: 2,
+            copy_style: CopyStyle::Words,
+            ..Setup::default()
+        };
+        let (_, mut records) = records(setup, &one(vec![said("hello", Time::EPOCH)])).await;
+        records.sort_by(|one, other| one.id.cmp(&other.id));
+        let sessions: Vec<_> = records.iter().map(|r| r.owner.session.clone()).collect();
+        let named = ["chat: monday", "chat: monday, copy 1"].map(|name| Some(name.to_owned()));
+        assert_eq!(sessions, named);
+        assert!(
+            records
+                .iter()
+                .all(|r| r.owner.user.as_deref() == Some("chat"))
+        );
+        assert_eq!(records[0].content, "hello");
+        assert!(
+            records[1].content.ends_with(" hello"),
+            "{}",
+            records[1].content
+        );
+    }
+
+    #[test]
+    fn ids_say_where_a_record_comes_from() {
+        let place = Place {
+            conversation: 12,
+            entry: 345,
+            copy: 2,
+        };
+        assert_eq!(place.to_string().parse(), Ok(place));
+        assert!("other".parse::<Place>().is_err());
     }
 }
