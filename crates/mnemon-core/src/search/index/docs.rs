@@ -32,6 +32,32 @@ pub(super) fn each_bit(words: &[u64], visit: &mut impl FnMut(u32)) {
     }
 }
 
+/// At most `most` of the bits that are set, evenly spaced from the first one. Bits between them are
+/// counted, not visited.
+pub(super) fn spaced_bits(words: &[u64], most: usize) -> Vec<u32> {
+    let apart = count_bits(words).div_ceil(most.max(1)).max(1);
+    let mut taken = Vec::new();
+    let (mut before, mut next) = (0, 0);
+    for (index, word) in (0_u32..).zip(words) {
+        let end = before + word.count_ones() as usize;
+        let (mut rest, mut at) = (*word, before);
+        while next < end {
+            while at < next {
+                rest &= rest - 1;
+                at += 1;
+            }
+            taken.push(index * 64 + rest.trailing_zeros());
+            next += apart;
+        }
+        before = end;
+    }
+    taken
+}
+
+pub(super) fn count_bits(words: &[u64]) -> usize {
+    words.iter().map(|word| word.count_ones() as usize).sum()
+}
+
 fn set_bit(words: &mut Vec<u64>, doc: u32) {
     let at = doc as usize / 64;
     if words.len() <= at {
@@ -42,7 +68,7 @@ fn set_bit(words: &mut Vec<u64>, doc: u32) {
     }
 }
 
-fn has_bit(words: &[u64], doc: u32) -> bool {
+pub(super) fn has_bit(words: &[u64], doc: u32) -> bool {
     let word = words.get(doc as usize / 64).copied().unwrap_or(0);
     word & (1 << (doc % 64)) != 0
 }
@@ -250,6 +276,16 @@ impl Docs {
     /// The number of whom the document is for; [`NO_NAME`] if it is for everyone.
     fn audience(&self, doc: u32, [user, ..]: [u32; 3]) -> u32 {
         self.audience_of.get(&doc).copied().unwrap_or(user)
+    }
+
+    /// Whether two documents of one conversation may belong to different users.
+    pub(super) fn mixes_users(&self) -> bool {
+        !self.audience_of.is_empty()
+    }
+
+    pub(super) fn is_of_same_user(&self, one: u32, other: u32) -> bool {
+        let user = |doc: u32| self.owners.get(doc as usize).map(|[user, ..]| *user);
+        user(one) == user(other)
     }
 
     fn set_audience(&mut self, doc: u32, number: u32) {
