@@ -1,12 +1,13 @@
 //! An index that leaves to the engine all that it can: it reads the store for each probe, and scores
 //! each record by its own words and its own vector.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use mnemon_core::embed::Embedder;
 use mnemon_core::index::{Terms, hash};
+use mnemon_core::speakers::first_word;
 use mnemon_core::vector::{Quantised, VectorSet};
 use mnemon_core::{
     Answer, Backend, Background, Embedding, Filter, Grant, Id, IndexCapabilities, IndexFilters,
@@ -231,5 +232,20 @@ impl SearchIndex for PlainIndex {
             statistics: self.gives_statistics.then_some(known),
             background: Background::of(near),
         })
+    }
+
+    async fn speakers(
+        &self,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Vec<String>, StoreError> {
+        let records = self.records(grant).await?;
+        let seen = records.iter().filter(|record| audience.matches(record));
+        let named = seen.filter_map(Record::speaker);
+        let named = named.filter(|name| words.contains(&first_word(name).as_str()));
+        let named: BTreeSet<&str> = named.collect();
+        let named = named.into_iter().take(limits::SPEAKERS);
+        Ok(named.map(str::to_owned).collect())
     }
 }

@@ -99,8 +99,8 @@ impl Records {
         Ok(answers.await?.into_iter().flatten().collect())
     }
 
-    /// What answers the query best among the records of each of these filters; the query's own
-    /// does not count. What it asks is read and placed once.
+    /// What answers the query best among the records of each of these filters, which have the
+    /// audience of the query's own. What it asks is read and placed once.
     pub(crate) async fn search_each(
         &self,
         ctx: &Ctx,
@@ -131,7 +131,8 @@ impl Records {
         }
         let words = speakers::lookup_words(&query.text);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let speakers = self.store.speakers(&grant, &words).await?;
+        let audience = query.filter.audience_only();
+        let speakers = self.index.speakers(&grant, &audience, &words).await?;
         let question = Question::read(&query.text, &speakers);
         let probe = self.probe(&grant, query, &question).await;
         if probe.terms.is_empty() && (probe.vectors.is_empty() || !has_letters(&query.text)) {

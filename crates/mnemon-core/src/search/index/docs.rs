@@ -4,14 +4,15 @@ mod meant;
 mod names;
 mod saved;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 pub(super) use names::NO_NAME;
 use names::Names;
 pub(super) use saved::keep;
 
-use super::{Terms, bytes_of_list, bytes_of_map};
+use super::{Terms, bytes_of_list, bytes_of_map, hash};
 use crate::model::{Audience, Id, Kind, Namespace, Record, Scope, Time};
+use crate::search::speakers::first_word;
 
 /// What a document is, in three bytes.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +31,18 @@ pub(super) fn each_bit(words: &[u64], visit: &mut impl FnMut(u32)) {
             word &= word - 1;
         }
     }
+}
+
+/// The numbers of the bits that are set, for a walk that may end early.
+pub(super) fn bits(words: &[u64]) -> impl Iterator<Item = u32> {
+    (0_u32..).zip(words).flat_map(|(index, word)| {
+        let mut rest = *word;
+        std::iter::from_fn(move || {
+            let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+            rest &= rest - 1;
+            Some(index * 64 + bit)
+        })
+    })
 }
 
 /// At most `most` of the bits that are set, evenly spaced from the first one. Bits between them are
@@ -65,6 +78,12 @@ fn set_bit(words: &mut Vec<u64>, doc: u32) {
     }
     if let Some(word) = words.get_mut(at) {
         *word |= 1 << (doc % 64);
+    }
+}
+
+pub(super) fn clear_bit(words: &mut [u64], doc: u32) {
+    if let Some(word) = words.get_mut(doc as usize / 64) {
+        *word &= !(1 << (doc % 64));
     }
 }
 
@@ -106,6 +125,10 @@ pub(super) struct Docs {
     soonest_expiry: Option<i64>,
     importance: Vec<f32>,
     speakers: Vec<u32>,
+    /// The number of each speaker's name, after the hash of the first word of that name.
+    by_first_word: BTreeSet<(u32, u32)>,
+    /// A bit for each name that is in [`Docs::by_first_word`].
+    is_speaker: Vec<u64>,
     lengths: Vec<u16>,
     asking: Vec<u8>,
     /// A bit for each document that was not removed.
@@ -181,7 +204,9 @@ impl Docs {
         let expires = new.expires.map_or(i64::MAX, Time::millis);
         self.expires.push(expires);
         self.importance.push(new.importance as f32);
-        self.speakers.push(self.names.number(new.speaker));
+        let speaker = self.names.number(new.speaker);
+        self.speakers.push(speaker);
+        self.mark_speaker(speaker);
         self.lengths.push(terms.length);
         self.asking.push(terms.asking);
         for tag in &new.tags {
@@ -212,6 +237,32 @@ impl Docs {
             set_bit(row, doc);
         }
         self.alive += 1;
+    }
+
+    fn mark_speaker(&mut self, number: u32) {
+        if !has_bit(&self.is_speaker, number)
+            && let Some(name) = self.names.name(number)
+        {
+            let first = hash(&first_word(name));
+            self.by_first_word.insert((first, number));
+            set_bit(&mut self.is_speaker, number);
+        }
+    }
+
+    /// A bit for the number of each speaker whose first word is among these. Some may have no
+    /// records any more.
+    pub(super) fn speakers_named(&self, words: &[impl AsRef<str>]) -> Vec<u64> {
+        let mut named = Vec::new();
+        for word in words.iter().map(AsRef::as_ref) {
+            let first = hash(word);
+            for (_, number) in self.by_first_word.range((first, 0)..=(first, u32::MAX)) {
+                let name = self.names.name(*number);
+                if name.is_some_and(|name| first_word(name) == word) {
+                    set_bit(&mut named, *number);
+                }
+            }
+        }
+        named
     }
 
     fn push_id(&mut self, doc: u32, id: &str) {
@@ -329,7 +380,11 @@ impl Docs {
     }
 
     pub(super) fn speaker(&self, doc: u32) -> Option<&str> {
-        self.names.name(*self.speakers.get(doc as usize)?)
+        self.names.name(self.speaker_number(doc))
+    }
+
+    pub(super) fn speaker_number(&self, doc: u32) -> u32 {
+        self.speakers.get(doc as usize).copied().unwrap_or(NO_NAME)
     }
 
     pub(super) fn is_alive(&self, doc: u32) -> bool {
@@ -339,9 +394,7 @@ impl Docs {
     /// Whether it was alive before.
     pub(super) fn kill(&mut self, doc: u32) -> bool {
         let was = self.is_alive(doc);
-        if let Some(word) = self.living.get_mut(doc as usize / 64) {
-            *word &= !(1 << (doc % 64));
-        }
+        clear_bit(&mut self.living, doc);
         if was {
             self.alive -= 1;
         }
@@ -360,7 +413,7 @@ impl Docs {
         let tags: usize = self.tags.keys().map(|tag| tag.capacity() + 16).sum();
         let rows = self.scopes.iter().chain(&self.kinds);
         let rows = rows.chain(&self.namespaces);
-        let bits = rows.chain([&self.everyone, &self.living, &self.odd]);
+        let bits = rows.chain([&self.everyone, &self.living, &self.odd, &self.is_speaker]);
         owned
             + lists
             + bytes_of_map(&self.tags)
@@ -377,6 +430,8 @@ impl Docs {
             + bytes_of_list(&self.expires)
             + bytes_of_list(&self.importance)
             + bytes_of_list(&self.speakers)
+            // A set of pairs is about two thirds full.
+            + self.by_first_word.len() * 12
             + bytes_of_list(&self.lengths)
             + bytes_of_list(&self.asking)
             + self.names.bytes()

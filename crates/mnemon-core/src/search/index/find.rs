@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::chain::length_with;
-use super::docs::{count_bits as count, each_bit, has_bit as has, spaced_bits};
+use super::docs::{bits, clear_bit, count_bits as count, each_bit, has_bit as has, spaced_bits};
 use super::postings::Posting;
 use super::scratch::Scratch;
 use super::{Index, NOBODY, hash};
-use crate::model::{Filter, Time};
+use crate::model::{Filter, Time, limits};
 use crate::ports::{Answer, Background, Features, Match, Probe, QueryTerm};
 use crate::search::rank::{Bm25, LENT_MEANING, LENT_WORDS, lends, mean_nearness};
 use crate::search::vector::{Candidates, ScanConfig, TopK, VectorError, VectorSet};
@@ -94,6 +94,34 @@ impl Index {
             matches: self.matches(probe, now, &visible, mask)?,
             statistics: None,
         })
+    }
+
+    /// Speakers of live documents of this audience whose first word is among these, which are in
+    /// lower case: by name, at most [`limits::SPEAKERS`].
+    pub fn speakers(&self, audience: &Filter, words: &[impl AsRef<str>], now: Time) -> Vec<String> {
+        let mut named = self.docs.speakers_named(words);
+        let mut left = count(&named);
+        if left == 0 {
+            return Vec::new();
+        }
+        let mask = self.mask(&audience.audience_only(), None, now);
+        let mask = mask.as_deref().unwrap_or_else(|| self.docs.living());
+        let mut found = Vec::new();
+        // One pass over a column finds all of them, or ends sooner.
+        for doc in bits(mask) {
+            let number = self.docs.speaker_number(doc);
+            if has(&named, number) {
+                clear_bit(&mut named, number);
+                found.extend(self.docs.speaker(doc).map(str::to_owned));
+                left -= 1;
+                if left == 0 {
+                    break;
+                }
+            }
+        }
+        found.sort_unstable();
+        found.truncate(limits::SPEAKERS);
+        found
     }
 
     fn visible(&self, audience: &Filter, now: Time) -> Visible {
@@ -226,10 +254,8 @@ impl Index {
         let mut remove_unless = |keep: &dyn Fn(u32) -> bool| {
             let among = mask.clone();
             each_bit(&among, &mut |doc| {
-                if !keep(doc)
-                    && let Some(word) = mask.get_mut(doc as usize / 64)
-                {
-                    *word &= !(1 << (doc % 64));
+                if !keep(doc) {
+                    clear_bit(&mut mask, doc);
                 }
             });
         };

@@ -16,7 +16,7 @@ use crate::search::column_file::{Reading, Writing, wrong};
 use crate::search::vector::VectorSet;
 
 /// Of this form of the file; another form is not read.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// The documents that are kept, and their new numbers.
 pub(super) struct Numbers {

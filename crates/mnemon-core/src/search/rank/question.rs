@@ -221,7 +221,7 @@ mod tests {
     use jiff::civil::date;
 
     use super::*;
-    use crate::search::speakers::{Speakers, lookup_words};
+    use crate::search::speakers::{first_word, lookup_words};
 
     fn names(query: &str) -> (Vec<String>, String) {
         let speakers = ["Caroline", "Mel", "Nguyễn An"].map(str::to_owned);
@@ -249,8 +249,6 @@ mod tests {
         let around = [
             "", " ", "'s ", "’s", ", ", "(", ") ", "\"", "? ", "x", "_", "-", ".", "\n",
         ];
-        let mut speakers = Speakers::default();
-        names.iter().for_each(|name| speakers.add(name));
         let all: Vec<String> = names.iter().copied().map(str::to_owned).collect();
         let mut state = 11_u64;
         let mut random = |below: usize| {
@@ -272,16 +270,14 @@ mod tests {
                 query.push_str(around[random(around.len())]);
             }
             let words = lookup_words(&query);
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let found = speakers.named(&words, 1000);
-            assert!(found.len() <= names.len());
+            let found = all.iter().filter(|name| words.contains(&first_word(name)));
+            let found: Vec<String> = found.cloned().collect();
             assert_eq!(
                 Question::read(&query, &found),
                 Question::read(&query, &all),
                 "{query}"
             );
         }
-        assert_eq!(speakers.named(&["nobody"], 9), Vec::<String>::new());
     }
 
     #[test]
