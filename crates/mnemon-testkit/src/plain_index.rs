@@ -152,8 +152,8 @@ impl PlainIndex {
     }
 }
 
-fn statistics(terms: &[Terms], probe: &Probe) -> Statistics {
-    let length: f32 = terms.iter().map(Terms::length).sum();
+fn statistics(terms: &[&Terms], probe: &Probe) -> Statistics {
+    let length: f32 = terms.iter().map(|own| own.length()).sum();
     let having = |term: u32| terms.iter().filter(|own| own.occurs(term) > 0.0).count();
     let probed = probe.terms.iter();
     Statistics {
@@ -193,7 +193,11 @@ impl SearchIndex for PlainIndex {
     async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
         let records = self.records(grant).await?;
         let terms: Vec<Terms> = records.iter().map(Terms::of).collect();
-        let known = statistics(&terms, probe);
+        let audience = probe.filter.audience_only();
+        let seen = records.iter().zip(&terms);
+        let seen = seen.filter(|(record, _)| audience.matches(record));
+        let seen: Vec<&Terms> = seen.map(|(_, terms)| terms).collect();
+        let known = statistics(&seen, probe);
         let filters = self.capabilities.filters == IndexFilters::ALL;
         let meant = |record: &Record| !filters || probe.filter.matches(record);
         let meant = records
