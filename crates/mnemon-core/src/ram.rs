@@ -12,7 +12,7 @@ use async_trait::async_trait;
 pub use feed::{Arrival, ImageIndex};
 pub use image::{Image, Past};
 
-use crate::model::{Grant, Id, Page, Record, Right, Scan, Tenant, limits};
+use crate::model::{Filter, Grant, Id, Page, Record, Right, Scan, Tenant};
 use crate::ports::embed::ModelId;
 use crate::ports::{
     Answer, Batch, Capabilities, Change, Changes, Embedding, Hidden, HiddenScan, IndexCapabilities,
@@ -64,6 +64,18 @@ impl SearchIndex for Ram {
             index.find(image, grant, probe)
         })
     }
+
+    async fn speakers(
+        &self,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Vec<String>, StoreError> {
+        grant.require(Right::Read)?;
+        self.search(grant, |Searched { image, index }| {
+            index.speakers(image, grant, audience, words)
+        })
+    }
 }
 
 #[async_trait]
@@ -109,13 +121,6 @@ impl Store for Ram {
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         grant.require(Right::Write)?;
         Ok(self.with(grant, |image| image.upkeep(grant, limit)).0)
-    }
-
-    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
-        grant.require(Right::Read)?;
-        Ok(self.with(grant, |image| {
-            image.speakers().named(words, limits::SPEAKERS)
-        }))
     }
 
     async fn lacking(

@@ -46,7 +46,6 @@ macro_rules! conformance {
                 }
                 finding {
                     vectors_are_found_by_the_model_that_made_them
-                    speakers_are_known_while_they_have_records
                     neighbours_stand_beside_each_other_in_their_session
                     sessions_are_counted_the_last_used_first
                 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::{
-    Answer, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
+    Answer, Batch, Capabilities, Change, Changes, Embedding, Filter, Grant, Hidden, HiddenScan, Id,
     IndexCapabilities, Page, Probe, Receipt, Record, Scan, SearchIndex, Store, StoreError, Tally,
     Upkept,
 };
@@ -132,6 +132,16 @@ impl<S: SearchIndex> SearchIndex for Flaky<S> {
     async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
         self.call(self.inner.find(grant, probe)).await
     }
+
+    async fn speakers(
+        &self,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Vec<String>, StoreError> {
+        let found = self.inner.speakers(grant, audience, words);
+        self.call(found).await
+    }
 }
 
 #[async_trait]
@@ -166,10 +176,6 @@ impl<S: Store> Store for Flaky<S> {
 
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         self.call(self.inner.upkeep(grant, limit)).await
-    }
-
-    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
-        self.call(self.inner.speakers(grant, words)).await
     }
 
     async fn lacking(

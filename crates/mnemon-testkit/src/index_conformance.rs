@@ -5,7 +5,7 @@
 use mnemon_core::embed::Embedder;
 use mnemon_core::{
     Answer, Batch, Embedding, Filter, Grant, Id, IndexFilters, Kind, Match, Op, Owner, Probe,
-    QueryTerm, Record, ScoreScale, limits,
+    QueryTerm, Record, ScoreScale, Viewer, limits,
 };
 
 use crate::conformance::Subject;
@@ -25,6 +25,7 @@ macro_rules! index_conformance {
             $crate::index_conformance_cases! { $fixture;
                 what_is_written_is_found_and_what_is_gone_is_not
                 expired_records_are_not_found
+                speakers_are_known_while_they_have_records
                 nobody_finds_anothers_records
                 a_probe_that_says_nothing_finds_the_newest
                 each_arm_keeps_to_the_depth
@@ -103,6 +104,69 @@ async fn found(s: &Subject, g: &Grant, probe: &Probe) -> Vec<Id> {
     }
     let there = records.into_iter().flatten();
     there.map(|record| record.id).collect()
+}
+
+pub async fn speakers_are_known_while_they_have_records(mut s: Subject) {
+    let g = grant(at(0));
+    let said = |name: &str, speaker: &str| {
+        let mut record = note(name);
+        record.metadata.insert("speaker".to_owned(), speaker.into());
+        record
+    };
+    let of = |user: &str, record: Record| Record {
+        owner: Owner {
+            user: Some(user.to_owned()),
+            ..Owner::default()
+        },
+        ..record
+    };
+    let records = [
+        said("a", "Ann Lee"),
+        said("b", "Ann"),
+        said("c", "Ann"),
+        said("d", "Đức"),
+        note("e"),
+        of("bob", said("f", "Ann of Bob")),
+    ];
+    put(&s, &g, records).await;
+    let everyone = Filter::seen_by(Viewer::ANYONE);
+    let tenant = Filter::all_of_tenant();
+    let bob = Filter {
+        owner: Owner {
+            user: Some("bob".to_owned()),
+            ..Owner::default()
+        },
+        ..Filter::seen_by(Viewer::user("bob"))
+    };
+    let named = async |s: &Subject, g: &Grant, audience: &Filter, words: &[&str]| {
+        s.index().speakers(g, audience, words).await.unwrap()
+    };
+    let all = named(&s, &g, &tenant, &["ann", "lee"]).await;
+    assert_eq!(all, ["Ann", "Ann Lee", "Ann of Bob"]);
+    let shared = named(&s, &g, &everyone, &["ann", "lee"]).await;
+    assert_eq!(
+        shared,
+        ["Ann", "Ann Lee"],
+        "nobody hears of another's speakers"
+    );
+    assert_eq!(named(&s, &g, &bob, &["ann"]).await, ["Ann of Bob"]);
+    let odd = named(&s, &g, &tenant, &["đức", "", "nobody"]).await;
+    assert_eq!(odd, ["Đức"]);
+    assert!(named(&s, &g, &tenant, &["Ann", "lee"]).await.is_empty());
+    assert!(named(&s, &g, &tenant, &[]).await.is_empty());
+    let others = grant_on("other");
+    assert!(named(&s, &others, &tenant, &["ann"]).await.is_empty());
+    // A replaced, a deleted and a purged version speak no more, nor does one that has expired.
+    put(&s, &g, [said("b", "Bob"), said("x", "Ann X").until(at(10))]).await;
+    s.delete(&g, "c").await;
+    s.purge(&g, "a").await;
+    assert_eq!(named(&s, &g, &everyone, &["ann"]).await, ["Ann X"]);
+    let later = grant(at(11));
+    assert!(named(&s, &later, &everyone, &["ann"]).await.is_empty());
+    put(&s, &g, [said("c", "Ann")]).await;
+    s.reopen().await;
+    let after = named(&s, &later, &everyone, &["ann", "bob", "đức"]).await;
+    assert_eq!(after, ["Ann", "Bob", "Đức"]);
 }
 
 pub async fn what_is_written_is_found_and_what_is_gone_is_not(s: Subject) {

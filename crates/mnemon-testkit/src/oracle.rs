@@ -235,16 +235,6 @@ impl<F: Fixture> Pair<'_, F> {
                 &ours.map_err(|e| told(&e)),
             )?;
         }
-        let words: Vec<&str> = steps::SPEAKERS
-            .iter()
-            .flat_map(|name| name.split(' '))
-            .collect();
-        let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let theirs = self.store().speakers(&grant, &words).await;
-        let ours = self.ram.speakers(&grant, &words).await;
-        let (theirs, ours) = (theirs.map_err(|e| told(&e)), ours.map_err(|e| told(&e)));
-        same("speakers", &theirs, &ours)?;
         self.compare_history(&grant, ids).await
     }
 

@@ -1,12 +1,13 @@
 //! An index that leaves to the engine all that it can: it reads the store for each probe, and scores
 //! each record by its own words and its own vector.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use mnemon_core::embed::Embedder;
 use mnemon_core::index::{Terms, hash};
+use mnemon_core::speakers::first_word;
 use mnemon_core::vector::{Quantised, VectorSet};
 use mnemon_core::{
     Answer, Backend, Background, Embedding, Filter, Grant, Id, IndexCapabilities, IndexFilters,
@@ -151,8 +152,8 @@ impl PlainIndex {
     }
 }
 
-fn statistics(terms: &[Terms], probe: &Probe) -> Statistics {
-    let length: f32 = terms.iter().map(Terms::length).sum();
+fn statistics(terms: &[&Terms], probe: &Probe) -> Statistics {
+    let length: f32 = terms.iter().map(|own| own.length()).sum();
     let having = |term: u32| terms.iter().filter(|own| own.occurs(term) > 0.0).count();
     let probed = probe.terms.iter();
     Statistics {
@@ -192,7 +193,11 @@ impl SearchIndex for PlainIndex {
     async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
         let records = self.records(grant).await?;
         let terms: Vec<Terms> = records.iter().map(Terms::of).collect();
-        let known = statistics(&terms, probe);
+        let audience = probe.filter.audience_only();
+        let seen = records.iter().zip(&terms);
+        let seen = seen.filter(|(record, _)| audience.matches(record));
+        let seen: Vec<&Terms> = seen.map(|(_, terms)| terms).collect();
+        let known = statistics(&seen, probe);
         let filters = self.capabilities.filters == IndexFilters::ALL;
         let meant = |record: &Record| !filters || probe.filter.matches(record);
         let meant = records
@@ -231,5 +236,20 @@ impl SearchIndex for PlainIndex {
             statistics: self.gives_statistics.then_some(known),
             background: Background::of(near),
         })
+    }
+
+    async fn speakers(
+        &self,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Vec<String>, StoreError> {
+        let records = self.records(grant).await?;
+        let seen = records.iter().filter(|record| audience.matches(record));
+        let named = seen.filter_map(Record::speaker);
+        let named = named.filter(|name| words.contains(&first_word(name).as_str()));
+        let named: BTreeSet<&str> = named.collect();
+        let named = named.into_iter().take(limits::SPEAKERS);
+        Ok(named.map(str::to_owned).collect())
     }
 }

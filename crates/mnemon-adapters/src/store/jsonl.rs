@@ -34,9 +34,9 @@ use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::ram::{Image, ImageIndex};
 use mnemon_core::{
-    Answer, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan, Id,
+    Answer, Batch, Capabilities, Change, Changes, Embedding, Filter, Grant, Hidden, HiddenScan, Id,
     IndexCapabilities, Page, Probe, Receipt, Record, Right, Scan, SearchIndex, Store, StoreError,
-    Tally, Tenant, Upkept, limits,
+    Tally, Tenant, Upkept,
 };
 
 pub(crate) use backup::{backup, check_backup, restore};
@@ -159,6 +159,20 @@ impl SearchIndex for Jsonl {
         self.search(grant, move |index, image| index.find(image, &held, &probe))
             .await
     }
+
+    async fn speakers(
+        &self,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Vec<String>, StoreError> {
+        let (held, audience) = (grant.clone(), audience.clone());
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        self.search(grant, move |index, image| {
+            index.speakers(image, &held, &audience, &words)
+        })
+        .await
+    }
 }
 
 #[async_trait]
@@ -215,15 +229,6 @@ impl Store for Jsonl {
         let folder = self.shelf.folder(grant.tenant());
         let grant = grant.clone();
         blocking(move || folder.upkeep(&grant, limit)).await
-    }
-
-    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        self.read(grant, move |image| {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            image.speakers().named(&words, limits::SPEAKERS)
-        })
-        .await
     }
 
     async fn lacking(

@@ -21,7 +21,6 @@ mod salvage;
 mod schema;
 mod search;
 mod snapshot_file;
-mod speakers;
 mod sums;
 mod tables;
 mod upkeep;
@@ -135,6 +134,22 @@ impl SearchIndex for Sqlite {
         }
         self.indexes.find(grant, probe).await
     }
+
+    async fn speakers(
+        &self,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Vec<String>, StoreError> {
+        let indexes = &self.indexes;
+        // Every search asks, and should not queue behind what others ask in the meantime.
+        let at_hand =
+            |reader: &Reader<'_>| indexes.speakers_at_hand(reader, grant, audience, words);
+        if let Some(found) = self.pool.with_idle(at_hand).transpose()?.flatten() {
+            return Ok(found);
+        }
+        indexes.speakers(grant, audience, words).await
+    }
 }
 
 #[async_trait]
@@ -216,21 +231,6 @@ impl Store for Sqlite {
 
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         self.writer()?.upkeep(grant, limit).await
-    }
-
-    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
-        // Every search asks, and should not queue behind what others ask in the meantime.
-        let named = |reader: &Reader<'_>| speakers::named(reader, grant, words);
-        if let Some(named) = self.pool.with_idle(named) {
-            return named;
-        }
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let grant = grant.clone();
-        self.read(move |reader| {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            speakers::named(reader, &grant, &words)
-        })
-        .await
     }
 
     async fn lacking(

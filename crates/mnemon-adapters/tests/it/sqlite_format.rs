@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use mnemon_adapters::Sqlite;
-use mnemon_core::{Batch, ErrorKind, Id, Op, Record, Store};
+use mnemon_core::index::Terms;
+use mnemon_core::{Batch, ErrorKind, Filter, Id, Op, Record, SearchIndex, Store};
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 
 use crate::kit::{assert_default_audiences, assert_healthy, ctx, everything, grant, wait};
 
@@ -161,7 +163,7 @@ fn a_purge_after_a_migration_leaves_no_bytes() {
     let raw = Connection::open(&path).unwrap();
     raw.execute_batch(
         "ALTER TABLE records DROP COLUMN audience;
-         DROP TABLE removals; DROP TABLE speakers; DROP INDEX search_embedded; DROP INDEX search_model;
+         DROP TABLE removals; DROP INDEX search_embedded; DROP INDEX search_model;
          ALTER TABLE search DROP COLUMN embedded;
          ALTER TABLE records DROP COLUMN sum; ALTER TABLE history DROP COLUMN sum;
          ALTER TABLE history DROP COLUMN replaced_sum; ALTER TABLE search DROP COLUMN sum;
@@ -200,9 +202,9 @@ fn a_file_with_triggers_or_views_is_refused() {
     }
 }
 
-/// Files from before format 6 have no counts of speakers.
+/// Files of format 6 counted speakers in a table; the index knows them now.
 #[test]
-fn speakers_of_an_older_file_are_counted_and_wrong_counts_are_mended() {
+fn speakers_of_an_older_file_are_known() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.db");
     std::fs::copy(fixtures().join("sqlite-v5.db"), &path).unwrap();
@@ -212,19 +214,82 @@ fn speakers_of_an_older_file_are_counted_and_wrong_counts_are_mended() {
     assert_eq!(raw.execute(named, []).unwrap(), 2);
     raw.execute("DELETE FROM search", []).unwrap();
     drop(raw);
-    let speakers = || {
-        let store = Sqlite::open(&path).unwrap();
-        wait(store.speakers(&grant(), &["ann"])).unwrap()
+    let store = Sqlite::open(&path).unwrap();
+    let tenant = Filter::all_of_tenant();
+    let named = wait(store.speakers(&grant(), &tenant, &["ann"])).unwrap();
+    assert_eq!(named, ["Ann Lee"]);
+}
+
+/// The checksum of a row of `search`, as the file has it.
+fn register_sum(raw: &Connection) {
+    let flags = rusqlite::functions::FunctionFlags::SQLITE_UTF8;
+    let sum = |values: &rusqlite::functions::Context<'_>| {
+        let mut sum = crc32fast::Hasher::new();
+        for at in 0..values.len() {
+            match values.get_raw(at) {
+                ValueRef::Null => sum.update(&[0]),
+                ValueRef::Integer(number) => {
+                    sum.update(&[1]);
+                    sum.update(&number.to_le_bytes());
+                }
+                ValueRef::Real(number) => {
+                    sum.update(&[2]);
+                    sum.update(&number.to_bits().to_le_bytes());
+                }
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                    sum.update(&[3]);
+                    sum.update(&(bytes.len() as u64).to_le_bytes());
+                    sum.update(bytes);
+                }
+            }
+        }
+        Ok(i64::from(sum.finalize()))
     };
-    assert_eq!(speakers(), ["Ann Lee"]);
-    let raw = Connection::open(&path).unwrap();
-    raw.execute("UPDATE speakers SET first = 'bob', name = 'Bob'", [])
+    raw.create_scalar_function("sum_of", -1, flags, sum)
         .unwrap();
-    assert!(speakers().is_empty());
-    let url = format!("sqlite:{}", path.display());
-    let examined = mnemon_adapters::examine(&url).unwrap();
-    let wrong = examined.findings.iter().find(|f| f.check == "counts");
-    assert!(!wrong.unwrap().ok);
-    mnemon_adapters::repair(&url).unwrap();
-    assert_eq!(speakers(), ["Ann Lee"]);
+}
+
+/// Format 7 analyses all words again. Vectors are expensive, and stay.
+#[test]
+fn words_of_an_older_file_are_analysed_again_and_vectors_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.db");
+    std::fs::copy(fixtures().join("sqlite-v6.db"), &path).unwrap();
+    let search = |raw: &Connection| -> Vec<(Vec<u8>, Option<i64>, Option<f64>, Option<Vec<u8>>)> {
+        let mut select = raw
+            .prepare("SELECT terms, model, scale, codes FROM search ORDER BY key")
+            .unwrap();
+        let rows = select.query_map([], |row| row.try_into()).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    };
+    let raw = Connection::open(&path).unwrap();
+    register_sum(&raw);
+    raw.execute_batch(
+        "INSERT OR IGNORE INTO models (num, name, dimension) VALUES (1, 'm', 2);
+         UPDATE search SET terms = x'010000', model = 1, scale = 0.5, codes = x'407f00';
+         UPDATE search SET sum = sum_of(key, terms, speaker, tags, model, scale, codes);
+         UPDATE search SET sum = sum + 1 WHERE key = (SELECT max(key) FROM search);",
+    )
+    .unwrap();
+    let before = search(&raw);
+    drop(raw);
+    drop(Sqlite::open(&path).unwrap());
+    let raw = Connection::open(&path).unwrap();
+    let after = search(&raw);
+    let vectors = |rows: &[(Vec<u8>, Option<i64>, Option<f64>, Option<Vec<u8>>)]| {
+        let rows = rows.iter();
+        rows.map(|row| (row.1, row.2, row.3.clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(vectors(&after), vectors(&before));
+    let doc = "SELECT doc FROM records ORDER BY key LIMIT 1";
+    let doc: String = raw.query_row(doc, [], |row| row.get(0)).unwrap();
+    let record: Record = serde_json::from_str(&doc).unwrap();
+    assert_eq!(after[0].0, Terms::of(&record).to_bytes());
+    assert_eq!(after[1].0, before[1].0, "a damaged row is left to doctor");
+    register_sum(&raw);
+    let agree = "SELECT count(*) FROM search
+        WHERE sum = sum_of(key, terms, speaker, tags, model, scale, codes)";
+    let agree: i64 = raw.query_row(agree, [], |row| row.get(0)).unwrap();
+    assert_eq!(agree, 1);
 }

@@ -121,6 +121,18 @@ impl Filter {
         owner || links || self.source.is_some() || self.metadata.is_some()
     }
 
+    /// The part that says whose records may be seen: the viewer and the user. Statistics are taken
+    /// from these records, whatever else is asked for.
+    pub fn audience_only(&self) -> Self {
+        Self {
+            owner: Owner {
+                user: self.owner.user.clone(),
+                ..Owner::default()
+            },
+            ..Self::seen_by(self.viewer.clone())
+        }
+    }
+
     /// Whether nothing is asked for, so that every record is meant.
     pub fn is_empty(&self) -> bool {
         *self == Self::all_of_tenant()

@@ -28,6 +28,20 @@ pub trait SearchIndex: Send + Sync {
     /// probe with neither terms nor vectors matches the newest records that its filter means,
     /// newest first.
     async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError>;
+
+    /// Speakers of live records of this audience ([`Filter::audience_only`]) whose name begins with
+    /// one of these words, which are in lower case: by name, at most
+    /// [`limits::SPEAKERS`](crate::model::limits::SPEAKERS). An index that knows none leaves the
+    /// names of a query among its words.
+    async fn speakers(
+        &self,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Vec<String>, StoreError> {
+        let _ = (grant, audience, words);
+        Ok(Vec::new())
+    }
 }
 
 /// A store, and the index that searches it.

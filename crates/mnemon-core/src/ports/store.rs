@@ -66,10 +66,6 @@ pub trait Store: Send + Sync {
     /// [`crate::model::clock`].
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError>;
 
-    /// Speakers of the records whose name begins with one of these words, which are in lower case:
-    /// those with the most records first, equals by name. At most [`limits::SPEAKERS`].
-    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError>;
-
     /// Live records without a vector of this model, written after `after`, in order of writing.
     async fn lacking(
         &self,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::Image;
-use crate::model::{Grant, Id, Record};
+use crate::model::{Filter, Grant, Id, Record};
 use crate::ports::embed::ModelId;
 use crate::ports::{Answer, Batch, Embedding, Op, Probe, StoreError};
 use crate::search::index::{Cursor, Delta, Doc, Feed, StoredVector, Terms, TrackedIndex};
@@ -135,6 +135,19 @@ impl ImageIndex {
         let index = self.tracked.index();
         let found = index.find(probe, grant.now(), within.as_ref());
         found.map_err(|error| wrong_vector(&error))
+    }
+
+    /// Speakers of this audience by their first words.
+    pub fn speakers(
+        &mut self,
+        image: &Image,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[impl AsRef<str>],
+    ) -> Result<Vec<String>, StoreError> {
+        self.follow(image)?;
+        let index = self.tracked.index();
+        Ok(index.speakers(audience, words, grant.now()))
     }
 
     /// Live records without a vector of this model.

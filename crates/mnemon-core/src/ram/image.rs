@@ -12,7 +12,6 @@ use removals::Removals;
 use crate::commit::{self, Effect, Entry, Plan, Request, Slot, Worth};
 use crate::model::{Clock, Grant, Id, Kind, Namespace, Record, Scope, Time};
 use crate::ports::{Batch, IdempotencyKey, Receipt, StoreError};
-use crate::search::speakers::Speakers;
 
 /// The current version of a record and the change that wrote it.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +74,6 @@ pub struct Image {
     derived: HashMap<Id, BTreeSet<Id>>,
     receipts: HashMap<String, Receipted>,
     groups: BTreeMap<(Scope, Kind, Namespace), u64>,
-    speakers: Speakers,
     last_seq: u64,
     clock: Clock,
     removals: Removals,
@@ -278,11 +276,6 @@ impl Image {
         self.rows.is_empty()
     }
 
-    /// Who speaks in the records.
-    pub fn speakers(&self) -> &Speakers {
-        &self.speakers
-    }
-
     /// The number of the newest change.
     pub fn last_seq(&self) -> u64 {
         self.last_seq
@@ -385,9 +378,6 @@ impl Image {
         }
         let sort = (record.scope, record.kind, record.namespace);
         *self.groups.entry(sort).or_default() += 1;
-        if let Some(name) = record.speaker() {
-            self.speakers.add(name);
-        }
         self.rows.insert(record.id.clone(), row);
     }
 
@@ -404,9 +394,6 @@ impl Image {
             self.by_expiry.remove(&(expires, record.id.clone()));
         }
         self.by_worth.remove(&Worth::of(record));
-        if let Some(name) = record.speaker() {
-            self.speakers.remove(name);
-        }
         let sort = (record.scope, record.kind, record.namespace);
         if let Some(count) = self.groups.get_mut(&sort) {
             *count -= 1;

@@ -9,6 +9,8 @@ mod japanese;
 mod tokens;
 mod vietnamese;
 
+use std::ops::RangeInclusive;
+
 pub use calendar::Days;
 pub(crate) use calendar::day_of_millis;
 use tokens::Tokens;
@@ -23,7 +25,7 @@ const LONG: i32 = 100;
 /// What it counts then.
 const LONG_WEIGHT: f32 = 0.3;
 /// Years in which days without a year are looked for.
-const YEARS: usize = 200;
+const YEARS: RangeInclusive<i32> = 1900..=2100;
 
 /// Days that a record tells of.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -288,10 +290,11 @@ impl Asked {
         if !self.any_year {
             return vec![*self];
         }
-        let years = calendar::civil(first).0 - 1..=calendar::civil(last).0 + 1;
+        let (first, last) = (calendar::civil(first).0 - 1, calendar::civil(last).0 + 1);
+        let years = first.max(*YEARS.start())..=last.min(*YEARS.end());
         let (_, month, day) = calendar::civil(self.days.from);
         let from = years.filter_map(|year| calendar::day(year, month, day));
-        let asked = from.take(YEARS).map(|from| Asked {
+        let asked = from.map(|from| Asked {
             days: self.days.shifted(from - self.days.from),
             any_year: false,
         });

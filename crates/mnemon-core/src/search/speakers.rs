@@ -3,8 +3,7 @@
 //! A query names a speaker by the whole name or by its first word. So the speakers whom it can
 //! name are looked up by its words, however many speakers there are.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::model::Record;
 
@@ -58,50 +57,6 @@ impl Voice {
     }
 }
 
-/// How many records each speaker has.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Speakers {
-    by_first_word: BTreeMap<String, BTreeMap<String, u64>>,
-}
-
-impl Speakers {
-    /// A record of this speaker was written.
-    pub fn add(&mut self, name: &str) {
-        let same_first = self.by_first_word.entry(first_word(name)).or_default();
-        *same_first.entry(name.to_owned()).or_default() += 1;
-    }
-
-    /// A record of this speaker is gone.
-    pub fn remove(&mut self, name: &str) {
-        let first = first_word(name);
-        let Some(same_first) = self.by_first_word.get_mut(&first) else {
-            return;
-        };
-        if let Some(count) = same_first.get_mut(name) {
-            *count -= 1;
-            if *count == 0 {
-                same_first.remove(name);
-            }
-        }
-        if same_first.is_empty() {
-            self.by_first_word.remove(&first);
-        }
-    }
-
-    /// At most so many speakers whose first word is among these: those with the most records
-    /// first, equals by name.
-    pub fn named(&self, words: &[&str], most: usize) -> Vec<String> {
-        let words: BTreeSet<&str> = words.iter().copied().collect();
-        let named = words
-            .iter()
-            .filter_map(|word| self.by_first_word.get(*word));
-        let mut named: Vec<(&String, &u64)> = named.flatten().collect();
-        named.sort_by_key(|(name, count)| (Reverse(**count), *name));
-        let named = named.into_iter().take(most);
-        named.map(|(name, _)| name.clone()).collect()
-    }
-}
-
 /// The word under which a speaker is looked up.
 pub fn first_word(name: &str) -> String {
     let first = name.split_whitespace().next().unwrap_or_default();
@@ -151,27 +106,6 @@ fn cuts(word: &str) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_most_talkative_come_first() {
-        let mut speakers = Speakers::default();
-        for name in ["Ann Lee", "Ann", "Ann", "Bob", "ann zed"] {
-            speakers.add(name);
-        }
-        assert_eq!(speakers.named(&["ann"], 9), ["Ann", "Ann Lee", "ann zed"]);
-        assert_eq!(
-            speakers.named(&["ann", "bob", "ann"], 2),
-            ["Ann", "Ann Lee"]
-        );
-        speakers.remove("Ann");
-        speakers.remove("Ann");
-        speakers.remove("Nobody");
-        assert_eq!(speakers.named(&["ann"], 9), ["Ann Lee", "ann zed"]);
-        for name in ["Ann Lee", "ann zed", "Bob"] {
-            speakers.remove(name);
-        }
-        assert_eq!(speakers, Speakers::default());
-    }
 
     #[test]
     fn names_are_looked_up_beside_punctuation() {

@@ -73,6 +73,8 @@ pub struct Hit {
 struct Fetched {
     hits: Vec<Hit>,
     hidden: usize,
+    /// How often each record was found on average, copies included.
+    repetition: usize,
 }
 
 /// When a search need not fetch any further: it has so many of which this is true.
@@ -102,8 +104,8 @@ impl Records {
         Ok(answers.await?.into_iter().flatten().collect())
     }
 
-    /// What answers the query best among the records of each of these filters; the query's own
-    /// does not count. What it asks is read and placed once.
+    /// What answers the query best among the records of each of these filters, which have the
+    /// audience of the query's own. What it asks is read and placed once.
     pub(crate) async fn search_each(
         &self,
         ctx: &Ctx,
@@ -134,7 +136,8 @@ impl Records {
         }
         let words = speakers::lookup_words(&query.text);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let speakers = self.store.speakers(&grant, &words).await?;
+        let audience = query.filter.audience_only();
+        let speakers = self.index.speakers(&grant, &audience, &words).await?;
         let question = Question {
             asker: asker(&query.filter),
             ..Question::read(&query.text, &speakers, ctx.now, query.steps)
@@ -165,6 +168,7 @@ impl Records {
         mut probe: Probe,
         enough: Option<Enough>,
     ) -> Result<Vec<Hit>, Error> {
+        let (depth, deepest) = (probe.depth, grant.limits().search_depth_most);
         let mut hits = loop {
             let found = self.candidates(grant, &probe).await?;
             let scale = self.scale(question, found.background);
@@ -174,10 +178,18 @@ impl Records {
                 ranked.sort_by(rank::newest_first);
             }
             let fetched = self.distinct(grant, ranked, query, &probe.filter, enough);
-            let Fetched { hits, hidden } = fetched.await?;
-            let hidden = hidden + found.left_out;
-            if hidden == 0 || hits.len() >= query.limit || found.is_all {
-                let deepest = grant.limits().search_depth_most;
+            let fetched = fetched.await?;
+            let hits = fetched.hits;
+            let hidden = fetched.hidden + found.left_out;
+            // Records that may not be shown must not crowd out those that may,
+            let crowded = hidden > 0 && hits.len() < query.limit;
+            // and copies leave room for as many distinct records as there would be without them.
+            let needed = match crowded {
+                true => probe.depth.saturating_mul(8),
+                false => depth.saturating_mul(fetched.repetition),
+            };
+            let needed = needed.min(deepest);
+            if needed <= probe.depth || found.is_all {
                 if hits.len() < query.limit && found.list.len() + found.left_out >= deepest {
                     ctx.notices.add(format!(
                         "Most of the best {deepest} matches may not be shown; the search looked \
@@ -186,11 +198,7 @@ impl Records {
                 }
                 break hits;
             }
-            // Records that may not be shown must not crowd out those that may.
-            probe.depth = probe
-                .depth
-                .saturating_mul(8)
-                .min(grant.limits().search_depth_most);
+            probe.depth = needed;
         };
         level(&mut hits, query.recipe);
         if query.explain {
@@ -264,8 +272,8 @@ impl Records {
         }
     }
 
-    /// The best of them, as they are now, without copies. As many again are looked at only where
-    /// some are copies or have gone in the meantime.
+    /// The best of them, as they are now; copies come last. More are looked at only where some are
+    /// copies or have gone in the meantime.
     async fn distinct(
         &self,
         grant: &Grant,
@@ -274,34 +282,33 @@ impl Records {
         filter: &Filter,
         enough: Option<Enough>,
     ) -> Result<Fetched, Error> {
-        let mut distinct = Distinct::new(query.limit, enough);
-        let (page, pages) = match self.rerank_depth() {
-            0 => (query.limit.min(grant.limits().page), 2),
+        let (limit, page) = (query.limit, grant.limits().page);
+        let (wanted, step) = match (self.rerank_depth(), enough) {
+            (0, Some(enough)) => (limit, enough.count.min(limit)),
+            (0, None) => (limit, limit),
             // It chooses from all of them.
-            most => (most.max(query.limit * 2).min(grant.limits().page), 1),
+            (most, _) => (most.max(limit * 2), most.max(limit * 2)),
         };
-        let step = match enough {
-            Some(enough) if self.rerank_depth() == 0 => enough.count.clamp(1, page),
-            _ => page,
-        };
-        let most = page * pages;
-        let (mut at, mut hidden) = (0, 0);
-        // Records that may not be shown do not count among those that are looked at.
-        while at < ranked.len().min(most + hidden) {
-            let end = ranked.len().min(at + step).min(most + hidden);
-            let chunk = ranked.get(at..end).unwrap_or_default();
-            at = end;
+        let mut distinct = Distinct::new(wanted, enough);
+        let mut hidden = 0;
+        for chunk in ranked.chunks(step.clamp(1, page)) {
             let fetched = self.fetch(grant, chunk, filter).await?;
             hidden += fetched.hidden;
-            for hit in self.rerank(grant, query, fetched.hits).await {
-                distinct.push(hit);
-            }
+            fetched.hits.into_iter().for_each(|hit| distinct.push(hit));
             if distinct.is_full() || distinct.has_enough() {
                 break;
             }
         }
-        let hits = distinct.into_hits();
-        Ok(Fetched { hits, hidden })
+        let repetition = distinct.repetition();
+        let (hits, copies) = distinct.into_parts();
+        let mut hits = self.rerank(grant, query, hits).await;
+        hits.extend(copies);
+        hits.truncate(limit);
+        Ok(Fetched {
+            hits,
+            hidden,
+            repetition,
+        })
     }
 
     /// The records themselves, as they are now: what has gone in the meantime is left out.

@@ -15,6 +15,7 @@ mod context;
 mod conversations;
 mod deletion;
 mod documents;
+mod duplicates;
 mod editing;
 mod facade;
 mod import;

@@ -1,4 +1,4 @@
-//! Vectors, speakers and neighbours, which a store keeps for searches.
+//! Vectors and neighbours, which a store keeps for searches.
 
 use mnemon_core::embed::ModelId;
 use mnemon_core::{
@@ -69,44 +69,6 @@ pub async fn vectors_are_found_by_the_model_that_made_them(s: Subject) {
     );
     let stale = vec![(u64::MAX >> 30, place(&two, &[1.0, 0.0, 0.0]))];
     assert_eq!(s.store().embed(&g, stale).await.unwrap(), 0);
-}
-
-pub async fn speakers_are_known_while_they_have_records(mut s: Subject) {
-    let g = grant(at(0));
-    let said = |name: &str, speaker: &str| {
-        let mut record = note(name);
-        record.metadata.insert("speaker".to_owned(), speaker.into());
-        record
-    };
-    s.put(
-        &g,
-        [
-            said("a", "Ann Lee"),
-            said("b", "Ann"),
-            said("c", "Ann"),
-            said("d", "Đức"),
-            note("e"),
-        ],
-    )
-    .await;
-    let named = async |s: &Subject, words: &[&str]| s.store().speakers(&g, words).await.unwrap();
-    assert_eq!(named(&s, &["ann", "lee"]).await, ["Ann", "Ann Lee"]);
-    assert_eq!(named(&s, &["đức", "", "nobody"]).await, ["Đức"]);
-    assert!(named(&s, &["Ann", "lee"]).await.is_empty());
-    assert!(named(&s, &[]).await.is_empty());
-    let theirs = s.store().speakers(&grant_on("other"), &["ann"]).await;
-    assert!(theirs.unwrap().is_empty());
-    // A replaced, a deleted and a purged version speak no more.
-    s.put(&g, [said("b", "Bob")]).await;
-    s.delete(&g, "c").await;
-    s.purge(&g, "a").await;
-    assert!(named(&s, &["ann"]).await.is_empty());
-    s.put(&g, [said("c", "Ann")]).await;
-    s.reopen().await;
-    assert_eq!(
-        named(&s, &["ann", "bob", "đức"]).await,
-        ["Ann", "Bob", "Đức"]
-    );
 }
 
 pub async fn neighbours_stand_beside_each_other_in_their_session(s: Subject) {

@@ -4,9 +4,9 @@ use std::task::Poll;
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::{
-    Answer, Backend, Batch, Capabilities, Change, Changes, Embedding, Grant, Hidden, HiddenScan,
-    Id, IndexCapabilities, Page, Probe, Receipt, Record, Scan, SearchIndex, SessionWindow, Store,
-    StoreError, Tally, Upkept,
+    Answer, Backend, Batch, Capabilities, Change, Changes, Embedding, Filter, Grant, Hidden,
+    HiddenScan, Id, IndexCapabilities, Page, Probe, Receipt, Record, Scan, SearchIndex,
+    SessionWindow, Store, StoreError, Tally, Upkept,
 };
 
 use super::{Fault, Sim};
@@ -101,6 +101,16 @@ impl SearchIndex for Gate {
     async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
         self.call(self.inner.index.find(grant, probe)).await
     }
+
+    async fn speakers(
+        &self,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Vec<String>, StoreError> {
+        let found = self.inner.index.speakers(grant, audience, words);
+        self.call(found).await
+    }
 }
 
 #[async_trait]
@@ -135,10 +145,6 @@ impl Store for Gate {
 
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         self.call(self.inner.store.upkeep(grant, limit)).await
-    }
-
-    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
-        self.call(self.inner.store.speakers(grant, words)).await
     }
 
     async fn lacking(

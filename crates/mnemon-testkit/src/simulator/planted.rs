@@ -269,6 +269,15 @@ impl SearchIndex for Planted {
         }
         Ok(found)
     }
+
+    async fn speakers(
+        &self,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Vec<String>, StoreError> {
+        self.inner.index.speakers(grant, audience, words).await
+    }
 }
 
 #[async_trait]
@@ -357,10 +366,6 @@ impl Store for Planted {
 
     async fn upkeep(&self, grant: &Grant, limit: usize) -> Result<Upkept, StoreError> {
         self.inner.store.upkeep(grant, limit).await
-    }
-
-    async fn speakers(&self, grant: &Grant, words: &[&str]) -> Result<Vec<String>, StoreError> {
-        self.inner.store.speakers(grant, words).await
     }
 
     async fn lacking(

@@ -6,7 +6,6 @@ use mnemon_core::{Clock, Id, Kind, Namespace, Scope, StoreError, Time};
 use rusqlite::{Connection, params};
 
 use super::errors::{At, Query};
-use super::speakers;
 
 /// What is known of a tenant, and what has changed of it but is not written yet.
 #[derive(Debug, Clone, Default)]
@@ -23,8 +22,6 @@ pub(super) struct State {
     /// How many more or fewer records there are of each sort.
     pub(super) grown: BTreeMap<(Scope, Kind, Namespace), i64>,
     pub(super) history_grown: i64,
-    /// How many more or fewer records there are of each speaker.
-    pub(super) speakers_grown: BTreeMap<String, i64>,
     pub(super) clock: Clock,
 }
 
@@ -105,21 +102,7 @@ impl State {
         }
     }
 
-    /// There are so many more or fewer records of this speaker.
-    pub(super) fn count_speaker(&mut self, name: Option<&str>, grown: i64) {
-        let Some(name) = name else {
-            return;
-        };
-        match self.speakers_grown.get_mut(name) {
-            Some(known) => *known += grown,
-            None => {
-                self.speakers_grown.insert(name.to_owned(), grown);
-            }
-        }
-    }
-
     fn save(&self, connection: &Connection) -> rusqlite::Result<()> {
-        speakers::save(connection, self.num, &self.speakers_grown)?;
         connection
             .prepare_cached(
                 "UPDATE tenants SET last_seq = ?2, history = history + ?3, clock_trusted = ?4,

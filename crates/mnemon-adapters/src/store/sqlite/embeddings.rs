@@ -57,6 +57,26 @@ pub(super) fn lacking(
         .collect()
 }
 
+/// Analyses the words of all records again, as after a change of the analysis. Vectors stay as they
+/// are. A row that does not match its checksum is for `doctor` to mend.
+pub(super) fn analyse_again(connection: &Connection) -> rusqlite::Result<()> {
+    sums::register(connection)?;
+    let update = "UPDATE search
+        SET terms = ?2, sum = sum_of_values(key, ?2, speaker, tags, model, scale, codes)
+        WHERE key = ?1
+            AND sum IS sum_of_values(key, terms, speaker, tags, model, scale, codes)";
+    let mut update = connection.prepare(update)?;
+    let mut select = connection.prepare("SELECT key, doc FROM records")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        if let Ok(record) = serde_json::from_slice::<Record>(row.get_ref(1)?.as_bytes()?) {
+            let key: i64 = row.get(0)?;
+            update.execute(params![key, Terms::of(&record).to_bytes()])?;
+        }
+    }
+    Ok(())
+}
+
 /// Records that have no row in `search`.
 const MISSING: &str =
     "FROM records r WHERE NOT EXISTS (SELECT 1 FROM search s WHERE s.key = r.key)";

@@ -16,7 +16,7 @@ use super::backup;
 use super::errors::At;
 use super::health::{self, RECOUNT, RELINK};
 use super::tables::{INSERT_PAST, INSERT_RECORD, insert_past, insert_record, key, seq};
-use super::{embeddings, schema, speakers, sums};
+use super::{embeddings, schema, sums};
 use crate::store::{corrupt, free_name};
 
 /// Change numbers that are looked up one by one, at the most.
@@ -202,7 +202,6 @@ fn copy(source: &Source, new: &Path) -> Result<Haul, StoreError> {
     transaction.execute_batch(RELINK).at(&place)?;
     transaction.execute_batch(RECOUNT).at(&place)?;
     transaction.execute_batch(schema::RECLOCK).at(&place)?;
-    speakers::fill(&transaction).at(&place)?;
     transaction.commit().at(&place)?;
     target
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use super::errors::{At, patience, store_error};
 use super::identity::{FileId, FileIds};
 use super::tables::count;
-use super::{embeddings, speakers, sums};
+use super::{embeddings, sums};
 use crate::files::{make_store_folder, parent, sync_folder};
 use crate::private;
 use crate::store::{beside, foreign, unavailable, write_failed};
@@ -28,6 +28,7 @@ pub(super) const MIGRATIONS: &[&[&str]] = &[
     &[V4],
     &[V5, RECLOCK],
     &[V6_FEED, V6_SPEAKERS, V6_AUDIENCE],
+    &[V7],
 ];
 
 /// A row's key is its tenant's number and, in the lower 40 bits, its change number, so that a
@@ -170,8 +171,16 @@ UPDATE tenants SET clock_trusted = (
     ORDER BY key DESC LIMIT 1);
 ";
 
-/// Who speaks; see [`super::speakers`], which counts.
-const V6_SPEAKERS: &str = speakers::CREATE;
+/// How many records each speaker had, until version 7.
+const V6_SPEAKERS: &str = "
+CREATE TABLE speakers (
+    tenant INTEGER NOT NULL,
+    first  TEXT NOT NULL,
+    name   TEXT NOT NULL,
+    count  INTEGER NOT NULL,
+    PRIMARY KEY (tenant, first, name)
+) WITHOUT ROWID;
+";
 
 /// Who may see a record, where that is not whom its owner implies.
 const V6_AUDIENCE: &str = "
@@ -193,8 +202,14 @@ CREATE INDEX search_embedded ON search (embedded) WHERE embedded IS NOT NULL;
 CREATE INDEX search_model ON search (model);
 ";
 
-/// The version from which every record has a row in `search`.
-const ANALYSED_SINCE: i64 = 6;
+/// The index knows who speaks. The words of all records are analysed again; see
+/// [`embeddings::analyse_again`].
+const V7: &str = "
+DROP TABLE speakers;
+";
+
+/// The version from which every record has a row in `search`, made by the present analysis.
+const ANALYSED_SINCE: i64 = 7;
 
 /// The version that brought checksums.
 pub(super) const SUMS_SINCE: i64 = 5;
@@ -484,10 +499,8 @@ fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
         sums::fill(&transaction).at(place)?;
     }
     if count(from) < ANALYSED_SINCE {
+        embeddings::analyse_again(&transaction).at(place)?;
         embeddings::analyse_missing(&transaction).at(place)?;
-    }
-    if count(from) < speakers::SINCE {
-        speakers::fill(&transaction).at(place)?;
     }
     shorten_schema(&transaction).at(place)?;
     let mark = format!(

@@ -467,6 +467,34 @@ impl Indexes {
         };
         self.ask(grant, find).await
     }
+
+    /// Speakers of this audience, if the index is up to the file.
+    pub(super) fn speakers_at_hand(
+        &self,
+        reader: &Reader<'_>,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Option<Vec<String>>, StoreError> {
+        let speakers = |index: &Index| index.speakers(audience, words, grant.now());
+        self.at_hand(reader, grant, |_| true, speakers)
+    }
+
+    pub(super) async fn speakers(
+        self: &Arc<Self>,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Vec<String>, StoreError> {
+        let (held, audience) = (grant.clone(), audience.clone());
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let find = move |search: &mut Search, reader: &Reader<'_>, tenant: i64| {
+            search.with_index(reader, tenant, |index| {
+                Ok(index.speakers(&audience, &words, held.now()))
+            })
+        };
+        self.ask(grant, find).await
+    }
 }
 
 /// Whether the whole index is looked through for this in about the time that it takes to have

@@ -13,7 +13,7 @@ use rusqlite::{CachedStatement, Connection, Row, Statement, params};
 use super::counts::{Counts, Known, State};
 use super::errors::{At, Query};
 use super::schema::SEQ_BITS;
-use super::{removals, speakers, sums};
+use super::{removals, sums};
 
 /// A tenant within a transaction.
 pub(super) struct SqlTables<'c, 'b> {
@@ -361,8 +361,6 @@ impl<'c, 'b> SqlTables<'c, 'b> {
     /// Takes the current version out of its place; every row of `records` leaves through here.
     fn remove(&mut self, slot: &Slot) -> Result<(), StoreError> {
         let key = key(self.tenant, slot.seq);
-        let speaker = speakers::of_record(self.connection, key).at(self.place)?;
-        self.state.count_speaker(speaker.as_deref(), -1);
         self.run("DELETE FROM records WHERE key = ?1", params![key])?;
         self.run("DELETE FROM search WHERE key = ?1", params![key])?;
         self.count(slot, -1);
@@ -452,7 +450,6 @@ impl<'c, 'b> SqlTables<'c, 'b> {
             None => {}
         }
         self.insert(entry, record)?;
-        self.state.count_speaker(record.speaker(), 1);
         let found_by = found_by.filter(|next| next.id == record.id);
         let found_by = found_by.unwrap_or_else(|| {
             Cow::Owned(FoundBy {

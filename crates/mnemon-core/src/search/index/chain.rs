@@ -65,6 +65,25 @@ impl Chain {
         ]
     }
 
+    /// The neighbours of the document in a session of which only these documents are left.
+    pub(super) fn around_among(&self, doc: u32, keep: impl Fn(u32) -> bool) -> [u32; 4] {
+        let step = |from: u32, next: fn(&Self, u32) -> u32| {
+            let mut at = next(self, from);
+            while at != NOBODY && !keep(at) {
+                at = next(self, at);
+            }
+            at
+        };
+        let one_before = step(doc, Self::previous);
+        let one_after = step(doc, Self::next);
+        [
+            step(one_before, Self::previous),
+            one_before,
+            one_after,
+            step(one_after, Self::next),
+        ]
+    }
+
     fn previous(&self, doc: u32) -> u32 {
         self.before.get(doc as usize).copied().unwrap_or(NOBODY)
     }
@@ -183,14 +202,7 @@ impl Chain {
         if doc == NOBODY {
             return;
         }
-        let mut length = docs.length(doc);
-        let around @ [_, one_before, ..] = self.around(doc);
-        let after_question = one_before != NOBODY && docs.traits(one_before).asks();
-        for (neighbour, share) in around.into_iter().zip(lent_words(after_question)) {
-            if neighbour != NOBODY {
-                length += lent_length(share, docs.length(neighbour));
-            }
-        }
+        let length = length_with(docs, doc, self.around(doc));
         self.measure(doc, length);
     }
 
@@ -234,4 +246,17 @@ impl Chain {
             length,
         })
     }
+}
+
+/// The length of the document with what these neighbours lend it.
+pub(super) fn length_with(docs: &Docs, doc: u32, around: [u32; 4]) -> f32 {
+    let mut length = docs.length(doc);
+    let [_, one_before, ..] = around;
+    let after_question = one_before != NOBODY && docs.traits(one_before).asks();
+    for (neighbour, share) in around.into_iter().zip(lent_words(after_question)) {
+        if neighbour != NOBODY {
+            length += lent_length(share, docs.length(neighbour));
+        }
+    }
+    length
 }

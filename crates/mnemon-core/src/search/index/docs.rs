@@ -4,15 +4,16 @@ mod meant;
 mod names;
 mod saved;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 pub(super) use names::NO_NAME;
 use names::Names;
 pub(super) use saved::keep;
 
-use super::{Terms, Traits, bytes_of_list, bytes_of_map};
+use super::{Terms, Traits, bytes_of_list, bytes_of_map, hash};
 use crate::model::{Audience, Id, Kind, Namespace, Record, Scope, Time};
 use crate::search::dates;
+use crate::search::speakers::first_word;
 
 /// What a document is, in three bytes.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +34,44 @@ pub(super) fn each_bit(words: &[u64], visit: &mut impl FnMut(u32)) {
     }
 }
 
+/// The numbers of the bits that are set, for a walk that may end early.
+pub(super) fn bits(words: &[u64]) -> impl Iterator<Item = u32> {
+    (0_u32..).zip(words).flat_map(|(index, word)| {
+        let mut rest = *word;
+        std::iter::from_fn(move || {
+            let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+            rest &= rest - 1;
+            Some(index * 64 + bit)
+        })
+    })
+}
+
+/// At most `most` of the bits that are set, evenly spaced from the first one. Bits between them are
+/// counted, not visited.
+pub(super) fn spaced_bits(words: &[u64], most: usize) -> Vec<u32> {
+    let apart = count_bits(words).div_ceil(most.max(1)).max(1);
+    let mut taken = Vec::new();
+    let (mut before, mut next) = (0, 0);
+    for (index, word) in (0_u32..).zip(words) {
+        let end = before + word.count_ones() as usize;
+        let (mut rest, mut at) = (*word, before);
+        while next < end {
+            while at < next {
+                rest &= rest - 1;
+                at += 1;
+            }
+            taken.push(index * 64 + rest.trailing_zeros());
+            next += apart;
+        }
+        before = end;
+    }
+    taken
+}
+
+pub(super) fn count_bits(words: &[u64]) -> usize {
+    words.iter().map(|word| word.count_ones() as usize).sum()
+}
+
 fn set_bit(words: &mut Vec<u64>, doc: u32) {
     let at = doc as usize / 64;
     if words.len() <= at {
@@ -43,7 +82,13 @@ fn set_bit(words: &mut Vec<u64>, doc: u32) {
     }
 }
 
-fn has_bit(words: &[u64], doc: u32) -> bool {
+pub(super) fn clear_bit(words: &mut [u64], doc: u32) {
+    if let Some(word) = words.get_mut(doc as usize / 64) {
+        *word &= !(1 << (doc % 64));
+    }
+}
+
+pub(super) fn has_bit(words: &[u64], doc: u32) -> bool {
     let word = words.get(doc as usize / 64).copied().unwrap_or(0);
     word & (1 << (doc % 64)) != 0
 }
@@ -81,6 +126,10 @@ pub(super) struct Docs {
     soonest_expiry: Option<i64>,
     importance: Vec<f32>,
     speakers: Vec<u32>,
+    /// The number of each speaker's name, after the hash of the first word of that name.
+    by_first_word: BTreeSet<(u32, u32)>,
+    /// A bit for each name that is in [`Docs::by_first_word`].
+    is_speaker: Vec<u64>,
     lengths: Vec<u16>,
     asking: Vec<u8>,
     traits: Vec<u8>,
@@ -157,7 +206,9 @@ impl Docs {
         let expires = new.expires.map_or(i64::MAX, Time::millis);
         self.expires.push(expires);
         self.importance.push(new.importance as f32);
-        self.speakers.push(self.names.number(new.speaker));
+        let speaker = self.names.number(new.speaker);
+        self.speakers.push(speaker);
+        self.mark_speaker(speaker);
         self.lengths.push(terms.length);
         self.asking.push(terms.asking);
         self.traits.push(terms.traits.0);
@@ -189,6 +240,32 @@ impl Docs {
             set_bit(row, doc);
         }
         self.alive += 1;
+    }
+
+    fn mark_speaker(&mut self, number: u32) {
+        if !has_bit(&self.is_speaker, number)
+            && let Some(name) = self.names.name(number)
+        {
+            let first = hash(&first_word(name));
+            self.by_first_word.insert((first, number));
+            set_bit(&mut self.is_speaker, number);
+        }
+    }
+
+    /// A bit for the number of each speaker whose first word is among these. Some may have no
+    /// records any more.
+    pub(super) fn speakers_named(&self, words: &[impl AsRef<str>]) -> Vec<u64> {
+        let mut named = Vec::new();
+        for word in words.iter().map(AsRef::as_ref) {
+            let first = hash(word);
+            for (_, number) in self.by_first_word.range((first, 0)..=(first, u32::MAX)) {
+                let name = self.names.name(*number);
+                if name.is_some_and(|name| first_word(name) == word) {
+                    set_bit(&mut named, *number);
+                }
+            }
+        }
+        named
     }
 
     fn push_id(&mut self, doc: u32, id: &str) {
@@ -255,6 +332,16 @@ impl Docs {
         self.audience_of.get(&doc).copied().unwrap_or(user)
     }
 
+    /// Whether two documents of one conversation may belong to different users.
+    pub(super) fn mixes_users(&self) -> bool {
+        !self.audience_of.is_empty()
+    }
+
+    pub(super) fn is_of_same_user(&self, one: u32, other: u32) -> bool {
+        let user = |doc: u32| self.owners.get(doc as usize).map(|[user, ..]| *user);
+        user(one) == user(other)
+    }
+
     fn set_audience(&mut self, doc: u32, number: u32) {
         self.audience_of.insert(doc, number);
         self.audiences.entry(number).or_default().push(doc);
@@ -314,7 +401,11 @@ impl Docs {
     }
 
     pub(super) fn speaker(&self, doc: u32) -> Option<&str> {
-        self.names.name(*self.speakers.get(doc as usize)?)
+        self.names.name(self.speaker_number(doc))
+    }
+
+    pub(super) fn speaker_number(&self, doc: u32) -> u32 {
+        self.speakers.get(doc as usize).copied().unwrap_or(NO_NAME)
     }
 
     pub(super) fn is_alive(&self, doc: u32) -> bool {
@@ -324,9 +415,7 @@ impl Docs {
     /// Whether it was alive before.
     pub(super) fn kill(&mut self, doc: u32) -> bool {
         let was = self.is_alive(doc);
-        if let Some(word) = self.living.get_mut(doc as usize / 64) {
-            *word &= !(1 << (doc % 64));
-        }
+        clear_bit(&mut self.living, doc);
         if was {
             self.alive -= 1;
         }
@@ -345,7 +434,7 @@ impl Docs {
         let tags: usize = self.tags.keys().map(|tag| tag.capacity() + 16).sum();
         let rows = self.scopes.iter().chain(&self.kinds);
         let rows = rows.chain(&self.namespaces);
-        let bits = rows.chain([&self.everyone, &self.living, &self.odd]);
+        let bits = rows.chain([&self.everyone, &self.living, &self.odd, &self.is_speaker]);
         owned
             + lists
             + bytes_of_map(&self.tags)
@@ -362,6 +451,8 @@ impl Docs {
             + bytes_of_list(&self.expires)
             + bytes_of_list(&self.importance)
             + bytes_of_list(&self.speakers)
+            // A set of pairs is about two thirds full.
+            + self.by_first_word.len() * 12
             + bytes_of_list(&self.lengths)
             + bytes_of_list(&self.asking)
             + bytes_of_list(&self.traits)

@@ -2,11 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::ops::Range;
 
-use super::docs::each_bit;
+use super::chain::length_with;
+use super::docs::{bits, clear_bit, count_bits as count, each_bit, has_bit as has, spaced_bits};
+use super::postings::Posting;
 use super::scratch::Scratch;
 use super::{Index, NOBODY, hash};
-use crate::model::{Filter, Time};
+use crate::model::{Filter, Time, limits};
 use crate::ports::{Answer, Background, Features, Match, Probe, QueryTerm};
 use crate::search::dates::Asked;
 use crate::search::rank::{Bm25, LENT_MEANING, lends, lent_words, mean_nearness};
@@ -29,8 +32,38 @@ const OF_DAYS: usize = 150;
 /// A document of a day that is asked for, beside those that tell of it.
 const OF_DAY: f32 = 0.5;
 
+/// Documents whose lengths tell the mean length.
+const LENGTH_SAMPLE: usize = 4096;
+
+/// Up to this many documents of an audience all vectors are compared. The sketches, which choose
+/// among more, are centred on the vectors of the whole tenant.
+const EXACT_AUDIENCE: usize = 100_000;
+
 /// The documents that a probe may find: a bit for each.
 type Mask = Vec<u64>;
+
+/// The documents that the caller may see, whatever else the filter asks for. Every statistic is
+/// taken from them alone, so that order and scores do not depend on records of others.
+struct Visible {
+    /// `None` if that is every document.
+    mask: Option<Mask>,
+    count: usize,
+    mean_length: f32,
+    /// Whether the caller sees a part of the tenant, or would if there were records of others.
+    is_restricted: bool,
+    /// Whether a document's neighbours may be of another user than the one that the filter names.
+    mixes_users: bool,
+}
+
+/// A term of the probe that visible documents have.
+struct Known<'a> {
+    term: &'a QueryTerm,
+    posting: Posting<'a>,
+    /// How many visible documents have it.
+    having: usize,
+    /// Its part of [`Scratch::occurrences`], where not every document is visible.
+    occurrences: Range<usize>,
+}
 
 /// Documents whose words count, and how many they are.
 struct Heard {
@@ -47,32 +80,110 @@ impl Index {
         now: Time,
         within: Option<&HashSet<u64>>,
     ) -> Result<Answer, VectorError> {
-        if probe.terms.is_empty() && probe.vectors.is_empty() {
+        if probe.terms.is_empty() && probe.vectors.is_empty() && probe.asked.is_empty() {
             return Ok(Answer {
                 matches: self.newest(&probe.filter, now, within, probe.depth),
                 ..Answer::default()
             });
         }
-        let mask = self.mask(&probe.filter, within, now);
+        let audience = probe.filter.audience_only();
+        let visible = self.visible(&audience, now);
+        let mask = match within {
+            None if probe.filter == audience => visible.mask.clone(),
+            _ => self.mask(&probe.filter, within, now),
+        };
         if mask.as_ref().is_some_and(|mask| count(mask) == 0) {
             return Ok(Answer::default());
         }
         Ok(Answer {
-            background: self.background(probe, mask.as_deref())?,
-            matches: self.matches(probe, now, mask)?,
+            background: self.background(probe, &visible)?,
+            matches: self.matches(probe, now, &visible, mask)?,
             statistics: None,
         })
+    }
+
+    /// Speakers of live documents of this audience whose first word is among these, which are in
+    /// lower case: by name, at most [`limits::SPEAKERS`].
+    pub fn speakers(&self, audience: &Filter, words: &[impl AsRef<str>], now: Time) -> Vec<String> {
+        let mut named = self.docs.speakers_named(words);
+        let mut left = count(&named);
+        if left == 0 {
+            return Vec::new();
+        }
+        let mask = self.mask(&audience.audience_only(), None, now);
+        let mask = mask.as_deref().unwrap_or_else(|| self.docs.living());
+        let mut found = Vec::new();
+        // One pass over a column finds all of them, or ends sooner.
+        for doc in bits(mask) {
+            let number = self.docs.speaker_number(doc);
+            if has(&named, number) {
+                clear_bit(&mut named, number);
+                found.extend(self.docs.speaker(doc).map(str::to_owned));
+                left -= 1;
+                if left == 0 {
+                    break;
+                }
+            }
+        }
+        found.sort_unstable();
+        found.truncate(limits::SPEAKERS);
+        found
+    }
+
+    fn visible(&self, audience: &Filter, now: Time) -> Visible {
+        let mask = self.mask(audience, None, now);
+        let is_restricted = !audience.is_empty();
+        let mixes_users = audience.owner.user.is_some() && self.docs.mixes_users();
+        let mut visible = Visible {
+            count: mask.as_deref().map_or(self.docs.len(), count),
+            mask,
+            mean_length: self.chain.mean_length(self.docs.alive()),
+            is_restricted,
+            mixes_users,
+        };
+        if is_restricted {
+            let docs = self.sample(&visible, LENGTH_SAMPLE);
+            let lengths = docs.iter().map(|doc| self.length(*doc, &visible));
+            let total: f64 = lengths.map(f64::from).sum();
+            visible.mean_length = (total / docs.len().max(1) as f64) as f32;
+        }
+        visible
+    }
+
+    /// At most so many visible documents, evenly spaced.
+    fn sample(&self, visible: &Visible, most: usize) -> Vec<u32> {
+        let mask = visible.mask.as_deref();
+        spaced_bits(mask.unwrap_or_else(|| self.docs.living()), most)
+    }
+
+    /// The length of the document with what its neighbours lend it.
+    fn length(&self, doc: u32, visible: &Visible) -> f32 {
+        match visible.mixes_users {
+            false => self.chain.length(doc),
+            true => length_with(&self.docs, doc, self.around(doc, visible)),
+        }
+    }
+
+    /// The neighbours that lend to the document.
+    fn around(&self, doc: u32, visible: &Visible) -> [u32; 4] {
+        if !visible.mixes_users {
+            return self.chain.around(doc);
+        }
+        let is_ours = |other: u32| self.docs.is_of_same_user(doc, other);
+        self.chain.around_among(doc, is_ours)
     }
 
     fn matches(
         &self,
         probe: &Probe,
         now: Time,
+        visible: &Visible,
         mask: Option<Mask>,
     ) -> Result<Vec<Match>, VectorError> {
         let mut scratch = self.scratch.borrow(self.docs.len());
-        let heard = mask.as_ref().and_then(|mask| self.heard_by(mask));
-        let (matched, information) = self.words(&probe.terms, now, heard.as_ref(), &mut scratch);
+        let heard = mask.as_ref().and_then(|mask| self.heard_by(mask, visible));
+        let (matched, information) =
+            self.words(&probe.terms, visible, heard.as_ref(), &mut scratch);
         let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
         let mut top = TopK::new(probe.depth);
         for doc in &matched {
@@ -82,15 +193,19 @@ impl Index {
         }
         let mut found: Vec<u32> = top.into_sorted().into_iter().map(|(_, doc)| doc).collect();
         let candidates = mask.as_deref().map_or(Candidates::All, Candidates::Mask);
+        let mut scan = ScanConfig::default();
+        if visible.is_restricted {
+            scan.exact_up_to = EXACT_AUDIENCE;
+        }
         for (set, query) in self.queries(probe) {
-            let near = set.search(query, probe.depth, candidates, &ScanConfig::default())?;
+            let near = set.search(query, probe.depth, candidates, &scan)?;
             let near = near.into_iter().filter(|scored| scored.score > 0.0);
             found.extend(near.map(|scored| scored.slot));
         }
         found.extend(self.of_days(&probe.asked, now, mask.as_ref()));
         found.sort_unstable();
         found.dedup();
-        let looked_at = self.nearness(probe, &found, &mut scratch.near)?;
+        let looked_at = self.nearness(probe, visible, &found, &mut scratch.near)?;
         let own = |doc: u32| scratch.near.get(doc as usize).copied().unwrap_or(0.0);
         let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
         let covered = |doc: u32| scratch.covered.get(doc as usize).copied().unwrap_or(0.0);
@@ -98,7 +213,7 @@ impl Index {
         let matches = found.into_iter().filter_map(|doc| {
             Some(Match {
                 words: Some(score(doc)).filter(|score| *score > 0.0),
-                meaning: has_vectors.then(|| self.with_neighbours(doc, now, own)),
+                meaning: has_vectors.then(|| self.with_neighbours(doc, now, visible, own)),
                 ..self.describe(doc, own(doc), covered(doc) / information)?
             })
         });
@@ -151,10 +266,8 @@ impl Index {
         let mut remove_unless = |keep: &dyn Fn(u32) -> bool| {
             let among = mask.clone();
             each_bit(&among, &mut |doc| {
-                if !keep(doc)
-                    && let Some(word) = mask.get_mut(doc as usize / 64)
-                {
-                    *word &= !(1 << (doc % 64));
+                if !keep(doc) {
+                    clear_bit(&mut mask, doc);
                 }
             });
         };
@@ -169,13 +282,13 @@ impl Index {
 
     /// The documents whose words count for those in the mask: they themselves and their
     /// neighbours. `None` where it is not worth telling them from the others.
-    fn heard_by(&self, mask: &Mask) -> Option<Heard> {
-        if count(mask) * FEW > self.docs.len() {
+    fn heard_by(&self, mask: &Mask, visible: &Visible) -> Option<Heard> {
+        if count(mask) * FEW > visible.count {
             return None;
         }
         let mut heard = mask.clone();
         each_bit(mask, &mut |doc| {
-            for neighbour in self.chain.around(doc) {
+            for neighbour in self.around(doc, visible) {
                 if let Some(word) = heard.get_mut(neighbour as usize / 64) {
                     *word |= 1 << (neighbour % 64);
                 }
@@ -185,28 +298,72 @@ impl Index {
         Some(Heard { mask: heard, count })
     }
 
-    /// The cosine of the first of the probe's models, over documents spread evenly among those
-    /// that the probe may find. `None` if none of them has a vector of that model.
+    /// The cosine of the first of the probe's models that has vectors of visible documents, over
+    /// documents spread evenly among these. `None` if no model has any.
     fn background(
         &self,
         probe: &Probe,
-        mask: Option<&[u64]>,
+        visible: &Visible,
     ) -> Result<Option<Background>, VectorError> {
-        let Some((set, query)) = self.queries(probe).next() else {
+        let mut queries = self.queries(probe).peekable();
+        if queries.peek().is_none() {
             return Ok(None);
-        };
-        let mask = mask.unwrap_or_else(|| self.docs.living());
-        let mut docs: Vec<u32> = Vec::new();
-        let apart = count(mask).div_ceil(BACKGROUND_SAMPLE).max(1);
-        let mut place = 0;
-        each_bit(mask, &mut |doc| {
-            if place % apart == 0 && set.has(doc) {
-                docs.push(doc);
+        }
+        let sample = self.sample(visible, BACKGROUND_SAMPLE);
+        for (set, query) in queries {
+            let docs = sample.iter().copied().filter(|doc| set.has(*doc));
+            let docs: Vec<u32> = docs.collect();
+            if !docs.is_empty() {
+                return Ok(Background::of(set.similarities(query, &docs)?));
             }
-            place += 1;
-        });
-        let cosines = set.similarities(query, &docs)?;
-        Ok(Background::of(cosines))
+        }
+        Ok(None)
+    }
+
+    /// The terms that visible documents have, the rarest first, and the information of the others.
+    fn known<'a>(
+        &'a self,
+        terms: &'a [QueryTerm],
+        visible: &Visible,
+        heard: Option<&Heard>,
+        occurrences: &mut Vec<(u32, f32)>,
+    ) -> (Vec<Known<'a>>, f32) {
+        let mut information = 0.0;
+        let mut known = Vec::with_capacity(terms.len());
+        for term in terms {
+            let start = occurrences.len();
+            let posting = self.postings.of(hash(&term.text));
+            let having = posting.map_or(0, |posting| match &visible.mask {
+                None => posting.len(),
+                Some(mask) => {
+                    let mut having = 0;
+                    let mut occurs = |doc: u32, tf: f32| {
+                        having += 1;
+                        if heard.is_none_or(|heard| has(&heard.mask, doc)) {
+                            occurrences.push((doc, tf));
+                        }
+                    };
+                    if visible.count * SELDOM < posting.len() {
+                        posting.among(mask, &mut occurs);
+                    } else {
+                        let seen = posting.iter().filter(|(doc, _)| has(mask, *doc));
+                        seen.for_each(|(doc, tf)| occurs(doc, tf));
+                    }
+                    having
+                }
+            });
+            match posting.filter(|_| having > 0) {
+                Some(posting) => known.push(Known {
+                    term,
+                    posting,
+                    having,
+                    occurrences: start..occurrences.len(),
+                }),
+                None => information += Bm25::worth(term.information(), visible.count, 1),
+            }
+        }
+        known.sort_by_key(|known| known.having);
+        (known, information)
     }
 
     /// BM25 of every document, with what its neighbours lend it counted as its own words; answers
@@ -214,7 +371,7 @@ impl Index {
     fn words(
         &self,
         terms: &[QueryTerm],
-        now: Time,
+        visible: &Visible,
         heard: Option<&Heard>,
         scratch: &mut Scratch,
     ) -> (Vec<u32>, f32) {
@@ -222,53 +379,41 @@ impl Index {
             words: scores,
             occurs: lent,
             covered,
+            occurrences,
             ..
         } = scratch;
         let mut touched: Vec<u32> = Vec::new();
         let mut matched: Vec<u32> = Vec::new();
-        let bm25 = Bm25::new(self.chain.mean_length(self.docs.alive()));
-        let all_live = self.docs.all_live(now);
-        let alive = self.docs.alive();
-        let mut information = 0.0;
-        let mut known = Vec::with_capacity(terms.len());
-        for term in terms {
-            match self.postings.of(hash(&term.text)) {
-                Some(posting) => known.push((posting, term)),
-                None => information += Bm25::worth(term.information(), alive, 1),
-            }
-        }
-        known.sort_by_key(|(posting, _)| posting.len());
+        let bm25 = Bm25::new(visible.mean_length);
+        let (known, mut information) = self.known(terms, visible, heard, occurrences);
         let mut spread = 0;
-        for (posting, term) in known {
+        for known in known {
             let common = spread > SPREAD;
-            // Postings still hold what was removed or has expired, and it must have no say.
-            let mut having = 0;
             let mut occurs = |doc: u32, tf: f32| {
                 let known = || scores.get(doc as usize).is_some_and(|score| *score != 0.0);
                 if !common || known() {
-                    self.spread(doc, tf, lent, &mut touched);
+                    self.spread(doc, tf, visible, lent, &mut touched);
                 }
             };
+            let posting = known.posting;
             match heard {
-                Some(heard) if all_live && heard.count * SELDOM < posting.len() => {
-                    having = posting.len();
+                _ if visible.mask.is_some() => {
+                    let seen = occurrences.get(known.occurrences).unwrap_or_default();
+                    seen.iter().for_each(|(doc, tf)| occurs(*doc, *tf));
+                }
+                Some(heard) if heard.count * SELDOM < posting.len() => {
                     posting.among(&heard.mask, &mut occurs);
                 }
-                _ => {
-                    for (doc, tf) in posting.iter() {
-                        if !all_live && !self.is_live(doc, now) {
-                            continue;
-                        }
-                        having += 1;
-                        if heard.is_none_or(|heard| has(&heard.mask, doc)) {
-                            occurs(doc, tf);
-                        }
-                    }
+                Some(heard) => {
+                    let heard = posting.iter().filter(|(doc, _)| has(&heard.mask, *doc));
+                    heard.for_each(|(doc, tf)| occurs(doc, tf));
                 }
+                None => posting.iter().for_each(|(doc, tf)| occurs(doc, tf)),
             }
             spread += touched.len();
-            let worth = Bm25::worth(term.weight, alive, having);
-            let informs = Bm25::worth(term.information(), alive, having.max(1));
+            let term = known.term;
+            let worth = Bm25::worth(term.weight, visible.count, known.having);
+            let informs = Bm25::worth(term.information(), visible.count, known.having);
             information += informs;
             for doc in touched.drain(..) {
                 let at = doc as usize;
@@ -280,16 +425,24 @@ impl Index {
                 if *score == 0.0 {
                     matched.push(doc);
                 }
-                *score += bm25.score(worth, *tf, self.chain.length(doc));
+                *score += bm25.score(worth, *tf, self.length(doc, visible));
                 *covered += informs * tf.min(1.0);
                 *tf = 0.0;
             }
         }
+        occurrences.clear();
         (matched, information.max(f32::MIN_POSITIVE))
     }
 
     /// Counts an occurrence for the document and, in part, for those it is a neighbour of.
-    fn spread(&self, doc: u32, tf: f32, lent: &mut [f32], touched: &mut Vec<u32>) {
+    fn spread(
+        &self,
+        doc: u32,
+        tf: f32,
+        visible: &Visible,
+        lent: &mut [f32],
+        touched: &mut Vec<u32>,
+    ) {
         let mut add = |doc: u32, tf: f32| {
             if let Some(sum) = lent.get_mut(doc as usize) {
                 if *sum == 0.0 {
@@ -299,7 +452,7 @@ impl Index {
             }
         };
         add(doc, tf);
-        let around = self.chain.around(doc);
+        let around = self.around(doc, visible);
         if around == [NOBODY; 4] {
             return;
         }
@@ -325,13 +478,14 @@ impl Index {
     fn nearness(
         &self,
         probe: &Probe,
+        visible: &Visible,
         found: &[u32],
         near: &mut [f32],
     ) -> Result<Vec<u32>, VectorError> {
         if probe.vectors.is_empty() {
             return Ok(Vec::new());
         }
-        let around = found.iter().flat_map(|doc| self.chain.around(*doc));
+        let around = found.iter().flat_map(|doc| self.around(*doc, visible));
         let mut docs: Vec<u32> = found.iter().copied().chain(around).collect();
         docs.sort_unstable();
         docs.dedup();
@@ -350,8 +504,14 @@ impl Index {
 
     /// How near it is with its neighbours: their mean, weighed by what they lend. One that has
     /// expired lends nothing.
-    fn with_neighbours(&self, doc: u32, now: Time, own: impl Fn(u32) -> f32) -> f32 {
-        let around = self.chain.around(doc).into_iter().zip(LENT_MEANING);
+    fn with_neighbours(
+        &self,
+        doc: u32,
+        now: Time,
+        visible: &Visible,
+        own: impl Fn(u32) -> f32,
+    ) -> f32 {
+        let around = self.around(doc, visible).into_iter().zip(LENT_MEANING);
         let live = around.filter(|(neighbour, _)| self.is_live(*neighbour, now));
         let lent = live.map(|(neighbour, share)| {
             let share = share * lends(self.docs.length(neighbour));
@@ -423,15 +583,6 @@ impl Index {
     }
 }
 
-fn count(mask: &[u64]) -> usize {
-    mask.iter().map(|word| word.count_ones() as usize).sum()
-}
-
-fn has(mask: &Mask, doc: u32) -> bool {
-    let word = mask.get(doc as usize / 64).copied().unwrap_or(0);
-    word & (1 << (doc % 64)) != 0
-}
-
 fn zero(numbers: &mut [f32], docs: &[u32]) {
     for doc in docs {
         if let Some(number) = numbers.get_mut(*doc as usize) {
@@ -439,3 +590,6 @@ fn zero(numbers: &mut [f32], docs: &[u32]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,8 @@ pub(super) struct Scratch {
     pub(super) covered: Vec<f32>,
     /// How near each document is.
     pub(super) near: Vec<f32>,
+    /// Documents with how often a word occurs in them, word by word. Empty between queries.
+    pub(super) occurrences: Vec<(u32, f32)>,
 }
 
 /// Those that are not in use: to ask the system for so many zeros costs as much as a search.
@@ -44,9 +46,11 @@ impl Scratches {
                 occurs,
                 covered,
                 near,
+                occurrences,
             } = scratch;
             let lists = [words, occurs, covered, near];
-            lists.map(super::bytes_of_list).iter().sum::<usize>()
+            let lists = lists.map(super::bytes_of_list).iter().sum::<usize>();
+            lists + super::bytes_of_list(occurrences)
         };
         spare.iter().map(of_one).sum()
     }

@@ -287,7 +287,7 @@ fn capitalised(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::speakers::{Speakers, lookup_words};
+    use crate::search::speakers::{first_word, lookup_words};
 
     fn names(query: &str) -> (Vec<String>, String) {
         let speakers = ["Caroline", "Mel", "Nguyễn An"].map(str::to_owned);
@@ -315,8 +315,6 @@ mod tests {
         let around = [
             "", " ", "'s ", "’s", ", ", "(", ") ", "\"", "? ", "x", "_", "-", ".", "\n",
         ];
-        let mut speakers = Speakers::default();
-        names.iter().for_each(|name| speakers.add(name));
         let all: Vec<String> = names.iter().copied().map(str::to_owned).collect();
         let mut state = 11_u64;
         let mut random = |below: usize| {
@@ -338,15 +336,13 @@ mod tests {
                 query.push_str(around[random(around.len())]);
             }
             let words = lookup_words(&query);
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let found = speakers.named(&words, 1000);
-            assert!(found.len() <= names.len());
+            let found = all.iter().filter(|name| words.contains(&first_word(name)));
+            let found: Vec<String> = found.cloned().collect();
             assert_eq!(
                 Question::read(&query, &found, Time::EPOCH, Steps::ALL),
                 Question::read(&query, &all, Time::EPOCH, Steps::ALL),
                 "{query}"
             );
         }
-        assert_eq!(speakers.named(&["nobody"], 9), Vec::<String>::new());
     }
 }

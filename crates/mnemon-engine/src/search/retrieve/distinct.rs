@@ -5,8 +5,14 @@ use mnemon_core::index::hash;
 
 use super::{Enough, Hit};
 
-/// Two texts that share this much of their words say the same.
-const SAME: f32 = 0.9;
+/// A text that has this share of another's words contains it. Of two texts of the same length, one
+/// word in twenty may then be another, which is a Jaccard index of 0.9.
+const CONTAINED: f32 = 0.95;
+/// The length of a text, as a share of the one that contains it, below which the longer one says
+/// more.
+const COMPARABLE: f32 = 0.6;
+/// Texts of fewer words are copies only if all their words are the same.
+const FEW_WORDS: usize = 4;
 /// Words by which texts are compared at the most.
 const COMPARED_WORDS: usize = 500;
 
@@ -53,14 +59,22 @@ impl Distinct {
         }
     }
 
-    pub(super) fn into_hits(self) -> Vec<Hit> {
+    /// How often a record was found on average, copies included; rounded, so that a few copies
+    /// among many records count as none.
+    pub(super) fn repetition(&self) -> usize {
+        let kept = self.kept.len().max(1);
+        (kept + self.copies.len() + kept / 2) / kept
+    }
+
+    /// The hits, and the copies among what was pushed.
+    pub(super) fn into_parts(self) -> (Vec<Hit>, Vec<Hit>) {
         let kept = self.kept.into_iter().map(|(_, hit)| hit);
-        kept.chain(self.copies).take(self.limit).collect()
+        (kept.collect(), self.copies)
     }
 }
 
-/// The words as they stand there, by their numbers, each once and in order: enough to tell a copy,
-/// and cheaper than an analysis.
+/// The words of a text as they stand there, by their numbers, each once and in order: enough to
+/// recognise a copy, and cheaper than an analysis.
 fn plain_words(record: &Record) -> Vec<u32> {
     let words = record.content.split(|c: char| !c.is_alphanumeric());
     let words = words.filter(|word| !word.is_empty()).take(COMPARED_WORDS);
@@ -70,29 +84,36 @@ fn plain_words(record: &Record) -> Vec<u32> {
     words
 }
 
-/// Whether both have at least [`SAME`] of all their words. It stops at the first word after which
-/// too few are left: unrelated texts are told apart by a twentieth of their words.
+/// Whether one of the two texts contains the other and says little more.
 fn is_same(one: &[u32], other: &[u32]) -> bool {
-    let mut most = one.len().min(other.len());
-    if !is_enough(most, one, other) {
-        return false;
+    let (short, long) = match one.len() <= other.len() {
+        true => (one, other),
+        false => (other, one),
+    };
+    let allowed = missing_words(short.len(), long.len());
+    allowed.is_some_and(|allowed| lacks_at_most(allowed, short, long))
+}
+
+/// How many words of the shorter text the longer one may lack; `None` if their lengths alone tell
+/// them apart.
+fn missing_words(short: usize, long: usize) -> Option<usize> {
+    if short < FEW_WORDS {
+        return (short == long).then_some(0);
     }
-    let (mut ours, mut theirs) = (one, other);
-    let mut shared = 0;
-    while let ([our, our_rest @ ..], [their, their_rest @ ..]) = (ours, theirs) {
-        match our.cmp(their) {
-            std::cmp::Ordering::Equal => {
-                shared += 1;
-                (ours, theirs) = (our_rest, their_rest);
-                continue;
-            }
-            std::cmp::Ordering::Less => ours = our_rest,
-            std::cmp::Ordering::Greater => theirs = their_rest,
-        }
-        let possible = shared + ours.len().min(theirs.len());
-        if possible < most {
-            most = possible;
-            if !is_enough(most, one, other) {
+    let needed = (short as f32 * CONTAINED).ceil() as usize;
+    (short as f32 >= long as f32 * COMPARABLE).then_some(short - needed)
+}
+
+/// Whether at most so many of these words are not among the others; both are in order. It stops at
+/// the first word too many: unrelated texts are told apart by a few of their words.
+fn lacks_at_most(allowed: usize, words: &[u32], others: &[u32]) -> bool {
+    let mut others = others.iter().peekable();
+    let mut missing = 0;
+    for word in words {
+        while others.next_if(|other| *other < word).is_some() {}
+        if others.next_if_eq(&word).is_none() {
+            missing += 1;
+            if missing > allowed {
                 return false;
             }
         }
@@ -100,21 +121,58 @@ fn is_same(one: &[u32], other: &[u32]) -> bool {
     true
 }
 
-fn is_enough(shared: usize, one: &[u32], other: &[u32]) -> bool {
-    let all = one.len() + other.len() - shared;
-    all == 0 || shared as f32 / all as f32 >= SAME
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
+    use mnemon_core::{Ctx, Tenant, Time};
+
     use super::*;
 
+    fn repeats(one: &str, other: &str) -> bool {
+        let words = |text: &str| {
+            let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
+            plain_words(&Record::note("a".parse().unwrap(), &ctx, text))
+        };
+        let (one, other) = (words(one), words(other));
+        let repeats = is_same(&one, &other);
+        assert_eq!(is_same(&other, &one), repeats);
+        repeats
+    }
+
+    #[test]
+    fn a_text_with_a_few_words_added_is_a_copy() {
+        let text = "Ann moved to a small flat near the river in spring";
+        for copy in [
+            "ann moved to a small flat near the river, in spring!",
+            "By the way: Ann moved to a small flat near the river in spring",
+            "Ann moved to a small flat near the river in early spring, she said",
+        ] {
+            assert!(repeats(text, copy), "{copy}");
+        }
+        for other in [
+            "Ann moved to a small flat near the river in autumn",
+            "Ann moved",
+            "Ann moved to a small flat near the river in spring, and since then she has been \
+             looking for work as a teacher of music",
+            "",
+        ] {
+            assert!(!repeats(text, other), "{other}");
+        }
+        assert!(repeats("I like tea", "I like tea!"));
+        assert!(!repeats("I like tea", "I like green tea"));
+        assert!(repeats("", "…"));
+    }
+
     /// Every word is counted.
-    fn overlaps(one: &[u32], other: &[u32]) -> bool {
-        let shared = one.iter().filter(|word| other.contains(word)).count();
-        is_enough(shared, one, other)
+    fn counted(one: &[u32], other: &[u32]) -> bool {
+        let shared = one.iter().filter(|word| other.contains(word)).count() as f32;
+        let (one, other) = (one.len() as f32, other.len() as f32);
+        let (short, long) = (one.min(other), one.max(other));
+        match short < FEW_WORDS as f32 {
+            true => shared == long,
+            false => short / long >= COMPARABLE && shared / short >= CONTAINED,
+        }
     }
 
     #[test]
@@ -139,12 +197,9 @@ mod tests {
             }
             let one: Vec<u32> = one.into_iter().collect();
             let other: Vec<u32> = other.into_iter().collect();
-            assert_eq!(
-                is_same(&one, &other),
-                overlaps(&one, &other),
-                "{one:?} {other:?}"
-            );
-            same += usize::from(is_same(&one, &other));
+            let repeats = is_same(&one, &other);
+            assert_eq!(repeats, counted(&one, &other), "{one:?} {other:?}");
+            same += usize::from(repeats);
         }
         assert!((1000..19_000).contains(&same), "{same}");
     }

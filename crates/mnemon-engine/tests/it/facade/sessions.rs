@@ -518,10 +518,6 @@ mod endless {
             self.ram.upkeep(grant, limit).await
         }
 
-        async fn speakers(&self, grant: &Grant, w: &[&str]) -> Result<Vec<String>, StoreError> {
-            self.ram.speakers(grant, w).await
-        }
-
         async fn lacking(
             &self,
             grant: &Grant,

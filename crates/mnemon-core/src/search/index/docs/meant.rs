@@ -1,6 +1,6 @@
 //! Which documents a filter means.
 
-use super::{Docs, NO_NAME, each_bit, set_bit};
+use super::{Docs, NO_NAME, clear_bit, each_bit, set_bit};
 use crate::model::{Filter, Viewer};
 
 /// Whose documents are wanted, by the numbers of their names, and from when.
@@ -47,10 +47,8 @@ impl Docs {
         if wanted.looks_at_each() {
             let among = meant.clone();
             each_bit(&among, &mut |doc| {
-                if !self.matches(doc, &wanted)
-                    && let Some(word) = meant.get_mut(doc as usize / 64)
-                {
-                    *word &= !(1 << (doc % 64));
+                if !self.matches(doc, &wanted) {
+                    clear_bit(&mut meant, doc);
                 }
             });
         }

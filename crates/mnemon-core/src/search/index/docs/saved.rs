@@ -114,6 +114,7 @@ impl Docs {
             if let Some(sort) = self.sorts.get(at).copied() {
                 self.mark(doc, owner, sort, expires);
             }
+            self.mark_speaker(self.speaker_number(doc));
         }
     }
 }
