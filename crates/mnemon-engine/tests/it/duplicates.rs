@@ -64,8 +64,7 @@ fn a_record_that_is_stored_three_times_is_found_once() {
         let more = ["", "By the way: ", "Also, as I said: "];
         more.map(|more| format!("{more}{text}"))
     });
-    let mut distinct = found(&memory(with_more), 10);
-    distinct.sort();
+    let distinct = found(&memory(with_more), 10);
     let mut subjects = subjects(&distinct);
     subjects.sort_unstable();
     subjects.dedup();
@@ -81,6 +80,21 @@ fn many_copies_of_one_record_do_not_crowd_out_others() {
     assert_eq!(found[0], "tea tea tea");
     let others = subjects(&found[1..]);
     assert_eq!(others.len(), 9, "{found:?}");
+}
+
+/// Neither of two copies contains the other, but both contain the original, which comes after them.
+#[test]
+fn copies_with_different_words_added_are_recognised_by_the_original() {
+    let text = "about tea the two of us said a lot on that day";
+    let memory = memory([
+        format!("tea tea, tea for two: {text}"),
+        format!("more tea, and tea again: {text}"),
+        text.to_owned(),
+        "tea is sold out".to_owned(),
+    ]);
+    let found = found(&memory, 2);
+    let is_copy = |hit: &&String| hit.contains(text);
+    assert_eq!(found.iter().filter(is_copy).count(), 1, "{found:?}");
 }
 
 #[test]

@@ -21,9 +21,29 @@ const COMPARED_WORDS: usize = 500;
 pub(super) struct Distinct {
     limit: usize,
     enough: Option<Enough>,
-    /// With the words that each has.
-    kept: Vec<(Vec<u32>, Hit)>,
+    kept: Vec<Group>,
     copies: Vec<Hit>,
+}
+
+/// A hit whose copies were found, too.
+struct Group {
+    hit: Hit,
+    /// Its words.
+    words: Vec<u32>,
+    /// The words of the shortest copy. Two copies with other words added are recognised by it.
+    shortest: Vec<u32>,
+}
+
+impl Group {
+    fn has(&self, words: &[u32]) -> bool {
+        is_same(words, &self.words) || is_same(words, &self.shortest)
+    }
+
+    fn take(&mut self, shortest: Vec<u32>) {
+        if shortest.len() < self.shortest.len() {
+            self.shortest = shortest;
+        }
+    }
 }
 
 impl Distinct {
@@ -36,27 +56,42 @@ impl Distinct {
         }
     }
 
+    /// Where copies were met, hits that come later may show that some of the hits are copies, too.
     pub(super) fn is_full(&self) -> bool {
-        self.kept.len() >= self.limit
+        self.kept.len() >= self.limit + self.copies.len().min(self.limit)
     }
 
     pub(super) fn has_enough(&self) -> bool {
         self.enough.is_some_and(|enough| {
-            let fit = self.kept.iter().filter(|(_, hit)| (enough.of)(&hit.record));
+            let fit = self
+                .kept
+                .iter()
+                .filter(|kept| (enough.of)(&kept.hit.record));
             fit.count() >= enough.count
         })
     }
 
     pub(super) fn push(&mut self, hit: Hit) {
-        if self.is_full() {
-            return;
-        }
         let words = plain_words(&hit.record);
-        if self.kept.iter().any(|(others, _)| is_same(&words, others)) {
-            self.copies.push(hit);
-        } else {
-            self.kept.push((words, hit));
+        let Some(best) = self.kept.iter().position(|group| group.has(&words)) else {
+            let shortest = words.clone();
+            self.kept.push(Group {
+                hit,
+                words,
+                shortest,
+            });
+            return;
+        };
+        let later = self.kept.extract_if(best + 1.., |group| group.has(&words));
+        let later: Vec<Group> = later.collect();
+        if let Some(best) = self.kept.get_mut(best) {
+            best.take(words);
+            for group in later {
+                best.take(group.shortest);
+                self.copies.push(group.hit);
+            }
         }
+        self.copies.push(hit);
     }
 
     /// How often a record was found on average, copies included; rounded, so that a few copies
@@ -68,7 +103,7 @@ impl Distinct {
 
     /// The hits, and the copies among what was pushed.
     pub(super) fn into_parts(self) -> (Vec<Hit>, Vec<Hit>) {
-        let kept = self.kept.into_iter().map(|(_, hit)| hit);
+        let kept = self.kept.into_iter().map(|group| group.hit);
         (kept.collect(), self.copies)
     }
 }
