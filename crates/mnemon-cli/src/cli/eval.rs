@@ -93,10 +93,14 @@ fn write(path: &Path, measured: &Response) -> Result<(), Error> {
 }
 
 fn show(measured: &Response, door: &mut Door) -> Result<(), Error> {
-    door.out.line(format!(
+    say!(
+        door,
         "{} conversations, {} records, embedder {}, reranker {}\n",
-        measured.conversations, measured.records, measured.embedder, measured.reranker
-    ))?;
+        measured.conversations,
+        measured.records,
+        measured.embedder,
+        measured.reranker
+    )?;
     let percent = |value: f64| format!("{value:>5.1}");
     let rows = measured.rows.iter().map(|row| {
         vec![

@@ -3,13 +3,15 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use mnemon_core::Record;
+use mnemon_core::{Order, Record, Scan, limits};
 use mnemon_engine::Memory;
 
 use super::door::Door;
-use super::filters::FilterArgs;
+use super::shared::{Shared, call_on};
 use super::{progress, text};
+use crate::operation::Selection;
 use crate::{Error, api, wiring};
 
 /// Export records as JSON lines
@@ -28,16 +30,17 @@ pub(super) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    filter: FilterArgs,
+    filter: Shared<Selection>,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let ctx = door.ctx()?;
-    let mut request = api::export::Request {
-        filter: args.filter.into_filter(ctx.now)?,
-        after: None,
+    let (memory, ctx) = (Arc::new(door.memory()?), door.ctx()?);
+    let filter = call_on::<Selection>(&memory, args.filter.arguments()?, door).await?;
+    // In order of creation: a record that is changed meanwhile keeps its place, and comes out once.
+    let mut scan = Scan {
+        order: Order::Oldest,
+        ..Scan::new(filter, limits::PAGE)
     };
-    let memory = door.memory()?;
     let path = args.file.filter(|path| path != Path::new("-"));
     let mut target = path
         .map(|path| Target::create(path, args.force))
@@ -45,7 +48,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let bar = progress::bar(&door.out, total(&memory, door).await?, "records");
     let mut count = 0;
     loop {
-        let page = api::export::run(&memory, &ctx, request.clone()).await?;
+        let page = api::list::run(&memory, &ctx, scan.clone()).await?;
         for record in &page.records {
             match &mut target {
                 Some(target) => target.write(record)?,
@@ -54,8 +57,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         }
         count += page.records.len() as u64;
         bar.inc(page.records.len() as u64);
-        request.after = page.next;
-        if request.after.is_none() {
+        scan.after = page.next;
+        if scan.after.is_none() {
             break;
         }
     }
@@ -69,8 +72,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         return door.out.json(&done);
     }
     let count = text::count(count, "record");
-    door.out
-        .line(format!("wrote {count} to {}", path.display()))
+    say!(door, "wrote {count} to {}", path.display())
 }
 
 /// How far the bar goes; with filters it will not get there.

@@ -39,8 +39,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         door,
         &serde_json::json!({ "folder": folder.to_string(), "pages": pages.len() })
     );
-    door.out
-        .line(format!("wrote {} pages to {folder}", pages.len()))
+    say!(door, "wrote {} pages to {folder}", pages.len())
 }
 
 /// The page of a command, then those of its subcommands.

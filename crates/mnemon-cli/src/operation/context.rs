@@ -4,14 +4,11 @@ use mnemon_core::budget::{Form, Section};
 use mnemon_core::{Invalid, limits};
 use serde_json::{Map, Value};
 
-use super::{Access, Arguments, Field, Interface, Operation};
+use super::{Access, Arguments, Context, Field, Interface, Operation};
 use crate::{Error, api};
 
 /// A query, in characters.
 pub(super) const QUERY: usize = 10_000;
-
-#[derive(Debug)]
-pub(crate) struct Context;
 
 impl Operation for Context {
     const COMMAND: &'static str = "context";
@@ -30,10 +27,7 @@ impl Operation for Context {
             Field::text("query", QUERY, query)
                 .or(&["q", "text", "task", "topic"])
                 .piped(),
-            name("user", "User whose profile and knowledge are read")
-                .or(&["user_id"])
-                .lenient()
-                .rare(),
+            super::notes::user("User whose profile and knowledge are read"),
             name("session", "The conversation").or(&["session_id", "conversation"]),
             name("agent", "The agent that calls").rare(),
             terminal(name("flow", "The flow; its policy applies")),

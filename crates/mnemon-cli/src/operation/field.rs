@@ -30,7 +30,9 @@ pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) shape: Shape,
-    pub(crate) is_required: bool,
+    is_required: bool,
+    /// The interface that alone requires it.
+    required_only: Option<Interface>,
     /// Whether empty and null values count as left out: the tool itself says what is missing. The
     /// schema still asks for the field if it is required.
     pub(crate) is_lenient: bool,
@@ -42,8 +44,8 @@ pub(crate) struct Field {
     pub(crate) is_rare: bool,
     /// The only interface that has it; both have it otherwise.
     only: Option<Interface>,
-    /// The other field that may be given in its place: one of the two must be given.
-    pub(crate) alternative: Option<&'static str>,
+    /// Fields that may be given in its place: exactly one of all of them must be given.
+    pub(crate) alternatives: &'static [&'static str],
     /// Another field that may not be given beside it.
     pub(crate) excludes: Option<&'static str>,
     /// The value that counts when none is given, for the documentation.
@@ -92,8 +94,10 @@ pub(crate) enum Shape {
         of: Vec<Field>,
         most: usize,
     },
-    /// Any object.
+    /// Any object. The command line makes it from pairs.
     Object,
+    /// Any object or list, which the command line reads as JSON.
+    Json,
 }
 
 impl Field {
@@ -103,12 +107,13 @@ impl Field {
             about,
             shape,
             is_required: false,
+            required_only: None,
             is_lenient: false,
             is_joined: false,
             aliases: &[],
             is_rare: false,
             only: None,
-            alternative: None,
+            alternatives: &[],
             excludes: None,
             default: None,
             spelling: Spelling::Option(None),
@@ -177,8 +182,18 @@ impl Field {
         Self::new(name, about, Shape::Object)
     }
 
+    pub(crate) fn json(name: &'static str, about: &'static str) -> Self {
+        Self::new(name, about, Shape::Json)
+    }
+
     pub(crate) fn required(mut self) -> Self {
         self.is_required = true;
+        self
+    }
+
+    /// Required by one interface; the other does without.
+    pub(crate) fn required_on(mut self, interface: Interface) -> Self {
+        self.required_only = Some(interface);
         self
     }
 
@@ -209,9 +224,9 @@ impl Field {
         self
     }
 
-    /// One of this field and the other must be given.
-    pub(crate) fn or_else(mut self, other: &'static str) -> Self {
-        self.alternative = Some(other);
+    /// Exactly one of this field and the others must be given.
+    pub(crate) fn or_else(mut self, others: &'static [&'static str]) -> Self {
+        self.alternatives = others;
         self
     }
 
@@ -258,6 +273,10 @@ impl Field {
         self.only.is_none_or(|only| only == interface)
     }
 
+    pub(crate) fn is_required_on(&self, interface: Interface) -> bool {
+        self.is_required || self.required_only == Some(interface)
+    }
+
     /// The name of the option, without its dashes.
     pub(crate) fn option_name(&self) -> String {
         match self.spelling {
@@ -272,6 +291,7 @@ impl Field {
             Shape::Whole { .. } => Some("N"),
             Shape::Number { .. } => Some("NUMBER"),
             Shape::Object => Some("KEY=VALUE|JSON"),
+            Shape::Json => Some("JSON|-|@PATH"),
             Shape::Parts(_) | Shape::List { .. } => Some("JSON"),
             _ => None,
         };
@@ -331,7 +351,7 @@ impl Shape {
             Self::List { of, most } => {
                 json!({"type": "array", "items": schema(of), "maxItems": most})
             }
-            Self::Object => json!({"type": "object"}),
+            Self::Object | Self::Json => json!({"type": "object"}),
         }
     }
 }
@@ -369,7 +389,9 @@ pub(crate) fn schema(fields: &[Field]) -> Map<String, Value> {
         .iter()
         .map(|field| (field.name.to_owned(), field.schema()));
     let properties: Map<String, Value> = properties.collect();
-    let required = fields.iter().filter(|field| field.is_required);
+    let required = fields
+        .iter()
+        .filter(|field| field.is_required_on(Interface::Mcp));
     let required: Vec<&str> = required.map(|field| field.name).collect();
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!("object"));

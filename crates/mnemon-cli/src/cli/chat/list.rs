@@ -29,9 +29,7 @@ pub(super) async fn list(args: ListArgs, door: &mut Door) -> Result<(), Error> {
     return_json!(door, &page);
     if page.conversations.is_empty() && request.skip > 0 {
         let skip = request.skip;
-        return door
-            .out
-            .line(format!("no conversation comes after the first {skip}"));
+        return say!(door, "no conversation comes after the first {skip}");
     }
     if page.conversations.is_empty() {
         return door.out.line("there are no conversations");

@@ -181,11 +181,11 @@ pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Erro
     gone.delete_or_fail(&door.ctx()?).await?;
     return_json!(door, &json!({ "deleted": session }));
     let name = text::one_line(session.as_str());
-    door.out.line(format!("deleted: {name}"))
+    say!(door, "deleted: {name}")
 }
 
 fn say(word: &str, info: &SessionInfo, door: &mut Door) -> Result<(), Error> {
     let name = text::one_line(&info.session_id);
     let count = text::count(info.component_count as u64, "component");
-    door.out.line(format!("{word}: {name} with {count}"))
+    say!(door, "{word}: {name} with {count}")
 }
