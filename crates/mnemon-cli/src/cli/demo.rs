@@ -1,7 +1,7 @@
 //! `mnemon demo`
 
 use mnemon_core::{Changes, Ctx, Fate, Filter, Id, Namespace, Owner, Receipt, Scan};
-use mnemon_engine::{Draft, Memory, Query};
+use mnemon_engine::{ContextQuery, Draft, Memory, MemoryQuery, Query};
 
 use super::door::Door;
 use super::{history, list, text};
@@ -14,11 +14,7 @@ use crate::{Error, api, wiring};
 pub(super) struct Args {}
 
 pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
-    let folder = tempfile::tempdir().map_err(|source| Error::File {
-        path: std::env::temp_dir(),
-        verb: "used",
-        source,
-    })?;
+    let folder = tempfile::tempdir().map_err(Error::file("used", &std::env::temp_dir()))?;
     let path = folder.path().join("demo.db");
     let config = Config {
         actor: door.config.actor.clone(),
@@ -35,11 +31,7 @@ pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
     demo.play().await?;
     let Demo { memory, door, .. } = demo;
     drop(memory);
-    folder.close().map_err(|source| Error::File {
-        path,
-        verb: "removed",
-        source,
-    })?;
+    folder.close().map_err(Error::file("removed", &path))?;
     door.out.line("")?;
     door.out
         .line("The temporary folder is gone. Yours to try: mnemon add \"Ann prefers tea\"")
@@ -129,13 +121,12 @@ impl Demo<'_> {
 
     async fn context(&mut self) -> Result<(), Error> {
         self.say("The context for a prompt is built within a token budget.")?;
-        let request = serde_json::json!({
-            "user": "ann", "session": "demo", "agent": "cli",
-            "query": "what does Ann drink?", "budget": 120,
-        });
-        let wrong = |error| Error::Internal(format!("the demo sends an invalid request: {error}"));
-        let request = serde_json::from_value(request).map_err(wrong)?;
-        let found = api::context::run(&self.memory, &self.ctx()?, request).await?;
+        let about = MemoryQuery {
+            query: Some("what does Ann drink?".to_owned()),
+            ..MemoryQuery::new("ann", "demo", "cli", &[])
+        };
+        let query = ContextQuery::new(about, 120);
+        let found = api::context::run(&self.memory, &self.ctx()?, query, None).await?;
         for line in found.context.compiled.text.lines() {
             let line = format!("   {}", text::clean(line));
             self.door.out.line(line.trim_end())?;

@@ -60,7 +60,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let measured = api::eval::run(&door.config, request, || bar.inc(1)).await?;
     bar.finish_and_clear();
     if let Some(path) = &args.out {
-        write(path, &measured)?;
+        let json = serde_json::to_string_pretty(&measured).map_err(Error::no_json)?;
+        std::fs::write(path, json + "\n").map_err(Error::file("written", path))?;
     }
     return_json!(door, &measured);
     show(&measured, door)
@@ -70,25 +71,11 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 const DATA_BYTES: u64 = 1 << 30;
 
 fn read(path: &Path) -> Result<Vec<Sample>, Error> {
-    let file = File::open(path).map_err(|source| Error::File {
-        path: path.to_owned(),
-        verb: "read",
-        source,
-    })?;
+    let file = File::open(path).map_err(Error::file("read", path))?;
     let reader = BufReader::new(file.take(DATA_BYTES));
     serde_json::from_reader(reader).map_err(|error| {
         let what = format!("{} is not LoCoMo's JSON: {error}", path.display());
         Invalid::new("data", what).into()
-    })
-}
-
-fn write(path: &Path, measured: &Response) -> Result<(), Error> {
-    let json = serde_json::to_string_pretty(measured)
-        .map_err(|error| Error::Internal(format!("an answer has no JSON form: {error}")))?;
-    std::fs::write(path, json + "\n").map_err(|source| Error::File {
-        path: path.to_owned(),
-        verb: "written",
-        source,
     })
 }
 

@@ -1,6 +1,5 @@
 //! `mnemon export`
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -108,50 +107,31 @@ impl Target {
             .suffix(UNFINISHED)
             .rand_bytes(16)
             .tempfile_in(folder);
-        match made {
-            Ok(file) => Ok(Self {
-                path,
-                force,
-                file: BufWriter::new(file),
-            }),
-            Err(source) => Err(failed(path, source)),
-        }
+        let file = made.map_err(Error::file("written", &path))?;
+        let file = BufWriter::new(file);
+        Ok(Self { path, force, file })
     }
 
     fn write(&mut self, record: &Record) -> Result<(), Error> {
-        let json = serde_json::to_string(record)
-            .map_err(|error| Error::Internal(format!("a record has no JSON form: {error}")))?;
-        writeln!(self.file, "{json}").map_err(|error| failed(self.path.clone(), error))
+        let json = serde_json::to_string(record).map_err(Error::no_json)?;
+        writeln!(self.file, "{json}").map_err(Error::file("written", &self.path))
     }
 
     fn finish(self) -> Result<PathBuf, Error> {
         let path = self.path;
-        let file = self
-            .file
-            .into_inner()
-            .map_err(|error| failed(path.clone(), error.into_error()))?;
-        sync(file.as_file()).map_err(|error| failed(path.clone(), error))?;
+        let failed = Error::file("written", &path);
+        let whole = self.file.into_inner();
+        let file = whole.map_err(|error| failed(error.into_error()))?;
+        file.as_file().sync_all().map_err(failed)?;
         if let Ok(there) = std::fs::metadata(&path) {
             let kept = file.as_file().set_permissions(there.permissions());
-            kept.map_err(|error| failed(path.clone(), error))?;
+            kept.map_err(failed)?;
         }
         let placed = match self.force {
             true => file.persist(&path),
             false => file.persist_noclobber(&path),
         };
-        placed.map_err(|error| failed(path.clone(), error.error))?;
+        placed.map_err(|error| failed(error.error))?;
         Ok(path)
-    }
-}
-
-fn sync(file: &File) -> std::io::Result<()> {
-    file.sync_all()
-}
-
-fn failed(path: PathBuf, source: std::io::Error) -> Error {
-    Error::File {
-        path,
-        verb: "written",
-        source,
     }
 }

@@ -47,11 +47,7 @@ pub(super) fn given_or_file(text: &str) -> Result<String, Error> {
 
 /// What the file holds, as it is.
 pub(super) fn file(path: &Path) -> Result<String, Error> {
-    let failed = |source| Error::File {
-        path: path.to_owned(),
-        verb: "read",
-        source,
-    };
+    let failed = Error::file("read", path);
     read(File::open(path).map_err(failed)?, failed)
 }
 

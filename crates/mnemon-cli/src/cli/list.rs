@@ -1,6 +1,6 @@
 //! `mnemon list`
 
-use mnemon_core::{Record, limits};
+use mnemon_core::Record;
 
 use super::door::Door;
 use super::shared::{Printed, Shared};
@@ -17,15 +17,6 @@ use crate::{Error, api};
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) page: Shared<List>,
-}
-
-/// A page has at least one record and at most what the store gives at once.
-pub(super) fn limit(text: &str) -> Result<usize, String> {
-    let most = limits::PAGE;
-    match text.parse() {
-        Ok(limit) if (1..=most).contains(&limit) => Ok(limit),
-        _ => Err(format!("write a number from 1 to {most}")),
-    }
 }
 
 impl Printed for List {

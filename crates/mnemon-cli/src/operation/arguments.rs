@@ -103,6 +103,10 @@ impl Arguments {
         texts.map(str::to_owned).collect()
     }
 
+    pub(crate) fn object(&self, name: &str) -> Option<&Map<String, Value>> {
+        self.0.get(name)?.as_object()
+    }
+
     /// Everything as the request of an operation. What it finds wrong is the caller's to mend.
     pub(crate) fn read<T: DeserializeOwned>(self) -> Result<T, Error> {
         read(Value::Object(self.0))

@@ -11,8 +11,7 @@ pub(super) struct ListArgs {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Conversations on a page, up to 1000
-    #[arg(long, value_name = "N", default_value_t = ListRequest::LIMIT,
-        value_parser = super::super::list::limit)]
+    #[arg(long, value_name = "N", default_value_t = ListRequest::LIMIT)]
     limit: usize,
     /// Leave out this many, to get the next page
     #[arg(long, value_name = "N", default_value_t = 0)]

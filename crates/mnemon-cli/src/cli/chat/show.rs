@@ -66,8 +66,7 @@ pub(super) fn print_body(made: &RequestBody, door: &mut Door) -> Result<(), Erro
     if door.out.json {
         return door.out.json_line(&made.body);
     }
-    let json = serde_json::to_string_pretty(&made.body)
-        .map_err(|error| Error::Internal(format!("a body has no JSON form: {error}")))?;
+    let json = serde_json::to_string_pretty(&made.body).map_err(Error::no_json)?;
     door.out.line(json)
 }
 

@@ -112,8 +112,7 @@ pub(super) async fn load(args: OneArgs, door: &mut Door) -> Result<(), Error> {
     let place = sessions(&args.place, memory.as_ref(), &door.config)?;
     let state = api::session::load(&*place, &door.ctx()?, &args.session).await?;
     return_json!(door, &state);
-    let json = serde_json::to_string_pretty(&state)
-        .map_err(|error| Error::Internal(format!("a session has no JSON form: {error}")))?;
+    let json = serde_json::to_string_pretty(&state).map_err(Error::no_json)?;
     // JSON has its control characters escaped, but not those that turn the line around.
     door.out.line(text::clean(&json))
 }

@@ -3,7 +3,7 @@
 use mnemon_engine::{FoundRule, FoundSkill};
 use serde_json::{Value, json};
 
-use super::super::answer::{Answer, RECALLED, Room, excerpt, quote};
+use super::super::answer::{Answer, Room, excerpt, quote, recalled};
 use super::super::profile::Profile;
 use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch};
@@ -75,14 +75,7 @@ fn listed(told: &[(String, Value)], room: Room) -> Result<Answer, Error> {
     let shown = || told.iter().take(room.items);
     let texts = shown().map(|(text, _)| format!("\n{}", quote(&excerpt(text, room.chars))));
     let left = told.len() - shown().count();
-    let rest = match left {
-        0 => String::new(),
-        _ => format!("\n[{left} more did not fit: ask for a larger max_tokens]\n"),
-    };
-    let text = format!("{RECALLED}\n{}{rest}", texts.collect::<String>());
     let data: Vec<&Value> = shown().map(|(_, data)| data).collect();
-    Answer::with(
-        text,
-        &json!({"found": told.len(), "left_out": left, "learnt": data}),
-    )
+    let data = json!({"found": told.len(), "left_out": left, "learnt": data});
+    Answer::with(recalled(texts, left), &data)
 }

@@ -4,7 +4,9 @@ use mnemon_engine::Passage;
 use mnemon_engine::longterm::NAME as MARK;
 use serde_json::{Value, json};
 
-use super::super::answer::{Answer, MAX_TOKENS, RECALLED, Room, TAIL_TOKENS, cut, excerpt, quote};
+use super::super::answer::{
+    Answer, MAX_TOKENS, RECALLED, Room, TAIL_TOKENS, cut, excerpt, quote, recalled,
+};
 use super::super::profile::Profile;
 use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch};
@@ -100,10 +102,6 @@ fn passages(excerpts: &[Passage], room: Room) -> Result<Answer, Error> {
         format!("\n[{}]\n{quoted}", excerpt(&one.source, 200))
     });
     let left = excerpts.len() - shown().count();
-    let rest = match left {
-        0 => String::new(),
-        _ => format!("\n[{left} more did not fit: ask for a larger max_tokens]\n"),
-    };
     let data: Vec<Value> = shown()
         .map(|one| {
             json!({
@@ -113,11 +111,10 @@ fn passages(excerpts: &[Passage], room: Room) -> Result<Answer, Error> {
             })
         })
         .collect();
-    let text = format!("{RECALLED}\n{}{rest}", texts.collect::<String>());
     let data = json!({
         "found": excerpts.len(), "left_out": left, "note": RECALLED, "excerpts": data,
     });
-    Answer::with(text, &data)
+    Answer::with(recalled(texts, left), &data)
 }
 
 async fn record(served: &Served, mut call: Call) -> Result<Answer, Error> {

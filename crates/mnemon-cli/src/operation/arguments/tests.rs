@@ -179,7 +179,11 @@ fn exactly_one_of_several_alternatives_is_given() {
             json!({"message": {}, "role": "a"}),
             "role: is given together with message; use one of the two",
         ),
-        (mcp, json!({"message": 7}), "message: must be an object, not a number"),
+        (
+            mcp,
+            json!({"message": 7}),
+            "message: must be an object, not a number",
+        ),
     ] {
         assert_eq!(check(interface, sent), Err(wrong.to_owned()));
     }
