@@ -10,7 +10,7 @@ use std::sync::Arc;
 use mnemon_core::budget::Family;
 use mnemon_core::window::{CompressionEvent, Measure, Settings};
 use mnemon_core::{Ctx, Cursor, Invalid, Message, Receipt, Role, limits};
-use mnemon_engine::{LogLine, Memory, Preview, Project, Shown, Window};
+use mnemon_engine::{LogLine, Memory, Project, Shown, Window};
 use serde::Serialize;
 
 pub use input::{message_of, messages_of};
@@ -135,7 +135,7 @@ impl Chat {
     }
 
     /// The window of a conversation that must be there already.
-    async fn existing(&self) -> Result<Window<'_>, Error> {
+    pub(crate) async fn existing(&self) -> Result<Window<'_>, Error> {
         let window = self.window()?;
         window.catch_up(&self.ctx).await?;
         match window.is_empty(&self.ctx).await? {
@@ -222,12 +222,6 @@ impl Chat {
         Ok(window.get_messages(&self.ctx).await?)
     }
 
-    /// What compressing the window would do. Nothing is written.
-    pub async fn preview(&self) -> Result<Vec<Preview>, Error> {
-        let window = self.existing().await?;
-        Ok(window.preview(&self.ctx).await?)
-    }
-
     /// Compresses the window, or only if it is due.
     pub async fn compress(&self, how: Compression) -> Result<Compressed, Error> {
         let window = self.existing().await?;
@@ -277,30 +271,6 @@ impl Chat {
             messages,
             before: next.map(|next| next.to_string()),
         })
-    }
-
-    /// What compressions did, oldest first.
-    pub async fn events(&self) -> Result<Vec<CompressionEvent>, Error> {
-        let window = self.existing().await?;
-        Ok(window.events(&self.ctx).await?)
-    }
-
-    /// Empties the window; every message stays in the conversation.
-    pub async fn clear(&self) -> Result<(), Error> {
-        let window = self.existing().await?;
-        Ok(window.clear(&self.ctx).await?)
-    }
-
-    /// Copies the conversation to another name; how many messages it has.
-    pub async fn fork(&self, to: &str) -> Result<usize, Error> {
-        let window = self.existing().await?;
-        Ok(window.fork(&self.ctx, to).await?)
-    }
-
-    /// Saves the window under a label; how many messages it shows.
-    pub async fn snapshot(&self, label: &str) -> Result<usize, Error> {
-        let window = self.existing().await?;
-        Ok(window.snapshot(&self.ctx, label).await?)
     }
 
     /// Shows the window again as it was when the snapshot was taken; how many messages it shows.

@@ -100,6 +100,43 @@ pub(crate) enum Shape {
     Json,
 }
 
+/// Defines methods that set one member of a field.
+macro_rules! setters {
+    ($($(#[$about:meta])* $name:ident($($given:ident: $kind:ty)?): $member:ident = $value:expr;)+) => {
+        impl Field {
+            $(
+                $(#[$about])*
+                pub(crate) fn $name(mut self $(, $given: $kind)?) -> Self {
+                    self.$member = $value;
+                    self
+                }
+            )+
+        }
+    };
+}
+
+setters! {
+    required(): is_required = true;
+    /// Required by one interface; the other does without.
+    required_on(interface: Interface): required_only = Some(interface);
+    lenient(): is_lenient = true;
+    joined(): is_joined = true;
+    or(aliases: &'static [&'static str]): aliases = aliases;
+    /// A field that most callers do without.
+    rare(): is_rare = true;
+    /// The only interface that has this field.
+    only(interface: Interface): only = Some(interface);
+    /// Exactly one of this field and the others must be given.
+    or_else(others: &'static [&'static str]): alternatives = others;
+    /// At most one of this field and the other may be given.
+    excludes(other: &'static str): excludes = Some(other);
+    default(value: &'static str): default = Some(value);
+    value(name: &'static str): value = Some(name);
+    under(heading: &'static str): heading = Some(heading);
+    /// On the command line `-` stands for the text on stdin.
+    piped(): is_piped = true;
+}
+
 impl Field {
     fn new(name: &'static str, about: &'static str, shape: Shape) -> Self {
         Self {
@@ -186,61 +223,6 @@ impl Field {
         Self::new(name, about, Shape::Json)
     }
 
-    pub(crate) fn required(mut self) -> Self {
-        self.is_required = true;
-        self
-    }
-
-    /// Required by one interface; the other does without.
-    pub(crate) fn required_on(mut self, interface: Interface) -> Self {
-        self.required_only = Some(interface);
-        self
-    }
-
-    pub(crate) fn lenient(mut self) -> Self {
-        self.is_lenient = true;
-        self
-    }
-
-    pub(crate) fn joined(mut self) -> Self {
-        self.is_joined = true;
-        self
-    }
-
-    pub(crate) fn or(mut self, aliases: &'static [&'static str]) -> Self {
-        self.aliases = aliases;
-        self
-    }
-
-    /// A field that most callers do without.
-    pub(crate) fn rare(mut self) -> Self {
-        self.is_rare = true;
-        self
-    }
-
-    /// The only interface that has this field.
-    pub(crate) fn only(mut self, interface: Interface) -> Self {
-        self.only = Some(interface);
-        self
-    }
-
-    /// Exactly one of this field and the others must be given.
-    pub(crate) fn or_else(mut self, others: &'static [&'static str]) -> Self {
-        self.alternatives = others;
-        self
-    }
-
-    /// At most one of this field and the other may be given.
-    pub(crate) fn excludes(mut self, other: &'static str) -> Self {
-        self.excludes = Some(other);
-        self
-    }
-
-    pub(crate) fn default(mut self, value: &'static str) -> Self {
-        self.default = Some(value);
-        self
-    }
-
     /// The command line's name for it, where that is another.
     pub(crate) fn option(mut self, name: &'static str) -> Self {
         self.spelling = Spelling::Option(Some(name));
@@ -251,22 +233,6 @@ impl Field {
     pub(crate) fn positional(mut self, spelling: Spelling, value: &'static str) -> Self {
         self.spelling = spelling;
         self.value(value)
-    }
-
-    pub(crate) fn value(mut self, name: &'static str) -> Self {
-        self.value = Some(name);
-        self
-    }
-
-    pub(crate) fn under(mut self, heading: &'static str) -> Self {
-        self.heading = Some(heading);
-        self
-    }
-
-    /// On the command line `-` stands for the text on stdin.
-    pub(crate) fn piped(mut self) -> Self {
-        self.is_piped = true;
-        self
     }
 
     pub(crate) fn is_on(&self, interface: Interface) -> bool {

@@ -31,7 +31,7 @@ pub(super) struct CompressArgs {
 pub(super) async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
     let chat = args.conversation.call(door).await?;
     if args.dry_run {
-        return preview(&chat.preview().await?, door);
+        return preview(&chat.existing().await?.preview(&chat.ctx).await?, door);
     }
     let how = Compression {
         if_needed: args.if_needed,

@@ -28,7 +28,7 @@ pub(super) struct SnapshotArgs {
 
 pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
     let chat = args.conversation.call(door).await?;
-    let messages = chat.fork(&args.to).await?;
+    let messages = chat.existing().await?.fork(&chat.ctx, &args.to).await?;
     return_json!(door, &json!({ "session": args.to, "messages": messages }));
     let count = text::count(messages as u64, "message");
     let to = text::one_line(&args.to);
@@ -37,7 +37,11 @@ pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
 
 pub(super) async fn snapshot(args: SnapshotArgs, door: &mut Door) -> Result<(), Error> {
     let chat = args.conversation.call(door).await?;
-    let messages = chat.snapshot(&args.label).await?;
+    let messages = chat
+        .existing()
+        .await?
+        .snapshot(&chat.ctx, &args.label)
+        .await?;
     say("saved", &args.label, messages, door)
 }
 
@@ -56,7 +60,7 @@ fn say(word: &str, label: &str, messages: usize, door: &mut Door) -> Result<(), 
 
 pub(super) async fn clear(args: Shared<Conversation>, door: &mut Door) -> Result<(), Error> {
     let chat = args.call(door).await?;
-    chat.clear().await?;
+    chat.existing().await?.clear(&chat.ctx).await?;
     return_json!(door, &json!({ "cleared": chat.session }));
     door.out.line("the window is empty; every message is kept")
 }

@@ -54,7 +54,8 @@ pub(super) async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
 }
 
 pub(super) async fn events(args: Shared<Conversation>, door: &mut Door) -> Result<(), Error> {
-    let events = args.call(door).await?.events().await?;
+    let chat = args.call(door).await?;
+    let events = chat.existing().await?.events(&chat.ctx).await?;
     return_json!(door, &json!({ "events": events }));
     if events.is_empty() {
         return door.out.line("the window was never compressed");
