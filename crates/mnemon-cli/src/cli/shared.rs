@@ -223,6 +223,10 @@ fn arguments(field: &Field) -> Vec<Arg> {
     arg = match &field.shape {
         Shape::Flag => arg.action(ArgAction::SetTrue),
         Shape::Choice(words) => arg.value_parser(PossibleValuesParser::new(words)),
+        Shape::Choices(words) => {
+            let words = PossibleValuesParser::new(words);
+            arg.value_parser(words).action(ArgAction::Append)
+        }
         Shape::Texts { .. } | Shape::Words { .. } | Shape::Object => arg.action(ArgAction::Append),
         Shape::Whole { .. } | Shape::Number { .. } => arg.allow_negative_numbers(true),
         _ => arg,
@@ -249,7 +253,7 @@ fn help(field: &Field) -> String {
         Shape::Number { min, max } if !help.contains("0") => {
             help.push_str(&format!(", from {min} to {max}"));
         }
-        Shape::Texts { .. } | Shape::Words { .. } | Shape::Object => {
+        Shape::Texts { .. } | Shape::Words { .. } | Shape::Choices(_) | Shape::Object => {
             if let Spelling::Option(_) = field.spelling {
                 help.push_str("; repeat for several");
             }
@@ -327,7 +331,8 @@ fn given(field: &Field, matches: &ArgMatches) -> Option<Value> {
             let words = [texts(field.name), texts(&more), texts(&behind_dashes)].concat();
             (!words.is_empty()).then(|| words.join(" ").into())
         }
-        (Shape::Texts { .. } | Shape::Words { .. } | Shape::Object, _) | (_, Spelling::Each) => {
+        (Shape::Texts { .. } | Shape::Words { .. } | Shape::Choices(_) | Shape::Object, _)
+        | (_, Spelling::Each) => {
             let texts = texts(field.name);
             (!texts.is_empty()).then(|| json!(texts))
         }

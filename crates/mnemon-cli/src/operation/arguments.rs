@@ -305,6 +305,11 @@ fn value_of(shape: &Shape, value: Value, place: &str) -> Result<Value, Invalid> 
             _ => Err(wrong(&value, "true or false")),
         },
         (Shape::Choice(words), value) => choice_of(words, &value, place),
+        (Shape::Choices(words), value) => {
+            let texts = texts_of(parted(value), words.len(), usize::MAX, place)?;
+            let texts = texts.as_array().into_iter().flatten();
+            texts.map(|word| choice_of(words, word, place)).collect()
+        }
         (Shape::Texts { most, max }, value) => texts_of(value, *most, *max, place),
         (Shape::Words { most, max }, value) => texts_of(parted(value), *most, *max, place),
         (Shape::Parts(fields), value) => match opened(value) {

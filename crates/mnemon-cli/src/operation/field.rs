@@ -77,6 +77,8 @@ pub(crate) enum Shape {
     },
     Flag,
     Choice(Vec<&'static str>),
+    /// Several of these words; a single one is as good.
+    Choices(Vec<&'static str>),
     /// Texts, at most so many; a single one is as good.
     Texts {
         most: usize,
@@ -194,6 +196,15 @@ impl Field {
         Self::new(name, about, Shape::Choice(words.collect()))
     }
 
+    /// Several words of an enum.
+    pub(crate) fn some_of(
+        name: &'static str,
+        words: impl Iterator<Item = &'static str>,
+        about: &'static str,
+    ) -> Self {
+        Self::new(name, about, Shape::Choices(words.collect()))
+    }
+
     pub(crate) fn texts(name: &'static str, most: usize, max: usize, about: &'static str) -> Self {
         Self::new(name, about, Shape::Texts { most, max })
     }
@@ -308,6 +319,9 @@ impl Shape {
             Self::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
             Self::Flag => json!({"type": "boolean"}),
             Self::Choice(words) => json!({"type": "string", "enum": words}),
+            Self::Choices(words) => json!({
+                "type": "array", "items": {"type": "string", "enum": words}, "maxItems": words.len(),
+            }),
             Self::Texts { most, max } | Self::Words { most, max } => json!({
                 "type": "array",
                 "items": {"type": "string", "maxLength": max},

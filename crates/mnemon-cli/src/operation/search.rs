@@ -185,6 +185,8 @@ impl Operation for Selection {
 /// Which records of those that the caller may see.
 fn which() -> Vec<Field> {
     let terminal = |field: Field| field.only(Interface::CommandLine);
+    let scopes = Scope::ALL.iter().map(|scope| scope.as_str());
+    let namespaces = Namespace::ALL.iter().map(|namespace| namespace.as_str());
     let kinds = "Kind of the records: note, fact, decision, document, message, skill, …";
     let since = "Created at or after: 2026-01-31, 2026-01-31 12:00, RFC 3339, or 7d (ago)";
     let metadata =
@@ -193,23 +195,10 @@ fn which() -> Vec<Field> {
         Field::texts("kind", Kind::ALL.len(), limits::NAME_CHARS, kinds)
             .or(&["kinds"])
             .value("KIND"),
-        Field::texts(
-            "scope",
-            Scope::ALL.len(),
-            limits::NAME_CHARS,
-            "Scope: dialog, state, semantic, procedural, profile or experience",
-        )
-        .value("SCOPE")
-        .only(Interface::CommandLine),
-        Field::texts(
-            "namespace",
-            Namespace::ALL.len(),
-            limits::NAME_CHARS,
-            "Only short-term or long-term records",
-        )
-        .or(&["type", "ns", "memory_type"])
-        .value("NAMESPACE")
-        .rare(),
+        terminal(Field::some_of("scope", scopes, "Scope of the records")),
+        Field::some_of("namespace", namespaces, "Namespace of the records")
+            .or(&["type", "ns", "memory_type"])
+            .rare(),
         tags("Records with at least one of these tags").rare(),
         terminal(Field::text(
             "source",

@@ -4,7 +4,7 @@
 use mnemon_core::Time;
 use mnemon_engine::notes::{Added, NotePage, NoteText, NoteView};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::answer::{Answer, RECALLED, Room, cut, excerpt, quote};
 use super::super::profile::Profile;
@@ -197,13 +197,19 @@ fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> 
         text.push_str(&format!("\n[{left} more did not fit: {how}]\n"));
     }
     text.push_str("\n[memory_get reads the content of one.]\n");
-    let mut data = json!({
+    let left_out = (left > 0).then(|| json!({"count": left, "how": how}));
+    let data = json!({
         "found": true, "results": shown, "total": results.len(), "query": query, "note": RECALLED,
     });
-    if left > 0 {
-        data["leftOut"] = json!({"count": left, "how": how});
+    answer(text, &with(data, "leftOut", left_out))
+}
+
+/// The data with another member, if there is one.
+fn with(mut data: Value, name: &str, value: Option<impl Serialize>) -> Value {
+    if let (Some(members), Some(value)) = (data.as_object_mut(), value) {
+        members.insert(name.to_owned(), json!(value));
     }
-    answer(text, &data)
+    data
 }
 
 /// As many notes as there is room for, with their texts cut.
@@ -328,14 +334,10 @@ async fn update(served: &Served, mut call: Call) -> Result<Answer, Error> {
         done.version,
         expiry(done.expires)
     );
-    let mut data = json!({
-        "id": done.id, "version": done.version, "summary": excerpt(&done.content, ADDED),
-        "commit": done.commit,
-    });
-    if let Some(expires) = done.expires {
-        data["expires"] = json!(expires);
-    }
-    answer(text, &data)
+    let summary = excerpt(&done.content, ADDED);
+    let data = json!({"id": done.id, "version": done.version, "summary": summary});
+    let data = with(data, "commit", done.commit);
+    answer(text, &with(data, "expires", done.expires))
 }
 
 /// When something is forgotten by itself, at the end of a sentence.
