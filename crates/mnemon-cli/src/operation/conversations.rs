@@ -43,7 +43,7 @@ fn session() -> Field {
 
 /// The conversation that is meant.
 fn conversation(session: Field) -> Vec<Field> {
-    let user = "User who owns the conversation; without it the server's user, or default";
+    let user = "User who owns the conversation; without it `default`, or the user of the server";
     let files = "The project whose files hold it: ROOT/.airsspec/contexts/agent/SESSION.jsonl";
     vec![
         session,
@@ -144,7 +144,8 @@ impl Operation for ChatAppend {
 
     fn fields() -> Vec<Field> {
         let message = "Instead of content: a whole message with role and content blocks \
-            (text, thinking, tool_use, tool_result, image), for example a call of a tool";
+            (text, thinking, tool_use, tool_result, image), for example a call of a tool; or a \
+            list of messages, which are added together";
         let jsonl = "Add many messages: a file, or - for stdin, with one JSON message per line. \
             All lines are checked first, and up to 1000 are added together; with --key an \
             interrupted import is completed when it is repeated";
