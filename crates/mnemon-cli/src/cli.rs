@@ -9,6 +9,13 @@ macro_rules! return_json {
     };
 }
 
+/// Prints a line of text, which is formatted as by `println!`.
+macro_rules! say {
+    ($door:expr, $($text:tt)+) => {
+        $door.out.line(format_args!($($text)+))
+    };
+}
+
 mod add;
 mod agent;
 mod backup;
@@ -68,7 +75,6 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Config, Environment, Flags, ignored_notice};
-use crate::operation::when;
 use crate::{Error, wiring};
 use door::Door;
 
@@ -338,11 +344,11 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Search(args) => search::run(args, door).await,
         Command::Context(args) => context::run(*args, door).await,
         Command::Get(args) => get::run(args, door).await,
-        Command::List(args) => list::run(args, door).await,
+        Command::List(args) => args.page.run(door).await,
         Command::Forget(args) => forget::run(args, door).await,
-        Command::History(args) => history::run(args, door).await,
+        Command::History(args) => args.page.run(door).await,
         Command::Undo(args) => undo::run(args, door).await,
-        Command::Update(args) => update::run(args, door).await,
+        Command::Update(args) => args.change.run(door).await,
         Command::Stats(args) => stats::run(args, door).await,
         Command::Export(args) => export::run(args, door).await,
         Command::Import(args) => import::run(args, door).await,

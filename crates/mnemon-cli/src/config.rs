@@ -19,10 +19,12 @@ mod sources;
 mod trust;
 mod tuning;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use mnemon_core::window::Settings;
-use mnemon_core::{Caps, Namespace, Policy, Tenant};
+use mnemon_core::{Caps, Invalid, Namespace, Policy, Tenant};
 use mnemon_engine::ProjectConfig;
 use mnemon_engine::agentfiles::{Language, ROOT as AGENT_FOLDER};
 use mnemon_engine::notes::MaxEntries;
@@ -45,7 +47,6 @@ use risk::{DELETES, HARMLESS, IMPERSONATES, OPENS, ProjectRule, SENDS, WEAKENS};
 use sources::Sources;
 pub use sources::{Ignored, Inspected, RiskySetting, ignored_notice, inspect};
 pub use trust::{Trust, TrustList, TrustedFile};
-pub use tuning::Tuned;
 
 /// A setting: its key in the file, its variable, and whether a project's file may have it.
 struct Key {
@@ -156,9 +157,9 @@ pub struct Config {
     /// The language model that writes summaries; only from the file, but for its key.
     pub llm: LlmSettings,
     /// How a conversation's window is kept small; only from the file.
-    pub window: Tuned<Settings>,
+    pub window: Settings,
     /// How the conversations of a project are kept; only from the file.
-    pub memory: Tuned<ProjectConfig>,
+    pub memory: ProjectConfig,
     /// The folder of the project: where `.mnemon` was found, or else where the user stands.
     pub project: PathBuf,
     /// Where the user stands.
@@ -181,6 +182,8 @@ pub struct Config {
     /// Sentences for people: variables that look like ours but are not, links that are not
     /// followed.
     pub notices: Vec<String>,
+    /// Every setting that was looked for, in the order of the documentation.
+    pub found: Vec<Row>,
 }
 
 /// One line of `mnemon config`.
@@ -218,8 +221,8 @@ impl Config {
             agents: Sourced::default(PathBuf::from(AGENT_FOLDER)),
             agent_language: Sourced::default(Language::default()),
             llm: LlmSettings::default(),
-            window: Tuned::default(),
-            memory: Tuned::default(),
+            window: Settings::default(),
+            memory: ProjectConfig::default(),
             project: PathBuf::from("."),
             cwd: PathBuf::from("."),
             home: None,
@@ -231,6 +234,7 @@ impl Config {
             project_file: None,
             trust_list: None,
             notices: Vec::new(),
+            found: Vec::new(),
         }
     }
 
@@ -241,13 +245,18 @@ impl Config {
             ignored,
             mut notices,
         } = Sources::find(flags, env)?;
-        let layers = Layers { flags, env, files };
+        let layers = Layers {
+            flags,
+            env,
+            files,
+            rows: RefCell::default(),
+        };
         let llm = LlmSettings::read(&layers, env)?;
         notices.extend(env.notices(&llm.key_env.value));
         let plain = Self::for_store(String::new());
         Ok(Self {
             store: layers.store()?,
-            tenant: layers.read(&TENANT, plain.tenant.value, parse_tenant)?,
+            tenant: layers.read(&TENANT, plain.tenant.value, parse_word)?,
             actor: layers.read(&ACTOR, env.actor(), |text| Ok(text.to_owned()))?,
             json: layers.read(&JSON, false, parse_bool)?,
             embedder: layers.embedder()?,
@@ -260,10 +269,10 @@ impl Config {
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
             history_days: layers.read(&HISTORY_DAYS, None, parse_days)?,
             agents: layers.agents()?,
-            agent_language: layers.read(&AGENT_LANGUAGE, Language::default(), parse_language)?,
+            agent_language: layers.read(&AGENT_LANGUAGE, Language::default(), parse_word)?,
             llm,
-            window: tuning::window(&layers)?,
-            memory: tuning::memory(&layers)?,
+            window: tuning::read(&layers, "window.", Settings::check)?,
+            memory: tuning::read(&layers, "memory.", ProjectConfig::check)?,
             project: env.project_root(),
             cwd: env.cwd().to_owned(),
             home: env.home(),
@@ -274,6 +283,7 @@ impl Config {
             project_file: layers.project_file(),
             trust_list: TrustList::of(env),
             notices,
+            found: layers.rows(),
             files: layers.files.into_iter().map(|file| file.path).collect(),
         })
     }
@@ -315,25 +325,22 @@ impl Config {
 
     /// Every value and where it came from.
     pub fn rows(&self) -> Vec<Row> {
-        let mut rows = vec![
-            row(&STORE, &self.store),
-            row(&TENANT, &self.tenant),
-            row(&ACTOR, &self.actor),
-            row(&JSON, &self.json),
-            row(&EMBEDDER, &self.embedder),
-            row(&RERANKER, &self.reranker),
-            row(&SHORT_TTL, &self.short_term.ttl_days),
-            self.most(&SHORT_MAX, &self.short_term, Namespace::ShortTerm),
-            row(&LONG_TTL, &self.long_term.ttl_days),
-            self.most(&LONG_MAX, &self.long_term, Namespace::LongTerm),
-            row(&HISTORY_DAYS, &self.history_days),
-            row(&AGENTS, &self.agents),
-            row(&AGENT_LANGUAGE, &self.agent_language),
+        let mut rows = self.found.clone();
+        let namespaces = [
+            (SHORT_MAX, Namespace::ShortTerm),
+            (LONG_MAX, Namespace::LongTerm),
         ];
-        rows.extend(self.llm.rows());
-        rows.extend(self.window.rows());
-        rows.extend(self.memory.rows());
-        rows.extend(self.notes.rows());
+        for (key, namespace) in namespaces {
+            // Where nobody chose it is notes alone that have a limit.
+            let usual = match self.notes_config().of(namespace).max_entries {
+                MaxEntries::Usual(most) => most,
+                MaxEntries::Chosen(_) => continue,
+            };
+            for row in rows.iter_mut().filter(|row| row.key == key.name) {
+                row.value = json!(usual);
+                row.origin.push_str(", for notes");
+            }
+        }
         let policies = self.policies.rows().into_iter().map(|row| Row {
             key: format!("{}.{}", row.whom, row.key),
             value: row.value,
@@ -344,40 +351,39 @@ impl Config {
     }
 }
 
-impl Config {
-    /// How many entries there may be. Where nobody chose it is notes alone that have a limit.
-    fn most(&self, key: &Key, keeping: &Keeping, namespace: Namespace) -> Row {
-        match self.notes_config().of(namespace).max_entries {
-            MaxEntries::Usual(most) => Row {
-                key: key.name.to_owned(),
-                value: json!(most),
-                origin: format!("{}, for notes", keeping.max_entries.origin),
-            },
-            MaxEntries::Chosen(_) => row(key, &keeping.max_entries),
-        }
-    }
-}
-
-fn row<T: Serialize>(key: &Key, sourced: &Sourced<T>) -> Row {
-    let value = match json!(sourced.value) {
-        Value::String(text) => Value::String(without_passwords(&text)),
-        other => other,
-    };
-    Row {
-        key: key.name.to_owned(),
-        value,
-        origin: sourced.origin.to_string(),
-    }
-}
-
 /// Where values are looked for, the strongest first.
 struct Layers<'a> {
     flags: &'a Flags,
     env: &'a Environment,
     files: Vec<File>,
+    /// What was found.
+    rows: RefCell<Vec<Row>>,
 }
 
 impl Layers<'_> {
+    /// Remembers a setting, in place of what was remembered of it before.
+    fn remember(&self, key: &Key, value: impl Serialize, origin: &Origin) {
+        let value = match json!(value) {
+            Value::String(text) => Value::String(without_passwords(&text)),
+            other => other,
+        };
+        let mut rows = self.rows.borrow_mut();
+        rows.retain(|row| row.key != key.name);
+        rows.push(Row {
+            key: key.name.to_owned(),
+            value,
+            origin: origin.to_string(),
+        });
+    }
+
+    /// All that was found, in the order of the documentation.
+    fn rows(&self) -> Vec<Row> {
+        let order = [KEYS, llm::KEYS, tuning::KEYS, notes::KEYS].concat();
+        let mut rows = self.rows.take();
+        rows.sort_by_key(|row| order.iter().position(|key| key.name == row.key));
+        rows
+    }
+
     fn find(&self, key: &Key) -> Result<Option<(String, Origin)>, ConfigError> {
         if let Some((text, flag)) = self.flags.get(key) {
             return Ok(Some((text, Origin::Flag(flag))));
@@ -414,57 +420,73 @@ impl Layers<'_> {
         files.any(|file| file.is_projects && file.path == *path)
     }
 
-    fn read<T>(
+    fn read<T: Serialize>(
         &self,
         key: &Key,
         default: T,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Result<Sourced<T>, ConfigError> {
-        let Some((text, origin)) = self.find(key)? else {
-            return Ok(Sourced::default(default));
+        self.read_settled(key, default, parse, |_, _| {})
+    }
+
+    /// The same, with `settle` to complete a value, which may be a path, in the light of its origin.
+    fn read_settled<T: Serialize>(
+        &self,
+        key: &Key,
+        default: T,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+        settle: impl FnOnce(&mut T, &Origin),
+    ) -> Result<Sourced<T>, ConfigError> {
+        let mut read = match self.find(key)? {
+            None => Sourced::default(default),
+            Some((text, origin)) => match parse(&text) {
+                Ok(value) => Sourced { value, origin },
+                Err(what) => {
+                    let key = key.name;
+                    return Err(ConfigError::Value { key, origin, what });
+                }
+            },
         };
-        match parse(&text) {
-            Ok(value) => Ok(Sourced { value, origin }),
-            Err(what) => Err(ConfigError::Value {
-                key: key.name,
-                origin,
-                what,
-            }),
-        }
+        settle(&mut read.value, &read.origin);
+        self.remember(key, &read.value, &read.origin);
+        Ok(read)
     }
 
     /// A relative path in a file means a place beside that file, wherever the user stands.
     fn store(&self) -> Result<Sourced<String>, ConfigError> {
         let Some(_) = self.find(&STORE)? else {
-            return self.env.default_store();
+            let store = self.env.default_store()?;
+            self.remember(&STORE, &store.value, &store.origin);
+            return Ok(store);
         };
-        let mut store = self.read(&STORE, String::new(), |text| Ok(text.to_owned()))?;
-        let base = match &store.origin {
-            // The program that this file comes from begins at where it was started.
-            Origin::File { path, .. } if memory_json::is_one(path) => None,
-            origin => beside(origin),
-        };
-        store.value = self.env.settle(&store.value, base);
-        Ok(store)
+        let text = |text: &str| Ok(text.to_owned());
+        self.read_settled(&STORE, String::new(), text, |store, origin| {
+            let base = match origin {
+                // The program that this file comes from begins at where it was started.
+                Origin::File { path, .. } if memory_json::is_one(path) => None,
+                origin => beside(origin),
+            };
+            *store = self.env.settle(store, base);
+        })
     }
 
     /// A folder of weights is found like a store: beside the file that names it.
     fn embedder(&self) -> Result<Sourced<EmbedderChoice>, ConfigError> {
-        let builtin = EmbedderChoice::Builtin;
-        let mut embedder = self.read(&EMBEDDER, builtin, EmbedderChoice::parse)?;
-        if let EmbedderChoice::MiniLm(folder) = &mut embedder.value {
-            *folder = self.env.settle_path(folder, beside(&embedder.origin));
-        }
-        Ok(embedder)
+        let (builtin, parse) = (EmbedderChoice::Builtin, EmbedderChoice::parse);
+        self.read_settled(&EMBEDDER, builtin, parse, |choice, origin| {
+            if let EmbedderChoice::MiniLm(folder) = choice {
+                *folder = self.env.settle_path(folder, beside(origin));
+            }
+        })
     }
 
     fn reranker(&self) -> Result<Sourced<RerankerChoice>, ConfigError> {
-        let none = RerankerChoice::None;
-        let mut reranker = self.read(&RERANKER, none, RerankerChoice::parse)?;
-        if let RerankerChoice::CrossEncoder(folder) = &mut reranker.value {
-            *folder = self.env.settle_path(folder, beside(&reranker.origin));
-        }
-        Ok(reranker)
+        let (none, parse) = (RerankerChoice::None, RerankerChoice::parse);
+        self.read_settled(&RERANKER, none, parse, |choice, origin| {
+            if let RerankerChoice::CrossEncoder(folder) = choice {
+                *folder = self.env.settle_path(folder, beside(origin));
+            }
+        })
     }
 
     fn agents(&self) -> Result<Sourced<PathBuf>, ConfigError> {
@@ -475,9 +497,10 @@ impl Layers<'_> {
 
     /// A folder is found like a store: beside the file that names it.
     fn folder(&self, key: &Key, default: PathBuf) -> Result<Sourced<PathBuf>, ConfigError> {
-        let mut folder = self.read(key, default, |text| Ok(PathBuf::from(text)))?;
-        folder.value = self.env.settle_path(&folder.value, beside(&folder.origin));
-        Ok(folder)
+        let path = |text: &str| Ok(PathBuf::from(text));
+        self.read_settled(key, default, path, |folder, origin| {
+            *folder = self.env.settle_path(folder, beside(origin));
+        })
     }
 
     fn keeping(&self, ttl: &Key, max: &Key, plain: &Keeping) -> Result<Keeping, ConfigError> {
@@ -496,14 +519,8 @@ fn beside(origin: &Origin) -> Option<&Path> {
     }
 }
 
-fn parse_tenant(text: &str) -> Result<Tenant, String> {
-    text.parse()
-        .map_err(|invalid: mnemon_core::Invalid| invalid.what)
-}
-
-fn parse_language(text: &str) -> Result<Language, String> {
-    text.parse()
-        .map_err(|invalid: mnemon_core::Invalid| invalid.what)
+fn parse_word<T: FromStr<Err = Invalid>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|invalid: Invalid| invalid.what)
 }
 
 fn parse_bool(text: &str) -> Result<bool, String> {
@@ -528,7 +545,7 @@ fn parse_count(text: &str) -> Result<Option<u64>, String> {
     parse_limit(text, "records")
 }
 
-fn parse_limit<T: std::str::FromStr + PartialOrd + From<u8>>(
+fn parse_limit<T: FromStr + PartialOrd + From<u8>>(
     text: &str,
     unit: &str,
 ) -> Result<Option<T>, String> {

@@ -2,7 +2,7 @@
 
 use std::error::Error as Cause;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mnemon_core::embed::EmbedError;
 use mnemon_core::files::FilesError;
@@ -111,6 +111,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// Why a file cannot be read, written or made.
+    pub(crate) fn file(verb: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::File {
+            path: path.to_owned(),
+            verb,
+            source,
+        }
+    }
+
+    pub(crate) fn no_json(error: serde_json::Error) -> Self {
+        Self::Internal(format!("an answer has no JSON form: {error}"))
+    }
+
     /// What the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {

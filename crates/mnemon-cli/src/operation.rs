@@ -10,37 +10,69 @@ pub(crate) mod arguments;
 pub(crate) mod field;
 
 mod context;
+mod conversations;
 mod learning;
+mod long_term;
 mod notes;
 mod records;
 mod search;
 pub(crate) mod when;
 
-use mnemon_core::{Ctx, Id, Owner, Time, Viewer};
+use std::sync::Arc;
+
+use mnemon_core::{Ctx, Id, Invalid, Owner, Time, Viewer};
 use mnemon_engine::Memory;
 
 pub(crate) use arguments::Arguments;
+pub(crate) use conversations::{MODES, mode_word};
 pub(crate) use field::{Field, Interface, Shape, Spelling};
-pub(crate) use notes::{
-    NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch, NoteStats,
-};
-
-pub(crate) use context::Context;
-pub(crate) use learning::{LogStep, SkillSearch};
-pub(crate) use records::{Add, Stored, Undo, Update};
-pub(crate) use search::Search;
+pub(crate) use records::Stored;
 
 use crate::Error;
+use crate::config::Config;
+
+/// Declares the operations, and the list of all of them that the test of the fields walks: an
+/// operation that is not named here does not exist.
+macro_rules! operations {
+    ($($(#[$about:meta])* $name:ident)+) => {
+        $($(#[$about])* #[derive(Debug)] pub(crate) struct $name;)+
+
+        #[cfg(test)]
+        fn all() -> Vec<Definition> {
+            vec![$(Definition::of::<$name>()),+]
+        }
+    };
+}
+
+operations! {
+    NoteAdd NoteSearch NoteGet NoteList NoteDelete NoteClear NoteStats NoteCleanup
+    Add Update Undo Get History
+    Search List Forget
+    /// The options by which several commands choose records; the answer is a filter.
+    Selection
+    /// The options that say whose records are meant.
+    Ownership
+    Context
+    LogStep SkillSearch
+    ChatAppend ChatRead ChatRecord ChatReload ChatQuery
+    /// The options by which a command names a conversation; the answer is the conversation.
+    Conversation
+    /// The same with the size of its window.
+    ConversationWindow
+    Record Retrieve
+}
 
 /// Something that a caller can ask of a memory, through whichever interface.
 pub(crate) trait Operation: Send + Sync + 'static {
-    /// The command, without the name of the program: `note add`.
-    const COMMAND: &'static str;
-    /// The tool.
-    const TOOL: &'static str;
-    type Answer: serde::Serialize + Send;
+    /// The command, without the name of the program: `note add`; empty if there is none.
+    const COMMAND: &'static str = "";
+    /// The tool; empty if there is none.
+    const TOOL: &'static str = "";
+    type Answer: Send;
 
-    fn fields() -> Vec<Field>;
+    fn fields() -> Vec<Field> {
+        Vec::new()
+    }
 
     /// The arguments have been checked against the fields.
     fn run(
@@ -55,8 +87,10 @@ pub(crate) const USER: &str = "default";
 /// A memory, and who asks for what is in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Access<'a> {
-    pub(crate) memory: &'a Memory,
+    pub(crate) memory: &'a Arc<Memory>,
     pub(crate) ctx: &'a Ctx,
+    pub(crate) config: &'a Config,
+    pub(crate) interface: Interface,
     /// The user that the caller is: the one that a tool is called for. The command line has none,
     /// and a user that it names is the owner of the records that are meant.
     pub(crate) user: Option<&'a str>,
@@ -75,6 +109,18 @@ impl Access<'_> {
         let viewer = self.viewer(&Owner::default());
         let records = self.memory.records();
         Ok(records.resolve(self.ctx, &viewer, id).await?)
+    }
+
+    /// The same for several.
+    async fn ids(&self, ids: &[String]) -> Result<Vec<Id>, Error> {
+        let (records, viewer) = (self.memory.records(), self.viewer(&Owner::default()));
+        let mut meant = Vec::new();
+        for id in ids {
+            let id = id.trim().parse();
+            let id = id.map_err(|wrong: Invalid| Invalid::new("ids", wrong.what))?;
+            meant.push(records.resolve(self.ctx, &viewer, id).await?);
+        }
+        Ok(meant)
     }
 
     /// When a record with this `ttl` expires.
@@ -97,6 +143,17 @@ pub(crate) struct Definition {
     pub(crate) command: &'static str,
     pub(crate) tool: &'static str,
     pub(crate) fields: Vec<Field>,
+}
+
+#[cfg(test)]
+impl Definition {
+    fn of<O: Operation>() -> Self {
+        Self {
+            command: O::COMMAND,
+            tool: O::TOOL,
+            fields: O::fields(),
+        }
+    }
 }
 
 #[cfg(test)]

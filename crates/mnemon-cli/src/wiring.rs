@@ -258,7 +258,7 @@ pub async fn open_project(config: &Config, root: &Path) -> Result<Project, Error
         return Err(mnemon_core::Invalid::new("--files", what).into());
     }
     // The settings are the project's, the files the tenant's.
-    let settings = Project::read_config(&files(root), config.memory.value).await?;
+    let settings = Project::read_config(&files(root), config.memory).await?;
     let folder = project_folder(&config.tenant.value, root);
     let disk = Arc::new(mnemon_adapters::Disk::new(&folder));
     let log = Arc::new(mnemon_adapters::Disk::private(&folder));

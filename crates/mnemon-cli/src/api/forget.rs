@@ -1,14 +1,13 @@
 //! Forget records, by id or by what they are like.
 
-use mnemon_core::{Ctx, Filter, HiddenScan, Id, Invalid, Order, Receipt, limits};
+use mnemon_core::{Ctx, Filter, HiddenScan, Id, Invalid, Receipt, Scan, limits};
 use mnemon_engine::{Memory, NotErased, Purged};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::list;
 use crate::Error;
 
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
     /// These records; or
     pub ids: Vec<Id>,
@@ -82,11 +81,9 @@ async fn select(
     let mut ids = Vec::new();
     let mut after = None;
     loop {
-        let page = list::Request {
-            filter: filter.clone(),
-            order: Order::Newest,
+        let page = Scan {
             after,
-            limit: limits::PAGE,
+            ..Scan::new(filter.clone(), limits::PAGE)
         };
         let page = list::run(memory, ctx, page).await?;
         ids.extend(page.records.into_iter().map(|record| record.id));

@@ -34,11 +34,6 @@ pub struct Response {
 pub fn run(config: &Config, project: &Path) -> Result<Response, Error> {
     // Without the `.` of a folder that was named so.
     let folder: PathBuf = project.join(PROJECT).components().collect();
-    let failed = |path: &Path, source| Error::File {
-        path: path.to_owned(),
-        verb: "made",
-        source,
-    };
     let is_new = !folder.is_dir();
     if !is_new && !stays_inside(&folder) {
         let what = format!(
@@ -47,14 +42,14 @@ pub fn run(config: &Config, project: &Path) -> Result<Response, Error> {
         );
         return Err(Invalid::new("PATH", what).into());
     }
-    wiring::make_private_folder(&folder).map_err(|source| failed(&folder, source))?;
+    wiring::make_private_folder(&folder).map_err(Error::file("made", &folder))?;
     let ignore = folder.join(".gitignore");
     let made = match fs::File::create_new(&ignore) {
         Ok(mut file) => file.write_all(IGNORE.as_bytes()).map(|()| true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
     };
-    let made = made.map_err(|source| failed(&ignore, source))?;
+    let made = made.map_err(Error::file("made", &ignore))?;
     let store = folder.join("mnemon.db");
     let has_store = store.exists();
     let store = format!("sqlite:{}", store.display());

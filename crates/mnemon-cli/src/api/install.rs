@@ -57,10 +57,7 @@ pub fn run(request: &Request) -> Result<Response, Error> {
     let before = match fs::read_to_string(&path) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(source) => {
-            let verb = "read";
-            return Err(Error::File { path, verb, source });
-        }
+        Err(error) => return Err(Error::file("read", &path)(error)),
     };
     let entry = client::entry(request);
     let text = before.as_deref().unwrap_or_default();
@@ -80,11 +77,7 @@ pub fn run(request: &Request) -> Result<Response, Error> {
 /// Writes it, unless somebody else has changed the file since.
 pub fn write(planned: &Response) -> Result<(), Error> {
     let path = &planned.path;
-    let failed = |source| Error::File {
-        path: path.clone(),
-        verb: "written",
-        source,
-    };
+    let failed = Error::file("written", path);
     let now = fs::read_to_string(path).ok();
     if now != planned.before {
         let what = "was changed meanwhile; nothing was written, try again";

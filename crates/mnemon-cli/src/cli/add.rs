@@ -54,8 +54,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     for item in &receipt.items {
         let fate = fate(&item.fate);
         let commit = receipt.commit.unwrap_or_default();
-        door.out
-            .line(format!("{fate} {} (commit {commit})", item.id))?;
+        say!(door, "{fate} {} (commit {commit})", item.id)?;
     }
     evicted(&receipt, door)
 }
@@ -74,8 +73,7 @@ pub(super) fn fate(fate: &Fate) -> String {
 
 fn evicted(receipt: &Receipt, door: &mut Door) -> Result<(), Error> {
     for id in &receipt.evicted {
-        door.out
-            .line(format!("evicted {id} (the namespace is full)"))?;
+        say!(door, "evicted {id} (the namespace is full)")?;
     }
     Ok(())
 }
@@ -115,8 +113,7 @@ async fn many(key: Option<String>, door: &mut Door) -> Result<(), Error> {
     if door.out.json {
         return Ok(());
     }
-    door.out
-        .line(format!("stored {}", text::count(count, "record")))
+    say!(door, "stored {}", text::count(count, "record"))
 }
 
 /// The first batch has the key itself, the others have it with their number.

@@ -29,7 +29,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let backup = wiring::backup(&door.config, &args.file, args.force)?;
     return_json!(door, &backup);
     let (place, held) = (text::one_line(&backup.place), contents(&backup));
-    door.out.line(format!("wrote {held} to {place}"))
+    say!(door, "wrote {held} to {place}")
 }
 
 /// What a backup holds, in words.

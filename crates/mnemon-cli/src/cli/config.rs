@@ -92,14 +92,12 @@ fn ignored(door: &mut Door) -> Result<(), Error> {
         false => "which is not trusted",
     };
     door.out.line("")?;
-    door.out
-        .line(format!("These settings of {file}, {state}, are ignored:"))?;
+    say!(door, "These settings of {file}, {state}, are ignored:")?;
     let cells = ignored.iter().map(|one| {
         let key = text::one_line(&one.key);
         vec![key, one.line.to_string(), one.why.reason().to_owned()]
     });
     let cells = cells.collect();
     door.out.table(&["SETTING", "LINE", "BECAUSE IT"], cells)?;
-    door.out
-        .line(format!("To allow them: mnemon trust '{file}'"))
+    say!(door, "To allow them: mnemon trust '{file}'")
 }

@@ -1,7 +1,7 @@
 //! `mnemon demo`
 
-use mnemon_core::{Changes, Ctx, Fate, Id, Namespace, Owner, Receipt};
-use mnemon_engine::{Draft, Memory};
+use mnemon_core::{Changes, Ctx, Fate, Filter, Id, Namespace, Owner, Receipt, Scan};
+use mnemon_engine::{ContextQuery, Draft, Memory, MemoryQuery, Query};
 
 use super::door::Door;
 use super::{history, list, text};
@@ -14,11 +14,7 @@ use crate::{Error, api, wiring};
 pub(super) struct Args {}
 
 pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
-    let folder = tempfile::tempdir().map_err(|source| Error::File {
-        path: std::env::temp_dir(),
-        verb: "used",
-        source,
-    })?;
+    let folder = tempfile::tempdir().map_err(Error::file("used", &std::env::temp_dir()))?;
     let path = folder.path().join("demo.db");
     let config = Config {
         actor: door.config.actor.clone(),
@@ -35,11 +31,7 @@ pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
     demo.play().await?;
     let Demo { memory, door, .. } = demo;
     drop(memory);
-    folder.close().map_err(|source| Error::File {
-        path,
-        verb: "removed",
-        source,
-    })?;
+    folder.close().map_err(Error::file("removed", &path))?;
     door.out.line("")?;
     door.out
         .line("The temporary folder is gone. Yours to try: mnemon add \"Ann prefers tea\"")
@@ -58,7 +50,7 @@ impl Demo<'_> {
             self.door.out.line("")?;
         }
         self.step += 1;
-        self.door.out.line(format!("{}. {what}", self.step))
+        say!(self.door, "{}. {what}", self.step)
     }
 
     /// Each step is a commit of its own, as if it were a command.
@@ -105,7 +97,7 @@ impl Demo<'_> {
         let receipt = self.add(drafts.to_vec(), None).await?;
         let ids: Vec<Id> = receipt.items.into_iter().map(|item| item.id).collect();
         for id in &ids {
-            self.door.out.line(format!("   stored {id}"))?;
+            say!(self.door, "   stored {id}")?;
         }
         Ok(ids)
     }
@@ -118,32 +110,23 @@ impl Demo<'_> {
     async fn search(&mut self) -> Result<(), Error> {
         self.say("A search finds them by words and by meaning.")?;
         for query in ["what does Ann drink?", "when do keys change?", "東京"] {
-            let request = api::search::Request {
-                query: query.to_owned(),
-                limit: 1,
-                ..api::search::Request::default()
-            };
-            let found = api::search::run(&self.memory, &self.ctx()?, request).await?;
-            let hit = found.hits.first().map(|hit| hit.record.content.as_str());
+            let search = Query::new(query, Filter::all_of_tenant());
+            let hits = self.memory.search(&self.ctx()?, &search).await?;
+            let hit = hits.first().map(|hit| hit.record.content.as_str());
             let hit = text::one_line(hit.unwrap_or("nothing"));
-            self.door.out.line(format!("   {query} → {hit}"))?;
+            say!(self.door, "   {query} → {hit}")?;
         }
         Ok(())
     }
 
     async fn context(&mut self) -> Result<(), Error> {
         self.say("The context for a prompt is built within a token budget.")?;
-        let request = serde_json::json!({
-            "user": "ann", "session": "demo", "agent": "cli",
-            "query": "what does Ann drink?", "budget": 120,
-        });
-        let request = serde_json::from_value(request).map_err(|error| {
-            Error::Internal(format!(
-                "the demo sends an invalid request: \
-                {error}"
-            ))
-        })?;
-        let found = api::context::run(&self.memory, &self.ctx()?, request).await?;
+        let about = MemoryQuery {
+            query: Some("what does Ann drink?".to_owned()),
+            ..MemoryQuery::new("ann", "demo", "cli", &[])
+        };
+        let query = ContextQuery::new(about, 120);
+        let found = api::context::run(&self.memory, &self.ctx()?, query, None).await?;
         for line in found.context.compiled.text.lines() {
             let line = format!("   {}", text::clean(line));
             self.door.out.line(line.trim_end())?;
@@ -153,8 +136,8 @@ impl Demo<'_> {
 
     async fn look(&mut self) -> Result<(), Error> {
         self.say("All records are listed, newest first.")?;
-        let request = api::list::Request::default();
-        let page = api::list::run(&self.memory, &self.ctx()?, request).await?;
+        let scan = Scan::new(Filter::all_of_tenant(), api::list::LIMIT);
+        let page = api::list::run(&self.memory, &self.ctx()?, scan).await?;
         list::table(&page.records, self.door)
     }
 
@@ -169,9 +152,7 @@ impl Demo<'_> {
         let Some(item) = receipt.items.into_iter().next() else {
             return Err(Error::Internal("nothing was stored".to_owned()));
         };
-        self.door
-            .out
-            .line(format!("   stored {} (kept for 14 days)", item.id))?;
+        say!(self.door, "   stored {} (kept for 14 days)", item.id)?;
         Ok(item.id)
     }
 
@@ -183,14 +164,12 @@ impl Demo<'_> {
         };
         record.content = "Ann prefers oolong tea in the afternoon".to_owned();
         let receipt = records.update(&self.ctx()?, record).await?;
-        self.changes(receipt.commit).await
+        let all = Changes::all_of_tenant(api::history::LIMIT);
+        let commit = receipt.commit;
+        self.changes(Changes { commit, ..all }).await
     }
 
-    async fn changes(&mut self, commit: Option<u64>) -> Result<(), Error> {
-        let asked = Changes {
-            commit,
-            ..Changes::all_of_tenant(api::history::LIMIT)
-        };
+    async fn changes(&mut self, asked: Changes) -> Result<(), Error> {
         let page = api::history::run(&self.memory, &self.ctx()?, asked).await?;
         history::commits(&page.changes, self.door)
     }
@@ -202,17 +181,16 @@ impl Demo<'_> {
             ..api::forget::Request::default()
         };
         let done = api::forget::run(&self.memory, &self.ctx()?, request).await?;
-        self.door.out.line(format!("   forgotten {id}"))?;
+        say!(self.door, "   forgotten {id}")?;
         if done.receipt.cascaded.contains(derived) {
-            self.door.out.line(format!("   forgotten {derived}"))?;
+            say!(self.door, "   forgotten {derived}")?;
         }
         Ok(())
     }
 
     async fn undo(&mut self) -> Result<(), Error> {
         self.say("That was a mistake: undo restores both.")?;
-        let request = api::undo::Request::default();
-        let done = api::undo::run(&self.memory, &self.ctx()?, request).await?;
+        let done = api::undo::run(&self.memory, &self.ctx()?, None, None).await?;
         history::commits(&done.changes, self.door)
     }
 
@@ -223,9 +201,7 @@ impl Demo<'_> {
             let receipt = self.add(vec![draft], Some("demo-retry")).await?;
             for item in receipt.items {
                 if let Fate::Stored { .. } = item.fate {
-                    self.door
-                        .out
-                        .line(format!("   the {attempt} answer: stored {}", item.id))?;
+                    say!(self.door, "   the {attempt} answer: stored {}", item.id)?;
                 }
             }
         }
@@ -234,12 +210,9 @@ impl Demo<'_> {
 
     async fn look_back(&mut self, id: &Id) -> Result<(), Error> {
         self.say("The history of the first record.")?;
-        let asked = Changes {
-            id: Some(id.clone()),
-            ..Changes::all_of_tenant(api::history::LIMIT)
-        };
-        let page = api::history::run(&self.memory, &self.ctx()?, asked).await?;
-        history::commits(&page.changes, self.door)
+        let all = Changes::all_of_tenant(api::history::LIMIT);
+        let id = Some(id.clone());
+        self.changes(Changes { id, ..all }).await
     }
 
     fn examine(&mut self) -> Result<(), Error> {
@@ -248,9 +221,7 @@ impl Demo<'_> {
         for finding in &found.examination.findings {
             let state = finding.state();
             let detail = text::one_line(&finding.detail);
-            self.door
-                .out
-                .line(format!("   {} {state}: {detail}", finding.check))?;
+            say!(self.door, "   {} {state}: {detail}", finding.check)?;
         }
         Ok(())
     }

@@ -29,8 +29,7 @@ pub(super) fn lines(before: &str, after: &str, door: &mut Door) -> Result<(), Er
                 ChangeTag::Insert => '+',
                 ChangeTag::Equal => ' ',
             };
-            door.out
-                .line(format!("{sign} {}", text::clean(change.value())))?;
+            say!(door, "{sign} {}", text::clean(change.value()))?;
         }
     }
     Ok(())
@@ -39,19 +38,18 @@ pub(super) fn lines(before: &str, after: &str, door: &mut Door) -> Result<(), Er
 /// What happened to the record, then each field that changed with what it was and what it is.
 pub(super) fn show(change: &Change, door: &mut Door) -> Result<(), Error> {
     let verb = verb(change);
-    door.out
-        .line(format!("  {verb} {}{}", change.id, cause(change)))?;
+    say!(door, "  {verb} {}{}", change.id, cause(change))?;
     let room = door.out.width.saturating_sub(20).max(20);
     for (field, before, after) in fields(change) {
         let mut name = field.as_str();
         if let Some(before) = before {
             let line = style(format!("- {}", text::cut(&before, room))).red();
-            door.out.line(format!("    {name:<12} {line}"))?;
+            say!(door, "    {name:<12} {line}")?;
             name = "";
         }
         if let Some(after) = after {
             let line = style(format!("+ {}", text::cut(&after, room))).green();
-            door.out.line(format!("    {name:<12} {line}"))?;
+            say!(door, "    {name:<12} {line}")?;
         }
     }
     Ok(())

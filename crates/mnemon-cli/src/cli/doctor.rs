@@ -38,7 +38,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             door.out.line("")?;
             door.out.line("A repair would:")?;
             for proposal in &proposals {
-                door.out.line(format!("  - {proposal}"))?;
+                say!(door, "  - {proposal}")?;
             }
             door.out.flush()?;
         }
@@ -47,7 +47,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         found = api::doctor::run(&door.config, true).map_err(not_repaired)?;
         if !door.out.json {
             for done in &found.repaired {
-                door.out.line(format!("done: {}", text::one_line(done)))?;
+                say!(door, "done: {}", text::one_line(done))?;
             }
             door.out.line("")?;
         }

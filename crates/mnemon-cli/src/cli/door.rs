@@ -60,26 +60,8 @@ impl Door {
         Ok(memory)
     }
 
-    /// The records that are meant by these ids, or by the beginnings of ids.
-    pub(super) async fn resolve(
-        &self,
-        memory: &Memory,
-        ctx: &Ctx,
-        ids: impl IntoIterator<Item = Id>,
-    ) -> Result<Vec<Id>, Error> {
-        let mut meant = Vec::new();
-        for id in ids {
-            meant.push(self.resolve_one(memory, ctx, id).await?);
-        }
-        Ok(meant)
-    }
-
-    pub(super) async fn resolve_one(
-        &self,
-        memory: &Memory,
-        ctx: &Ctx,
-        id: Id,
-    ) -> Result<Id, Error> {
+    /// The record that is meant by this id, or by the beginning of one.
+    pub(super) async fn resolve(&self, memory: &Memory, ctx: &Ctx, id: Id) -> Result<Id, Error> {
         let records = memory.records();
         Ok(records.resolve(ctx, &Viewer::Tenant, id).await?)
     }

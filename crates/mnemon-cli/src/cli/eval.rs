@@ -1,6 +1,6 @@
 //! `mnemon eval`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mnemon_core::limits;
 use mnemon_core::rank::Recipe;
@@ -137,7 +137,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let measured = eval::run(&door.config, &ctx, request, |n| bar.inc(n as u64)).await?;
     bar.finish_and_clear();
     if let Some(path) = &args.out {
-        write(path, &measured)?;
+        let json = serde_json::to_string_pretty(&measured).map_err(Error::no_json)?;
+        std::fs::write(path, json + "\n").map_err(Error::file("written", path))?;
     }
     return_json!(door, &measured);
     show(&measured, door)
@@ -175,16 +176,6 @@ fn request(dataset: Dataset, args: &RunArgs) -> Result<Request, Error> {
             output_price: args.answer.output_price,
         }),
         earlier: args.compare.as_deref().map(compare::read).transpose()?,
-    })
-}
-
-fn write(path: &Path, measured: &Response) -> Result<(), Error> {
-    let json = serde_json::to_string_pretty(measured)
-        .map_err(|error| Error::Internal(format!("an answer has no JSON form: {error}")))?;
-    std::fs::write(path, json + "\n").map_err(|source| Error::File {
-        path: path.to_owned(),
-        verb: "written",
-        source,
     })
 }
 

@@ -5,10 +5,9 @@ use mnemon_engine::{LIMIT_STEPS, LoggedStep, Step};
 use serde_json::json;
 
 use super::door::Door;
-use super::filters::OwnerArgs;
 use super::shared::Shared;
 use super::{add, input, text};
-use crate::operation::LogStep;
+use crate::operation::{LogStep, Ownership};
 use crate::{Error, api};
 
 /// Log the steps of tasks and show how they went
@@ -48,20 +47,18 @@ struct Which {
     #[arg(long, value_name = "TYPE")]
     task_type: Option<String>,
     #[command(flatten)]
-    owner: OwnerArgs,
+    owner: Shared<Ownership>,
     /// Maximum number of results
     #[arg(long, value_name = "N", default_value_t = LIMIT_STEPS)]
     limit: usize,
 }
 
-impl Which {
-    /// Whose steps, and who reads them: the user and the agent that are named, the tenant if no
-    /// user is.
-    fn owner(&self) -> (Owner, Viewer) {
-        let owner = Owner::from(self.owner.clone());
-        let viewer = Viewer::of_caller(owner.user.clone(), owner.agent.clone());
-        (owner, viewer)
-    }
+/// Whose steps, and who reads them: the user and the agent that are named, the tenant if no user
+/// is.
+fn owner(owner: Shared<Ownership>) -> Result<(Owner, Viewer), Error> {
+    let owner = owner.arguments()?.take_owner();
+    let viewer = Viewer::of_caller(owner.user.clone(), owner.agent.clone());
+    Ok((owner, viewer))
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
@@ -74,7 +71,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 
 async fn failures(which: Which, door: &mut Door) -> Result<(), Error> {
     let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let (owner, viewer) = which.owner();
+    let (owner, viewer) = owner(which.owner)?;
     let (task_type, experience) = (which.task_type.as_deref(), memory.experience());
     let found = experience.get_failures(&ctx, &viewer, &owner, task_type, which.limit);
     let failures = found.await?;
@@ -85,7 +82,7 @@ async fn failures(which: Which, door: &mut Door) -> Result<(), Error> {
 
 async fn traces(which: Which, door: &mut Door) -> Result<(), Error> {
     let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let (owner, viewer) = which.owner();
+    let (owner, viewer) = owner(which.owner)?;
     let (task_type, experience) = (which.task_type.as_deref(), memory.experience());
     let found = experience.get_successful_traces(&ctx, &viewer, &owner, task_type, which.limit);
     let traces = found.await?;
@@ -94,7 +91,7 @@ async fn traces(which: Which, door: &mut Door) -> Result<(), Error> {
         let name = trace.trace_id.as_deref().unwrap_or("(without a trace id)");
         door.out.line(text::one_line(name))?;
         for step in &trace.steps {
-            door.out.line(format!("  {}", line(step)))?;
+            say!(door, "  {}", line(step))?;
         }
     }
     Ok(())
@@ -108,7 +105,7 @@ async fn log(step: Option<String>, fields: Shared<LogStep>, door: &mut Door) -> 
     return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = text::one_line(&add::fate(&item.fate));
-        door.out.line(format!("{fate} {}", item.id))?;
+        say!(door, "{fate} {}", item.id)?;
     }
     Ok(())
 }

@@ -1,15 +1,16 @@
 //! `mnemon export`
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use mnemon_core::Record;
+use mnemon_core::{Order, Record, Scan, limits};
 use mnemon_engine::Memory;
 
 use super::door::Door;
-use super::filters::FilterArgs;
+use super::shared::{Shared, call_on};
 use super::{progress, text};
+use crate::operation::Selection;
 use crate::{Error, api, wiring};
 
 /// Export records as JSON lines
@@ -28,16 +29,17 @@ pub(super) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    filter: FilterArgs,
+    filter: Shared<Selection>,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let ctx = door.ctx()?;
-    let mut request = api::export::Request {
-        filter: args.filter.into_filter(ctx.now)?,
-        after: None,
+    let (memory, ctx) = (Arc::new(door.memory()?), door.ctx()?);
+    let filter = call_on::<Selection>(&memory, args.filter.arguments()?, door).await?;
+    // In order of creation: a record that is changed meanwhile keeps its place, and comes out once.
+    let mut scan = Scan {
+        order: Order::Oldest,
+        ..Scan::new(filter, limits::PAGE)
     };
-    let memory = door.memory()?;
     let path = args.file.filter(|path| path != Path::new("-"));
     let mut target = path
         .map(|path| Target::create(path, args.force))
@@ -45,7 +47,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let bar = progress::bar(&door.out, total(&memory, door).await?, "records");
     let mut count = 0;
     loop {
-        let page = api::export::run(&memory, &ctx, request.clone()).await?;
+        let page = api::list::run(&memory, &ctx, scan.clone()).await?;
         for record in &page.records {
             match &mut target {
                 Some(target) => target.write(record)?,
@@ -54,8 +56,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         }
         count += page.records.len() as u64;
         bar.inc(page.records.len() as u64);
-        request.after = page.next;
-        if request.after.is_none() {
+        scan.after = page.next;
+        if scan.after.is_none() {
             break;
         }
     }
@@ -69,8 +71,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         return door.out.json(&done);
     }
     let count = text::count(count, "record");
-    door.out
-        .line(format!("wrote {count} to {}", path.display()))
+    say!(door, "wrote {count} to {}", path.display())
 }
 
 /// How far the bar goes; with filters it will not get there.
@@ -106,50 +107,31 @@ impl Target {
             .suffix(UNFINISHED)
             .rand_bytes(16)
             .tempfile_in(folder);
-        match made {
-            Ok(file) => Ok(Self {
-                path,
-                force,
-                file: BufWriter::new(file),
-            }),
-            Err(source) => Err(failed(path, source)),
-        }
+        let file = made.map_err(Error::file("written", &path))?;
+        let file = BufWriter::new(file);
+        Ok(Self { path, force, file })
     }
 
     fn write(&mut self, record: &Record) -> Result<(), Error> {
-        let json = serde_json::to_string(record)
-            .map_err(|error| Error::Internal(format!("a record has no JSON form: {error}")))?;
-        writeln!(self.file, "{json}").map_err(|error| failed(self.path.clone(), error))
+        let json = serde_json::to_string(record).map_err(Error::no_json)?;
+        writeln!(self.file, "{json}").map_err(Error::file("written", &self.path))
     }
 
     fn finish(self) -> Result<PathBuf, Error> {
         let path = self.path;
-        let file = self
-            .file
-            .into_inner()
-            .map_err(|error| failed(path.clone(), error.into_error()))?;
-        sync(file.as_file()).map_err(|error| failed(path.clone(), error))?;
+        let failed = Error::file("written", &path);
+        let whole = self.file.into_inner();
+        let file = whole.map_err(|error| failed(error.into_error()))?;
+        file.as_file().sync_all().map_err(failed)?;
         if let Ok(there) = std::fs::metadata(&path) {
             let kept = file.as_file().set_permissions(there.permissions());
-            kept.map_err(|error| failed(path.clone(), error))?;
+            kept.map_err(failed)?;
         }
         let placed = match self.force {
             true => file.persist(&path),
             false => file.persist_noclobber(&path),
         };
-        placed.map_err(|error| failed(path.clone(), error.error))?;
+        placed.map_err(|error| failed(error.error))?;
         Ok(path)
-    }
-}
-
-fn sync(file: &File) -> std::io::Result<()> {
-    file.sync_all()
-}
-
-fn failed(path: PathBuf, source: std::io::Error) -> Error {
-    Error::File {
-        path,
-        verb: "written",
-        source,
     }
 }

@@ -1,12 +1,15 @@
 //! `mnemon forget`
 
-use mnemon_core::{Ctx, Fate, Filter, HiddenScan, Id, Invalid, Record, Viewer, limits};
+use std::sync::Arc;
+
+use mnemon_core::{Ctx, Fate, Filter, HiddenScan, Id, Record, Scan, Viewer, limits};
 use mnemon_engine::Memory;
 
 use super::confirm::confirm;
 use super::door::Door;
-use super::filters::FilterArgs;
+use super::shared::{Shared, call_on};
 use super::{list, text};
+use crate::operation::Forget;
 use crate::{Error, api, wiring};
 
 /// Delete records and everything derived only from them
@@ -22,74 +25,39 @@ use crate::{Error, api, wiring};
     mnemon forget --session s1 --dry-run\n  \
     mnemon forget --user ann --purge --yes")]
 pub(super) struct Args {
-    /// Ids, or the first characters of each (4 or more)
-    #[arg(value_name = "ID")]
-    ids: Vec<Id>,
-    /// Erase permanently, with history: this cannot be undone
-    #[arg(long)]
-    purge: bool,
+    #[command(flatten)]
+    which: Shared<Forget>,
     /// Show which records would be deleted, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
-    /// Idempotency key: a repeated call with the same key changes nothing
-    #[arg(long)]
-    key: Option<String>,
-    #[command(flatten)]
-    filter: FilterArgs,
 }
 
-pub(super) async fn run(mut args: Args, door: &mut Door) -> Result<(), Error> {
-    let ctx = door.ctx()?;
-    let filter = Filter {
-        // Forgetting a user reaches all that belongs to them, also what only an agent may see.
-        viewer: Viewer::Tenant,
-        ..args.filter.clone().into_filter(ctx.now)?
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let (memory, ctx) = (Arc::new(door.memory()?), door.ctx()?);
+    let request = call_on::<Forget>(&memory, args.which.arguments()?, door).await?;
+    let words = match &request.filter {
+        None if args.dry_run => {
+            return Chosen::by_ids(&memory, &ctx, request.ids).await?.show(door);
+        }
+        None => text::count(request.ids.len() as u64, "record"),
+        Some(filter) => {
+            let chosen = Chosen::by_filter(&memory, &ctx, filter.clone(), request.purge).await?;
+            if args.dry_run {
+                return chosen.show(door);
+            }
+            if chosen.records.is_empty() && chosen.earlier == 0 {
+                return nothing(door);
+            }
+            chosen.words()
+        }
     };
-    let by_ids = match (args.ids.is_empty(), filter.is_empty()) {
-        (false, true) => true,
-        (true, false) => false,
-        (false, false) => {
-            let what = "are given together with options that choose records; use one or the other";
-            return Err(Invalid::new("ids", what).into());
-        }
-        (true, true) => {
-            let what = "are missing; name the records, or select them with options such as \
-                --session";
-            return Err(Invalid::new("ids", what).into());
-        }
-    };
-    let memory = door.memory()?;
-    if args.key.is_none() {
-        // A retry under the same key must mean the same ids, also when they are gone.
-        args.ids = door.resolve(&memory, &ctx, args.ids).await?;
+    if request.purge {
+        let what = format!("This erases {words}; it cannot be undone.");
+        confirm(&what, args.yes)?;
     }
-    if args.dry_run && by_ids {
-        return Chosen::by_ids(&memory, &ctx, args.ids).await?.show(door);
-    }
-    if by_ids && args.purge {
-        confirm_purge(&text::count(args.ids.len() as u64, "record"), args.yes)?;
-    }
-    if !by_ids {
-        let chosen = Chosen::by_filter(&memory, &ctx, filter.clone(), args.purge).await?;
-        if args.dry_run {
-            return chosen.show(door);
-        }
-        if chosen.records.is_empty() && chosen.earlier == 0 {
-            return nothing(door);
-        }
-        if args.purge {
-            confirm_purge(&chosen.words(), args.yes)?;
-        }
-    }
-    let request = api::forget::Request {
-        ids: args.ids,
-        filter: (!by_ids).then_some(filter),
-        purge: args.purge,
-        key: args.key,
-    };
     remove(&memory, request, door).await
 }
 
@@ -134,12 +102,8 @@ impl Chosen {
             }
             false => Vec::new(),
         };
-        let request = api::list::Request {
-            filter,
-            limit: limits::PAGE,
-            ..api::list::Request::default()
-        };
-        let page = api::list::run(memory, ctx, request).await?;
+        let scan = Scan::new(filter, limits::PAGE);
+        let page = api::list::run(memory, ctx, scan).await?;
         Ok(Self {
             more: page.next.is_some() || earlier.len() == limits::PAGE,
             records: page.records,
@@ -170,9 +134,10 @@ impl Chosen {
             }))?;
         } else {
             let words = self.words();
-            door.out.line(format!(
+            say!(
+                door,
                 "This would forget {words}, and what was derived only from them. Nothing was changed."
-            ))?;
+            )?;
             if !self.records.is_empty() {
                 door.out.line("")?;
                 list::table(&self.records, door)?;
@@ -183,11 +148,6 @@ impl Chosen {
             false => Err(Error::Missing(self.missing)),
         }
     }
-}
-
-/// A purge cannot be undone, so it is confirmed.
-fn confirm_purge(words: &str, yes: bool) -> Result<(), Error> {
-    confirm(&format!("This erases {words}; it cannot be undone."), yes)
 }
 
 /// Until nothing is left; all rounds are one commit.
@@ -260,11 +220,11 @@ fn show(done: &api::forget::Response, door: &mut Door) -> Result<(), Error> {
         door.out.line(line)?;
     }
     if lines.len() > SHOWN {
-        door.out.line(format!("and {} more", lines.len() - SHOWN))?;
+        say!(door, "and {} more", lines.len() - SHOWN)?;
     }
     for left in &done.left {
         let (path, why) = (text::one_line(&left.path), text::one_line(&left.why));
-        door.out.line(format!("not erased: {path} ({why})"))?;
+        say!(door, "not erased: {path} ({why})")?;
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! `mnemon get`
 
-use mnemon_core::{Id, Record, Viewer};
+use mnemon_core::{Id, Record};
 
 use super::door::Door;
+use super::shared::Shared;
 use super::text;
-use crate::{Error, api};
+use crate::Error;
+use crate::operation::Get;
 
 /// Show records in full
 #[derive(Debug, clap::Args)]
@@ -13,15 +15,12 @@ use crate::{Error, api};
     mnemon get --json ID1 ID2 | jq .records[].content\n\n\
     Exits with 3 when one of them is not there; the others are still shown.")]
 pub(super) struct Args {
-    /// Ids, or the first characters of each (4 or more)
-    #[arg(required = true, value_name = "ID")]
-    ids: Vec<Id>,
+    #[command(flatten)]
+    which: Shared<Get>,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let ids = door.resolve(&memory, &ctx, args.ids).await?;
-    let found = api::get::run(&memory, &ctx, &Viewer::Tenant, ids).await?;
+    let found = args.which.call(door).await?;
     if door.out.json {
         door.out.json(&found)?;
     } else {
@@ -77,7 +76,7 @@ fn show(record: &Record, door: &mut Door) -> Result<(), Error> {
     add("summary", text(&record.summary));
     add("body", record.body.as_ref().map(json).unwrap_or_default());
     for (name, value) in rows {
-        door.out.line(format!("{name:<11} {value}"))?;
+        say!(door, "{name:<11} {value}")?;
     }
     door.out.line("")?;
     door.out.line(text::clean(&record.content))

@@ -120,7 +120,6 @@ fn show(summary: &Summary, door: &mut Door) -> Result<(), Error> {
     let others = others.iter().filter(|(count, _)| *count > 0);
     parts.extend(others.map(|(count, what)| format!("{count} {what}")));
     let count = text::count(summary.records, "record");
-    door.out
-        .line(format!("read {count}: {}", parts.join("; ")))?;
+    say!(door, "read {count}: {}", parts.join("; "))?;
     door.out.undo_with(summary.commit)
 }

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use super::door::Door;
-use super::filters::OwnerArgs;
+use super::shared::Shared;
 use super::{progress, text};
 use crate::api::ingest::{Fate, FileOutcome, Request, Response};
+use crate::operation::Ownership;
 use crate::{Error, api};
 
 /// Index files and folders as documents
@@ -26,7 +27,7 @@ pub(super) struct Args {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
-    owner: OwnerArgs,
+    owner: Shared<Ownership>,
     /// Tag for each document; repeat for several
     #[arg(long)]
     tag: Vec<String>,
@@ -44,7 +45,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let request = Request {
         paths: args.paths,
-        owner: args.owner.into(),
+        owner: args.owner.arguments()?.take_owner(),
         tags: args.tag,
         exclude: args.exclude,
         prune: args.prune,
@@ -99,7 +100,7 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
         }
         if files.len() > SHOWN {
             let more = files.len() - SHOWN;
-            door.out.line(format!("{word} {more} more"))?;
+            say!(door, "{word} {more} more")?;
         }
     }
     door.out.line(summary(done))?;

@@ -31,16 +31,18 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     })?;
     if let Some(name) = made.overruled_by {
         let store = &door.config.store.value;
-        return door.out.line(format!(
+        return say!(
+            door,
             "but not where {name} names another store, as it does now: {store}"
-        ));
+        );
     }
     match made.before {
         // A URL with a space in it is one word to a shell only in quotes.
-        Some(before) if made.created => door.out.line(format!(
+        Some(before) if made.created => say!(
+            door,
             "records of the previous memory are not visible from here; list them with: \
              mnemon --store '{before}' list"
-        )),
+        ),
         _ => Ok(()),
     }
 }

@@ -20,14 +20,6 @@ pub(super) fn stdin() -> Result<String, Error> {
     Ok(text)
 }
 
-/// The words in a line; what stdin holds, where there are none or only `-`.
-pub(super) fn words(words: &[String]) -> Result<String, Error> {
-    match words {
-        [] => stdin(),
-        words => given(&words.join(" ")),
-    }
-}
-
 /// The text that is piped in, for a field that was not given.
 pub(super) fn piped(field: &str, command: &str) -> Result<String, Error> {
     if io::stdin().is_terminal() {
@@ -55,11 +47,7 @@ pub(super) fn given_or_file(text: &str) -> Result<String, Error> {
 
 /// What the file holds, as it is.
 pub(super) fn file(path: &Path) -> Result<String, Error> {
-    let failed = |source| Error::File {
-        path: path.to_owned(),
-        verb: "read",
-        source,
-    };
+    let failed = Error::file("read", path);
     read(File::open(path).map_err(failed)?, failed)
 }
 

@@ -145,12 +145,14 @@ async fn status(door: &mut Door) -> Result<(), Error> {
     let memory = door.memory()?;
     let status = memory.learning().status(&door.ctx()?).await?;
     return_json!(door, &status);
-    door.out
-        .line(format!("{} read", text::count(status.steps, "step")))?;
-    door.out.line(format!(
+    say!(door, "{} read", text::count(status.steps, "step"))?;
+    say!(
+        door,
         "{} active, {} proposed, {} retired",
-        status.active, status.candidates, status.retired
-    ))?;
+        status.active,
+        status.candidates,
+        status.retired
+    )?;
     for task in &status.waiting {
         let line = format!("{} waits until {}", task.task_type, text::local(task.due));
         door.out.line(text::one_line(&line))?;

@@ -40,11 +40,7 @@ impl Lines {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             return Self::put_aside("stdin".to_owned(), io::stdin().lock(), Error::Input);
         };
-        let failed = |source| Error::File {
-            path: path.to_owned(),
-            verb: "read",
-            source,
-        };
+        let failed = Error::file("read", path);
         let place = path.display().to_string();
         let file = File::open(path).map_err(failed)?;
         let meta = file.metadata().map_err(failed)?;
@@ -62,11 +58,9 @@ impl Lines {
         mut from: impl Read,
         failed: impl FnOnce(io::Error) -> Error,
     ) -> Result<Self, Error> {
-        let mut file = tempfile::tempfile().map_err(|source| Error::File {
-            path: std::env::temp_dir(),
-            verb: "used for the input",
-            source,
-        })?;
+        let folder = std::env::temp_dir();
+        let aside = Error::file("used for the input", &folder);
+        let mut file = tempfile::tempfile().map_err(aside)?;
         io::copy(&mut from, &mut file).map_err(failed)?;
         Ok(Self { place, file })
     }

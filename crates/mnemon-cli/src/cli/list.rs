@@ -1,10 +1,11 @@
 //! `mnemon list`
 
-use mnemon_core::{Order, Record};
+use mnemon_core::Record;
 
 use super::door::Door;
-use super::filters::FilterArgs;
+use super::shared::{Printed, Shared};
 use super::text;
+use crate::operation::List;
 use crate::{Error, api};
 
 /// List records, a page at a time
@@ -14,62 +15,18 @@ use crate::{Error, api};
     mnemon list --kind decision --kind rule --order oldest\n  \
     mnemon list --json --limit 1000 | jq -r '.records[].content'")]
 pub(super) struct Args {
-    /// Records on a page, up to 1000
-    #[arg(long, value_name = "N", default_value_t = api::list::LIMIT,
-        value_parser = super::list::limit)]
-    limit: usize,
-    /// Order: by time of creation, or as the store wrote them
-    #[arg(long, value_enum, default_value_t)]
-    order: OrderArg,
-    /// Continue after this cursor, which the previous page printed
-    #[arg(long, value_name = "CURSOR")]
-    after: Option<String>,
     #[command(flatten)]
-    filter: FilterArgs,
+    pub(super) page: Shared<List>,
 }
 
-#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum OrderArg {
-    #[default]
-    Newest,
-    Oldest,
-    Written,
-}
-
-impl From<OrderArg> for Order {
-    fn from(order: OrderArg) -> Self {
-        match order {
-            OrderArg::Newest => Self::Newest,
-            OrderArg::Oldest => Self::Oldest,
-            OrderArg::Written => Self::Written,
+impl Printed for List {
+    fn print(page: &api::list::Response, door: &mut Door) -> Result<(), Error> {
+        if page.records.is_empty() {
+            return door.out.line("nothing");
         }
+        table(&page.records, door)?;
+        door.out.next_page("--after", page.next)
     }
-}
-
-/// A page has at least one record and at most what the store gives at once.
-pub(super) fn limit(text: &str) -> Result<usize, String> {
-    let most = mnemon_core::limits::PAGE;
-    match text.parse() {
-        Ok(limit) if (1..=most).contains(&limit) => Ok(limit),
-        _ => Err(format!("write a number from 1 to {most}")),
-    }
-}
-
-pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let ctx = door.ctx()?;
-    let request = api::list::Request {
-        filter: args.filter.into_filter(ctx.now)?,
-        order: args.order.into(),
-        after: args.after,
-        limit: args.limit,
-    };
-    let page = api::list::run(&door.memory()?, &ctx, request).await?;
-    return_json!(door, &page);
-    if page.records.is_empty() {
-        return door.out.line("nothing");
-    }
-    table(&page.records, door)?;
-    door.out.next_page("--after", page.next)
 }
 
 /// The narrowest that content is cut to.
@@ -85,18 +42,12 @@ pub(super) fn table(records: &[Record], door: &mut Door) -> Result<(), Error> {
     let rows = records.iter().map(|record| {
         let head = record.summary.as_deref();
         let head = head.unwrap_or_else(|| text::first_paragraph(&record.content));
-        let content = match record.tags.is_empty() {
-            true => text::cut(head, room),
-            false => text::cut(
-                &format!("{} {}", text::cut(head, room), text::tags(record)),
-                room,
-            ),
-        };
+        let content = format!("{} {}", text::cut(head, room), text::tags(record));
         vec![
             record.id.to_string(),
             text::local(record.created),
             record.kind.to_string(),
-            content,
+            text::cut(content.trim_end(), room),
         ]
     });
     door.out

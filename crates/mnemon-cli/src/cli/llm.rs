@@ -52,10 +52,9 @@ async fn check(args: CheckArgs, door: &mut Door) -> Result<(), Error> {
     let done = api::llm::check(&door.config, &door.ctx()?, args.question).await?;
     return_json!(door, &done);
     let (model, answer) = (text::one_line(&done.model), text::clean(&done.answer));
-    door.out.line(format!("{model}: {answer}"))?;
+    say!(door, "{model}: {answer}")?;
     let (input, output) = (done.input_tokens, done.output_tokens);
-    door.out
-        .line(format!("{input} tokens in, {output} tokens out"))
+    say!(door, "{input} tokens in, {output} tokens out")
 }
 
 fn usage(args: &UsageArgs, door: &mut Door) -> Result<(), Error> {

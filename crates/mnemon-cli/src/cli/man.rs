@@ -1,6 +1,6 @@
 //! `mnemon man`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::door::Door;
 use crate::Error;
@@ -21,26 +21,17 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let mut command = super::command();
     command.build();
     collect(&command, "mnemon", &mut pages);
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| Error::File {
-            path,
-            verb: "written",
-            source,
-        }
-    };
-    std::fs::create_dir_all(&args.folder).map_err(failed(&args.folder))?;
+    std::fs::create_dir_all(&args.folder).map_err(Error::file("written", &args.folder))?;
     for (name, page) in &pages {
         let path = args.folder.join(format!("{name}.1"));
-        std::fs::write(&path, page).map_err(failed(&path))?;
+        std::fs::write(&path, page).map_err(Error::file("written", &path))?;
     }
     let folder = args.folder.display();
     return_json!(
         door,
         &serde_json::json!({ "folder": folder.to_string(), "pages": pages.len() })
     );
-    door.out
-        .line(format!("wrote {} pages to {folder}", pages.len()))
+    say!(door, "wrote {} pages to {folder}", pages.len())
 }
 
 /// The page of a command, then those of its subcommands.

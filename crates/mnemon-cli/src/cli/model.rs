@@ -59,7 +59,6 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         return door.out.json(&serde_json::json!({ "embedder": embedder }));
     }
     let place = text::one_line(&to.display().to_string());
-    door.out.line(format!("the weights are in {place}"))?;
-    door.out
-        .line(format!("use them with: MNEMON_EMBEDDER=minilm:{place}"))
+    say!(door, "the weights are in {place}")?;
+    say!(door, "use them with: MNEMON_EMBEDDER=minilm:{place}")
 }

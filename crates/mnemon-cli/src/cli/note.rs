@@ -90,7 +90,7 @@ async fn delete(args: Shared<NoteDelete>, door: &mut Door) -> Result<(), Error> 
         if door.out.json {
             door.out.json(&done)?;
         } else if done.deleted {
-            door.out.line(format!("forgotten {}", done.id))?;
+            say!(door, "forgotten {}", done.id)?;
         }
         if !done.deleted {
             missing.push(done.id);
@@ -116,7 +116,7 @@ async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
         };
         return_json!(door, &json!({ "dryRun": true, "count": count }));
         let count = text::count(count, "note");
-        return door.out.line(format!("would forget {count}"));
+        return say!(door, "would forget {count}");
     }
     let cleared = call::<NoteClear>(which, door).await?;
     return_json!(door, &cleared);

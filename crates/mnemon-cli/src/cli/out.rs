@@ -69,7 +69,7 @@ impl Out {
         if notices.is_empty() {
             return self.json_line(value);
         }
-        let mut json = serde_json::to_value(value).map_err(no_json)?;
+        let mut json = serde_json::to_value(value).map_err(Error::no_json)?;
         let there = json.as_object_mut().map(|fields| fields.entry("notices"));
         match there.map(|there| there.or_insert(json!([]))) {
             Some(Value::Array(there)) => there.extend(notices.drain(..).map(Value::String)),
@@ -80,7 +80,7 @@ impl Out {
 
     /// One of several records in JSON, exactly as it is, on a line of its own.
     pub(super) fn json_line(&mut self, value: &impl Serialize) -> Result<(), Error> {
-        let json = serde_json::to_string(value).map_err(no_json)?;
+        let json = serde_json::to_string(value).map_err(Error::no_json)?;
         self.line(json)
     }
 
@@ -122,10 +122,6 @@ impl Out {
             error_line(format!("note: {}", text::one_line(note)));
         }
     }
-}
-
-fn no_json(error: serde_json::Error) -> Error {
-    Error::Internal(format!("an answer has no JSON form: {error}"))
 }
 
 /// The lines of a table that has none drawn.

@@ -83,21 +83,21 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         match &item.answer {
             Answer::LeftOut(why) => {
                 let why = text::one_line(why);
-                door.out.line(format!("{}: left out: {why}", item.scope))?;
+                say!(door, "{}: left out: {why}", item.scope)?;
             }
             Answer::Error(failure) => {
                 let why = text::one_line(&failure.message);
-                door.out.line(format!("{}: failed: {why}", item.scope))?;
+                say!(door, "{}: failed: {why}", item.scope)?;
             }
             Answer::Payload(payload) => {
                 let more = match item.dropped {
                     0 => String::new(),
                     dropped => format!(" ({dropped} more have no room under the policy)"),
                 };
-                door.out.line(format!("{}:{more}", item.scope))?;
+                say!(door, "{}:{more}", item.scope)?;
                 for line in lines(payload) {
                     let line = text::cut(&line, door.out.width.saturating_sub(2));
-                    door.out.line(format!("  {line}"))?;
+                    say!(door, "  {line}")?;
                 }
             }
         }

@@ -44,14 +44,13 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     return_json!(door, &done);
     let place = text::one_line(&done.backup.place);
     if !done.restored {
-        return door.out.line(format!("{place} is intact: {held}"));
+        return say!(door, "{place} is intact: {held}");
     }
-    door.out.line(format!("restored {held} from {place}"))?;
+    say!(door, "restored {held} from {place}")?;
     match &done.kept {
         Some(kept) => {
             let kept = text::one_line(&kept.display().to_string());
-            door.out
-                .line(format!("the previous store is kept as {kept}"))
+            say!(door, "the previous store is kept as {kept}")
         }
         None => Ok(()),
     }

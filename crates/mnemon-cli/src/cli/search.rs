@@ -1,6 +1,7 @@
 //! `mnemon search`
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use console::style;
 use mnemon_core::rank::{Evidence, Parts, Recipe};
@@ -37,7 +38,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let arguments = args.search.arguments()?;
     let words = query_words(&arguments.text("query").unwrap_or_default());
-    let memory = door.memory_with_files().await?;
+    let memory = Arc::new(door.memory_with_files().await?);
     let found = call_on::<Search>(&memory, arguments, door).await?;
     return_json!(door, &found);
     if found.hits.is_empty() {
@@ -78,11 +79,11 @@ fn head(rank: usize, hit: &Hit, recipe: Recipe, door: &mut Door) -> Result<(), E
     let line = text::cut(&parts.join("  "), door.out.width);
     // Cutting takes the padding away that lines up the ranks.
     let pad = if rank < 10 { " " } else { "" };
-    door.out.line(format!("{pad}{}", style(line).dim()))?;
+    say!(door, "{pad}{}", style(line).dim())?;
     match record.location() {
         Some(place) => {
             let line = text::cut(&place, door.out.width.saturating_sub(INDENT.len()));
-            door.out.line(format!("{INDENT}{}", style(line).dim()))
+            say!(door, "{INDENT}{}", style(line).dim())
         }
         None => Ok(()),
     }
@@ -108,8 +109,7 @@ fn content(
 ) -> Result<(), Error> {
     if full {
         for line in text::clean(&record.content).lines() {
-            door.out
-                .line(format!("{INDENT}{}", highlight(line, words)))?;
+            say!(door, "{INDENT}{}", highlight(line, words))?;
         }
         return Ok(());
     }
@@ -120,8 +120,7 @@ fn content(
         (None, _) => text::first_paragraph(&record.content),
     };
     let line = text::cut(head, door.out.width.saturating_sub(INDENT.len()));
-    door.out
-        .line(format!("{INDENT}{}", highlight(&line, words)))
+    say!(door, "{INDENT}{}", highlight(&line, words))
 }
 
 /// The words of a query that are worth pointing at, as the index knows them.
@@ -159,9 +158,7 @@ const BAR: f32 = 30.0;
 
 fn explain(hit: &Hit, door: &mut Door) -> Result<(), Error> {
     let Some(parts) = hit.parts else {
-        return door
-            .out
-            .line(format!("{INDENT}this recipe has one score and no parts"));
+        return say!(door, "{INDENT}this recipe has one score and no parts");
     };
     let matched = text::one_line(&hit.matched.join(", "));
     let words = bar("words", parts.words) + "  " + &matched;
@@ -177,8 +174,7 @@ fn explain(hit: &Hit, door: &mut Door) -> Result<(), Error> {
     let coverage = coverage.map(|share| format!("{:.0} % of the query's words", share * 100.0));
     let nearness = nearness.map(|over| format!("meaning {over:+.1} deviations from unrelated"));
     let evidence: Vec<String> = coverage.into_iter().chain(nearness).collect();
-    door.out
-        .line(format!("{INDENT}score: {}", evidence.join(", ")))
+    say!(door, "{INDENT}score: {}", evidence.join(", "))
 }
 
 fn bar(name: &str, share: f32) -> String {

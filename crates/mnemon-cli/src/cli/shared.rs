@@ -1,11 +1,13 @@
 //! The arguments of a command, made from the fields of its operation.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches};
 use mnemon_core::Invalid;
 use mnemon_engine::Memory;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::door::Door;
@@ -21,7 +23,7 @@ pub(super) struct Shared<O> {
 }
 
 /// An operation whose answer a command prints.
-pub(super) trait Printed: Operation {
+pub(super) trait Printed: Operation<Answer: Serialize> {
     /// The answer as text for people.
     fn print(answer: &Self::Answer, door: &mut Door) -> Result<(), Error>;
 }
@@ -102,13 +104,18 @@ impl<O: Operation> Shared<O> {
 
     /// The value of a field: the text on stdin, or the object that pairs make up, where it says so.
     fn read(&self, field: &Field, value: Option<Value>) -> Result<Option<Value>, Error> {
-        let is_missing = |other: &str| !self.given.contains_key(other);
+        let is_missing = |other: &&str| !self.given.contains_key(*other);
+        let is_needed = |field: &Field| match field.alternatives {
+            [] => false,
+            others => others.iter().all(is_missing),
+        };
         let text = value.as_ref().and_then(Value::as_str);
         Ok(match (&field.shape, text) {
             (_, Some("-")) if field.is_piped => Some(input::stdin()?.into()),
-            (_, None) if field.is_piped && field.alternative.is_some_and(is_missing) => {
+            (_, None) if field.is_piped && is_needed(field) => {
                 Some(input::piped(field.name, O::COMMAND)?.into())
             }
+            (Shape::Json, Some(text)) => Some(json_of(field, text)?),
             (Shape::Object, _) if value.as_ref().is_some_and(Value::is_array) => {
                 value.map(|value| object(field, &value)).transpose()?
             }
@@ -122,18 +129,20 @@ pub(super) async fn call<O: Operation>(
     arguments: Arguments,
     door: &Door,
 ) -> Result<O::Answer, Error> {
-    call_on::<O>(&door.memory()?, arguments, door).await
+    call_on::<O>(&Arc::new(door.memory()?), arguments, door).await
 }
 
 /// The same for a memory that is open already.
 pub(super) async fn call_on<O: Operation>(
-    memory: &Memory,
+    memory: &Arc<Memory>,
     arguments: Arguments,
     door: &Door,
 ) -> Result<O::Answer, Error> {
     let access = Access {
         memory,
         ctx: &door.ctx()?,
+        config: &door.config,
+        interface: Interface::CommandLine,
         user: None,
     };
     let answer = O::run(&access, arguments).await;
@@ -146,6 +155,13 @@ fn spelling(fields: &[Field], name: &str) -> Option<String> {
     named
         .next()
         .map(|field| field.spelled(Interface::CommandLine))
+}
+
+/// JSON that is given, on stdin or in a file.
+fn json_of(field: &Field, text: &str) -> Result<Value, Error> {
+    let json = serde_json::from_str(&input::given_or_file(text)?);
+    let wrong = |error| Invalid::new(field.name, format!("is not JSON: {error}"));
+    Ok(json.map_err(wrong)?)
 }
 
 /// Metadata from `KEY=VALUE` pairs and JSON objects.
@@ -195,9 +211,11 @@ impl<O: Operation> clap::Args for Shared<O> {
 
 fn arguments(field: &Field) -> Vec<Arg> {
     let option = field.option_name();
+    let is_option = matches!(field.spelling, Spelling::Option(_));
+    let is_required = field.is_required_on(Interface::CommandLine) && !is_option;
     let mut arg = Arg::new(field.name)
         .help(help(field))
-        .required(field.is_required && !matches!(field.spelling, Spelling::Option(_)))
+        .required(is_required)
         .value_name(field.value_name());
     if let Some(heading) = field.heading {
         arg = arg.help_heading(heading);
@@ -205,6 +223,10 @@ fn arguments(field: &Field) -> Vec<Arg> {
     arg = match &field.shape {
         Shape::Flag => arg.action(ArgAction::SetTrue),
         Shape::Choice(words) => arg.value_parser(PossibleValuesParser::new(words)),
+        Shape::Choices(words) => {
+            let words = PossibleValuesParser::new(words);
+            arg.value_parser(words).action(ArgAction::Append)
+        }
         Shape::Texts { .. } | Shape::Words { .. } | Shape::Object => arg.action(ArgAction::Append),
         Shape::Whole { .. } | Shape::Number { .. } => arg.allow_negative_numbers(true),
         _ => arg,
@@ -225,18 +247,22 @@ fn arguments(field: &Field) -> Vec<Arg> {
 fn help(field: &Field) -> String {
     let mut help = field.about.to_owned();
     match &field.shape {
+        // That is any number.
+        Shape::Whole { max, .. } if *max == u64::from(u32::MAX) => {}
         Shape::Whole { min, max } => help.push_str(&format!(", from {min} to {max}")),
         Shape::Number { min, max } if !help.contains("0") => {
             help.push_str(&format!(", from {min} to {max}"));
         }
-        Shape::Texts { .. } | Shape::Words { .. } | Shape::Object => {
-            help.push_str("; repeat for several");
+        Shape::Texts { .. } | Shape::Words { .. } | Shape::Choices(_) | Shape::Object => {
+            if let Spelling::Option(_) = field.spelling {
+                help.push_str("; repeat for several");
+            }
         }
         _ => {}
     }
-    match (field.is_piped, field.alternative) {
-        (true, None) => help.push_str("; - reads it from stdin"),
-        (true, Some(_)) => help.push_str("; without it, or with -, it is read from stdin"),
+    match (field.is_piped, field.alternatives) {
+        (true, []) => help.push_str("; - reads it from stdin"),
+        (true, _) => help.push_str("; without it, or with -, it is read from stdin"),
         _ => {}
     }
     match field.default {
@@ -305,7 +331,8 @@ fn given(field: &Field, matches: &ArgMatches) -> Option<Value> {
             let words = [texts(field.name), texts(&more), texts(&behind_dashes)].concat();
             (!words.is_empty()).then(|| words.join(" ").into())
         }
-        (Shape::Texts { .. } | Shape::Words { .. } | Shape::Object, _) | (_, Spelling::Each) => {
+        (Shape::Texts { .. } | Shape::Words { .. } | Shape::Choices(_) | Shape::Object, _)
+        | (_, Spelling::Each) => {
             let texts = texts(field.name);
             (!texts.is_empty()).then(|| json!(texts))
         }

@@ -124,7 +124,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         }
         What::Show { id } => {
             let (memory, ctx) = (door.memory()?, door.ctx()?);
-            let id = door.resolve_one(&memory, &ctx, id).await?;
+            let id = door.resolve(&memory, &ctx, id).await?;
             show(&memory.learning().lesson(&ctx, &id).await?, door)
         }
         What::Search(args) => args.run(door).await,
@@ -275,7 +275,7 @@ fn evidence_lines(lesson: &Lesson) -> Vec<String> {
 }
 
 impl Printed for SkillSearch {
-    fn print(found: &api::skill::search::Response, door: &mut Door) -> Result<(), Error> {
+    fn print(found: &Self::Answer, door: &mut Door) -> Result<(), Error> {
         for skill in &found.skills {
             door.out.line(text::clean(&format!(
                 "{} ({})",
@@ -298,7 +298,7 @@ impl Printed for SkillSearch {
 
 async fn review(id: Id, review: Review, door: &mut Door) -> Result<(), Error> {
     let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let id = door.resolve_one(&memory, &ctx, id).await?;
+    let id = door.resolve(&memory, &ctx, id).await?;
     let learning = memory.learning();
     learning.review(&ctx, &id, review).await?;
     show(&learning.lesson(&ctx, &id).await?, door)
@@ -323,7 +323,7 @@ async fn import(from: &Path, user: Option<String>, door: &mut Door) -> Result<()
     let ids = api::skill::import::run(&memory, &ctx, user, skills).await?;
     return_json!(door, &json!({ "ids": ids }));
     let count = text::count(ids.len() as u64, "skill");
-    door.out.line(format!("{count} imported"))
+    say!(door, "{count} imported")
 }
 
 /// One skill, or a list of them.

@@ -26,7 +26,7 @@ pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
         facts.insert(3, ("expired", expired));
     }
     for (name, value) in facts {
-        door.out.line(format!("{name:<14} {value}"))?;
+        say!(door, "{name:<14} {value}")?;
     }
     if stats.tally.groups.is_empty() {
         return Ok(());

@@ -72,8 +72,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 fn show(inspected: &Inspected, door: &mut Door) -> Result<(), Error> {
     let file = text::one_line(&inspected.path.display().to_string());
     if let Trust::Changed(before) = &inspected.trust {
-        door.out
-            .line(format!("{file} has changed since it was trusted:"))?;
+        say!(door, "{file} has changed since it was trusted:")?;
         let (before, after) = (
             without_passwords(before),
             without_passwords(&inspected.text),
@@ -82,12 +81,9 @@ fn show(inspected: &Inspected, door: &mut Door) -> Result<(), Error> {
         door.out.line("")?;
     }
     if inspected.risky.is_empty() {
-        return door
-            .out
-            .line(format!("{file} sets nothing that needs trust"));
+        return say!(door, "{file} sets nothing that needs trust");
     }
-    door.out
-        .line(format!("{file} sets, besides what any project may set:"))?;
+    say!(door, "{file} sets, besides what any project may set:")?;
     let width = door.out.width;
     let cells = inspected.risky.iter().map(|setting| {
         vec![

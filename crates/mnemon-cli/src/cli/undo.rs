@@ -38,12 +38,11 @@ fn tell(done: api::undo::Response, door: &mut Door) -> Result<(), Error> {
         return door.out.line(line);
     }
     let count = text::count(items as u64, "record");
-    door.out
-        .line(format!("undid commit {} ({count})", done.undone))?;
+    say!(door, "undid commit {} ({count})", done.undone)?;
     let shown = done.changes.get(..SHOWN).unwrap_or(&done.changes);
     history::commits(shown, door)?;
     match items.saturating_sub(SHOWN) {
         0 => Ok(()),
-        more => door.out.line(format!("  and {more} more")),
+        more => say!(door, "  and {more} more"),
     }
 }

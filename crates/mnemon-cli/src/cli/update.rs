@@ -18,19 +18,14 @@ use crate::operation::Update;
     mnemon update seed --ttl 2y --if-version 3")]
 pub(super) struct Args {
     #[command(flatten)]
-    change: Shared<Update>,
-}
-
-pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    args.change.run(door).await
+    pub(super) change: Shared<Update>,
 }
 
 impl Printed for Update {
     fn print(edited: &Edited, door: &mut Door) -> Result<(), Error> {
         let (id, version) = (&edited.id, edited.version);
         let expires = text::expires(edited.expires);
-        door.out
-            .line(format!("updated {id} to version {version}{expires}"))?;
+        say!(door, "updated {id} to version {version}{expires}")?;
         door.out.undo_with(edited.commit)
     }
 }

@@ -76,7 +76,7 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
     ];
     for (count, what) in pieces {
         if count > 0 {
-            door.out.line(format!("{count} {what}"))?;
+            say!(door, "{count} {what}")?;
         }
     }
     if done.compacted {

@@ -59,9 +59,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     for item in &receipt.items {
         let fate = text::one_line(&add::fate(&item.fate));
         match receipt.commit {
-            Some(commit) => door
-                .out
-                .line(format!("{fate} {} (commit {commit})", item.id))?,
+            Some(commit) => say!(door, "{fate} {} (commit {commit})", item.id)?,
             None => door.out.line(fate.trim_end_matches(':'))?,
         }
     }

@@ -7,8 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::risk::{ProjectRule, SENDS};
 use super::{
-    ConfigError, Environment, Key, Layers, Origin, Risk, Row, Secret, Sourced, address, file_key,
-    keys, row,
+    ConfigError, Environment, Key, Layers, Risk, Secret, Sourced, address, beside, file_key, keys,
 };
 use crate::env_vars;
 
@@ -145,25 +144,6 @@ impl LlmSettings {
         })
     }
 
-    pub(super) fn rows(&self) -> Vec<Row> {
-        vec![
-            row(&PROVIDER, &self.provider),
-            row(&URL, &self.url),
-            row(&MODEL, &self.model),
-            row(&KEY_ENV, &self.key_env),
-            row(&KEY_FILE, &self.key_file),
-            row(&ALLOWED_KEY_ENV, &self.allowed_key_env),
-            row(&TIMEOUT, &self.timeout_s),
-            row(&ATTEMPTS, &self.attempts),
-            row(&CONCURRENT, &self.concurrent),
-            row(&TOKENS, &self.tokens_per_day),
-            row(&TASK_TOKENS, &self.task_tokens_per_day),
-            row(&COST, &self.cost_per_day),
-            row(&INPUT_PRICE, &self.input_price),
-            row(&OUTPUT_PRICE, &self.output_price),
-        ]
-    }
-
     /// The key, from the variable or else from the file.
     pub fn key(&self) -> Result<Option<Secret>, String> {
         match (self.key.clone()?, &self.key_file.value) {
@@ -218,11 +198,12 @@ impl LlmProvider {
 impl Layers<'_> {
     /// A file is found like a store: beside the file that names it.
     fn key_file(&self) -> Result<Sourced<Option<PathBuf>>, ConfigError> {
-        let mut file = self.read(&KEY_FILE, None, |text| Ok(Some(PathBuf::from(text))))?;
-        if let (Some(path), Origin::File { path: named_in, .. }) = (&mut file.value, &file.origin) {
-            *path = self.env.settle_path(path, named_in.parent());
-        }
-        Ok(file)
+        let path = |text: &str| Ok(Some(PathBuf::from(text)));
+        self.read_settled(&KEY_FILE, None, path, |file, origin| {
+            *file = file
+                .take()
+                .map(|path| self.env.settle_path(&path, beside(origin)));
+        })
     }
 }
 

@@ -1,18 +1,17 @@
 //! What can be set about notes, and about what is kept out of the memory.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use mnemon_core::rank::Recipe;
 use mnemon_core::secrets::SecretPolicy;
-use mnemon_core::{Invalid, Namespace, limits};
+use mnemon_core::{Namespace, limits};
 use mnemon_engine::Safety;
 use mnemon_engine::notes::{MaxEntries, NamespaceLimits, NotesConfig};
 
 use super::risk::{DELETES, HARMLESS, OPENS, WEAKENS};
 use super::{
-    Config, ConfigError, Keeping, Key, Layers, Origin, Row, Sourced, file_key, key, keys,
-    parse_bool, row,
+    Config, ConfigError, Keeping, Key, Layers, Origin, Sourced, file_key, key, keys, parse_bool,
+    parse_word,
 };
 use crate::env_vars;
 
@@ -110,23 +109,6 @@ impl NoteSettings {
             secrets: layers.read(&SECRETS, plain.secrets.value, parse_word)?,
         })
     }
-
-    pub(super) fn rows(&self) -> Vec<Row> {
-        vec![
-            row(&SHORT_CONTENT, &self.short_term.content),
-            row(&SHORT_SUMMARY, &self.short_term.summary),
-            row(&LONG_CONTENT, &self.long_term.content),
-            row(&LONG_SUMMARY, &self.long_term.summary),
-            row(&TOP_K, &self.top_k),
-            row(&MIN_SCORE, &self.min_score),
-            row(&RECIPE, &self.recipe),
-            row(&INCLUDE_CONTENT, &self.include_content),
-            row(&PREVIEW_CHARS, &self.preview_chars),
-            row(&MCP_NAMESPACE, &self.mcp_namespace),
-            row(&ROOT, &self.root),
-            row(&SECRETS, &self.secrets),
-        ]
-    }
 }
 
 impl Config {
@@ -182,8 +164,4 @@ fn parse_score(text: &str) -> Result<f64, String> {
             text.escape_debug()
         )),
     }
-}
-
-fn parse_word<T: FromStr<Err = Invalid>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|invalid: Invalid| invalid.what)
 }

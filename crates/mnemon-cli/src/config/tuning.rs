@@ -1,14 +1,12 @@
 //! `[window]` and `[memory]`: how conversations are kept small.
 
 use mnemon_core::Invalid;
-use mnemon_core::window::Settings;
-use mnemon_engine::ProjectConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::risk::HARMLESS;
-use super::{ConfigError, Key, Layers, Origin, Row, file_key};
+use super::{ConfigError, Key, Layers, Origin, file_key};
 
 /// Every key of both tables. Their names after the point are those of the settings. A project may
 /// set them: they say when a conversation is made shorter, and all that is left out of it can be
@@ -29,43 +27,12 @@ pub(super) const KEYS: &[&Key] = &[
     &file_key("memory.max_tokens", HARMLESS),
 ];
 
-/// Numbers that were checked together, and where each came from.
-#[derive(Debug, Clone)]
-pub struct Tuned<T> {
-    pub value: T,
-    rows: Vec<Row>,
-}
-
-impl<T> Tuned<T> {
-    pub(super) fn rows(&self) -> Vec<Row> {
-        self.rows.clone()
-    }
-}
-
-impl<T: Default> Default for Tuned<T> {
-    fn default() -> Self {
-        Self {
-            value: T::default(),
-            rows: Vec::new(),
-        }
-    }
-}
-
-/// How a conversation's window is kept small.
-pub(super) fn window(layers: &Layers<'_>) -> Result<Tuned<Settings>, ConfigError> {
-    read(layers, "window.", Settings::check)
-}
-
-/// How the conversations of a project are kept.
-pub(super) fn memory(layers: &Layers<'_>) -> Result<Tuned<ProjectConfig>, ConfigError> {
-    read(layers, "memory.", ProjectConfig::check)
-}
-
-fn read<T: DeserializeOwned + Serialize + Default>(
+/// Numbers that are checked together.
+pub(super) fn read<T: DeserializeOwned + Serialize + Default>(
     layers: &Layers<'_>,
     table: &str,
     check: impl Fn(&T) -> Result<(), Invalid>,
-) -> Result<Tuned<T>, ConfigError> {
+) -> Result<T, ConfigError> {
     let mut members = Map::new();
     let mut found: Vec<(&Key, Origin)> = Vec::new();
     let keys = KEYS.iter().filter(|key| key.name.starts_with(table));
@@ -100,18 +67,11 @@ fn read<T: DeserializeOwned + Serialize + Default>(
         }
     }
     let all = serde_json::to_value(&value).unwrap_or_default();
-    let rows = keys.map(|key| Row {
-        key: key.name.to_owned(),
-        value: all
-            .get(key.name.trim_start_matches(table))
-            .cloned()
-            .unwrap_or_default(),
-        origin: origin(key.name).to_string(),
-    });
-    Ok(Tuned {
-        rows: rows.collect(),
-        value,
-    })
+    for key in keys {
+        let number = all.get(key.name.trim_start_matches(table));
+        layers.remember(key, number, &origin(key.name));
+    }
+    Ok(value)
 }
 
 fn number(text: &str) -> Result<Value, String> {

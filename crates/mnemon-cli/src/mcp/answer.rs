@@ -46,8 +46,7 @@ impl Answer {
     }
 
     pub(super) fn with(text: impl Into<String>, data: &impl Serialize) -> Result<Self, Error> {
-        let data = serde_json::to_value(data)
-            .map_err(|error| Error::Internal(format!("an answer has no JSON form: {error}")))?;
+        let data = serde_json::to_value(data).map_err(Error::no_json)?;
         Ok(Self {
             text: text.into(),
             data: Some(data),
@@ -246,6 +245,15 @@ pub(super) fn quote(text: &str) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Recalled texts, with the number of those that did not fit.
+pub(super) fn recalled(texts: impl Iterator<Item = String>, left: usize) -> String {
+    let rest = match left {
+        0 => String::new(),
+        _ => format!("\n[{left} more did not fit: ask for a larger max_tokens]\n"),
+    };
+    format!("{RECALLED}\n{}{rest}", texts.collect::<String>())
 }
 
 /// A message with who said it, so set that it cannot pass for what stands around it.

@@ -74,13 +74,9 @@ pub async fn serve(
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Error> {
     access.check(address)?;
-    let listener = TcpListener::bind(address)
-        .await
-        .map_err(|source| Error::File {
-            path: address.to_string().into(),
-            verb: "listened on",
-            source,
-        })?;
+    let place = address.to_string();
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(Error::file("listened on", place.as_ref()))?;
     let address = listener.local_addr().unwrap_or(address);
     let hosts = Hosts::new(address.ip(), &access.hosts)?;
     let service = protocol(Arc::new(served), access.origins, &limits);

@@ -1,13 +1,13 @@
 //! Prompts that a person picks from a menu: recall what is known, and end a session.
 
 use mnemon_core::{Filter, Invalid};
+use mnemon_engine::Query;
 use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Map, Value};
 
 use super::answer::{RECALLED, TOKENS, count, discreet, excerpt, quote};
 use super::served::Served;
 use crate::Error;
-use crate::api;
 
 /// How many records a recall shows.
 const SHOWN: usize = 10;
@@ -72,16 +72,14 @@ async fn recall(served: &Served, topic: &str) -> Result<String, Error> {
     }
     let ctx = served.ctx()?;
     served.index_files(&ctx).await;
-    let request = api::search::Request {
-        query: topic.to_owned(),
-        filter: Filter::seen_by(served.viewer(None)),
+    let query = Query {
         limit: SHOWN,
-        ..api::search::Request::default()
+        ..Query::new(topic, Filter::seen_by(served.viewer(None)))
     };
-    let found = api::search::run(&served.memory, &ctx, request).await?;
+    let hits = served.memory.search(&ctx, &query).await?;
     let notices = ctx.notices.take().into_iter();
     let notices: String = notices.map(|notice| format!(" {notice}")).collect();
-    if found.hits.is_empty() {
+    if hits.is_empty() {
         return Ok(format!(
             "Recall what we know about {topic}. Memory knows nothing about it: say so, and \
              ask.{notices}"
@@ -89,7 +87,7 @@ async fn recall(served: &Served, topic: &str) -> Result<String, Error> {
     }
     let mut words = String::new();
     for chars in [800, 400, 200, 100, 50] {
-        let known = found.hits.iter().map(|hit| {
+        let known = hits.iter().map(|hit| {
             let record = &hit.record;
             let said = record.summary.as_deref().unwrap_or(&record.content);
             format!(

@@ -1,7 +1,7 @@
 //! What a client can read without calling a tool: recent notes, the window of a session, an
 //! agent's files. Each comes in pages that keep the tokens of an answer.
 
-use mnemon_core::{Filter, Invalid, Kind, Order, Record, Scope};
+use mnemon_core::{Filter, Invalid, Kind, Record, Scan, Scope};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
@@ -183,16 +183,15 @@ async fn files_of(served: &Served, agent: &str) -> Vec<Resource> {
 
 /// The sessions in which something was said last.
 async fn sessions(served: &Served) -> Result<Vec<(String, String)>, Error> {
-    let request = api::list::Request {
-        filter: Filter {
-            scopes: vec![Scope::Dialog],
-            kinds: vec![Kind::Message],
-            ..Filter::seen_by(served.viewer(None))
-        },
-        limit: 200,
-        ..api::list::Request::default()
+    let filter = Filter {
+        scopes: vec![Scope::Dialog],
+        kinds: vec![Kind::Message],
+        ..Filter::seen_by(served.viewer(None))
     };
-    let listed = api::list::run(&served.memory, &served.ctx()?, request).await?;
+    let records = served.memory.records();
+    let listed = records
+        .list(&served.ctx()?, &Scan::new(filter, 200))
+        .await?;
     let mut found: Vec<(String, String)> = Vec::new();
     for record in listed.records {
         if let (Some(user), Some(session)) = (record.owner.user, record.owner.session) {
@@ -218,21 +217,23 @@ pub(super) async fn read(served: &Served, uri: &str) -> Result<ReadResourceResul
 }
 
 async fn recent(served: &Served, page: Option<String>) -> Result<String, Error> {
-    let request = api::list::Request {
-        filter: Filter {
-            kinds: vec![Kind::Note],
-            ..Filter::seen_by(served.viewer(None))
-        },
-        order: Order::Newest,
-        after: page,
-        limit: NOTES,
+    let filter = Filter {
+        kinds: vec![Kind::Note],
+        ..Filter::seen_by(served.viewer(None))
     };
-    let listed = api::list::run(&served.memory, &served.ctx()?, request).await?;
+    let scan = Scan {
+        after: page.map(|page| page.parse()).transpose()?,
+        ..Scan::new(filter, NOTES)
+    };
+    let listed = served.memory.records().list(&served.ctx()?, &scan).await?;
     if listed.records.is_empty() {
         return Ok("There are no notes.\n".to_owned());
     }
     let next = match &listed.next {
-        Some(next) => format!("\nNext page: {RECENT}?page={}\n", encoded(next)),
+        Some(next) => format!(
+            "\nNext page: {RECENT}?page={}\n",
+            encoded(&next.to_string())
+        ),
         None => String::new(),
     };
     let mut text = String::new();
@@ -272,12 +273,9 @@ async fn window(
     address: &Address,
 ) -> Result<String, Error> {
     served.check_user(Some(user))?;
-    let chat = Chat {
-        user: user.to_owned(),
-        session: session.to_owned(),
-        ..Chat::default()
-    };
-    let shown = chat.show(&served.memory, &served.ctx()?).await?;
+    let (owner, name) = (user.to_owned(), session.to_owned());
+    let chat = Chat::new(&served.memory, &served.ctx()?, owner, name);
+    let shown = chat.show().await?;
     if shown.messages.is_empty() {
         let what = format!("session {session} of {user} has no messages");
         return Err(mnemon_engine::Error::NotThere(what).into());

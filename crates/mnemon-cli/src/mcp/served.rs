@@ -1,6 +1,5 @@
 //! What a server serves: a memory, the agents' files, and the tools it shows.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use mnemon_core::{Ctx, Invalid, Owner, Viewer};
@@ -14,10 +13,8 @@ use super::profile::Profile;
 use super::tool::Tool;
 use super::tools;
 use crate::config::Config;
+use crate::operation::USER;
 use crate::{Error, wiring};
-
-/// Whose memory a call means when it does not say.
-const SOMEBODY: &str = "default";
 
 /// Summaries that one background task asks the language model for.
 const SUMMARIES: usize = 20;
@@ -103,7 +100,7 @@ impl Served {
 
     pub(super) fn user(&self, named: Option<String>) -> String {
         let user = named.or_else(|| self.user.clone());
-        user.unwrap_or_else(|| SOMEBODY.to_owned())
+        user.unwrap_or_else(|| USER.to_owned())
     }
 
     /// Who sees what is read: the user that is named or served; the tenant if there is none.
@@ -115,11 +112,6 @@ impl Served {
         Owner::of(user.as_deref().or(self.user.as_deref()), None)
     }
 
-    /// The folder that paths begin at.
-    pub(super) fn root(&self) -> PathBuf {
-        self.config.project.clone()
-    }
-
     /// Indexes what agents wrote into their files since the last time, if the store is the
     /// project's own. A file that cannot be read holds nobody up.
     pub(super) async fn index_files(&self, ctx: &Ctx) {
@@ -129,22 +121,6 @@ impl Served {
             && let Err(error) = self.agents.index(ctx, &self.memory).await
         {
             let what = format!("{} is not indexed: {error}", folder.display());
-            ctx.notices.add(what);
-        }
-    }
-
-    /// Reads what agents wrote into their files and the store does not have yet into this memory,
-    /// for one query, which writes to no store.
-    pub(super) async fn read_files_into(&self, ctx: &Ctx, pages: &Memory) {
-        let folder = wiring::agents_folder(&self.config);
-        if !folder.is_dir() {
-            return;
-        }
-        let is_behind = self.agents.is_index_behind(ctx, &self.memory).await;
-        if is_behind.unwrap_or(true)
-            && let Err(error) = self.agents.index(ctx, pages).await
-        {
-            let what = format!("{} is not searched: {error}", folder.display());
             ctx.notices.add(what);
         }
     }

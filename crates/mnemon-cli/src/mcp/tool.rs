@@ -14,7 +14,7 @@ use super::field::{self, Field};
 use super::profile::Profile;
 use super::served::Served;
 use crate::Error;
-use crate::operation::{Access, Operation};
+use crate::operation::{Access, Interface, Operation};
 
 /// What a tool does to the memory, for whoever asks people before it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,32 @@ pub(super) struct Tool {
 }
 
 impl Tool {
+    /// The tool of an operation.
+    pub(super) fn of<O: Operation>(
+        touch: Touch,
+        title: &'static str,
+        about: &'static str,
+        profiles: &'static [Profile],
+        run: for<'a> fn(&'a Served, Call) -> Running<'a>,
+    ) -> Self {
+        let fields = O::fields().into_iter();
+        Self {
+            name: O::TOOL,
+            title,
+            about,
+            fields: fields.filter(|field| field.is_on(Interface::Mcp)).collect(),
+            touch,
+            profiles,
+            run,
+        }
+    }
+
+    /// The same with a field by which a caller asks for a longer or shorter answer.
+    pub(super) fn with_max_tokens(mut self) -> Self {
+        self.fields.push(max_tokens());
+        self
+    }
+
     /// As a client is told of it.
     pub(super) fn described(&self) -> rmcp::model::Tool {
         self.with_schema(field::schema(&self.fields))
@@ -92,6 +118,8 @@ impl Call {
         let access = Access {
             memory: &served.memory,
             ctx: &self.ctx,
+            config: &served.config,
+            interface: Interface::Mcp,
             user: user.as_deref(),
         };
         O::run(&access, arguments).await
@@ -101,12 +129,6 @@ impl Call {
     pub(super) fn tokens(&self) -> usize {
         self.asked - noted_tokens(&self.ctx.notices.list(), self.asked)
     }
-}
-
-/// The fields of an operation whose answer may be longer or shorter.
-pub(super) fn with_max_tokens(mut fields: Vec<Field>) -> Vec<Field> {
-    fields.push(max_tokens());
-    fields
 }
 
 /// The field by which a caller asks for a longer or shorter answer.

@@ -15,6 +15,7 @@ use super::tool::Tool;
 fn all() -> Vec<Tool> {
     let groups = [
         notes::tools(),
+        notes::housekeeping(),
         recall::tools(),
         conversations::tools(),
         learning::tools(),

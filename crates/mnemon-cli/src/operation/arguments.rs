@@ -28,22 +28,41 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Of two fields that stand for the same at most one is given, or exactly one.
+    /// Of fields that stand for the same at most one is given, or exactly one.
     fn check_alternatives(&self, interface: Interface, fields: &[Field]) -> Result<(), Invalid> {
         for field in fields {
-            let Some(other) = field.alternative.or(field.excludes) else {
-                continue;
-            };
-            let others = fields.iter().filter(|field| field.name == other);
-            let other_name: String = others.map(|field| field.spelled(interface)).collect();
-            let what = match (self.has(field.name), self.has(other)) {
-                (true, true) => format!("is given together with {other_name}; use one of the two"),
-                (false, false) if field.alternative.is_some() => {
-                    format!("is missing: {}; or give {other_name}", field.about)
+            let others = field.alternatives.iter().copied().chain(field.excludes);
+            let is_other = |other: &&Field| other.is_on(interface);
+            let others = others.filter_map(|name| {
+                let mut named = fields.iter().filter(|field| field.name == name);
+                named.find(is_other)
+            });
+            let others: Vec<&Field> = others.collect();
+            let all = std::iter::once(field).chain(others.iter().copied());
+            let given: Vec<String> = all
+                .filter(|field| self.has(field.name))
+                .map(|field| field.spelled(interface))
+                .collect();
+            let is_needed = !field.alternatives.is_empty();
+            match given.as_slice() {
+                [one, other, ..] if is_needed || self.has(field.name) => {
+                    let what = format!("is given together with {other}; use one of the two");
+                    return Err(Invalid::new(one, what));
                 }
-                _ => continue,
-            };
-            return Err(Invalid::new(field.spelled(interface), what));
+                [] if is_needed => {
+                    let names: Vec<_> = others
+                        .iter()
+                        .map(|other| other.spelled(interface))
+                        .collect();
+                    let what = format!(
+                        "is missing: {}; or give {}",
+                        field.about,
+                        names.join(" or ")
+                    );
+                    return Err(Invalid::new(field.spelled(interface), what));
+                }
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -82,6 +101,10 @@ impl Arguments {
         let items = self.0.get(name).and_then(Value::as_array);
         let texts = items.into_iter().flatten().filter_map(Value::as_str);
         texts.map(str::to_owned).collect()
+    }
+
+    pub(crate) fn object(&self, name: &str) -> Option<&Map<String, Value>> {
+        self.0.get(name)?.as_object()
     }
 
     /// Everything as the request of an operation. What it finds wrong is the caller's to mend.
@@ -180,7 +203,8 @@ fn object(
     let missing = fields
         .iter()
         .filter(|field| field.is_on(interface))
-        .find(|field| field.is_required && !field.is_lenient && !taken.contains_key(field.name));
+        .filter(|field| field.is_required_on(interface) && !field.is_lenient)
+        .find(|field| !taken.contains_key(field.name));
     match missing {
         Some(field) => {
             let what = format!("is missing: {}", field.about);
@@ -281,6 +305,11 @@ fn value_of(shape: &Shape, value: Value, place: &str) -> Result<Value, Invalid> 
             _ => Err(wrong(&value, "true or false")),
         },
         (Shape::Choice(words), value) => choice_of(words, &value, place),
+        (Shape::Choices(words), value) => {
+            let texts = texts_of(parted(value), words.len(), usize::MAX, place)?;
+            let texts = texts.as_array().into_iter().flatten();
+            texts.map(|word| choice_of(words, word, place)).collect()
+        }
         (Shape::Texts { most, max }, value) => texts_of(value, *most, *max, place),
         (Shape::Words { most, max }, value) => texts_of(parted(value), *most, *max, place),
         (Shape::Parts(fields), value) => match opened(value) {
@@ -288,8 +317,9 @@ fn value_of(shape: &Shape, value: Value, place: &str) -> Result<Value, Invalid> 
             value => Err(wrong(&value, "an object")),
         },
         (Shape::List { of, most }, value) => list_of(of, value, *most, place),
-        (Shape::Object, value) => match opened(value) {
+        (Shape::Object | Shape::Json, value) => match opened(value) {
             value @ Value::Object(_) => Ok(value),
+            value @ Value::Array(_) if matches!(shape, Shape::Json) => Ok(value),
             value => Err(wrong(&value, "an object")),
         },
     }

@@ -1,17 +1,16 @@
 //! The operation that puts together what a prompt needs to know.
 
+use std::collections::BTreeMap;
+
 use mnemon_core::budget::{Form, Section};
 use mnemon_core::{Invalid, limits};
-use serde_json::{Map, Value};
+use mnemon_engine::{ContextQuery, MemoryQuery};
 
-use super::{Access, Arguments, Field, Interface, Operation};
+use super::{Access, Arguments, Context, Field, Interface, Operation, USER};
 use crate::{Error, api};
 
 /// A query, in characters.
 pub(super) const QUERY: usize = 10_000;
-
-#[derive(Debug)]
-pub(crate) struct Context;
 
 impl Operation for Context {
     const COMMAND: &'static str = "context";
@@ -30,10 +29,7 @@ impl Operation for Context {
             Field::text("query", QUERY, query)
                 .or(&["q", "text", "task", "topic"])
                 .piped(),
-            name("user", "User whose profile and knowledge are read")
-                .or(&["user_id"])
-                .lenient()
-                .rare(),
+            super::notes::user("User whose profile and knowledge are read"),
             name("session", "The conversation").or(&["session_id", "conversation"]),
             name("agent", "The agent that calls").rare(),
             terminal(name("flow", "The flow; its policy applies")),
@@ -63,31 +59,41 @@ impl Operation for Context {
         ]
     }
 
-    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Self::Answer, Error> {
-        for name in ["floors", "ceilings"] {
-            if let Some(Value::Object(shares)) = arguments.take(name) {
-                arguments.set(name, shares_of(name, shares)?);
-            }
-        }
-        let user = access.user.unwrap_or(super::USER);
-        for (name, usual) in [("user", user), ("session", super::USER), ("agent", "cli")] {
-            if !arguments.has(name) {
-                arguments.set(name, usual);
-            }
-        }
-        api::context::run(access.memory, access.ctx, arguments.read()?).await
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Self::Answer, Error> {
+        let text = |name: &str| arguments.text(name);
+        let named = |name: &str, usual: &str| text(name).unwrap_or_else(|| usual.to_owned());
+        let user = named("user", access.user.unwrap_or(USER));
+        let (session, agent) = (named("session", USER), named("agent", "cli"));
+        let about = MemoryQuery {
+            flow_id: text("flow"),
+            node_id: text("node"),
+            query: text("query"),
+            task_type: text("task_type"),
+            ..MemoryQuery::new(user, session, agent, &[])
+        };
+        let budget = arguments.whole("budget").unwrap_or(api::context::BUDGET);
+        let usual = ContextQuery::new(about, budget);
+        let form = text("form").map(|word| word.parse());
+        let query = ContextQuery {
+            form: form.transpose()?.unwrap_or(usual.form),
+            floors: shares(&arguments, "floors")?,
+            ceilings: shares(&arguments, "ceilings")?,
+            ..usual
+        };
+        let model = text("model");
+        api::context::run(access.memory, access.ctx, query, model.as_deref()).await
     }
 }
 
 /// Tokens of sections, which the command line gives as texts.
-fn shares_of(name: &str, shares: Map<String, Value>) -> Result<Map<String, Value>, Invalid> {
-    let shares = shares.into_iter().map(|(section, tokens)| {
-        let known = section.parse::<Section>();
-        known.map_err(|wrong| Invalid::new(name, wrong.what))?;
+fn shares(arguments: &Arguments, name: &str) -> Result<BTreeMap<Section, usize>, Invalid> {
+    let shares = arguments.object(name).into_iter().flatten();
+    let shares = shares.map(|(section, tokens)| {
+        let section = section.parse();
+        let section = section.map_err(|wrong: Invalid| Invalid::new(name, wrong.what))?;
         let tokens = tokens.as_str().unwrap_or_default();
-        let wrong = || Invalid::new(name, format!("`{tokens}` is not a number of tokens"));
-        let number: usize = tokens.parse().map_err(|_| wrong())?;
-        Ok((section, number.into()))
+        let wrong = |_| Invalid::new(name, format!("`{tokens}` is not a number of tokens"));
+        Ok((section, tokens.parse().map_err(wrong)?))
     });
     shares.collect()
 }

@@ -30,7 +30,9 @@ pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) shape: Shape,
-    pub(crate) is_required: bool,
+    is_required: bool,
+    /// The interface that alone requires it.
+    required_only: Option<Interface>,
     /// Whether empty and null values count as left out: the tool itself says what is missing. The
     /// schema still asks for the field if it is required.
     pub(crate) is_lenient: bool,
@@ -42,8 +44,8 @@ pub(crate) struct Field {
     pub(crate) is_rare: bool,
     /// The only interface that has it; both have it otherwise.
     only: Option<Interface>,
-    /// The other field that may be given in its place: one of the two must be given.
-    pub(crate) alternative: Option<&'static str>,
+    /// Fields that may be given in its place: exactly one of all of them must be given.
+    pub(crate) alternatives: &'static [&'static str],
     /// Another field that may not be given beside it.
     pub(crate) excludes: Option<&'static str>,
     /// The value that counts when none is given, for the documentation.
@@ -75,6 +77,8 @@ pub(crate) enum Shape {
     },
     Flag,
     Choice(Vec<&'static str>),
+    /// Several of these words; a single one is as good.
+    Choices(Vec<&'static str>),
     /// Texts, at most so many; a single one is as good.
     Texts {
         most: usize,
@@ -92,8 +96,47 @@ pub(crate) enum Shape {
         of: Vec<Field>,
         most: usize,
     },
-    /// Any object.
+    /// Any object. The command line makes it from pairs.
     Object,
+    /// Any object or list, which the command line reads as JSON.
+    Json,
+}
+
+/// Defines methods that set one member of a field.
+macro_rules! setters {
+    ($($(#[$about:meta])* $name:ident($($given:ident: $kind:ty)?): $member:ident = $value:expr;)+) => {
+        impl Field {
+            $(
+                $(#[$about])*
+                pub(crate) fn $name(mut self $(, $given: $kind)?) -> Self {
+                    self.$member = $value;
+                    self
+                }
+            )+
+        }
+    };
+}
+
+setters! {
+    required(): is_required = true;
+    /// Required by one interface; the other does without.
+    required_on(interface: Interface): required_only = Some(interface);
+    lenient(): is_lenient = true;
+    joined(): is_joined = true;
+    or(aliases: &'static [&'static str]): aliases = aliases;
+    /// A field that most callers do without.
+    rare(): is_rare = true;
+    /// The only interface that has this field.
+    only(interface: Interface): only = Some(interface);
+    /// Exactly one of this field and the others must be given.
+    or_else(others: &'static [&'static str]): alternatives = others;
+    /// At most one of this field and the other may be given.
+    excludes(other: &'static str): excludes = Some(other);
+    default(value: &'static str): default = Some(value);
+    value(name: &'static str): value = Some(name);
+    under(heading: &'static str): heading = Some(heading);
+    /// On the command line `-` stands for the text on stdin.
+    piped(): is_piped = true;
 }
 
 impl Field {
@@ -103,12 +146,13 @@ impl Field {
             about,
             shape,
             is_required: false,
+            required_only: None,
             is_lenient: false,
             is_joined: false,
             aliases: &[],
             is_rare: false,
             only: None,
-            alternative: None,
+            alternatives: &[],
             excludes: None,
             default: None,
             spelling: Spelling::Option(None),
@@ -152,6 +196,15 @@ impl Field {
         Self::new(name, about, Shape::Choice(words.collect()))
     }
 
+    /// Several words of an enum.
+    pub(crate) fn some_of(
+        name: &'static str,
+        words: impl Iterator<Item = &'static str>,
+        about: &'static str,
+    ) -> Self {
+        Self::new(name, about, Shape::Choices(words.collect()))
+    }
+
     pub(crate) fn texts(name: &'static str, most: usize, max: usize, about: &'static str) -> Self {
         Self::new(name, about, Shape::Texts { most, max })
     }
@@ -177,53 +230,8 @@ impl Field {
         Self::new(name, about, Shape::Object)
     }
 
-    pub(crate) fn required(mut self) -> Self {
-        self.is_required = true;
-        self
-    }
-
-    pub(crate) fn lenient(mut self) -> Self {
-        self.is_lenient = true;
-        self
-    }
-
-    pub(crate) fn joined(mut self) -> Self {
-        self.is_joined = true;
-        self
-    }
-
-    pub(crate) fn or(mut self, aliases: &'static [&'static str]) -> Self {
-        self.aliases = aliases;
-        self
-    }
-
-    /// A field that most callers do without.
-    pub(crate) fn rare(mut self) -> Self {
-        self.is_rare = true;
-        self
-    }
-
-    /// The only interface that has this field.
-    pub(crate) fn only(mut self, interface: Interface) -> Self {
-        self.only = Some(interface);
-        self
-    }
-
-    /// One of this field and the other must be given.
-    pub(crate) fn or_else(mut self, other: &'static str) -> Self {
-        self.alternative = Some(other);
-        self
-    }
-
-    /// At most one of this field and the other may be given.
-    pub(crate) fn excludes(mut self, other: &'static str) -> Self {
-        self.excludes = Some(other);
-        self
-    }
-
-    pub(crate) fn default(mut self, value: &'static str) -> Self {
-        self.default = Some(value);
-        self
+    pub(crate) fn json(name: &'static str, about: &'static str) -> Self {
+        Self::new(name, about, Shape::Json)
     }
 
     /// The command line's name for it, where that is another.
@@ -238,24 +246,12 @@ impl Field {
         self.value(value)
     }
 
-    pub(crate) fn value(mut self, name: &'static str) -> Self {
-        self.value = Some(name);
-        self
-    }
-
-    pub(crate) fn under(mut self, heading: &'static str) -> Self {
-        self.heading = Some(heading);
-        self
-    }
-
-    /// On the command line `-` stands for the text on stdin.
-    pub(crate) fn piped(mut self) -> Self {
-        self.is_piped = true;
-        self
-    }
-
     pub(crate) fn is_on(&self, interface: Interface) -> bool {
         self.only.is_none_or(|only| only == interface)
+    }
+
+    pub(crate) fn is_required_on(&self, interface: Interface) -> bool {
+        self.is_required || self.required_only == Some(interface)
     }
 
     /// The name of the option, without its dashes.
@@ -272,6 +268,7 @@ impl Field {
             Shape::Whole { .. } => Some("N"),
             Shape::Number { .. } => Some("NUMBER"),
             Shape::Object => Some("KEY=VALUE|JSON"),
+            Shape::Json => Some("JSON|-|@PATH"),
             Shape::Parts(_) | Shape::List { .. } => Some("JSON"),
             _ => None,
         };
@@ -322,6 +319,9 @@ impl Shape {
             Self::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
             Self::Flag => json!({"type": "boolean"}),
             Self::Choice(words) => json!({"type": "string", "enum": words}),
+            Self::Choices(words) => json!({
+                "type": "array", "items": {"type": "string", "enum": words}, "maxItems": words.len(),
+            }),
             Self::Texts { most, max } | Self::Words { most, max } => json!({
                 "type": "array",
                 "items": {"type": "string", "maxLength": max},
@@ -331,7 +331,7 @@ impl Shape {
             Self::List { of, most } => {
                 json!({"type": "array", "items": schema(of), "maxItems": most})
             }
-            Self::Object => json!({"type": "object"}),
+            Self::Object | Self::Json => json!({"type": "object"}),
         }
     }
 }
@@ -369,7 +369,9 @@ pub(crate) fn schema(fields: &[Field]) -> Map<String, Value> {
         .iter()
         .map(|field| (field.name.to_owned(), field.schema()));
     let properties: Map<String, Value> = properties.collect();
-    let required = fields.iter().filter(|field| field.is_required);
+    let required = fields
+        .iter()
+        .filter(|field| field.is_required_on(Interface::Mcp));
     let required: Vec<&str> = required.map(|field| field.name).collect();
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!("object"));

@@ -1,12 +1,13 @@
 //! Operations on what was tried, and on the skills that were drawn from it.
 
 use mnemon_core::{Invalid, Receipt, limits};
-use mnemon_engine::{Step, TOP_SKILLS};
+use mnemon_engine::{FoundRule, FoundSkill, Step, TOP_SKILLS};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::context::QUERY;
-use super::notes::{metadata, owner};
-use super::{Access, Arguments, Field, Operation, Spelling};
+use super::notes::{metadata, owner, user};
+use super::{Access, Arguments, Field, LogStep, Operation, SkillSearch, Spelling};
 use crate::{Error, api};
 
 /// What a step took or gave, in characters.
@@ -24,9 +25,6 @@ fn task_type() -> Field {
     let field = Field::text("task_type", limits::TASK_TYPE_CHARS, about);
     field.or(&["task", "type"]).value("TYPE")
 }
-
-#[derive(Debug)]
-pub(crate) struct LogStep;
 
 impl Operation for LogStep {
     const COMMAND: &'static str = "experience log";
@@ -88,13 +86,18 @@ impl Operation for LogStep {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct SkillSearch;
+/// The skills that fit a task, and the rules of its type.
+#[derive(Debug, Serialize)]
+pub(crate) struct Skills {
+    pub(crate) skills: Vec<FoundSkill>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rules: Vec<FoundRule>,
+}
 
 impl Operation for SkillSearch {
     const COMMAND: &'static str = "skill search";
     const TOOL: &'static str = "find_skills";
-    type Answer = api::skill::search::Response;
+    type Answer = Skills;
 
     fn fields() -> Vec<Field> {
         vec![
@@ -105,21 +108,22 @@ impl Operation for SkillSearch {
             Field::whole("limit", 1, 20, "Maximum number of skills, and of rules")
                 .default("3")
                 .or(&["max_results", "top_k", "k", "n"]),
-            Field::text("user", limits::NAME_CHARS, "The user who may see them")
-                .value("NAME")
-                .or(&["user_id"])
-                .lenient()
-                .rare(),
+            user("The user who may see them"),
         ]
     }
 
-    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Self::Answer, Error> {
-        let request = api::skill::search::Request {
-            query: arguments.text("query").unwrap_or_default(),
-            task_type: arguments.text("task_type"),
-            user: arguments.text("user").or(access.user.map(str::to_owned)),
-            limit: arguments.whole("limit").unwrap_or(TOP_SKILLS),
-        };
-        api::skill::search::run(access.memory, access.ctx, request).await
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Skills, Error> {
+        let (ctx, known) = (access.ctx, access.memory.procedural());
+        let (query, task_type) = (arguments.needed("query"), arguments.text("task_type"));
+        let limit = arguments.whole("limit").unwrap_or(TOP_SKILLS);
+        let viewer = access.viewer(&arguments.take_owner());
+        let skills = known.search_skills(ctx, &viewer, task_type.as_deref(), &query, limit);
+        Ok(Skills {
+            skills: skills.await?,
+            rules: match task_type {
+                Some(task_type) => known.rules_for(ctx, &viewer, &task_type, limit).await?,
+                None => Vec::new(),
+            },
+        })
     }
 }

@@ -10,7 +10,10 @@ use mnemon_engine::notes::{
 use serde::Serialize;
 
 use super::records::id;
-use super::{Access, Arguments, Field, Interface, Operation, Spelling};
+use super::{
+    Access, Arguments, Field, Interface, NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet,
+    NoteList, NoteSearch, NoteStats, Operation, Spelling,
+};
 use crate::Error;
 
 const NAMESPACES: &[&str] = &["short-term", "long-term"];
@@ -47,9 +50,13 @@ pub(super) fn owner(user: &'static str) -> Vec<Field> {
         ("node", "The node of the flow"),
     ];
     let rest = rest.map(|(part, about)| name(part, about).only(Interface::CommandLine));
-    let mut fields = vec![name("user", user).or(&["user_id"]).lenient().rare()];
-    fields.extend(rest);
-    fields
+    std::iter::once(self::user(user)).chain(rest).collect()
+}
+
+/// The user that a call is for.
+pub(super) fn user(about: &'static str) -> Field {
+    let field = Field::text("user", limits::NAME_CHARS, about).value("NAME");
+    field.or(&["user_id"]).lenient().rare()
 }
 
 /// Which notes of those that the caller may see.
@@ -74,9 +81,6 @@ fn filter(access: &Access<'_>, arguments: &mut Arguments) -> Result<NoteFilter, 
     })
 }
 
-#[derive(Debug)]
-pub(crate) struct NoteAdd;
-
 impl Operation for NoteAdd {
     const COMMAND: &'static str = "note add";
     const TOOL: &'static str = "memory_add";
@@ -90,7 +94,7 @@ impl Operation for NoteAdd {
         let mut fields = vec![
             Field::text("content", limits::CONTENT_BYTES, "Text to remember")
                 .or(&["text", "note", "memory", "data", "body"])
-                .or_else("content_path")
+                .or_else(&["content_path"])
                 .positional(Spelling::Words, "CONTENT")
                 .piped(),
             Field::text("content_path", limits::PATH_BYTES, path)
@@ -134,12 +138,8 @@ impl Operation for NoteAdd {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct NoteSearch;
-
 impl Operation for NoteSearch {
     const COMMAND: &'static str = "note search";
-    const TOOL: &'static str = "";
     type Answer = FoundNotes;
 
     fn fields() -> Vec<Field> {
@@ -175,9 +175,6 @@ impl Operation for NoteSearch {
         Ok(access.memory.notes().search(access.ctx, &query).await?)
     }
 }
-
-#[derive(Debug)]
-pub(crate) struct NoteGet;
 
 impl Operation for NoteGet {
     const COMMAND: &'static str = "note get";
@@ -220,9 +217,6 @@ impl Operation for NoteGet {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct NoteList;
-
 impl Operation for NoteList {
     const COMMAND: &'static str = "note list";
     const TOOL: &'static str = "memory_list";
@@ -252,9 +246,6 @@ impl Operation for NoteList {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct NoteDelete;
-
 #[derive(Debug, Serialize)]
 pub(crate) struct NoteDeleted {
     pub(crate) deleted: bool,
@@ -277,9 +268,6 @@ impl Operation for NoteDelete {
         Ok(NoteDeleted { deleted, id })
     }
 }
-
-#[derive(Debug)]
-pub(crate) struct NoteClear;
 
 impl Operation for NoteClear {
     const COMMAND: &'static str = "note clear";
@@ -307,17 +295,10 @@ impl Operation for NoteClear {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct NoteStats;
-
 impl Operation for NoteStats {
     const COMMAND: &'static str = "note stats";
     const TOOL: &'static str = "memory_stats";
     type Answer = NoteCounts;
-
-    fn fields() -> Vec<Field> {
-        Vec::new()
-    }
 
     async fn run(access: &Access<'_>, _: Arguments) -> Result<NoteCounts, Error> {
         let viewer = access.viewer(&Owner::default());
@@ -325,17 +306,10 @@ impl Operation for NoteStats {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct NoteCleanup;
-
 impl Operation for NoteCleanup {
     const COMMAND: &'static str = "note cleanup";
     const TOOL: &'static str = "memory_cleanup";
     type Answer = Cleaned;
-
-    fn fields() -> Vec<Field> {
-        Vec::new()
-    }
 
     async fn run(access: &Access<'_>, _: Arguments) -> Result<Cleaned, Error> {
         Ok(access.memory.notes().cleanup(access.ctx).await?)

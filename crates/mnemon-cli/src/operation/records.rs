@@ -9,7 +9,7 @@ use mnemon_engine::{Draft, Edit, Edited, INDEX_ACTOR};
 use serde::Serialize;
 
 use super::notes::{metadata, namespace, owner, tags, ttl};
-use super::{Access, Arguments, Field, Operation, Spelling, when};
+use super::{Access, Add, Arguments, Field, Get, History, Operation, Spelling, Undo, Update, when};
 use crate::{Error, api};
 
 /// The record that is meant.
@@ -19,8 +19,65 @@ pub(super) fn id() -> Field {
     field.or(&["reference_id", "ref_id", "note_id", "memory_id"])
 }
 
-#[derive(Debug)]
-pub(crate) struct Add;
+/// The records that are meant.
+pub(super) fn ids() -> Field {
+    let about = "Ids, or the first characters of each (4 or more)";
+    let field = Field::texts("ids", limits::BATCH_OPS, limits::ID_CHARS, about);
+    field.positional(Spelling::Each, "ID")
+}
+
+impl Operation for Get {
+    const COMMAND: &'static str = "get";
+    type Answer = api::get::Response;
+
+    fn fields() -> Vec<Field> {
+        vec![ids().required()]
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Self::Answer, Error> {
+        let ids = access.ids(&arguments.texts("ids")).await?;
+        let viewer = access.viewer(&Owner::default());
+        api::get::run(access.memory, access.ctx, &viewer, ids).await
+    }
+}
+
+impl Operation for History {
+    const COMMAND: &'static str = "history";
+    type Answer = api::history::Response;
+
+    fn fields() -> Vec<Field> {
+        let id = "Show only changes of this record: its id, or the first characters (4 or more)";
+        let before = "Continue from this number, which the previous page printed";
+        let number = |name, about| Field::whole(name, 1, u64::from(u32::MAX), about);
+        vec![
+            Field::text("id", limits::ID_CHARS, id).positional(Spelling::Positional, "ID"),
+            number("commit", "Show only changes of this commit"),
+            number("before", before),
+            Field::whole("limit", 1, limits::PAGE as u64, "Maximum number of changes")
+                .default("20"),
+        ]
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Self::Answer, Error> {
+        let id = match arguments.has("id") {
+            true => Some(access.id(&mut arguments, "id").await?),
+            false => None,
+        };
+        let [commit, before] = ["commit", "before"].map(|name| arguments.whole(name));
+        let limit = arguments.whole("limit").unwrap_or(api::history::LIMIT);
+        let asked = Changes {
+            id: id.clone(),
+            commit: commit.map(|commit| commit as u64),
+            before: before.map(|before| before as u64),
+            ..Changes::seen_by(access.viewer(&Owner::default()), limit)
+        };
+        let page = api::history::run(access.memory, access.ctx, asked).await?;
+        match (page.changes.is_empty() && before.is_none(), id) {
+            (true, Some(id)) => Err(Error::Missing(vec![id])),
+            _ => Ok(page),
+        }
+    }
+}
 
 /// What was stored, and what says nearly the same.
 #[derive(Debug, Serialize)]
@@ -33,7 +90,6 @@ pub(crate) struct Stored {
 
 impl Operation for Add {
     const COMMAND: &'static str = "add";
-    const TOOL: &'static str = "";
     type Answer = Stored;
 
     fn fields() -> Vec<Field> {
@@ -43,7 +99,7 @@ impl Operation for Add {
         let text = |name, max, about| Field::text(name, max, about);
         let mut fields = vec![
             text("content", limits::CONTENT_BYTES, "Text to remember")
-                .or_else("file")
+                .or_else(&["file"])
                 .positional(Spelling::Words, "CONTENT")
                 .piped(),
             text(
@@ -145,9 +201,6 @@ impl Operation for Add {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct Update;
-
 impl Operation for Update {
     const COMMAND: &'static str = "update";
     const TOOL: &'static str = "memory_update";
@@ -188,9 +241,6 @@ impl Operation for Update {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct Undo;
-
 impl Operation for Undo {
     const COMMAND: &'static str = "undo";
     const TOOL: &'static str = "memory_undo";
@@ -220,8 +270,7 @@ impl Operation for Undo {
             (commit, None) => commit,
             (commit, Some(_)) => Some(own_commit(access, commit, record.as_ref()).await?),
         };
-        let request = api::undo::Request { commit, record };
-        api::undo::run(access.memory, access.ctx, request).await
+        api::undo::run(access.memory, access.ctx, commit, record).await
     }
 }
 

@@ -1,22 +1,32 @@
-//! The operation that searches everything the caller may see.
+//! Operations on the records that a filter chooses.
 
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Filter, Invalid, Kind, Namespace, Scope, limits};
+use mnemon_core::{Filter, Invalid, Kind, Namespace, Order, Owner, Scan, Scope, Viewer, limits};
+use mnemon_engine::{Hit, Query};
+use serde::Serialize;
 
 use super::notes::{owner, tags};
-use super::{Access, Arguments, Field, Interface, Operation, Spelling, when};
+use super::records::ids;
+use super::{
+    Access, Arguments, Field, Forget, Interface, List, Operation, Ownership, Search, Selection,
+    Spelling, when,
+};
 use crate::{Error, api};
 
 /// The heading of the options that choose records.
 const WHICH: &str = "Which records";
 
-#[derive(Debug)]
-pub(crate) struct Search;
+/// Records that a search found, the best first.
+#[derive(Debug, Serialize)]
+pub(crate) struct Found {
+    pub(crate) recipe: Recipe,
+    pub(crate) hits: Vec<Hit>,
+}
 
 impl Operation for Search {
     const COMMAND: &'static str = "search";
     const TOOL: &'static str = "memory_search";
-    type Answer = api::search::Response;
+    type Answer = Found;
 
     fn fields() -> Vec<Field> {
         let min_score =
@@ -31,7 +41,9 @@ impl Operation for Search {
             )
             .or(&["q", "text", "search", "question", "keywords"])
             .positional(Spelling::Words, "QUERY")
-            .piped(),
+            .piped()
+            // A command may list the newest records; a tool has memory_list for that.
+            .required_on(Interface::Mcp),
             Field::whole("limit", 1, most, "Maximum number of hits").or(&[
                 "max_results",
                 "top_k",
@@ -49,51 +61,144 @@ impl Operation for Search {
                 .only(Interface::Mcp)
                 .rare(),
         ];
-        fields.extend(which().into_iter().map(|field| field.under(WHICH)));
+        fields.extend(which());
+        fields
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Found, Error> {
+        let mut filter = filter(access, &mut arguments)?;
+        if filter.kinds.contains(&Kind::Document) {
+            // Documents are found by their chunks.
+            filter.kinds.push(Kind::Chunk);
+        }
+        let usual = Query::new(arguments.needed("query"), filter);
+        let recipe = arguments.text("recipe").map(|word| word.parse());
+        let query = Query {
+            explain: true,
+            may_run_inline: true,
+            recipe: recipe.transpose()?.unwrap_or_default(),
+            limit: arguments.whole("limit").unwrap_or(usual.limit),
+            min_score: arguments.number("min_score"),
+            ..usual
+        };
+        let hits = access.memory.search(access.ctx, &query).await?;
+        let recipe = query.recipe;
+        Ok(Found { recipe, hits })
+    }
+}
+
+impl Operation for List {
+    const COMMAND: &'static str = "list";
+    type Answer = api::list::Response;
+
+    fn fields() -> Vec<Field> {
+        let order = "Order: by time of creation, or as the store wrote them";
+        let after = "Continue after this cursor, which the previous page printed";
+        let mut fields = vec![
+            Field::whole("limit", 1, limits::PAGE as u64, "Records on a page").default("50"),
+            Field::choice("order", &["newest", "oldest", "written"], order).default("newest"),
+            Field::text("after", limits::ID_CHARS * 2, after).value("CURSOR"),
+        ];
+        fields.extend(which());
         fields
     }
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Self::Answer, Error> {
-        let recipe = arguments.text("recipe").map(|word| word.parse());
-        let request = api::search::Request {
-            query: arguments.text("query").unwrap_or_default(),
-            recipe: recipe.transpose()?.unwrap_or_default(),
-            limit: arguments.whole("limit").unwrap_or(api::search::LIMIT),
-            min_score: arguments.number("min_score"),
-            filter: filter(access, &mut arguments)?,
+        let limit = arguments.whole("limit").unwrap_or(api::list::LIMIT);
+        let after = arguments.text("after").map(|cursor| cursor.parse());
+        let scan = Scan {
+            order: match arguments.text("order").as_deref() {
+                Some("oldest") => Order::Oldest,
+                Some("written") => Order::Written,
+                _ => Order::Newest,
+            },
+            after: after.transpose()?,
+            ..Scan::new(filter(access, &mut arguments)?, limit)
         };
-        api::search::run(access.memory, access.ctx, request).await
+        api::list::run(access.memory, access.ctx, scan).await
+    }
+}
+
+impl Operation for Forget {
+    const COMMAND: &'static str = "forget";
+    /// What is to be removed: the command asks, and removes it in rounds.
+    type Answer = api::forget::Request;
+
+    fn fields() -> Vec<Field> {
+        let purge = "Erase permanently, with history: this cannot be undone";
+        let key = "Idempotency key: a repeated call with the same key changes nothing";
+        let mut fields = vec![
+            ids(),
+            Field::flag("purge", purge),
+            Field::text("key", limits::KEY_CHARS, key),
+        ];
+        fields.extend(which());
+        fields
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Self::Answer, Error> {
+        let (key, given) = (arguments.text("key"), arguments.texts("ids"));
+        let ids = match key {
+            None => access.ids(&given).await?,
+            // A retry under the same key must mean the same ids, also when they are gone.
+            Some(_) => given
+                .iter()
+                .map(|id| id.parse())
+                .collect::<Result<_, _>>()?,
+        };
+        let filter = Filter {
+            // Forgetting a user reaches all that belongs to them, also what only an agent may see.
+            viewer: Viewer::Tenant,
+            ..filter(access, &mut arguments)?
+        };
+        let request = api::forget::Request {
+            ids,
+            filter: (!filter.is_empty()).then_some(filter),
+            purge: arguments.flag("purge").unwrap_or(false),
+            key,
+        };
+        let what = match (request.ids.is_empty(), &request.filter) {
+            (true, None) => {
+                "are missing; name the records, or select them with options such as --session"
+            }
+            (false, Some(_)) => {
+                "are given together with options that choose records; use one or the other"
+            }
+            _ => return Ok(request),
+        };
+        Err(Invalid::new("ids", what).into())
+    }
+}
+
+impl Operation for Selection {
+    type Answer = Filter;
+
+    fn fields() -> Vec<Field> {
+        which()
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Filter, Error> {
+        filter(access, &mut arguments)
     }
 }
 
 /// Which records of those that the caller may see.
 fn which() -> Vec<Field> {
     let terminal = |field: Field| field.only(Interface::CommandLine);
+    let scopes = Scope::ALL.iter().map(|scope| scope.as_str());
+    let namespaces = Namespace::ALL.iter().map(|namespace| namespace.as_str());
     let kinds = "Kind of the records: note, fact, decision, document, message, skill, …";
-    let since = "Created at or after: 2026-01-31, RFC 3339, or 7d (ago)";
+    let since = "Created at or after: 2026-01-31, 2026-01-31 12:00, RFC 3339, or 7d (ago)";
     let metadata =
         "Condition on the metadata: {\"lang\":\"vi\",\"n\":{\"$gte\":3}}, with AND, OR and NOT";
     let mut fields = vec![
         Field::texts("kind", Kind::ALL.len(), limits::NAME_CHARS, kinds)
             .or(&["kinds"])
             .value("KIND"),
-        Field::texts(
-            "scope",
-            Scope::ALL.len(),
-            limits::NAME_CHARS,
-            "Only this scope",
-        )
-        .value("SCOPE")
-        .only(Interface::CommandLine),
-        Field::texts(
-            "namespace",
-            Namespace::ALL.len(),
-            limits::NAME_CHARS,
-            "Only short-term or long-term records",
-        )
-        .or(&["type", "ns", "memory_type"])
-        .value("NAMESPACE")
-        .rare(),
+        terminal(Field::some_of("scope", scopes, "Scope of the records")),
+        Field::some_of("namespace", namespaces, "Namespace of the records")
+            .or(&["type", "ns", "memory_type"])
+            .rare(),
         tags("Records with at least one of these tags").rare(),
         terminal(Field::text(
             "source",
@@ -108,10 +213,10 @@ fn which() -> Vec<Field> {
         .value("NAME")
         .or(&["session_id", "conversation"])
         .rare();
-    let owner = owner("User whose records are searched").into_iter();
+    let owner = owner("User whose records are meant").into_iter();
     fields.extend(owner.filter(|field| field.name != session.name));
     fields.push(session);
-    fields
+    fields.into_iter().map(|field| field.under(WHICH)).collect()
 }
 
 fn filter(access: &Access<'_>, arguments: &mut Arguments) -> Result<Filter, Error> {
@@ -138,19 +243,28 @@ fn filter(access: &Access<'_>, arguments: &mut Arguments) -> Result<Filter, Erro
     })
 }
 
+impl Operation for Ownership {
+    type Answer = Owner;
+
+    fn fields() -> Vec<Field> {
+        owner("User it is about or from")
+    }
+
+    async fn run(_: &Access<'_>, mut arguments: Arguments) -> Result<Owner, Error> {
+        Ok(arguments.take_owner())
+    }
+}
+
 fn words<T: std::str::FromStr<Err = Invalid>>(words: &[String]) -> Result<Vec<T>, Invalid> {
     words.iter().map(|word| word.trim().parse()).collect()
 }
 
-/// Documents are found by their chunks. A plural is understood.
+/// A plural is understood.
 fn kinds(words: &[String]) -> Result<Vec<Kind>, Invalid> {
-    let mut kinds = Vec::new();
-    for word in words {
+    let kinds = words.iter().map(|word| {
         let word = word.trim().to_lowercase();
         let singular = word.strip_suffix('s').and_then(|word| word.parse().ok());
-        let kind = singular.map_or_else(|| word.parse(), Ok)?;
-        kinds.push(kind);
-        kinds.extend((kind == Kind::Document).then_some(Kind::Chunk));
-    }
-    Ok(kinds)
+        singular.map_or_else(|| word.parse(), Ok)
+    });
+    kinds.collect()
 }

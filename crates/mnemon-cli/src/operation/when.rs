@@ -9,30 +9,20 @@ pub(crate) fn past(field: &str, text: &str, now: Time) -> Result<Time, Invalid> 
     if let Some(ms) = duration_ms(text) {
         return Ok(now.plus_millis(ms.saturating_neg()));
     }
-    moment(text).ok_or_else(|| {
-        Invalid::new(
-            field,
-            format!(
-                "`{}` is not a time; write 2026-01-31, \"2026-01-31 12:00\", \
-                 2026-01-31T12:00:00Z, or how long ago: 30m, 12h, 7d, 2w",
-                text.escape_debug()
-            ),
-        )
-    })
+    let ago = ", or how long ago: 30m, 12h, 7d, 2w";
+    moment(text).ok_or_else(|| no_time(field, text, ago))
 }
 
 /// A moment, whenever: RFC 3339, a date, or a date and time in the reader's zone.
 pub(crate) fn absolute(field: &str, text: &str) -> Result<Time, Invalid> {
-    moment(text).ok_or_else(|| {
-        Invalid::new(
-            field,
-            format!(
-                "`{}` is not a time; write 2026-01-31, \"2026-01-31 12:00\" or \
-                 2026-01-31T12:00:00Z",
-                text.escape_debug()
-            ),
-        )
-    })
+    moment(text).ok_or_else(|| no_time(field, text, ""))
+}
+
+fn no_time(field: &str, text: &str, more: &str) -> Invalid {
+    let text = text.escape_debug();
+    let forms = "2026-01-31, \"2026-01-31 12:00\" or 2026-01-31T12:00:00Z";
+    let what = format!("`{text}` is not a time; write {forms}{more}");
+    Invalid::new(field, what)
 }
 
 /// How long from now, at most [`limits::TTL_DAYS`].

@@ -123,3 +123,53 @@ fn a_pipe_as_a_store_is_an_error() {
         assert!(code == 11 || code == 9, "{command:?}: {code} {error}");
     }
 }
+
+#[test]
+fn an_error_names_the_option_and_what_is_allowed() {
+    let sandbox = Sandbox::new();
+    sandbox.note("a1", "Ann prefers tea");
+    for (command, said) in [
+        (
+            &["list", "--limit", "0"][..],
+            "--limit: is 0; from 1 to 1000",
+        ),
+        (
+            &["list", "--limit", "many"],
+            "--limit: `many` is not a whole",
+        ),
+        (&["list", "--kind", "tale"], "--kind"),
+        (
+            &["list", "--since", "noon"],
+            "--since: `noon` is not a time",
+        ),
+        (&["list", "--filter", "{"], "--filter"),
+        (&["history", "--before", "0"], "--before: is 0"),
+        (&["forget"], "ids: are missing"),
+        (
+            &["forget", "a1", "--session", "s1"],
+            "ids: are given together",
+        ),
+        (&["forget", "--since", "noon"], "--since: `noon`"),
+        (&["export", "--until", "noon"], "--until: `noon`"),
+        (&["chat", "query", "tea", "--limit", "0"], "--limit: is 0"),
+        (
+            &["chat", "append", "s1", "--message", "{}", "--jsonl", "-"],
+            "--message: is given together with --jsonl; use one of the two",
+        ),
+        (
+            &["chat", "append", "s1", "--message", "{}", "--role", "user"],
+            "--role: is given together with --message",
+        ),
+        (
+            &["chat", "append", "s1", "--line", "{}"],
+            "--line: needs --files",
+        ),
+        (&["chat", "append", "s1", " "], "content: is empty"),
+    ] {
+        let (code, error) = sandbox.run(command).failed();
+        assert_eq!(code, 2, "{command:?}: {error}");
+        assert!(error.contains(said), "{command:?}: {error}");
+    }
+    let listed = sandbox.run(&["list", "--kind", "notes"]).ok();
+    assert!(listed.contains("Ann prefers tea"), "{listed}");
+}

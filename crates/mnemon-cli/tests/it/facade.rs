@@ -2,8 +2,8 @@
 
 use mnemon_cli::config::Config;
 use mnemon_cli::{api, wiring};
-use mnemon_core::{Ctx, Filter, Owner, Scope};
-use mnemon_engine::{Draft, Memory, MemoryWriteEvent};
+use mnemon_core::{Ctx, Filter, Owner, Scan, Scope};
+use mnemon_engine::{Draft, Memory, MemoryWriteEvent, Query};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox};
@@ -326,12 +326,11 @@ async fn two_sessions(memory: &Memory, config: &Config) {
 }
 
 async fn nothing_is_found(memory: &Memory, ctx: &Ctx, store: &str) {
-    let search = api::search::Request {
-        query: "quokka".to_owned(),
+    let search = Query {
         limit: 1000,
-        ..api::search::Request::default()
+        ..Query::new("quokka", Filter::all_of_tenant())
     };
-    let hits = api::search::run(memory, ctx, search).await.unwrap().hits;
+    let hits = memory.search(ctx, &search).await.unwrap();
     for hit in &hits {
         assert_ne!(hit.record.owner.session.as_deref(), Some("s1"), "{store}");
         assert!(!hit.record.content.contains("session only"), "{store}");
@@ -346,14 +345,12 @@ async fn nothing_is_found(memory: &Memory, ctx: &Ctx, store: &str) {
         session: Some("s1".to_owned()),
         ..Owner::default()
     };
-    let left = api::list::Request {
-        filter: Filter {
-            owner,
-            ..Filter::all_of_tenant()
-        },
-        ..api::list::Request::default()
+    let filter = Filter {
+        owner,
+        ..Filter::all_of_tenant()
     };
-    let left = api::list::run(memory, ctx, left).await.unwrap();
+    let left = api::list::run(memory, ctx, Scan::new(filter, 50));
+    let left = left.await.unwrap();
     assert!(left.records.is_empty(), "{store}");
 }
 

@@ -6,10 +6,10 @@
 //! looked at: its figures are those of questions that nothing was fitted to.
 
 use mnemon_cli::config::Config;
-use mnemon_cli::{api, wiring};
+use mnemon_cli::wiring;
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Ctx, Kind, Owner, Tenant, Time};
-use mnemon_engine::{Document, Draft, Memory};
+use mnemon_core::{Ctx, Filter, Kind, Owner, Tenant, Time};
+use mnemon_engine::{Document, Draft, Memory, Query};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -88,13 +88,12 @@ async fn fill(store: &Store) -> Memory {
 async fn grade(memory: &Memory, store: &Store, recipe: Recipe) -> Graded {
     let mut graded = Graded::default();
     for Question { ask, answer } in &store.questions {
-        let request = api::search::Request {
-            query: ask.clone(),
+        let query = Query {
             recipe,
-            ..api::search::Request::default()
+            ..Query::new(ask.as_str(), Filter::all_of_tenant())
         };
-        let found = api::search::run(memory, &ctx(), request).await.unwrap();
-        let first = found.hits.first().map(|hit| hit.record.content.as_str());
+        let hits = memory.search(&ctx(), &query).await.unwrap();
+        let first = hits.first().map(|hit| hit.record.content.as_str());
         let is_right = match answer {
             Some(answer) => first.is_some_and(|text| text.contains(answer.as_str())),
             None => first.is_none(),

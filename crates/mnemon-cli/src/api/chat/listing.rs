@@ -74,9 +74,9 @@ pub async fn list(memory: &Memory, ctx: &Ctx, request: &ListRequest) -> Result<P
 
 impl Chat {
     /// The error for a conversation that is not there: it names the nearest ones.
-    pub async fn unknown(&self, memory: &Memory, ctx: &Ctx) -> Result<Error, Error> {
+    pub async fn unknown(&self) -> Result<Error, Error> {
         let user = (!self.names_other_users).then_some(self.user.as_str());
-        let mut there = memory.conversations(ctx, user).await?;
+        let mut there = self.memory.conversations(&self.ctx, user).await?;
         let alike = |conversation: &Conversation| {
             let session =
                 strsim::normalized_damerau_levenshtein(&self.session, &conversation.session);
@@ -86,7 +86,7 @@ impl Chat {
         there.sort_by(|one, other| alike(other).total_cmp(&alike(one)));
         let mut nearest = Vec::new();
         for one in &there {
-            let name = self.described(memory, ctx, one).await?;
+            let name = self.described(one).await?;
             nearest.extend(name.filter(|name| !nearest.contains(name)));
             if nearest.len() == NEAREST {
                 break;
@@ -101,12 +101,8 @@ impl Chat {
 
     /// The name of another conversation, and the option that opens it. A caller who may not see
     /// other users' conversations is not shown those of other projects either.
-    async fn described(
-        &self,
-        memory: &Memory,
-        ctx: &Ctx,
-        other: &Conversation,
-    ) -> Result<Option<String>, Error> {
+    async fn described(&self, other: &Conversation) -> Result<Option<String>, Error> {
+        let (memory, ctx) = (&self.memory, &self.ctx);
         let session = format!("`{}`", short(&other.session));
         let of_user = format!("{session} of user `{}`", short(&other.user));
         let own = self.project.as_deref().map(Project::root);

@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use mnemon_core::{Ctx, Message, Owner};
-use mnemon_engine::Memory;
+use mnemon_core::{Message, Owner};
 use mnemon_engine::longterm::{Mode, OwnLongTerm, Recorded, Remembering, Tool};
 use serde::Serialize;
 
@@ -31,24 +30,20 @@ pub struct Remembered {
 }
 
 impl Chat {
-    fn remembering(&self, memory: &Arc<Memory>, mode: Mode) -> Remembering {
+    fn remembering(&self, mode: Mode) -> Remembering {
         let owner = Owner::of(Some(&self.user), None);
-        Remembering::new(Arc::new(OwnLongTerm::new(memory.clone())), owner, mode)
+        let own = OwnLongTerm::new(self.memory.clone());
+        Remembering::new(Arc::new(own), owner, mode)
     }
 
     /// The messages for the next call of the model, with long-term memory as the mode wants it.
-    pub async fn prepare(
-        &self,
-        memory: &Arc<Memory>,
-        ctx: &Ctx,
-        mode: Mode,
-    ) -> Result<Prepared, Error> {
-        let remembering = self.remembering(memory, mode);
-        let input = self.messages(memory, ctx).await?;
-        let prepared = remembering.before_call(ctx, input).await;
+    pub async fn prepare(&self, mode: Mode) -> Result<Prepared, Error> {
+        let remembering = self.remembering(mode);
+        let input = self.messages().await?;
+        let prepared = remembering.before_call(&self.ctx, input).await;
         if let Some(failure) = prepared.failure {
             let what = format!("Long-term memory was not searched: {failure}.");
-            ctx.notices.add(what);
+            self.ctx.notices.add(what);
         }
         Ok(Prepared {
             messages: prepared.messages,
@@ -57,16 +52,11 @@ impl Chat {
     }
 
     /// Records the conversation to long-term memory, after the model has replied.
-    pub async fn record(
-        &self,
-        memory: &Arc<Memory>,
-        ctx: &Ctx,
-        mode: Mode,
-    ) -> Result<Remembered, Error> {
-        let messages = self.messages(memory, ctx).await?;
+    pub async fn record(&self, mode: Mode) -> Result<Remembered, Error> {
+        let messages = self.messages().await?;
         let count = messages.len();
-        let remembering = self.remembering(memory, mode);
-        match remembering.after_reply(ctx.clone(), messages).await {
+        let remembering = self.remembering(mode);
+        match remembering.after_reply(self.ctx.clone(), messages).await {
             Recorded::Failed(why) => {
                 let what = format!("the conversation was not recorded: {why}");
                 Err(Error::LongTerm(what))

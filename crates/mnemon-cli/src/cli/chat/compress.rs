@@ -4,18 +4,19 @@ use mnemon_engine::Preview;
 use serde_json::json;
 
 use super::super::door::Door;
+use super::super::shared::Shared;
 use super::super::text;
 use super::messages::event_line;
-use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
 use crate::api::chat::Compression;
+use crate::operation::ConversationWindow;
 
 const NOTHING: &str = "nothing was compressed: no strategy makes the window smaller";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CompressArgs {
     #[command(flatten)]
-    conversation: ConversationArgs,
+    conversation: Shared<ConversationWindow>,
     /// Compress only if it is due
     #[arg(long)]
     if_needed: bool,
@@ -25,21 +26,18 @@ pub(super) struct CompressArgs {
     /// Wait for the language model to write the summaries; otherwise `mnemon upkeep` asks it later
     #[arg(long)]
     wait: bool,
-    #[command(flatten)]
-    window: WindowArgs,
 }
 
 pub(super) async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, Some(args.window), door).await?;
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let chat = args.conversation.call(door).await?;
     if args.dry_run {
-        return preview(&chat.preview(&memory, &ctx).await?, door);
+        return preview(&chat.existing().await?.preview(&chat.ctx).await?, door);
     }
     let how = Compression {
         if_needed: args.if_needed,
         wait: args.wait,
     };
-    let done = chat.compress(&memory, &ctx, how).await?;
+    let done = chat.compress(how).await?;
     return_json!(door, &done);
     if done.events.is_empty() {
         return door.out.line(NOTHING);
@@ -48,8 +46,7 @@ pub(super) async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), 
         door.out.line(event_line(event))?;
     }
     let (before, after) = (done.tokens_before, done.tokens_after);
-    door.out
-        .line(format!("the window: {before} → {after} tokens"))
+    say!(door, "the window: {before} → {after} tokens")
 }
 
 /// What a compression would do: the strategy, which messages, their tokens and the new text.
@@ -62,9 +59,10 @@ fn preview(previews: &[Preview], door: &mut Door) -> Result<(), Error> {
         let (strategy, first, last) = (&change.strategy, change.from, change.to - 1);
         let (before, after) = (change.tokens_before, change.tokens_after);
         let count = text::count((change.to - change.from) as u64, "message");
-        door.out.line(format!(
+        say!(
+            door,
             "{strategy}: {count} (# {first} to # {last}), {before} → {after} tokens"
-        ))?;
+        )?;
         door.out.line(text::clean(&change.text))?;
     }
     door.out.line("nothing was written (--dry-run)")

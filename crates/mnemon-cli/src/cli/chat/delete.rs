@@ -6,15 +6,16 @@ use serde_json::json;
 
 use super::super::confirm::agreed;
 use super::super::door::Door;
+use super::super::shared::{Shared, call};
 use super::super::text;
-use super::{ConversationArgs, chat};
 use crate::api::session_forget::{self, Response, Status};
+use crate::operation::Conversation;
 use crate::{Error, wiring};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DeleteArgs {
     #[command(flatten)]
-    conversation: ConversationArgs,
+    conversation: Shared<Conversation>,
     /// Delete only this snapshot
     #[arg(long, value_name = "LABEL", conflicts_with_all = ["purge", "folder"])]
     snapshot: Option<String>,
@@ -30,28 +31,15 @@ pub(super) struct DeleteArgs {
 }
 
 pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
-    match args.snapshot {
-        Some(label) => delete_snapshot(args.conversation, &label, door).await,
-        None => delete_conversation(args, door).await,
+    let given = args.conversation.arguments()?;
+    let files = given.text("files").map(PathBuf::from);
+    let chat = call::<Conversation>(given, door).await?;
+    if let Some(label) = args.snapshot {
+        chat.delete_snapshot(&label).await?;
+        return_json!(door, &json!({ "deleted": label }));
+        let label = text::one_line(&label);
+        return say!(door, "deleted: snapshot {label}");
     }
-}
-
-async fn delete_snapshot(
-    conversation: ConversationArgs,
-    label: &str,
-    door: &mut Door,
-) -> Result<(), Error> {
-    let chat = chat(conversation, None, door).await?;
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    chat.delete_snapshot(&memory, &ctx, label).await?;
-    return_json!(door, &json!({ "deleted": label }));
-    let label = text::one_line(label);
-    door.out.line(format!("deleted: snapshot {label}"))
-}
-
-async fn delete_conversation(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
-    let files = args.conversation.files.clone();
-    let chat = chat(args.conversation, None, door).await?;
     let whose = format!("conversation {} of {}", chat.session, chat.user);
     let request = session_forget::Request {
         user: chat.user.clone(),
@@ -60,20 +48,20 @@ async fn delete_conversation(args: DeleteArgs, door: &mut Door) -> Result<(), Er
         files: files.into_iter().collect(),
         folders: args.folder,
     };
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let (memory, ctx) = (&chat.memory, &chat.ctx);
     if !args.purge {
         // What lies in a log unread would be shown as if it was not deleted.
-        chat.catch_up(&memory, &ctx).await?;
+        chat.catch_up().await?;
     }
     if args.purge && !args.yes {
-        if !session_forget::is_there(&memory, &ctx, &request).await? {
-            return Err(chat.unknown(&memory, &ctx).await?);
+        if !session_forget::is_there(memory, ctx, &request).await? {
+            return Err(chat.unknown().await?);
         }
         agreed(&format!("This erases {whose}; it cannot be undone."), false)?;
     }
-    let mut gone = session_forget::run(&memory, &ctx, request).await?;
+    let mut gone = session_forget::run(memory, ctx, request).await?;
     if gone.status == Status::Nothing {
-        return Err(chat.unknown(&memory, &ctx).await?);
+        return Err(chat.unknown().await?);
     }
     if args.purge {
         gone.list(wiring::kept_copies(&door.config));
@@ -107,19 +95,18 @@ fn show(gone: &Response, door: &mut Door) -> Result<(), Error> {
         let files = text::count(forgotten.files.len() as u64, "file");
         count = format!("{count} and {files}");
     }
-    door.out.line(format!("{word}: {count}"))?;
+    say!(door, "{word}: {count}")?;
     if forgotten.kept > 0 {
         let count = text::count(forgotten.kept, "record");
-        door.out.line(format!("kept: {count} with other sources"))?;
+        say!(door, "kept: {count} with other sources")?;
     }
     for fork in &forgotten.forks {
         let name = text::one_line(fork);
-        door.out
-            .line(format!("kept: session {name}, which was forked from it"))?;
+        say!(door, "kept: session {name}, which was forked from it")?;
     }
     for left in &forgotten.left {
         let (path, why) = (text::one_line(&left.path), text::one_line(&left.why));
-        door.out.line(format!("not erased: {path} ({why})"))?;
+        say!(door, "not erased: {path} ({why})")?;
     }
     for one in &gone.elsewhere {
         let project = text::one_line(&one.project);

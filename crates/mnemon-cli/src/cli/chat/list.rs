@@ -11,8 +11,7 @@ pub(super) struct ListArgs {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Conversations on a page, up to 1000
-    #[arg(long, value_name = "N", default_value_t = ListRequest::LIMIT,
-        value_parser = super::super::list::limit)]
+    #[arg(long, value_name = "N", default_value_t = ListRequest::LIMIT)]
     limit: usize,
     /// Leave out this many, to get the next page
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -29,9 +28,7 @@ pub(super) async fn list(args: ListArgs, door: &mut Door) -> Result<(), Error> {
     return_json!(door, &page);
     if page.conversations.is_empty() && request.skip > 0 {
         let skip = request.skip;
-        return door
-            .out
-            .line(format!("no conversation comes after the first {skip}"));
+        return say!(door, "no conversation comes after the first {skip}");
     }
     if page.conversations.is_empty() {
         return door.out.line("there are no conversations");

@@ -1,33 +1,21 @@
 //! `mnemon chat prepare|record`
 
-use std::sync::Arc;
-
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mnemon_engine::longterm::Mode;
 
 use super::super::door::Door;
+use super::super::shared::{Printed, Shared};
 use super::super::text;
 use super::messages::line;
 use super::show::print_body;
-use super::{ConversationArgs, chat};
 use crate::Error;
-use crate::api::chat::{Format, RequestBody};
-
-/// How long-term memory is used.
-#[derive(Debug, clap::Args)]
-struct ModeArgs {
-    /// How long-term memory is used: static (added and recorded for the model), agent (the model
-    /// calls tools), or both
-    #[arg(long, value_parser = mode(), default_value = "both")]
-    mode: Mode,
-}
+use crate::api::chat::{Format, Remembered, RequestBody};
+use crate::operation::{ChatRead, ChatRecord, MODES};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PrepareArgs {
     #[command(flatten)]
-    conversation: ConversationArgs,
-    #[command(flatten)]
-    mode: ModeArgs,
+    conversation: Shared<ChatRead>,
     /// Print the request body for this provider
     #[arg(long, value_enum, value_name = "PROVIDER")]
     format: Option<Format>,
@@ -36,26 +24,15 @@ pub(super) struct PrepareArgs {
     model: Option<String>,
 }
 
-#[derive(Debug, clap::Args)]
-pub(super) struct RecordArgs {
-    #[command(flatten)]
-    conversation: ConversationArgs,
-    #[command(flatten)]
-    mode: ModeArgs,
-}
-
 pub(in crate::cli) fn mode() -> impl TypedValueParser<Value = Mode> {
-    PossibleValuesParser::new(["static", "agent", "both"]).map(|word| match word.as_str() {
-        "static" => Mode::Static,
-        "agent" => Mode::Agent,
-        _ => Mode::Both,
+    PossibleValuesParser::new(MODES.map(|(word, _)| word)).map(|word| {
+        let mode = MODES.iter().find(|(known, _)| *known == word);
+        mode.map_or(Mode::default(), |(_, mode)| *mode)
     })
 }
 
 pub(super) async fn prepare(args: PrepareArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door).await?;
-    let memory = Arc::new(door.memory()?);
-    let prepared = chat.prepare(&memory, &door.ctx()?, args.mode.mode).await?;
+    let prepared = args.conversation.call(door).await?;
     if let Some(format) = args.format {
         let model = args.model.or(door.config.llm.model.value.clone());
         let (messages, tools) = (&prepared.messages, &prepared.tools);
@@ -69,22 +46,17 @@ pub(super) async fn prepare(args: PrepareArgs, door: &mut Door) -> Result<(), Er
     let names: Vec<&str> = prepared.tools.iter().map(|tool| tool.name).collect();
     match names.is_empty() {
         true => Ok(()),
-        false => door.out.line(format!("tools: {}", names.join(", "))),
+        false => say!(door, "tools: {}", names.join(", ")),
     }
 }
 
-pub(super) async fn record(args: RecordArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door).await?;
-    let memory = Arc::new(door.memory()?);
-    let done = chat.record(&memory, &door.ctx()?, args.mode.mode).await?;
-    return_json!(door, &done);
-    match done.recorded {
-        true => {
-            let count = text::count(done.messages as u64, "message");
-            door.out.line(format!("recorded: {count}"))
-        }
-        false => door
-            .out
-            .line("nothing was recorded: in agent mode the model records with its own tools"),
+impl Printed for ChatRecord {
+    fn print(done: &Remembered, door: &mut Door) -> Result<(), Error> {
+        let count = text::count(done.messages as u64, "message");
+        door.out.line(match done.recorded {
+            true => format!("recorded: {count}"),
+            false => "nothing was recorded: in agent mode the model records with its own tools"
+                .to_owned(),
+        })
     }
 }

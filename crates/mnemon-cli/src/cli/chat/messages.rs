@@ -5,23 +5,15 @@ use mnemon_core::{Block, Message, Time};
 use serde_json::{Value, json};
 
 use super::super::door::Door;
+use super::super::shared::{Printed, Shared};
 use super::super::text;
-use super::{ConversationArgs, chat};
+use crate::operation::{ChatQuery, ChatReload, Conversation};
 use crate::{Error, api};
-
-#[derive(Debug, clap::Args)]
-pub(super) struct ReloadArgs {
-    #[command(flatten)]
-    conversation: ConversationArgs,
-    /// The uuid that `chat show` lists, or the whole tag in the window
-    #[arg(value_name = "UUID")]
-    uuid: String,
-}
 
 #[derive(Debug, clap::Args)]
 pub(super) struct TailArgs {
     #[command(flatten)]
-    conversation: ConversationArgs,
+    conversation: Shared<Conversation>,
     /// Messages to print, up to 1000
     #[arg(short = 'n', long, value_name = "N", default_value_t = api::chat::TAIL)]
     count: usize,
@@ -30,27 +22,40 @@ pub(super) struct TailArgs {
     before: Option<String>,
 }
 
-pub(super) async fn reload(args: ReloadArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door).await?;
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let messages = chat.reload(&memory, &ctx, &args.uuid).await?;
-    return_json!(door, &json!({ "messages": messages }));
-    print(&messages, door)
+impl Printed for ChatReload {
+    fn print(reloaded: &Self::Answer, door: &mut Door) -> Result<(), Error> {
+        print(&reloaded.messages, door)
+    }
+}
+
+impl Printed for ChatQuery {
+    fn print(found: &Self::Answer, door: &mut Door) -> Result<(), Error> {
+        if found.passages.is_empty() {
+            return door.out.line("nothing found");
+        }
+        for passage in &found.passages {
+            let source = text::one_line(&passage.source);
+            let created = text::local(passage.created);
+            say!(door, "{source}  {created}")?;
+            for line in passage.text.lines() {
+                say!(door, "  {}", text::clean(line))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 pub(super) async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, None, door).await?;
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let before = args.before.as_deref();
-    let tail = chat.tail(&memory, &ctx, args.count, before).await?;
+    let chat = args.conversation.call(door).await?;
+    let tail = chat.tail(args.count, args.before.as_deref()).await?;
     return_json!(door, &tail);
     print(&tail.messages, door)?;
     door.out.next_page("--before", tail.before)
 }
 
-pub(super) async fn events(args: ConversationArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args, None, door).await?;
-    let events = chat.events(&door.memory()?, &door.ctx()?).await?;
+pub(super) async fn events(args: Shared<Conversation>, door: &mut Door) -> Result<(), Error> {
+    let chat = args.call(door).await?;
+    let events = chat.existing().await?.events(&chat.ctx).await?;
     return_json!(door, &json!({ "events": events }));
     if events.is_empty() {
         return door.out.line("the window was never compressed");
@@ -58,7 +63,7 @@ pub(super) async fn events(args: ConversationArgs, door: &mut Door) -> Result<()
     for event in &events {
         let at = Time::from_millis(event.timestamp).map(text::local);
         let at = at.unwrap_or_default();
-        door.out.line(format!("{at}  {}", event_line(event)))?;
+        say!(door, "{at}  {}", event_line(event))?;
     }
     Ok(())
 }

@@ -5,33 +5,34 @@ use mnemon_core::format::Unseen;
 use mnemon_engine::{Folded, Seen, SeenAs, Shown};
 
 use super::super::door::Door;
+use super::super::shared::{Shared, call};
 use super::super::{progress, text};
 use super::messages::line;
-use super::{ConversationArgs, WindowArgs, chat};
 use crate::Error;
 use crate::api::chat::{Format, RequestBody};
+use crate::operation::ConversationWindow;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ShowArgs {
     #[command(flatten)]
-    conversation: ConversationArgs,
+    conversation: Shared<ConversationWindow>,
     /// Print the request body for this provider, with --model or the configured model
     #[arg(long, value_enum, value_name = "PROVIDER")]
     format: Option<Format>,
-    #[command(flatten)]
-    window: WindowArgs,
 }
 
 pub(super) async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = chat(args.conversation, Some(args.window), door).await?;
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let mut given = args.conversation.arguments()?;
     if let Some(format) = args.format {
-        let messages = chat.messages(&memory, &ctx).await?;
-        let model = chat.model.or(door.config.llm.model.value.clone());
+        let model = given.take_text("model");
+        let model = model.or(door.config.llm.model.value.clone());
+        let chat = call::<ConversationWindow>(given, door).await?;
+        let messages = chat.messages().await?;
         let body = RequestBody::new(format, &messages, &[], model.as_deref());
         return print_body(&body, door);
     }
-    let shown = chat.show(&memory, &ctx).await?;
+    let chat = call::<ConversationWindow>(given, door).await?;
+    let shown = chat.show().await?;
     match door.out.json {
         true => door.out.json(&shown)?,
         false => draw(&shown, door)?,
@@ -45,7 +46,7 @@ pub(super) async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
         let bar = bar.get_or_insert_with(|| progress::bar(&door.out, most, "bytes of the log"));
         bar.set_position(most - left);
     };
-    chat.import_backlog(&memory, &ctx, &mut tell).await
+    chat.import_backlog(&mut tell).await
 }
 
 /// A body alone, so that it can be sent as it is; what it lacks is told on stderr.
@@ -65,8 +66,7 @@ pub(super) fn print_body(made: &RequestBody, door: &mut Door) -> Result<(), Erro
     if door.out.json {
         return door.out.json_line(&made.body);
     }
-    let json = serde_json::to_string_pretty(&made.body)
-        .map_err(|error| Error::Internal(format!("a body has no JSON form: {error}")))?;
+    let json = serde_json::to_string_pretty(&made.body).map_err(Error::no_json)?;
     door.out.line(json)
 }
 
@@ -81,16 +81,17 @@ fn draw(shown: &Shown, door: &mut Door) -> Result<(), Error> {
         false => "",
     };
     let max = shown.max_token;
-    door.out.line(format!(
+    say!(
+        door,
         "{messages}, {tokens} tokens; compressed from {limit} on, the model reads {max}{due}"
-    ))?;
+    )?;
     let kinds = [SeenAs::Summarised, SeenAs::Offloaded, SeenAs::Hot];
     let mut bar = String::new();
     for as_ in kinds {
         let columns = (shown.part(as_).2 * BAR).div_ceil(limit.max(tokens).max(1));
         bar.extend(std::iter::repeat_n(sign(as_).0, columns));
     }
-    door.out.line(format!("[{bar:<BAR$.BAR$}]"))?;
+    say!(door, "[{bar:<BAR$.BAR$}]")?;
     let rows = kinds.iter().map(|as_| {
         let (count, covers, tokens) = shown.part(*as_);
         let (sign, name) = sign(*as_);

@@ -78,10 +78,11 @@ pub(in crate::cli) fn run(args: &Args, door: &mut Door) -> Result<(), Error> {
     if door.out.json {
         return Ok(());
     }
-    door.out.line(format!(
+    say!(
+        door,
         "wrote {}; restart the client to see it",
         planned.path.display()
-    ))
+    )
 }
 
 fn request(args: &Args, door: &Door) -> Result<Request, Error> {
@@ -157,11 +158,9 @@ fn from_anywhere(store: &str, cwd: &Path) -> String {
 fn show(planned: &Response, door: &mut Door) -> Result<(), Error> {
     let path = planned.path.display();
     if planned.is_done() {
-        return door
-            .out
-            .line(format!("{path} has it already; nothing to change"));
+        return say!(door, "{path} has it already; nothing to change");
     }
-    door.out.line(format!("{path}:"))?;
+    say!(door, "{path}:")?;
     let before = planned.before.as_deref().unwrap_or_default();
     diff::lines(before, &planned.after, door)
 }

@@ -20,8 +20,7 @@ impl Printed for NoteAdd {
             false => "stored",
         };
         let (namespace, expires) = (added.namespace, text::expires(added.expires));
-        door.out
-            .line(format!("{done} {} ({namespace}){expires}", added.id))?;
+        say!(door, "{done} {} ({namespace}){expires}", added.id)?;
         match &added.near_duplicate {
             Some(near) => door.out.line(nearly(near)),
             None => Ok(()),
@@ -70,10 +69,10 @@ fn head(note: &NoteView, door: &mut Door) -> Result<(), Error> {
 fn told(note: &NoteView, door: &mut Door) -> Result<(), Error> {
     let room = door.out.width.saturating_sub(INDENT.len());
     let line = text::cut(&note.summary, room);
-    door.out.line(format!("{INDENT}{line}"))?;
+    say!(door, "{INDENT}{line}")?;
     let preview = note.content_preview.as_deref().unwrap_or_default();
     for line in text::clean(preview).lines() {
-        door.out.line(format!("{INDENT}| {line}"))?;
+        say!(door, "{INDENT}| {line}")?;
     }
     Ok(())
 }
@@ -105,7 +104,7 @@ impl Printed for NoteGet {
             rows.push(("length", whole.content_length.to_string()));
         }
         for (name, value) in rows {
-            door.out.line(format!("{name:<11} {value}"))?;
+            say!(door, "{name:<11} {value}")?;
         }
         door.out.line("")?;
         let Some(content) = &whole.content else {
@@ -113,7 +112,7 @@ impl Printed for NoteGet {
             let preview = view.content_preview.as_deref().unwrap_or_default();
             return preview
                 .lines()
-                .try_for_each(|line| door.out.line(format!("| {}", text::clean(line))));
+                .try_for_each(|line| say!(door, "| {}", text::clean(line)));
         };
         door.out.line(text::clean(content))?;
         door.out.next_page("--offset", whole.next_offset)
@@ -149,7 +148,7 @@ impl Printed for NoteList {
 pub(super) fn cleared(cleared: &Cleared, door: &mut Door) -> Result<(), Error> {
     let forgotten = text::count(cleared.cleared, "note");
     let left = cleared.remaining;
-    door.out.line(format!("forgot {forgotten}, {left} left"))?;
+    say!(door, "forgot {forgotten}, {left} left")?;
     door.out.undo_with(cleared.commit)
 }
 
@@ -160,7 +159,7 @@ impl Printed for NoteStats {
             ("short-term", counts.short_term),
             ("long-term", counts.long_term),
         ] {
-            door.out.line(format!("{name:<11} {count}"))?;
+            say!(door, "{name:<11} {count}")?;
         }
         Ok(())
     }

@@ -112,8 +112,7 @@ pub(super) async fn load(args: OneArgs, door: &mut Door) -> Result<(), Error> {
     let place = sessions(&args.place, memory.as_ref(), &door.config)?;
     let state = api::session::load(&*place, &door.ctx()?, &args.session).await?;
     return_json!(door, &state);
-    let json = serde_json::to_string_pretty(&state)
-        .map_err(|error| Error::Internal(format!("a session has no JSON form: {error}")))?;
+    let json = serde_json::to_string_pretty(&state).map_err(Error::no_json)?;
     // JSON has its control characters escaped, but not those that turn the line around.
     door.out.line(text::clean(&json))
 }
@@ -181,11 +180,11 @@ pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Erro
     gone.delete_or_fail(&door.ctx()?).await?;
     return_json!(door, &json!({ "deleted": session }));
     let name = text::one_line(session.as_str());
-    door.out.line(format!("deleted: {name}"))
+    say!(door, "deleted: {name}")
 }
 
 fn say(word: &str, info: &SessionInfo, door: &mut Door) -> Result<(), Error> {
     let name = text::one_line(&info.session_id);
     let count = text::count(info.component_count as u64, "component");
-    door.out.line(format!("{word}: {name} with {count}"))
+    say!(door, "{word}: {name} with {count}")
 }

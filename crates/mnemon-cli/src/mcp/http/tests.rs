@@ -21,16 +21,6 @@ const NEVER: Duration = Duration::from_secs(3600);
 /// A limit that a test waits for.
 const SOON: Duration = Duration::from_millis(100);
 
-/// Limits that nothing reaches but what a test shrinks.
-fn wide() -> HttpLimits {
-    HttpLimits {
-        head_timeout: NEVER,
-        body_timeout: NEVER,
-        request_timeout: NEVER,
-        ..HttpLimits::default()
-    }
-}
-
 /// A server with a key. `/echo` answers at once, `/wait` when it is let go.
 struct Server {
     address: SocketAddr,
@@ -42,7 +32,15 @@ struct Server {
 }
 
 impl Server {
-    async fn start(limits: HttpLimits) -> Self {
+    /// With limits that nothing reaches but what the test shrinks.
+    async fn start(shrink: impl FnOnce(&mut HttpLimits)) -> Self {
+        let mut limits = HttpLimits {
+            head_timeout: NEVER,
+            body_timeout: NEVER,
+            request_timeout: NEVER,
+            ..HttpLimits::default()
+        };
+        shrink(&mut limits);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (begun, release) = (Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
@@ -194,11 +192,7 @@ fn the_limits_are_documented() {
 
 #[tokio::test]
 async fn headers_that_do_not_end_end_the_connection() {
-    let server = Server::start(HttpLimits {
-        head_timeout: SOON,
-        ..wide()
-    })
-    .await;
+    let server = Server::start(|limits| limits.head_timeout = SOON).await;
     closes(server.connect().await).await;
     closes(server.send("POST /echo HTTP/1.1\r\nHost: local").await).await;
     // One that dribbles is not better off.
@@ -218,11 +212,7 @@ async fn headers_that_do_not_end_end_the_connection() {
 
 #[tokio::test]
 async fn headers_that_are_too_long_are_refused() {
-    let server = Server::start(HttpLimits {
-        head_bytes: 500,
-        ..wide()
-    })
-    .await;
+    let server = Server::start(|limits| limits.head_bytes = 500).await;
     let long = "x".repeat(600);
     let text = format!("POST /echo HTTP/1.1\r\nHost: localhost\r\nX-A: {long}\r\n\r\n");
     check(&answer(&mut server.send(&text).await).await, 431);
@@ -231,12 +221,7 @@ async fn headers_that_are_too_long_are_refused() {
 
 #[tokio::test]
 async fn a_body_that_does_not_end_is_refused() {
-    let server = Server::start(HttpLimits {
-        body_timeout: SOON,
-        requests: 1,
-        ..wide()
-    })
-    .await;
+    let server = Server::start(|limits| (limits.body_timeout, limits.requests) = (SOON, 1)).await;
     let mut slow = server.send(&(request("/echo", 10, true) + "tea")).await;
     check(&answer(&mut slow).await, 408);
     closes(slow).await;
@@ -245,11 +230,7 @@ async fn a_body_that_does_not_end_is_refused() {
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_refused() {
-    let server = Server::start(HttpLimits {
-        body_bytes: 100,
-        ..wide()
-    })
-    .await;
+    let server = Server::start(|limits| limits.body_bytes = 100).await;
     check(&server.ask("/echo", &"x".repeat(100)).await, 200);
     check(&server.ask("/echo", &"x".repeat(101)).await, 413);
     let head = request("/echo", 0, true).replace("Content-Length: 0", "Transfer-Encoding: chunked");
@@ -261,11 +242,7 @@ async fn a_body_that_is_too_large_is_refused() {
 
 #[tokio::test]
 async fn without_the_key_nothing_is_read_or_kept() {
-    let server = Server::start(HttpLimits {
-        requests: 1,
-        ..wide()
-    })
-    .await;
+    let server = Server::start(|limits| limits.requests = 1).await;
     // The only place for a request is taken.
     let busy = server.waiting("").await;
     // The body never comes, and is not waited for.
@@ -280,12 +257,8 @@ async fn without_the_key_nothing_is_read_or_kept() {
 
 #[tokio::test]
 async fn connections_without_a_key_keep_nobody_out() {
-    let limits = HttpLimits {
-        connections: 8,
-        address_connections: 4,
-        ..wide()
-    };
-    let server = Server::start(limits).await;
+    let server =
+        Server::start(|limits| (limits.connections, limits.address_connections) = (8, 4)).await;
     let mut silent = Vec::new();
     for round in 0..40 {
         silent.push(match round % 4 {
@@ -308,12 +281,8 @@ async fn connections_without_a_key_keep_nobody_out() {
 
 #[tokio::test]
 async fn a_busy_connection_stays_and_the_next_is_told_to_come_again() {
-    let limits = HttpLimits {
-        connections: 8,
-        address_connections: 3,
-        ..wide()
-    };
-    let server = Server::start(limits).await;
+    let server =
+        Server::start(|limits| (limits.connections, limits.address_connections) = (8, 3)).await;
     let mut busy = Vec::new();
     for _ in 0..3 {
         busy.push(server.waiting("").await);
@@ -332,12 +301,8 @@ async fn a_busy_connection_stays_and_the_next_is_told_to_come_again() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_crowd_of_one_address_leaves_room_for_others() {
-    let limits = HttpLimits {
-        connections: 4,
-        address_connections: 2,
-        ..wide()
-    };
-    let server = Server::start(limits).await;
+    let server =
+        Server::start(|limits| (limits.connections, limits.address_connections) = (4, 2)).await;
     let from = async |last: u8| {
         let socket = TcpSocket::new_v4().unwrap();
         let own: IpAddr = [127, 0, 0, last].into();
@@ -356,11 +321,7 @@ async fn a_crowd_of_one_address_leaves_room_for_others() {
 
 #[tokio::test]
 async fn no_more_requests_are_worked_on_than_the_limit_says() {
-    let server = Server::start(HttpLimits {
-        requests: 2,
-        ..wide()
-    })
-    .await;
+    let server = Server::start(|limits| limits.requests = 2).await;
     let (mut one, mut two) = (server.waiting("").await, server.waiting("").await);
     for _ in 0..3 {
         check(&server.ask("/echo", "tea").await, 503);
@@ -373,12 +334,8 @@ async fn no_more_requests_are_worked_on_than_the_limit_says() {
 
 #[tokio::test]
 async fn all_bodies_together_are_bounded() {
-    let limits = HttpLimits {
-        body_bytes: 4096,
-        bodies_bytes: 6144,
-        ..wide()
-    };
-    let server = Server::start(limits).await;
+    let server =
+        Server::start(|limits| (limits.body_bytes, limits.bodies_bytes) = (4096, 6144)).await;
     let body = "x".repeat(4096);
     let mut busy = server.waiting(&body).await;
     check(&server.ask("/echo", &body).await, 503);
@@ -390,12 +347,8 @@ async fn all_bodies_together_are_bounded() {
 
 #[tokio::test]
 async fn a_request_that_takes_too_long_ends_with_its_connection() {
-    let server = Server::start(HttpLimits {
-        request_timeout: SOON,
-        requests: 1,
-        ..wide()
-    })
-    .await;
+    let server =
+        Server::start(|limits| (limits.request_timeout, limits.requests) = (SOON, 1)).await;
     closes(server.waiting("").await).await;
     // Its place is free again.
     server.serves().await;
@@ -403,11 +356,7 @@ async fn a_request_that_takes_too_long_ends_with_its_connection() {
 
 #[tokio::test]
 async fn a_server_that_is_stopped_ends_what_it_works_on() {
-    let mut server = Server::start(HttpLimits {
-        stop_timeout: NEVER,
-        ..wide()
-    })
-    .await;
+    let mut server = Server::start(|limits| limits.stop_timeout = NEVER).await;
     let silent = server.connect().await;
     let mut busy = server.waiting("").await;
     server.stop.take().unwrap().send(()).unwrap();
@@ -422,11 +371,7 @@ async fn a_server_that_is_stopped_ends_what_it_works_on() {
 
 #[tokio::test]
 async fn a_server_that_is_stopped_does_not_wait_for_ever() {
-    let mut server = Server::start(HttpLimits {
-        stop_timeout: SOON,
-        ..wide()
-    })
-    .await;
+    let mut server = Server::start(|limits| limits.stop_timeout = SOON).await;
     let busy = server.waiting("").await;
     server.stop.take().unwrap().send(()).unwrap();
     timeout(PATIENCE, server.task).await.unwrap().unwrap();

@@ -1,106 +1,58 @@
 //! Tools for conversations: append to one, read its window, reload what it stands for.
 
-use mnemon_core::{Fate, Invalid, Message, Outcome};
+use mnemon_core::{Fate, Message, Outcome};
 use mnemon_engine::longterm::Mode;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::answer::{Answer, RECALLED, TAIL_TOKENS, count, cut, discreet, quoted_message};
-use super::super::field::Field;
 use super::super::profile::Profile;
 use super::super::served::Served;
-use super::super::tool::{Call, Tool, Touch, max_tokens};
-use super::recall::{NAME, session, user};
+use super::super::tool::{Call, Tool, Touch};
 use crate::Error;
-use crate::api::chat::{Append, Chat, messages_of};
+use crate::operation::{ChatAppend, ChatRead, ChatRecord, ChatReload, mode_word};
 
-/// The text of a message, in characters.
-const TEXT: usize = 1_000_000;
+const AGENT: &[Profile] = &[Profile::Agent];
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        append_to_conversation(),
-        read_conversation(),
-        context_reload(),
+        Tool::of::<ChatAppend>(
+            Touch::Adds,
+            "Append to a conversation",
+            "Append a message to a stored conversation. Use it after each turn, for the user's \
+             message and for your answer; a conversation that does not exist is created.",
+            AGENT,
+            |served, call| Box::pin(append(served, call)),
+        ),
+        Tool::of::<ChatRead>(
+            Touch::Reads,
+            "Read a conversation",
+            "Read the window of a conversation: its newest messages, and summaries in the place of \
+             older ones. Use it to continue a conversation that began elsewhere or was interrupted.",
+            AGENT,
+            |served, call| Box::pin(read(served, call)),
+        )
+        .with_max_tokens(),
+        Tool::of::<ChatReload>(
+            Touch::Reads,
+            "Reload what was offloaded",
+            "Read the messages that a CONTEXT_OFFLOAD mark in the conversation replaces. Use it \
+             when a summary or a shortened message lacks a detail that you need; the session need \
+             not be named. Never show the uuid to the user.",
+            AGENT,
+            |served, call| Box::pin(reload(served, call)),
+        )
+        .with_max_tokens(),
     ]
 }
 
-fn from_field() -> Field {
-    let about = "The first message to show; default: 0";
-    Field::whole("from", 0, 100_000, about).or(&["offset", "start"])
-}
-
-fn append_to_conversation() -> Tool {
-    let message = "Instead of content: a whole message with role and content blocks \
-        (text, thinking, tool_use, tool_result, image), for example a call of a tool";
-    let roles: &[&str] = &["user", "assistant", "system", "tool"];
-    Tool {
-        name: "append_to_conversation",
-        title: "Append to a conversation",
-        about: "Append a message to a stored conversation. Use it after each turn, for the user's \
-            message and for your answer; a conversation that does not exist is created.",
-        fields: vec![
-            session("The conversation's name").required(),
-            Field::text("content", TEXT, "Text of the message")
-                .or(&["text", "message_text"])
-                .joined(),
-            Field::choice("role", roles, "The speaker; default: user"),
-            Field::text("name", NAME, "The speaker's name").or(&["speaker"]),
-            Field::object("message", message),
-            Field::text(
-                "key",
-                200,
-                "Idempotency key: the same key adds a message once",
-            ),
-            user(),
-        ],
-        touch: Touch::Adds,
-        profiles: &[Profile::Agent],
-        run: |served, call| Box::pin(run_append(served, call)),
-    }
-}
-
-fn chat(served: &Served, call: &Call) -> Chat {
-    Chat {
-        user: served.user(call.arguments.text("user")),
-        session: call.arguments.needed("session"),
-        settings: served.config.window.value,
-        ..Chat::default()
-    }
-}
-
-async fn run_append(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let chat = chat(served, &call);
-    let wrong = |what: &str| Invalid::new("content", what);
-    let content = call.arguments.take_text("content");
-    let json = match (call.arguments.take("message"), content) {
-        (Some(_), Some(_)) => {
-            return Err(wrong("is sent together with a message; send one of them").into());
-        }
-        (None, None) => {
-            let what = "is missing: send `content`, the text, or `message`, a whole message";
-            return Err(wrong(what).into());
-        }
-        (Some(message), None) => message,
-        (None, Some(content)) => {
-            let text = |name: &str| call.arguments.text(name).map(Value::String);
-            json!({"role": text("role"), "content": content, "name": text("name")})
-        }
-    };
-    let messages = messages_of(&call.ctx, json)?;
-    let replied = messages
-        .iter()
-        .any(|message| message.role == mnemon_core::Role::Assistant);
-    let key = call.arguments.text("key");
-    let append = Append {
-        messages,
-        key: key.as_deref(),
-        ..Append::default()
-    };
-    let done = chat.append(&served.memory, &call.ctx, append).await?;
-    let recorded = replied && served.long_term != Mode::Agent;
+async fn append(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let given = call.arguments.clone();
+    let done = call.run::<ChatAppend>(served).await?;
+    let recorded = done.has_reply && served.long_term != Mode::Agent;
     if recorded {
-        let recorded = chat.record(&served.memory, &call.ctx, served.long_term);
-        if let Err(error) = recorded.await {
+        call.arguments = given;
+        call.arguments.set("mode", mode_word(served.long_term));
+        if let Err(error) = call.run::<ChatRecord>(served).await {
             call.ctx.notices.add(error.to_string());
         }
     }
@@ -124,72 +76,34 @@ async fn run_append(served: &Served, mut call: Call) -> Result<Answer, Error> {
     Answer::with(format!("{done} {}.{more}", ids.join(", ")), &data)
 }
 
-fn read_conversation() -> Tool {
-    Tool {
-        name: "read_conversation",
-        title: "Read a conversation",
-        about: "Read the window of a conversation: its newest messages, and summaries in the place \
-            of older ones. Use it to continue a conversation that began elsewhere or was \
-            interrupted.",
-        fields: vec![
-            session("The conversation's name").required(),
-            user(),
-            from_field(),
-            max_tokens(),
-        ],
-        touch: Touch::Reads,
-        profiles: &[Profile::Agent],
-        run: |served, call| Box::pin(run_read(served, call)),
-    }
+async fn read(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let from = call.arguments.whole("from").unwrap_or(0);
+    call.arguments.set("mode", mode_word(served.long_term));
+    let prepared = call.run::<ChatRead>(served).await?;
+    Ok(page(&prepared.messages, from, call.tokens()))
 }
 
-async fn run_read(served: &Served, call: Call) -> Result<Answer, Error> {
-    let chat = chat(served, &call);
-    let prepared = chat.prepare(&served.memory, &call.ctx, served.long_term);
-    Ok(page(&prepared.await?.messages, &call))
-}
-
-fn context_reload() -> Tool {
-    let uuid = "The uuid in the CONTEXT_OFFLOAD mark";
-    Tool {
-        name: "context_reload",
-        title: "Reload what was offloaded",
-        about: "Read the messages that a CONTEXT_OFFLOAD mark in the conversation replaces. \
-            Use it when a summary or a shortened message lacks a detail that you need. Never show \
-            the uuid to the user.",
-        fields: vec![
-            Field::text("working_context_offload_uuid", 200, uuid)
-                .required()
-                .or(&["uuid", "id", "offload_uuid", "context_offload_uuid"]),
-            session("Not needed: the uuid identifies the conversation"),
-            user(),
-            from_field(),
-            max_tokens(),
-        ],
-        touch: Touch::Reads,
-        profiles: &[Profile::Agent],
-        run: |served, call| Box::pin(run_reload(served, call)),
-    }
-}
-
-async fn run_reload(served: &Served, call: Call) -> Result<Answer, Error> {
+async fn reload(served: &Served, mut call: Call) -> Result<Answer, Error> {
+    let from = call.arguments.whole("from").unwrap_or(0);
     let uuid = call.arguments.needed("working_context_offload_uuid");
-    let user = served.user(call.arguments.text("user"));
-    let Some(messages) = served.memory.reload(&call.ctx, &user, &uuid).await? else {
-        let what = format!(
-            "No messages found for UUID: {}, The context may have been cleared or the UUID is \
-             invalid.",
-            discreet(&uuid, 200)
-        );
-        return Err(mnemon_engine::Error::NotThere(what).into());
-    };
-    Ok(page(&messages, &call))
+    let reloaded = call.run::<ChatReload>(served).await;
+    let reloaded = reloaded.map_err(|error| match error {
+        Error::NotReplaced => {
+            let what = format!(
+                "No messages found for UUID: {}, The context may have been cleared or the UUID is \
+                 invalid.",
+                discreet(&uuid, 200)
+            );
+            mnemon_engine::Error::NotThere(what).into()
+        }
+        error => error,
+    })?;
+    Ok(page(&reloaded.messages, from, call.tokens()))
 }
 
 /// As many messages as fit, from the one that was asked for on, and where to go on.
-fn page(messages: &[Message], call: &Call) -> Answer {
-    let from = call.arguments.whole("from").unwrap_or(0);
-    let room = call.tokens().saturating_sub(2 * TAIL_TOKENS);
+fn page(messages: &[Message], from: usize, tokens: usize) -> Answer {
+    let room = tokens.saturating_sub(2 * TAIL_TOKENS);
     let mut text = format!("{RECALLED}\n");
     let mut used = count(&text);
     let mut shown = 0;
@@ -222,5 +136,5 @@ fn page(messages: &[Message], call: &Call) -> Answer {
             "\n[{left} more messages: call again with from = {next}]\n"
         ));
     }
-    Answer::text(text).within(call.tokens())
+    Answer::text(text).within(tokens)
 }

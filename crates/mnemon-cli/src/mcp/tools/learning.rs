@@ -3,51 +3,43 @@
 use mnemon_engine::{FoundRule, FoundSkill};
 use serde_json::{Value, json};
 
-use super::super::answer::{Answer, RECALLED, Room, excerpt, quote};
+use super::super::answer::{Answer, Room, excerpt, quote, recalled};
 use super::super::profile::Profile;
 use super::super::served::Served;
-use super::super::tool::{Call, Tool, Touch, with_max_tokens};
+use super::super::tool::{Call, Tool, Touch};
 use crate::Error;
-use crate::operation::{LogStep, Operation, SkillSearch};
+use crate::operation::{LogStep, SkillSearch};
 
 pub(super) fn tools() -> Vec<Tool> {
-    vec![log_step(), find_skills()]
+    vec![
+        Tool::of::<LogStep>(
+            Touch::Adds,
+            "Log a step",
+            "Log a step of a task: the tool, its input and its output. Call it after each step \
+             of a recurring task; Mnemon learns skills and rules from the logged steps.",
+            &[Profile::Agent],
+            |served, call| Box::pin(log(served, call)),
+        ),
+        Tool::of::<SkillSearch>(
+            Touch::Reads,
+            "Find skills",
+            "Find the procedures that worked for tasks like this one, and rules about what \
+             failed, each with how often. Use it before you begin a task of several steps.",
+            &[Profile::Agent],
+            |served, call| Box::pin(find(served, call)),
+        )
+        .with_max_tokens(),
+    ]
 }
 
-fn log_step() -> Tool {
-    Tool {
-        name: LogStep::TOOL,
-        title: "Log a step",
-        about: "Log a step of a task: the tool, its input and its output. Call it after each step \
-            of a recurring task; Mnemon learns skills and rules from the logged steps.",
-        fields: LogStep::fields(),
-        touch: Touch::Adds,
-        profiles: &[Profile::Agent],
-        run: |served, call| Box::pin(run_log(served, call)),
-    }
-}
-
-async fn run_log(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn log(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let receipt = call.run::<LogStep>(served).await?;
     let id = receipt.items.first().map(|item| item.id.to_string());
     let id = id.unwrap_or_default();
     Answer::with(format!("Logged as {id}."), &json!({ "id": id }))
 }
 
-fn find_skills() -> Tool {
-    Tool {
-        name: SkillSearch::TOOL,
-        title: "Find skills",
-        about: "Find the procedures that worked for tasks like this one, and rules about what \
-            failed, each with how often. Use it before you begin a task of several steps.",
-        fields: with_max_tokens(SkillSearch::fields()),
-        touch: Touch::Reads,
-        profiles: &[Profile::Agent],
-        run: |served, call| Box::pin(run_find(served, call)),
-    }
-}
-
-async fn run_find(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn find(served: &Served, mut call: Call) -> Result<Answer, Error> {
     // Without a name it is the user that conversations without one belong to.
     let user = served.user(call.arguments.take_text("user"));
     call.arguments.set("user", user);
@@ -83,14 +75,7 @@ fn listed(told: &[(String, Value)], room: Room) -> Result<Answer, Error> {
     let shown = || told.iter().take(room.items);
     let texts = shown().map(|(text, _)| format!("\n{}", quote(&excerpt(text, room.chars))));
     let left = told.len() - shown().count();
-    let rest = match left {
-        0 => String::new(),
-        _ => format!("\n[{left} more did not fit: ask for a larger max_tokens]\n"),
-    };
-    let text = format!("{RECALLED}\n{}{rest}", texts.collect::<String>());
     let data: Vec<&Value> = shown().map(|(_, data)| data).collect();
-    Answer::with(
-        text,
-        &json!({"found": told.len(), "left_out": left, "learnt": data}),
-    )
+    let data = json!({"found": told.len(), "left_out": left, "learnt": data});
+    Answer::with(recalled(texts, left), &data)
 }

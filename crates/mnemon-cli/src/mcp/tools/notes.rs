@@ -2,17 +2,17 @@
 //! document: an id, a summary and what describes the note, its content only on request.
 
 use mnemon_core::Time;
-use mnemon_engine::notes::{NotePage, NoteText, NoteView};
-use serde_json::{Map, Value, json};
+use mnemon_engine::notes::{Added, NotePage, NoteText, NoteView};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::super::answer::{Answer, RECALLED, Room, cut, excerpt, quote};
 use super::super::profile::Profile;
 use super::super::served::Served;
-use super::super::tool::{Call, Tool, Touch, with_max_tokens};
+use super::super::tool::{Call, Tool, Touch};
 use crate::Error;
 use crate::operation::{
-    Field, NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteStats, Operation,
-    Search, Undo, Update,
+    NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteStats, Search, Undo, Update,
 };
 
 const SMALL: &[Profile] = &[Profile::Small, Profile::Notes];
@@ -22,35 +22,107 @@ const ADDED: usize = 300;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        add(),
-        search(),
-        get(),
-        list(),
-        update(),
-        delete(),
-        undo(),
-        stats(),
-        clear_short_term(),
-        clear_all(),
-        cleanup(),
+        Tool::of::<NoteAdd>(
+            Touch::Adds,
+            "Remember a note",
+            "Store a note: a decision and why, a preference, a fact, what failed. Use it when \
+             you learn something that matters after this conversation; one thing per note, no \
+             secrets. To correct a note use memory_update.",
+            SMALL,
+            |served, call| Box::pin(add(served, call)),
+        ),
+        Tool::of::<Search>(
+            Touch::Reads,
+            "Search the memory",
+            "Search all records (notes, facts, decisions, documents, messages, skills) by words \
+             and meaning. Use it before you ask the user or store a note. A score estimates the \
+             probability that the hit answers. Then memory_get reads one.",
+            SMALL,
+            |served, call| Box::pin(search(served, call)),
+        )
+        .with_max_tokens(),
+        Tool::of::<NoteGet>(
+            Touch::Reads,
+            "Read a note",
+            "Read a whole note. Use it when a summary is not enough.",
+            SMALL,
+            |served, call| Box::pin(get(served, call)),
+        )
+        .with_max_tokens(),
+        Tool::of::<NoteList>(
+            Touch::Reads,
+            "List notes",
+            "List notes, the newest first. Use it when the user asks what you remember.",
+            SMALL,
+            |served, call| Box::pin(list(served, call)),
+        )
+        .with_max_tokens(),
+        Tool::of::<Update>(
+            Touch::Edits,
+            "Change a note",
+            "Change a note; fields that you leave out stay. Use it when a stored note is out of \
+             date.",
+            SMALL,
+            |served, call| Box::pin(update(served, call)),
+        ),
+        Tool::of::<NoteDelete>(
+            Touch::Removes,
+            "Forget a note",
+            "Forget a note. Use it when the user asks to, or it is wrong; memory_undo restores it.",
+            SMALL,
+            |served, call| Box::pin(delete(served, call)),
+        ),
+        Tool::of::<Undo>(
+            Touch::Edits,
+            "Undo a change",
+            "Undo the newest change, or that of a record. Use it when a change was a mistake.",
+            SMALL,
+            |served, call| Box::pin(undo(served, call)),
+        ),
     ]
 }
 
-fn add() -> Tool {
-    Tool {
-        name: NoteAdd::TOOL,
-        title: "Remember a note",
-        about: "Store a note: a decision and why, a preference, a fact, what failed. Use it when \
-            you learn something that matters after this conversation; one thing per note, no \
-            secrets. To correct a note use memory_update.",
-        fields: NoteAdd::fields(),
-        touch: Touch::Adds,
-        profiles: SMALL,
-        run: |served, call| Box::pin(run_add(served, call)),
-    }
+/// Tools that count and clear.
+pub(super) fn housekeeping() -> Vec<Tool> {
+    vec![
+        Tool::of::<NoteStats>(
+            Touch::Reads,
+            "Count notes",
+            "Count the notes in each namespace. Use it to see whether there is \
+             anything to search.",
+            NOTES,
+            |served, call| Box::pin(stats(served, call)),
+        ),
+        Tool {
+            name: "memory_clear_short_term",
+            ..Tool::of::<NoteClear>(
+                Touch::Removes,
+                "Forget all short-term notes",
+                "Forget every short-term note (the user's own, if the server has a user). Use it \
+             only when the user asks for it.",
+                NOTES,
+                |served, call| Box::pin(clear(served, call, "short-term")),
+            )
+        },
+        Tool::of::<NoteClear>(
+            Touch::Removes,
+            "Forget all notes",
+            "Forget every note, short-term and long-term (the user's own, if the server has a \
+             user). Use it only when the user explicitly asks for it.",
+            NOTES,
+            |served, call| Box::pin(clear(served, call, "all")),
+        ),
+        Tool::of::<NoteCleanup>(
+            Touch::Removes,
+            "Erase expired notes",
+            "Erase expired notes. They are never shown; use it to free space.",
+            NOTES,
+            |served, call| Box::pin(cleanup(served, call)),
+        ),
+    ]
 }
 
-async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn add(served: &Served, mut call: Call) -> Result<Answer, Error> {
     if !call.arguments.has("namespace") {
         let usual = served.config.notes.mcp_namespace.value;
         call.arguments.set("namespace", usual.as_str());
@@ -69,46 +141,21 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
             near.similarity * 100.0
         ));
     }
-    let data = Fields::default()
-        .with("id", &added.id)
-        .with("namespace", added.namespace)
-        .with("contentLength", added.content_length)
-        .with("summary", excerpt(&added.summary, ADDED))
-        .with("message", &message)
-        .maybe("expires", added.expires)
-        .maybe("nearDuplicate", added.near_duplicate)
-        .maybe("known", added.known.then_some(true))
-        .maybe("truncated", added.truncated.then_some(true))
-        .maybe("evicted", Some(added.evicted).filter(|count| *count > 0));
-    let data = json!({"success": true, "referenceId": added.id, "data": data.0});
+    let data = Added {
+        summary: excerpt(&added.summary, ADDED),
+        message: message.clone(),
+        ..added
+    };
+    let data = json!({"success": true, "referenceId": data.id, "data": data});
     Answer::with(&message, &data)
 }
 
-fn search() -> Tool {
-    Tool {
-        name: Search::TOOL,
-        title: "Search the memory",
-        about: "Search all records (notes, facts, decisions, documents, messages, skills) by words \
-            and meaning. Use it before you ask the user or store a note. A score estimates the \
-            probability that the hit answers. Then memory_get reads one.",
-        fields: with_max_tokens(search_fields()),
-        touch: Touch::Reads,
-        profiles: SMALL,
-        run: |served, call| Box::pin(run_search(served, call)),
-    }
+/// An answer whose data is as the notes document has it.
+fn answer(text: impl Into<String>, data: &impl Serialize) -> Result<Answer, Error> {
+    Answer::with(text, &json!({"success": true, "data": data}))
 }
 
-/// A command may list the newest records without a query; a tool has memory_list for that.
-fn search_fields() -> Vec<Field> {
-    let fields = Search::fields().into_iter();
-    let fields = fields.map(|field| match field.name {
-        "query" => field.required(),
-        _ => field,
-    });
-    fields.collect()
-}
-
-async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn search(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let notes = served.memory.notes();
     let config = notes.config();
     let (query, content) = (
@@ -130,8 +177,7 @@ async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
         let data = json!({
             "found": false, "results": [], "query": query, "message": message, "hint": hint,
         });
-        let text = format!("{message} {hint}");
-        return Answer::with(text, &json!({"success": true, "data": data}));
+        return answer(format!("{message} {hint}"), &data);
     }
     let views = found.hits.iter().map(|hit| {
         let view = notes.view(&hit.record, content);
@@ -142,99 +188,67 @@ async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
 }
 
 fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> {
-    let shown: Vec<&NoteView> = results.iter().take(room.items).collect();
+    let shown = shortened(results, room);
     let left = results.len() - shown.len();
-    let texts = shown.iter().map(|note| line(note, room.chars));
+    let texts = shown.iter().map(line);
     let mut text = format!("{RECALLED}\n{}", texts.collect::<String>());
     let how = "ask for a larger max_tokens or a smaller limit";
     if left > 0 {
         text.push_str(&format!("\n[{left} more did not fit: {how}]\n"));
     }
     text.push_str("\n[memory_get reads the content of one.]\n");
-    let results: Vec<Value> = shown
-        .iter()
-        .map(|note| Value::Object(described(note, room.chars).0))
-        .collect();
-    let left_out = json!({"count": left, "how": how});
-    let data = Fields::default()
-        .with("found", true)
-        .with("results", results)
-        .with("total", shown.len() + left)
-        .with("query", query)
-        .with("note", RECALLED)
-        .maybe("leftOut", Some(left_out).filter(|_| left > 0));
-    Answer::with(text, &json!({"success": true, "data": data.0}))
+    let left_out = (left > 0).then(|| json!({"count": left, "how": how}));
+    let data = json!({
+        "found": true, "results": shown, "total": results.len(), "query": query, "note": RECALLED,
+    });
+    answer(text, &with(data, "leftOut", left_out))
+}
+
+/// The data with another member, if there is one.
+fn with(mut data: Value, name: &str, value: Option<impl Serialize>) -> Value {
+    if let (Some(members), Some(value)) = (data.as_object_mut(), value) {
+        members.insert(name.to_owned(), json!(value));
+    }
+    data
+}
+
+/// As many notes as there is room for, with their texts cut.
+fn shortened(notes: &[NoteView], room: Room) -> Vec<NoteView> {
+    let notes = notes.iter().take(room.items);
+    notes.map(|note| shortened_to(note, room.chars)).collect()
+}
+
+fn shortened_to(note: &NoteView, chars: usize) -> NoteView {
+    let cut = |text: &Option<String>, chars| text.as_deref().map(|text| excerpt(text, chars));
+    NoteView {
+        summary: excerpt(&note.summary, chars),
+        source: cut(&note.source, 160),
+        content_preview: cut(&note.content_preview, chars),
+        ..note.clone()
+    }
 }
 
 /// A note without its content, as it is told.
-fn line(note: &NoteView, chars: usize) -> String {
-    let kind = note.kind.map_or("", |kind| kind.as_str());
+fn line(note: &NoteView) -> String {
     let mut head = format!("\n[{}] {} {}", note.id, note.namespace, note.created_at);
-    for part in [Some(kind), note.score.as_deref()].into_iter().flatten() {
-        head.push_str(if part.is_empty() { "" } else { " " });
-        head.push_str(part);
+    let kind = note.kind.map(|kind| kind.as_str());
+    for part in [kind, note.score.as_deref()].into_iter().flatten() {
+        head.push_str(&format!(" {part}"));
     }
     if let Some(source) = &note.source {
-        head.push_str(&format!(" from: {}", excerpt(source, 160)));
+        head.push_str(&format!(" from: {source}"));
     }
     if !note.tags.is_empty() {
         head.push_str(&format!(" tags: {}", excerpt(&note.tags.join(", "), 100)));
     }
-    let mut text = format!("{head}\n{}", quote(&excerpt(&note.summary, chars)));
+    let mut text = format!("{head}\n{}", quote(&note.summary));
     if let Some(preview) = &note.content_preview {
-        text.push_str(&quote(&format!("content: {}", excerpt(preview, chars))));
+        text.push_str(&quote(&format!("content: {preview}")));
     }
     text
 }
 
-/// The same as data. The names are those of the notes document.
-fn described(note: &NoteView, chars: usize) -> Fields {
-    let source = note.source.as_deref().map(|source| excerpt(source, 160));
-    let preview = note.content_preview.as_deref();
-    Fields::default()
-        .with("id", &note.id)
-        .maybe("kind", note.kind)
-        .with("namespace", note.namespace)
-        .with("summary", excerpt(&note.summary, chars))
-        .with("tags", &note.tags)
-        .with("createdAt", note.created_at)
-        .maybe("score", note.score.as_ref())
-        .maybe("source", source)
-        .maybe("importance", note.importance)
-        .maybe("contentPreview", preview.map(|text| excerpt(text, chars)))
-}
-
-/// Fields of an answer, some of which may be missing.
-#[derive(Default)]
-struct Fields(Map<String, Value>);
-
-impl Fields {
-    fn with(mut self, name: &str, value: impl serde::Serialize) -> Self {
-        self.0.insert(name.to_owned(), json!(value));
-        self
-    }
-
-    fn maybe(self, name: &str, value: Option<impl serde::Serialize>) -> Self {
-        match value {
-            Some(value) => self.with(name, value),
-            None => self,
-        }
-    }
-}
-
-fn get() -> Tool {
-    Tool {
-        name: NoteGet::TOOL,
-        title: "Read a note",
-        about: "Read a whole note. Use it when a summary is not enough.",
-        fields: with_max_tokens(NoteGet::fields()),
-        touch: Touch::Reads,
-        profiles: SMALL,
-        run: |served, call| Box::pin(run_get(served, call)),
-    }
-}
-
-async fn run_get(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn get(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let tokens = call.tokens();
     let offset = call.arguments.whole("offset").unwrap_or(0);
     // A token has rarely more than eight letters; what is too much is cut below.
@@ -279,39 +293,29 @@ fn page(note: &NoteText, head: &str, content: &str, offset: usize) -> Result<Ans
              max_tokens]\n"
         ));
     }
-    let data = described(view, 80)
-        .with("content", head)
-        .with("contentLength", note.content_length)
-        .maybe("nextOffset", next);
-    let data = json!({"success": true, "note": RECALLED, "data": data.0});
+    let data = NoteText {
+        note: shortened_to(view, 80),
+        content_length: note.content_length,
+        content: Some(head.to_owned()),
+        next_offset: next,
+    };
+    let data = json!({"success": true, "note": RECALLED, "data": data});
     Answer::with(text, &data)
 }
 
-fn list() -> Tool {
-    Tool {
-        name: NoteList::TOOL,
-        title: "List notes",
-        about: "List notes, the newest first. Use it when the user asks what you remember.",
-        fields: with_max_tokens(NoteList::fields()),
-        touch: Touch::Reads,
-        profiles: SMALL,
-        run: |served, call| Box::pin(run_list(served, call)),
-    }
-}
-
-async fn run_list(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn list(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let page = call.run::<NoteList>(served).await?;
     Answer::fit(&call, page.notes.len(), |room| listed(&page, room))
 }
 
 fn listed(page: &NotePage, room: Room) -> Result<Answer, Error> {
-    let shown: Vec<&NoteView> = page.notes.iter().take(room.items).collect();
-    let left = page.notes.len() - shown.len();
+    let notes = shortened(&page.notes, room);
+    let left = page.notes.len() - notes.len();
     // The next page begins behind all notes of this one, also those that did not fit.
-    let next = page.next.as_ref().filter(|_| left == 0);
-    let lines = shown.iter().map(|note| line(note, room.chars));
+    let next = page.next.clone().filter(|_| left == 0);
+    let lines = notes.iter().map(line);
     let mut text = format!("{RECALLED}\n{}", lines.collect::<String>());
-    match (page.notes.is_empty(), left, next) {
+    match (page.notes.is_empty(), left, &next) {
         (true, ..) => text = "There are no notes.".to_owned(),
         (_, 1.., _) => text.push_str(&format!(
             "\n[{left} more did not fit: ask for a larger max_tokens or a smaller limit]\n"
@@ -319,26 +323,10 @@ fn listed(page: &NotePage, room: Room) -> Result<Answer, Error> {
         (_, _, Some(next)) => text.push_str(&format!("\n[There are more: after = {next}]\n")),
         _ => {}
     }
-    let notes = shown.iter().map(|note| described(note, room.chars).0);
-    let notes: Vec<Value> = notes.map(Value::Object).collect();
-    let data = Fields::default().with("notes", notes).maybe("next", next);
-    Answer::with(text, &json!({"success": true, "data": data.0}))
+    answer(text, &NotePage { notes, next })
 }
 
-fn update() -> Tool {
-    Tool {
-        name: Update::TOOL,
-        title: "Change a note",
-        about: "Change a note; fields that you leave out stay. Use it when a stored note is out of \
-            date.",
-        fields: Update::fields(),
-        touch: Touch::Edits,
-        profiles: SMALL,
-        run: |served, call| Box::pin(run_update(served, call)),
-    }
-}
-
-async fn run_update(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn update(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let done = call.run::<Update>(served).await?;
     let text = format!(
         "Updated {} to version {}{}",
@@ -346,13 +334,10 @@ async fn run_update(served: &Served, mut call: Call) -> Result<Answer, Error> {
         done.version,
         expiry(done.expires)
     );
-    let data = Fields::default()
-        .with("id", &done.id)
-        .with("version", done.version)
-        .with("summary", excerpt(&done.content, ADDED))
-        .maybe("expires", done.expires)
-        .maybe("commit", done.commit);
-    Answer::with(text, &json!({"success": true, "data": data.0}))
+    let summary = excerpt(&done.content, ADDED);
+    let data = json!({"id": done.id, "version": done.version, "summary": summary});
+    let data = with(data, "commit", done.commit);
+    answer(text, &with(data, "expires", done.expires))
 }
 
 /// When something is forgotten by itself, at the end of a sentence.
@@ -361,19 +346,7 @@ fn expiry(at: Option<Time>) -> String {
     day.map_or(".".to_owned(), |day| format!("; it expires on {day}."))
 }
 
-fn undo() -> Tool {
-    Tool {
-        name: Undo::TOOL,
-        title: "Undo a change",
-        about: "Undo the newest change, or that of a record. Use it when a change was a mistake.",
-        fields: Undo::fields(),
-        touch: Touch::Edits,
-        profiles: SMALL,
-        run: |served, call| Box::pin(run_undo(served, call)),
-    }
-}
-
-async fn run_undo(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn undo(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let done = call.run::<Undo>(served).await?;
     let records = done.receipt.items.len();
     let text = match records {
@@ -381,45 +354,19 @@ async fn run_undo(served: &Served, mut call: Call) -> Result<Answer, Error> {
         _ => format!("Undid commit {}; records changed: {records}.", done.undone),
     };
     let data = json!({"undone": done.undone, "commit": done.receipt.commit, "records": records});
-    Answer::with(text, &json!({"success": true, "data": data}))
+    answer(text, &data)
 }
 
-fn delete() -> Tool {
-    Tool {
-        name: NoteDelete::TOOL,
-        title: "Forget a note",
-        about: "Forget a note. Use it when the user asks to, or it is wrong; memory_undo restores it.",
-        fields: NoteDelete::fields(),
-        touch: Touch::Removes,
-        profiles: SMALL,
-        run: |served, call| Box::pin(run_delete(served, call)),
-    }
-}
-
-async fn run_delete(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn delete(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let done = call.run::<NoteDelete>(served).await?;
     if !done.deleted {
         return Err(Error::Missing(vec![done.id]));
     }
     let text = format!("Forgot {}; memory_undo restores it.", done.id);
-    let data = json!(done);
-    Answer::with(text, &json!({"success": true, "data": data}))
+    answer(text, &done)
 }
 
-fn stats() -> Tool {
-    Tool {
-        name: NoteStats::TOOL,
-        title: "Count notes",
-        about: "Count the notes in each namespace. Use it to see whether there is \
-            anything to search.",
-        fields: NoteStats::fields(),
-        touch: Touch::Reads,
-        profiles: NOTES,
-        run: |served, call| Box::pin(run_stats(served, call)),
-    }
-}
-
-async fn run_stats(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn stats(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let whose = match served.owner(None).user {
         None => " of all users",
         Some(_) => "",
@@ -429,36 +376,10 @@ async fn run_stats(served: &Served, mut call: Call) -> Result<Answer, Error> {
         "{} notes{whose}: {} short-term, {} long-term.",
         counts.total, counts.short_term, counts.long_term
     );
-    Answer::with(text, &json!({"success": true, "data": counts}))
+    answer(text, &counts)
 }
 
-fn clear_short_term() -> Tool {
-    Tool {
-        name: "memory_clear_short_term",
-        title: "Forget all short-term notes",
-        about: "Forget every short-term note (the user's own, if the server has a user). Use it \
-            only when the user asks for it.",
-        fields: vec![],
-        touch: Touch::Removes,
-        profiles: NOTES,
-        run: |served, call| Box::pin(run_clear(served, call, "short-term")),
-    }
-}
-
-fn clear_all() -> Tool {
-    Tool {
-        name: NoteClear::TOOL,
-        title: "Forget all notes",
-        about: "Forget every note, short-term and long-term (the user's own, if the server has a \
-            user). Use it only when the user explicitly asks for it.",
-        fields: NoteClear::fields(),
-        touch: Touch::Removes,
-        profiles: NOTES,
-        run: |served, call| Box::pin(run_clear(served, call, "all")),
-    }
-}
-
-async fn run_clear(served: &Served, mut call: Call, which: &'static str) -> Result<Answer, Error> {
+async fn clear(served: &Served, mut call: Call, which: &'static str) -> Result<Answer, Error> {
     call.progress.tell(0, 1, "forgetting").await;
     call.arguments.set("namespace", which);
     let whose = served.owner(None).user.map(|user| format!(" of {user}"));
@@ -475,29 +396,13 @@ async fn run_clear(served: &Served, mut call: Call, which: &'static str) -> Resu
         done.remaining,
         way_back.unwrap_or_default()
     );
-    let data = Fields::default()
-        .with("cleared", done.cleared)
-        .with("remaining", done.remaining)
-        .maybe("commit", done.commit);
-    Answer::with(text, &json!({"success": true, "data": data.0}))
-}
-
-fn cleanup() -> Tool {
-    Tool {
-        name: NoteCleanup::TOOL,
-        title: "Erase expired notes",
-        about: "Erase expired notes. They are never shown; use it to free space.",
-        fields: NoteCleanup::fields(),
-        touch: Touch::Removes,
-        profiles: NOTES,
-        run: |served, call| Box::pin(run_cleanup(served, call)),
-    }
+    answer(text, &done)
 }
 
 /// How often a cleanup goes on before it answers that there is more.
 const ROUNDS: u32 = 10;
 
-async fn run_cleanup(served: &Served, mut call: Call) -> Result<Answer, Error> {
+async fn cleanup(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let (mut cleaned, mut more, mut round) = (0, true, 0);
     let mut held_back = None;
     while more && round < ROUNDS {
@@ -518,5 +423,5 @@ async fn run_cleanup(served: &Served, mut call: Call) -> Result<Answer, Error> {
         message.push_str(" There are more: call again.");
     }
     let data = json!({"cleaned": cleaned, "message": message, "more": more});
-    Answer::with(message, &json!({"success": true, "data": data}))
+    answer(message, &data)
 }

@@ -147,6 +147,51 @@ fn refused(cases: &[(Value, &str)]) {
 }
 
 #[test]
+fn exactly_one_of_several_alternatives_is_given() {
+    let fields = [
+        Field::text("content", 10, "Text").or_else(&["message", "line"]),
+        Field::json("message", "A message"),
+        Field::json("line", "A line").only(Interface::CommandLine),
+        Field::text("role", 10, "Who").excludes("message"),
+    ];
+    let check = |interface, sent: Value| {
+        let Value::Object(sent) = sent else {
+            panic!("{sent}")
+        };
+        let checked = Arguments::check_on(interface, &fields, sent);
+        checked.map(|_| ()).map_err(|wrong| wrong.to_string())
+    };
+    let (terminal, mcp) = (Interface::CommandLine, Interface::Mcp);
+    for (interface, sent, wrong) in [
+        (mcp, json!({}), "content: is missing: Text; or give message"),
+        (
+            terminal,
+            json!({}),
+            "--content: is missing: Text; or give --message or --line",
+        ),
+        (
+            terminal,
+            json!({"message": [], "line": {}}),
+            "--message: is given together with --line; use one of the two",
+        ),
+        (
+            mcp,
+            json!({"message": {}, "role": "a"}),
+            "role: is given together with message; use one of the two",
+        ),
+        (
+            mcp,
+            json!({"message": 7}),
+            "message: must be an object, not a number",
+        ),
+    ] {
+        assert_eq!(check(interface, sent), Err(wrong.to_owned()));
+    }
+    assert_eq!(check(mcp, json!({"content": "a", "role": "b"})), Ok(()));
+    assert_eq!(check(terminal, json!({"message": [1]})), Ok(()));
+}
+
+#[test]
 fn nothing_can_be_sent_to_a_tool_without_fields() {
     let sent = json!({"x": 1}).as_object().unwrap().clone();
     let said = Arguments::check(&[], sent).unwrap_err().to_string();

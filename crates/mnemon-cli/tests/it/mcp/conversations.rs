@@ -182,11 +182,14 @@ fn content_and_message_are_alternatives() {
     assert_eq!(tail, "user: a\nb\n");
     let both = json!({"session": "s1", "content": "a", "message": {"content": "b"}});
     let said = client.fails("append_to_conversation", both);
-    assert!(said.contains("is sent together with a message"), "{said}");
+    assert!(
+        said.contains("content: is given together with message"),
+        "{said}"
+    );
     let neither = json!({"session": "s1", "content": null});
     let said = client.fails("append_to_conversation", neither);
     assert!(
-        said.contains("`content`") && said.contains("`message`"),
+        said.contains("content: is missing") && said.contains("or give message"),
         "{said}"
     );
     let call = json!({"session": "s1", "message": {"role": "assistant", "content": null,

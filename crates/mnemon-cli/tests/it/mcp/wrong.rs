@@ -28,7 +28,7 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         (
             "memory_search",
             json!({"query": "x", "namespace": "medium-term"}),
-            "is not one of: short-term, long-term",
+            "it must be one of: short-term, long-term",
         ),
         (
             "memory_search",

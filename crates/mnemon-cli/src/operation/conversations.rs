@@ -1,0 +1,354 @@
+//! Operations on conversations.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mnemon_core::{Invalid, Message, Role, limits};
+use mnemon_engine::longterm::Mode;
+use mnemon_engine::{LogLine, Memory, Passage, PassageQuery};
+use serde::Serialize;
+use serde_json::json;
+
+use super::context::QUERY;
+use super::{
+    Access, Arguments, ChatAppend, ChatQuery, ChatRead, ChatRecord, ChatReload, Conversation,
+    ConversationWindow, Field, Interface, Operation, Spelling, USER,
+};
+use crate::api::chat::{Append, Appended, Chat, Prepared, Remembered, messages_of};
+use crate::{Error, wiring};
+
+/// Passages that a query shows when nobody says.
+const PASSAGES: usize = 5;
+/// The identifier in a tag of a window, or the whole tag, in characters.
+const UUID: usize = 200;
+
+/// How long-term memory is used, by name.
+pub(crate) const MODES: [(&str, Mode); 3] = [
+    ("static", Mode::Static),
+    ("agent", Mode::Agent),
+    ("both", Mode::Both),
+];
+
+pub(crate) fn mode_word(mode: Mode) -> &'static str {
+    let mut modes = MODES.iter().filter(|(_, known)| *known == mode);
+    modes.next().map_or("both", |(word, _)| word)
+}
+
+fn session() -> Field {
+    let about = "Name of the conversation: at most 255 characters, without / \\ and ..";
+    Field::text("session", limits::NAME_CHARS, about)
+        .or(&["session_id", "conversation", "conversation_id"])
+        .positional(Spelling::Positional, "SESSION")
+}
+
+/// The conversation that is meant.
+fn conversation(session: Field) -> Vec<Field> {
+    let user = "User who owns the conversation; without it `default`, or the user of the server";
+    let files = "The project whose files hold it: ROOT/.airsspec/contexts/agent/SESSION.jsonl";
+    vec![
+        session,
+        super::notes::user(user),
+        terminal(Field::text("files", limits::PATH_BYTES, files).value("ROOT")),
+    ]
+}
+
+fn terminal(field: Field) -> Field {
+    field.only(Interface::CommandLine)
+}
+
+/// How large the window may be.
+fn window() -> impl Iterator<Item = Field> {
+    let number = |name, about| Field::whole(name, 0, u64::from(u32::MAX), about);
+    let due = "Context size of the model; the window is due from three quarters of it on";
+    let threshold =
+        "Number of messages from which on the window is due, however few tokens they are";
+    let keep = "Number of newest messages that the first strategies leave alone";
+    let model = "Count the tokens of this model instead of estimating them";
+    let fields = [
+        number("max_token", due).value("TOKENS").default("131072"),
+        number("msg_threshold", threshold).default("none"),
+        number("last_keep", keep).default("50, or half of --msg-threshold"),
+        Field::text("model", limits::NAME_CHARS, model).value("NAME"),
+    ];
+    let fields = fields.into_iter().map(terminal);
+    fields.map(|field| field.under("The window"))
+}
+
+fn mode() -> Field {
+    let about = "How long-term memory is used: static (added and recorded for the model), agent \
+        (the model calls tools), or both";
+    let words = MODES.iter().map(|(word, _)| *word);
+    terminal(Field::one_of("mode", words, about).default("both"))
+}
+
+fn mode_of(arguments: &Arguments) -> Mode {
+    let word = arguments.text("mode");
+    let mut modes = MODES.iter();
+    let mode = modes.find(|(known, _)| word.as_deref() == Some(*known));
+    mode.map_or(Mode::default(), |(_, mode)| *mode)
+}
+
+fn from() -> Field {
+    let about = "The first message to show, from 0 on; default: 0";
+    let field = Field::whole("from", 0, 100_000, about).or(&["offset", "start"]);
+    field.only(Interface::Mcp)
+}
+
+async fn open(access: &Access<'_>, arguments: &Arguments) -> Result<Chat, Error> {
+    let user = arguments.text("user").or(access.user.map(str::to_owned));
+    let user = user.unwrap_or_else(|| USER.to_owned());
+    let mut chat = Chat::new(access.memory, access.ctx, user, arguments.needed("session"));
+    chat.settings = access.config.window;
+    chat.names_other_users = access.interface == Interface::CommandLine;
+    if let Some(root) = arguments.text("files") {
+        let opened = wiring::open_project(access.config, Path::new(&root)).await?;
+        chat.settings = opened.settings(chat.settings);
+        chat.project = Some(Arc::new(opened));
+    }
+    let settings = &mut chat.settings;
+    settings.max_token = arguments.whole("max_token").unwrap_or(settings.max_token);
+    settings.msg_threshold = arguments.whole("msg_threshold").or(settings.msg_threshold);
+    settings.last_keep = arguments.whole("last_keep").or(settings.last_keep);
+    Ok(chat.count_tokens_of(arguments.text("model")))
+}
+
+impl Operation for Conversation {
+    type Answer = Chat;
+
+    fn fields() -> Vec<Field> {
+        conversation(session().required())
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Chat, Error> {
+        open(access, &arguments).await
+    }
+}
+
+impl Operation for ConversationWindow {
+    type Answer = Chat;
+
+    fn fields() -> Vec<Field> {
+        let conversation = conversation(session().required());
+        conversation.into_iter().chain(window()).collect()
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Chat, Error> {
+        open(access, &arguments).await
+    }
+}
+
+impl Operation for ChatAppend {
+    const COMMAND: &'static str = "chat append";
+    const TOOL: &'static str = "append_to_conversation";
+    type Answer = Appended;
+
+    fn fields() -> Vec<Field> {
+        let message = "Instead of content: a whole message with role and content blocks \
+            (text, thinking, tool_use, tool_result, image), for example a call of a tool; or a \
+            list of messages, which are added together";
+        let jsonl = "Add many messages: a file, or - for stdin, with one JSON message per line. \
+            All lines are checked first, and up to 1000 are added together; with --key an \
+            interrupted import is completed when it is repeated";
+        let line = "A line of the format of a project's log: user, thought, action or observation";
+        let key = "Idempotency key: messages that were added under this key are not added again";
+        let roles = [Role::User, Role::Assistant, Role::System, Role::Tool];
+        let mut fields = conversation(session().required());
+        fields.extend([
+            Field::text("content", limits::CONTENT_BYTES, "Text of the message")
+                .or(&["text", "message_text"])
+                .joined()
+                .or_else(&["message", "line", "jsonl"])
+                .positional(Spelling::Words, "TEXT")
+                .piped(),
+            Field::one_of(
+                "role",
+                roles.into_iter().map(Role::word),
+                "Role of the speaker",
+            )
+            .default("user")
+            .excludes("message"),
+            Field::text("name", limits::NAME_CHARS, "Name of the speaker")
+                .or(&["speaker"])
+                .excludes("message"),
+            Field::json("message", message),
+            terminal(Field::text("jsonl", limits::PATH_BYTES, jsonl).value("FILE|-")),
+            Field::text("key", limits::KEY_CHARS, key),
+            terminal(Field::flag("leave_window", "Do not compress the window")),
+            terminal(Field::json("line", line)),
+        ]);
+        fields.extend(window());
+        fields
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Appended, Error> {
+        let chat = open(access, &arguments).await?;
+        let key = arguments.text("key");
+        let leave_window = arguments.flag("leave_window").unwrap_or(false);
+        if let Some(line) = arguments.take("line") {
+            if chat.project.is_none() {
+                return Err(Invalid::new("line", "needs --files, the project's folder").into());
+            }
+            let line: LogLine = serde_json::from_value(line).map_err(|error| {
+                Invalid::new("line", format!("is not a line of a log: {error}"))
+            })?;
+            return chat.append_line(&line, key.as_deref(), leave_window).await;
+        }
+        let message = arguments.take("message").unwrap_or_else(|| {
+            let [content, role, name] =
+                ["content", "role", "name"].map(|name| arguments.text(name));
+            json!({"role": role, "content": content, "name": name})
+        });
+        let append = Append {
+            messages: messages_of(access.ctx, message)?,
+            key: key.as_deref(),
+            leave_window,
+        };
+        chat.append(append).await
+    }
+}
+
+impl Operation for ChatRead {
+    const COMMAND: &'static str = "chat prepare";
+    const TOOL: &'static str = "read_conversation";
+    type Answer = Prepared;
+
+    fn fields() -> Vec<Field> {
+        let mut fields = conversation(session().required());
+        fields.extend([mode(), from()]);
+        fields
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Prepared, Error> {
+        let chat = open(access, &arguments).await?;
+        chat.prepare(mode_of(&arguments)).await
+    }
+}
+
+impl Operation for ChatRecord {
+    const COMMAND: &'static str = "chat record";
+    type Answer = Remembered;
+
+    fn fields() -> Vec<Field> {
+        let mut fields = conversation(session().required());
+        fields.push(mode());
+        fields
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Remembered, Error> {
+        let chat = open(access, &arguments).await?;
+        chat.record(mode_of(&arguments)).await
+    }
+}
+
+/// Messages that are shown as they are.
+#[derive(Debug, Serialize)]
+pub(crate) struct Messages {
+    pub(crate) messages: Vec<Message>,
+}
+
+impl Operation for ChatReload {
+    const COMMAND: &'static str = "chat reload";
+    const TOOL: &'static str = "context_reload";
+    type Answer = Messages;
+
+    fn fields() -> Vec<Field> {
+        let uuid = "The uuid in the CONTEXT_OFFLOAD tag in the window, or the whole tag";
+        let mut fields = conversation(session().required_on(Interface::CommandLine));
+        fields.extend([
+            Field::text("working_context_offload_uuid", UUID, uuid)
+                .required()
+                .or(&["uuid", "id", "offload_uuid", "context_offload_uuid"])
+                .positional(Spelling::Positional, "UUID"),
+            from(),
+        ]);
+        fields
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Messages, Error> {
+        let uuid = arguments.needed("working_context_offload_uuid");
+        let chat = open(access, &arguments).await?;
+        let messages = match access.interface {
+            Interface::CommandLine => chat.reload(&uuid).await?,
+            Interface::Mcp => access.memory.reload(access.ctx, &chat.user, &uuid).await?,
+        };
+        let messages = messages.ok_or(Error::NotReplaced)?;
+        Ok(Messages { messages })
+    }
+}
+
+/// Passages that answer a query, the best first.
+#[derive(Debug, Serialize)]
+pub(crate) struct Passages {
+    pub(crate) passages: Vec<Passage>,
+}
+
+impl Operation for ChatQuery {
+    const COMMAND: &'static str = "chat query";
+    const TOOL: &'static str = "query_memory";
+    type Answer = Passages;
+
+    fn fields() -> Vec<Field> {
+        let files = "Search the pages of this project, too: ROOT/.airsspec/knowledge/library. \
+            Conversations of other projects are left out";
+        let user = "Search records that this user may see; without it, those of every user, or of \
+            the server's user";
+        let most = limits::HITS as u64;
+        vec![
+            Field::text("query", QUERY, "Words or a question to search for")
+                .required()
+                .or(&["q", "text", "question", "search"])
+                .positional(Spelling::Words, "TEXT"),
+            Field::whole("limit", 1, most, "Maximum number of passages")
+                .default("5")
+                .or(&["max_results", "top_k", "k", "n"]),
+            super::notes::user(user),
+            terminal(Field::text("files", limits::PATH_BYTES, files).value("ROOT")),
+        ]
+    }
+
+    /// Nothing is written: pages and agents' files are read into a memory of their own.
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Passages, Error> {
+        let (config, ctx) = (access.config, access.ctx);
+        let files = arguments.take_text("files").map(PathBuf::from);
+        let own = Some(&config.project).filter(|root| root.is_dir());
+        let is_tool = access.interface == Interface::Mcp;
+        let root = if is_tool { own } else { files.as_ref() };
+        let pages = match root {
+            Some(root) => Some(wiring::pages(config, ctx, access.memory, root).await?),
+            None => None,
+        };
+        if let (true, Some(pages)) = (is_tool, &pages) {
+            read_agents(access, pages).await?;
+        }
+        let project = files.map(|root| wiring::project_name(config, &root));
+        let query = PassageQuery {
+            viewer: &access.viewer(&arguments.take_owner()),
+            text: &arguments.needed("query"),
+            limit: arguments.whole("limit").unwrap_or(PASSAGES),
+            pages: pages.as_deref(),
+            project: project.as_deref(),
+        };
+        let passages = access.memory.passages(ctx, &query).await?;
+        Ok(Passages { passages })
+    }
+}
+
+/// Reads agents' files that the store does not have yet into this memory. A file that cannot be
+/// read is said, and does not stop the query.
+async fn read_agents(access: &Access<'_>, pages: &Memory) -> Result<(), Error> {
+    let (config, ctx) = (access.config, access.ctx);
+    let folder = wiring::agents_folder(config);
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    let agents = wiring::agents(&config.tenant.value, &config.agents.value)?;
+    let agents = agents.safety(config.safety());
+    let is_behind = agents.is_index_behind(ctx, access.memory).await;
+    if is_behind.unwrap_or(true)
+        && let Err(error) = agents.index(ctx, pages).await
+    {
+        let what = format!("{} is not searched: {error}", folder.display());
+        ctx.notices.add(what);
+    }
+    Ok(())
+}
