@@ -30,6 +30,7 @@ mod facade;
 mod forgetting;
 mod hostile;
 mod ingest;
+mod isolation;
 mod kills;
 mod languages;
 mod learning;
