@@ -8,6 +8,7 @@ use std::sync::Arc;
 use mnemon_core::embed::{EmbedError, Embedder, ModelId, english_fluency};
 
 use super::bert::{Bert, Pieces, broken, failure};
+use super::onnxruntime::OnnxRuntime;
 use super::pull::{MINILM_FILES, check};
 use super::unit;
 
@@ -28,14 +29,15 @@ pub struct MiniLm {
 
 impl MiniLm {
     /// Loads the weights that [`pull`](super::pull) put into `folder`. They are checked against
-    /// their known size and hash first, so that a file cut short is named as such.
-    pub fn open(folder: &Path) -> Result<Self, EmbedError> {
+    /// their known size and hash first, so that a file cut short is named as such. A library makes
+    /// it faster; the vectors are near enough to those without it to be compared with them.
+    pub fn open(folder: &Path, library: Option<&OnnxRuntime>) -> Result<Self, EmbedError> {
         let file = MINILM_FILES
             .first()
             .ok_or_else(|| failure(folder, "no file is known for it"))?;
         let path = folder.join(file.name);
         let bytes = check(&path, file)?;
-        let bert = Arc::new(Bert::load(&path, bytes, "last_hidden_state")?);
+        let bert = Arc::new(Bert::load(&path, bytes, "last_hidden_state", library)?);
         Ok(Self {
             model: ModelId {
                 name: NAME.to_owned(),
@@ -92,12 +94,11 @@ fn encode(bert: &Bert, pieces: &Pieces) -> Result<Vec<f32>, EmbedError> {
     if pieces.len() == 0 {
         return Ok(mean);
     }
-    let hidden = bert.run(pieces)?.into_shape_vec::<f32, 3>();
-    let ([_, rows, got], hidden) = hidden.map_err(|e| broken("its output has another form", e))?;
-    if got != DIMENSION || rows != pieces.len() {
+    let hidden = bert.run(pieces)?;
+    if hidden.len() != DIMENSION * pieces.len() {
         return Err(EmbedError::WrongDimension {
             expected: DIMENSION,
-            got,
+            got: hidden.len() / pieces.len(),
         });
     }
     for row in hidden.chunks_exact(DIMENSION) {

@@ -54,6 +54,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let to = args.to.or_else(|| Some(models()?.join("minilm")));
     let to = to.ok_or(ConfigError::NoHome)?;
     wiring::pull_minilm(&to, args.from.as_deref()).await?;
+    if !cfg!(feature = "minilm") {
+        door.out
+            .note("this build cannot use them: rebuild with --features minilm");
+    }
     if door.out.json {
         let embedder = format!("minilm:{}", to.display());
         return door.out.json(&serde_json::json!({ "embedder": embedder }));

@@ -35,6 +35,8 @@ mod languages;
 mod learning;
 mod llm;
 mod mcp;
+#[cfg(feature = "minilm")]
+mod minilm;
 mod modes;
 mod moving;
 mod notes;

@@ -48,6 +48,7 @@ impl<'a> FilledStore<'a> {
             embedder: config.embedder.clone(),
             embedder_key: config.embedder_key.clone(),
             reranker: config.reranker.clone(),
+            onnxruntime: config.onnxruntime.clone(),
             short_term: forever.clone(),
             long_term: forever,
             ..Config::for_store("ram:")
