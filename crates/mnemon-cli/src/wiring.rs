@@ -169,10 +169,10 @@ fn runtime(config: &Config, notices: &mut Vec<String>) -> Option<OnnxRuntime> {
     match OnnxRuntime::load(library) {
         Ok(runtime) => Some(runtime),
         Err(problem) => {
-            let path = library.display();
+            let (path, origin) = (library.display(), &config.onnxruntime.origin);
             notices.push(format!(
-                "the ONNX runtime library {path} is not used, and models run slower: {problem}. \
-                 Correct MNEMON_ONNXRUNTIME or set it to `none`"
+                "the ONNX runtime library {path} ({origin}) is not used, and models run slower: \
+                 {problem}. Correct the path, or set MNEMON_ONNXRUNTIME to `none`"
             ));
             None
         }

@@ -17,22 +17,25 @@ fn references() -> Vec<Reference> {
     lines.map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
-#[test]
-fn weights_that_are_missing_or_cut_short_are_named() {
+#[tokio::test]
+async fn weights_that_are_missing_or_cut_short_are_named() {
     let dir = tempfile::tempdir().unwrap();
-    let error = |expected: &str| {
-        let e = MiniLm::open(dir.path(), None).err().unwrap();
+    let error = async |expected: &str| {
+        let e = match MiniLm::open(dir.path(), None) {
+            Ok(model) => model.ready().await.unwrap_err(),
+            Err(e) => e,
+        };
         assert!(
             e.to_string().contains(expected) && e.to_string().contains("model_quantized.onnx"),
             "{e}"
         );
     };
-    error("cannot be read");
+    error("cannot be read").await;
     let path = dir.path().join("model_quantized.onnx");
     std::fs::write(&path, vec![0; 1000]).unwrap();
-    error("1000 bytes, not 22972370");
+    error("1000 bytes, not 22972370").await;
     std::fs::write(&path, vec![0; 22_972_370]).unwrap();
-    error("SHA-256");
+    error("SHA-256").await;
 }
 
 fn cosine(one: &[f32], other: &[f32]) -> f32 {
