@@ -75,6 +75,7 @@ impl Bert {
 
     /// The pieces of a text between their ends, at most `max` of them; nothing where the text has
     /// none.
+    #[cfg(feature = "minilm")]
     pub(super) fn text(&self, text: &str, max: usize) -> Pieces {
         let mut ids = self.vocabulary.pieces(text, max.saturating_sub(2));
         if !ids.is_empty() {
@@ -86,6 +87,7 @@ impl Bert {
     }
 
     /// A question and a text, with an end after each; of the question at most half of `max`.
+    #[cfg(feature = "crossencoder")]
     pub(super) fn pair(&self, question: &str, text: &str, max: usize) -> Pieces {
         let question = self.vocabulary.pieces(question, max / 2);
         let room = max.saturating_sub(question.len() + 3);

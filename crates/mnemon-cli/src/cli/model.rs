@@ -53,11 +53,11 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let models = || door.config.models.as_ref();
     let to = args.to.or_else(|| Some(models()?.join("minilm")));
     let to = to.ok_or(ConfigError::NoHome)?;
-    wiring::pull_minilm(&to, args.from.as_deref()).await?;
     if !cfg!(feature = "minilm") {
-        door.out
-            .note("this build cannot use them: rebuild with --features minilm");
+        let what = "this build cannot use the weights: rebuild with --features minilm";
+        door.out.note(what);
     }
+    wiring::pull_minilm(&to, args.from.as_deref()).await?;
     if door.out.json {
         let embedder = format!("minilm:{}", to.display());
         return door.out.json(&serde_json::json!({ "embedder": embedder }));

@@ -133,4 +133,9 @@ fn minilm_runs_in_the_library_that_the_user_names() {
         err.contains("models run slower") && err.contains("MNEMON_ONNXRUNTIME"),
         "{err}"
     );
+    let line = r#"{"id": "a", "content": "a ladder"}"#;
+    let asked = r#"{"question": "ladder", "expected": ["a"]}"#;
+    let data = sandbox.file("data.jsonl", format!("{line}\n{asked}\n"));
+    let (_, err) = with(&broken, &["eval", "jsonl", "--data", &data]);
+    assert_eq!(err.matches("models run slower").count(), 1, "{err}");
 }

@@ -53,8 +53,10 @@ impl<'a> FilledStore<'a> {
             long_term: forever,
             ..Config::for_store("ram:")
         };
+        let wired = wiring::open(&config)?;
+        ctx.notices.extend(wired.notices);
         Ok(Self {
-            memory: wiring::open(&config)?.memory,
+            memory: wired.memory,
             setup,
             conversations,
             notices: ctx.notices.clone(),
