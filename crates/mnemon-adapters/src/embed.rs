@@ -15,8 +15,12 @@ mod crossencoder;
 mod lazy;
 #[cfg(feature = "minilm")]
 mod minilm;
+#[cfg(any(feature = "minilm", feature = "crossencoder"))]
+mod onnxruntime;
 mod openai;
 mod pull;
+#[cfg(any(feature = "minilm", feature = "crossencoder"))]
+mod rten;
 mod safetensors;
 mod wordpiece;
 
@@ -27,6 +31,8 @@ pub use crossencoder::CrossEncoder;
 pub use lazy::LazyOpenAi;
 #[cfg(feature = "minilm")]
 pub use minilm::MiniLm;
+#[cfg(any(feature = "minilm", feature = "crossencoder"))]
+pub use onnxruntime::OnnxRuntime;
 pub use openai::{OpenAi, OpenAiConfig};
 pub use pull::{MINILM_FILES, MINILM_URL, ModelFile, PullSource, pull};
 

@@ -84,6 +84,7 @@ keys! {
     JSON = key("json", env_vars::MNEMON_JSON, WEAKENS);
     EMBEDDER = key("embedder", env_vars::MNEMON_EMBEDDER, SENDS);
     RERANKER = key("reranker", env_vars::MNEMON_RERANKER, SENDS);
+    ONNXRUNTIME = key("onnxruntime", env_vars::MNEMON_ONNXRUNTIME, ProjectRule::Never(Risk::Runs));
     SHORT_TTL = key("namespaces.short-term.ttl_days", env_vars::MNEMON_SHORT_TERM_TTL_DAYS, DELETES);
     SHORT_MAX = key("namespaces.short-term.max_entries", env_vars::MNEMON_SHORT_TERM_MAX_ENTRIES, DELETES);
     LONG_TTL = key("namespaces.long-term.ttl_days", env_vars::MNEMON_LONG_TERM_TTL_DAYS, DELETES);
@@ -144,6 +145,8 @@ pub struct Config {
     pub api_key_file: Option<PathBuf>,
     /// What reads the best hits once more.
     pub reranker: Sourced<RerankerChoice>,
+    /// The library that runs models faster; never from a project's file.
+    pub onnxruntime: Sourced<Option<PathBuf>>,
     /// Where weights that were pulled lie, if there is a folder for data.
     pub models: Option<PathBuf>,
     pub short_term: Keeping,
@@ -211,6 +214,7 @@ impl Config {
             api_key: None,
             api_key_file: None,
             reranker: Sourced::default(RerankerChoice::None),
+            onnxruntime: Sourced::default(None),
             models: None,
             short_term: retention.clone(),
             long_term: Keeping {
@@ -264,6 +268,7 @@ impl Config {
             api_key: env.get(env_vars::MNEMON_API_KEY)?.map(Secret::new),
             api_key_file: env.get(env_vars::MNEMON_API_KEY_FILE)?.map(PathBuf::from),
             reranker: layers.reranker()?,
+            onnxruntime: layers.onnxruntime()?,
             models: env.models(),
             short_term: layers.keeping(&SHORT_TTL, &SHORT_MAX, &plain.short_term)?,
             long_term: layers.keeping(&LONG_TTL, &LONG_MAX, &plain.long_term)?,
@@ -489,6 +494,36 @@ impl Layers<'_> {
         })
     }
 
+    /// A library is code: a relative path would be another file in each project.
+    fn onnxruntime(&self) -> Result<Sourced<Option<PathBuf>>, ConfigError> {
+        if self.find(&ONNXRUNTIME)?.is_none() {
+            let library = self.usual_onnxruntime()?;
+            self.remember(&ONNXRUNTIME, &library.value, &library.origin);
+            return Ok(library);
+        }
+        self.read(&ONNXRUNTIME, None, |text| match text {
+            NONE => Ok(None),
+            path => match self.env.settle_path(path.as_ref(), None) {
+                path if path.is_absolute() => Ok(Some(path)),
+                _ => Err(format!(
+                    "`{}` is not an absolute path; write the whole path of the library, or \"{NONE}\"",
+                    text.escape_debug()
+                )),
+            },
+        })
+    }
+
+    fn usual_onnxruntime(&self) -> Result<Sourced<Option<PathBuf>>, ConfigError> {
+        let named = self.env.get(env_vars::ORT_DYLIB_PATH)?.map(PathBuf::from);
+        if let Some(path) = named.filter(|path| path.is_absolute()) {
+            let origin = Origin::Env(env_vars::ORT_DYLIB_PATH.name);
+            let value = Some(path);
+            return Ok(Sourced { value, origin });
+        }
+        let own = self.env.models().map(|models| models.join(LIBRARY));
+        Ok(Sourced::default(own.filter(|path| path.is_file())))
+    }
+
     fn agents(&self) -> Result<Sourced<PathBuf>, ConfigError> {
         let found = self.env.folder_above(AGENT_FOLDER);
         let folder = found.unwrap_or_else(|| self.env.in_project(AGENT_FOLDER));
@@ -533,6 +568,13 @@ fn parse_bool(text: &str) -> Result<bool, String> {
         )),
     }
 }
+
+/// The file name of the ONNX runtime library on this platform.
+const LIBRARY: &str = match () {
+    () if cfg!(windows) => "onnxruntime.dll",
+    () if cfg!(target_os = "macos") => "libonnxruntime.dylib",
+    () => "libonnxruntime.so",
+};
 
 /// The word for "without a limit", since TOML has no null.
 const NONE: &str = "none";

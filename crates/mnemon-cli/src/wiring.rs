@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(any(feature = "minilm", feature = "crossencoder"))]
+use mnemon_adapters::embed::OnnxRuntime;
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
 use mnemon_adapters::llm::{Budgets, Ledger, Model, ModelConfig, Prices, Provider};
 use mnemon_core::embed::{EmbedError, Embedder};
@@ -49,17 +51,18 @@ pub fn open(config: &Config) -> Result<Wired, Error> {
         .note_files(note_files(&config.notes.root.value))
         .project(real_name(&config.agents.value))
         .safety(config.safety());
-    for embedder in embedders(config)? {
+    let mut notices = opened.notices;
+    let runtime = runtime(config, &mut notices);
+    for embedder in embedders(config, runtime.as_ref())? {
         builder = builder.embedder(embedder);
     }
-    let mut notices = opened.notices;
     match llm(config) {
         Ok(Some(llm)) => builder = builder.llm(llm),
         Ok(None) => {}
         // Everything works without one.
         Err(problem) => notices.push(format!("the language model is not used: {problem}")),
     }
-    if let Some(reranker) = reranker(&config.reranker.value)? {
+    if let Some(reranker) = reranker(&config.reranker.value, runtime.as_ref())? {
         builder = builder.reranker(reranker);
     }
     Ok(Wired {
@@ -131,11 +134,14 @@ fn note_files(root: &Path) -> NoteFiles {
 
 /// The model that was chosen, and the built-in one after it: what that has placed is still found
 /// after a change. None of this asks the network.
-fn embedders(config: &Config) -> Result<Vec<Arc<dyn Embedder>>, Error> {
+fn embedders(
+    config: &Config,
+    runtime: Option<&OnnxRuntime>,
+) -> Result<Vec<Arc<dyn Embedder>>, Error> {
     let chosen: Arc<dyn Embedder> = match &config.embedder.value {
         EmbedderChoice::None => return Ok(Vec::new()),
         EmbedderChoice::Builtin => return Ok(vec![Arc::new(Builtin::new()?)]),
-        EmbedderChoice::MiniLm(folder) => minilm(folder)?,
+        EmbedderChoice::MiniLm(folder) => minilm(folder, runtime)?,
         EmbedderChoice::OpenAi { model, base_url } => {
             let key = config.embedder_key.as_ref();
             Arc::new(LazyOpenAi::new(OpenAiConfig {
@@ -151,13 +157,44 @@ fn embedders(config: &Config) -> Result<Vec<Arc<dyn Embedder>>, Error> {
 /// How often an endpoint is asked before its answer is done without: somebody is waiting.
 const ATTEMPTS: u32 = 3;
 
+/// The library that runs models, if one is set and a model is chosen. Models run without it, too, but
+/// slower.
+#[cfg(any(feature = "minilm", feature = "crossencoder"))]
+fn runtime(config: &Config, notices: &mut Vec<String>) -> Option<OnnxRuntime> {
+    let library = config.onnxruntime.value.as_deref()?;
+    let has_embedder = matches!(config.embedder.value, EmbedderChoice::MiniLm(_));
+    if !has_embedder && config.reranker.value == RerankerChoice::None {
+        return None;
+    }
+    match OnnxRuntime::load(library) {
+        Ok(runtime) => Some(runtime),
+        Err(problem) => {
+            let (path, origin) = (library.display(), &config.onnxruntime.origin);
+            notices.push(format!(
+                "the ONNX runtime library {path} ({origin}) is not used, and models run slower: \
+                 {problem}. Correct the path, or set MNEMON_ONNXRUNTIME to `none`"
+            ));
+            None
+        }
+    }
+}
+
+#[cfg(not(any(feature = "minilm", feature = "crossencoder")))]
+fn runtime(_config: &Config, _notices: &mut Vec<String>) -> Option<OnnxRuntime> {
+    None
+}
+
+/// Without an optional model nothing needs the library.
+#[cfg(not(any(feature = "minilm", feature = "crossencoder")))]
+enum OnnxRuntime {}
+
 #[cfg(feature = "minilm")]
-fn minilm(folder: &Path) -> Result<Arc<dyn Embedder>, Error> {
-    Ok(Arc::new(embed::MiniLm::open(folder)?))
+fn minilm(folder: &Path, runtime: Option<&OnnxRuntime>) -> Result<Arc<dyn Embedder>, Error> {
+    Ok(Arc::new(embed::MiniLm::open(folder, runtime)?))
 }
 
 #[cfg(not(feature = "minilm"))]
-fn minilm(_folder: &Path) -> Result<Arc<dyn Embedder>, Error> {
+fn minilm(_folder: &Path, _runtime: Option<&OnnxRuntime>) -> Result<Arc<dyn Embedder>, Error> {
     Err(Error::NotBuilt {
         what: "the embedder `minilm`",
         feature: "minilm",
@@ -165,15 +202,23 @@ fn minilm(_folder: &Path) -> Result<Arc<dyn Embedder>, Error> {
 }
 
 #[cfg(feature = "crossencoder")]
-fn reranker(choice: &RerankerChoice) -> Result<Option<Arc<dyn Reranker>>, Error> {
+fn reranker(
+    choice: &RerankerChoice,
+    runtime: Option<&OnnxRuntime>,
+) -> Result<Option<Arc<dyn Reranker>>, Error> {
     Ok(match choice {
         RerankerChoice::None => None,
-        RerankerChoice::CrossEncoder(folder) => Some(Arc::new(embed::CrossEncoder::open(folder)?)),
+        RerankerChoice::CrossEncoder(folder) => {
+            Some(Arc::new(embed::CrossEncoder::open(folder, runtime)?))
+        }
     })
 }
 
 #[cfg(not(feature = "crossencoder"))]
-fn reranker(choice: &RerankerChoice) -> Result<Option<Arc<dyn Reranker>>, Error> {
+fn reranker(
+    choice: &RerankerChoice,
+    _runtime: Option<&OnnxRuntime>,
+) -> Result<Option<Arc<dyn Reranker>>, Error> {
     match choice {
         RerankerChoice::None => Ok(None),
         RerankerChoice::CrossEncoder(_) => Err(Error::NotBuilt {

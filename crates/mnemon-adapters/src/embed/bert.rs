@@ -9,25 +9,34 @@
 use std::path::Path;
 
 use mnemon_core::embed::EmbedError;
-use rten::{Model, NodeId, Value};
 
 use super::builtin::VOCABULARY;
+use super::onnxruntime::OnnxRuntime;
+use super::rten::Rten;
 use super::wordpiece::Vocabulary;
 
 pub(super) struct Bert {
-    model: Model,
+    network: Box<dyn Network>,
     vocabulary: Vocabulary<'static>,
     /// `[CLS]` and `[SEP]`.
     ends: (u32, u32),
-    /// Pieces, mask and types; some models know no types.
-    inputs: (NodeId, NodeId, Option<NodeId>),
-    output: NodeId,
 }
+
+/// A loaded model in the runtime that computes it.
+pub(super) trait Network: Send + Sync {
+    /// The numbers of the output, row by row, for one text.
+    fn run(&self, pieces: &Pieces) -> Result<Vec<f32>, EmbedError>;
+}
+
+/// The inputs of such models; some have no types.
+pub(super) const IDS: &str = "input_ids";
+pub(super) const MASK: &str = "attention_mask";
+pub(super) const TYPES: &str = "token_type_ids";
 
 /// Pieces with their ends, and for each whether it belongs to the second text.
 pub(super) struct Pieces {
-    ids: Vec<u32>,
-    second: Vec<i32>,
+    pub(super) ids: Vec<u32>,
+    pub(super) second: Vec<u32>,
 }
 
 impl Pieces {
@@ -37,13 +46,18 @@ impl Pieces {
 }
 
 impl Bert {
-    /// Loads what stands in the file at `path`, whose `output` is wanted.
-    pub(super) fn load(path: &Path, bytes: Vec<u8>, output: &str) -> Result<Self, EmbedError> {
-        let model = Model::load(bytes).map_err(|e| EmbedError::Weights {
-            path: path.to_owned(),
-            what: "they cannot be loaded".to_owned(),
-            source: Some(Box::new(e)),
-        })?;
+    /// Loads the model from the bytes of the file at `path`; its `output` is wanted. Without an
+    /// ONNX runtime library rten computes it.
+    pub(super) fn load(
+        path: &Path,
+        bytes: Vec<u8>,
+        output: &'static str,
+        library: Option<&OnnxRuntime>,
+    ) -> Result<Self, EmbedError> {
+        let network: Box<dyn Network> = match library {
+            Some(library) => Box::new(library.model(path, &bytes, output)?),
+            None => Box::new(Rten::load(path, bytes, output)?),
+        };
         let vocabulary = Vocabulary::parse(VOCABULARY).map(Vocabulary::with_unknown);
         let vocabulary =
             vocabulary.ok_or_else(|| failure(path, "the vocabulary has no usable size"))?;
@@ -52,26 +66,16 @@ impl Bert {
                 .id(line)
                 .ok_or_else(|| failure(path, "the vocabulary has no [CLS] or [SEP]"))
         };
-        let node = |name: &str| {
-            model
-                .find_node(name)
-                .ok_or_else(|| failure(path, &format!("the model has no {name}")))
-        };
         Ok(Self {
             ends: (id("[CLS]")?, id("[SEP]")?),
-            inputs: (
-                node("input_ids")?,
-                node("attention_mask")?,
-                model.find_node("token_type_ids"),
-            ),
-            output: node(output)?,
             vocabulary,
-            model,
+            network,
         })
     }
 
     /// The pieces of a text between their ends, at most `max` of them; nothing where the text has
     /// none.
+    #[cfg(feature = "minilm")]
     pub(super) fn text(&self, text: &str, max: usize) -> Pieces {
         let mut ids = self.vocabulary.pieces(text, max.saturating_sub(2));
         if !ids.is_empty() {
@@ -83,6 +87,7 @@ impl Bert {
     }
 
     /// A question and a text, with an end after each; of the question at most half of `max`.
+    #[cfg(feature = "crossencoder")]
     pub(super) fn pair(&self, question: &str, text: &str, max: usize) -> Pieces {
         let question = self.vocabulary.pieces(question, max / 2);
         let room = max.saturating_sub(question.len() + 3);
@@ -96,23 +101,9 @@ impl Bert {
         Pieces { ids, second }
     }
 
-    /// What the model makes of the pieces.
-    pub(super) fn run(&self, pieces: &Pieces) -> Result<Value, EmbedError> {
-        let ids: Vec<i32> = pieces.ids.iter().map(|id| id.cast_signed()).collect();
-        let (id, mask, types) = self.inputs;
-        let mut data = vec![(id, ids), (mask, vec![1; pieces.len()])];
-        data.extend(types.map(|types| (types, pieces.second.clone())));
-        let mut inputs = Vec::with_capacity(data.len());
-        for (node, data) in data {
-            let value = Value::from_shape([1, pieces.len()], data);
-            let value = value.map_err(|e| broken("its input has no shape", e))?;
-            inputs.push((node, value.into()));
-        }
-        let [output] = self
-            .model
-            .run_n(inputs, [self.output], None)
-            .map_err(|e| broken("it failed", e))?;
-        Ok(output)
+    /// The numbers of the model's output.
+    pub(super) fn run(&self, pieces: &Pieces) -> Result<Vec<f32>, EmbedError> {
+        self.network.run(pieces)
     }
 }
 
@@ -126,10 +117,29 @@ pub(super) fn broken(
     }
 }
 
+pub(super) fn unusable(what: &str) -> EmbedError {
+    EmbedError::BadAnswer {
+        what: format!("the local model: {what}"),
+        source: None,
+    }
+}
+
 pub(super) fn failure(path: &Path, what: &str) -> EmbedError {
     EmbedError::Weights {
         path: path.to_owned(),
         what: what.to_owned(),
         source: None,
+    }
+}
+
+pub(super) fn not_loaded(
+    path: &Path,
+    what: &str,
+    source: impl std::error::Error + Send + Sync + 'static,
+) -> EmbedError {
+    EmbedError::Weights {
+        path: path.to_owned(),
+        what: what.to_owned(),
+        source: Some(Box::new(source)),
     }
 }

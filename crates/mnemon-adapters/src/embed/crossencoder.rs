@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use mnemon_core::embed::EmbedError;
 use mnemon_core::rerank::Reranker;
 
-use super::bert::{Bert, broken, failure};
+use super::bert::{Bert, broken, failure, not_loaded, unusable};
+use super::onnxruntime::OnnxRuntime;
 
 /// The file in the folder.
 const FILE: &str = "model.onnx";
@@ -23,19 +24,15 @@ pub struct CrossEncoder {
 }
 
 impl CrossEncoder {
-    /// Loads `model.onnx` of the folder.
-    pub fn open(folder: &Path) -> Result<Self, EmbedError> {
+    /// Loads `model.onnx` of the folder. A library makes it faster.
+    pub fn open(folder: &Path, library: Option<&OnnxRuntime>) -> Result<Self, EmbedError> {
         let path = folder.join(FILE);
-        let unreadable = |e: std::io::Error| EmbedError::Weights {
-            path: path.clone(),
-            what: "it cannot be read".to_owned(),
-            source: Some(Box::new(e)),
-        };
+        let unreadable = |e: std::io::Error| not_loaded(&path, "it cannot be read", e);
         if std::fs::metadata(&path).map_err(unreadable)?.len() > MAX_BYTES {
             return Err(failure(&path, "it has more than 1 GiB"));
         }
         let bytes = std::fs::read(&path).map_err(unreadable)?;
-        let bert = Arc::new(Bert::load(&path, bytes, "logits")?);
+        let bert = Arc::new(Bert::load(&path, bytes, "logits", library)?);
         Ok(Self { bert })
     }
 }
@@ -51,17 +48,13 @@ impl Reranker for CrossEncoder {
             // that a search that is given up stops.
             let work = tokio::task::spawn_blocking(move || bert.run(&pieces));
             let logits = work.await.map_err(|e| broken("its thread died", e))??;
-            let logits = logits.into_shape_vec::<f32, 2>();
-            let (_, logits) = logits.map_err(|e| broken("its output has another form", e))?;
             // One number says how well; of two, the second says yes and the first no.
             scores.push(match logits.as_slice() {
                 [yes] => *yes,
                 [no, yes] => yes - no,
                 _ => {
-                    return Err(EmbedError::BadAnswer {
-                        what: format!("the local model returns {} numbers per text", logits.len()),
-                        source: None,
-                    });
+                    let what = format!("it returns {} numbers per text", logits.len());
+                    return Err(unusable(&what));
                 }
             });
         }

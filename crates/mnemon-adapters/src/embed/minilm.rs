@@ -2,13 +2,15 @@
 //!
 //! One file per feature: without `minilm` this one and its dependency are not there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mnemon_core::embed::{EmbedError, Embedder, ModelId, english_fluency};
+use tokio::sync::OnceCell;
 
-use super::bert::{Bert, Pieces, broken, failure};
-use super::pull::{MINILM_FILES, check};
+use super::bert::{Bert, Pieces, broken};
+use super::onnxruntime::OnnxRuntime;
+use super::pull::{MINILM_WEIGHTS as WEIGHTS, check, check_size};
 use super::unit;
 
 const NAME: &str = "minilm:all-MiniLM-L6-v2-int8@1";
@@ -20,29 +22,44 @@ const TEXTS_PER_TASK: usize = 8;
 /// Texts of one call.
 const MAX_TEXTS: usize = 100_000;
 
-/// Reads nothing but the folder it is given, and that once.
+/// Reads nothing but the folder it is given, and that when there is something to embed: loading takes
+/// up to 0.2 s, and most commands embed nothing.
 pub struct MiniLm {
     model: ModelId,
-    bert: Arc<Bert>,
+    path: PathBuf,
+    library: Option<OnnxRuntime>,
+    bert: OnceCell<Arc<Bert>>,
 }
 
 impl MiniLm {
-    /// Loads the weights that [`pull`](super::pull) put into `folder`. They are checked against
-    /// their known size and hash first, so that a file cut short is named as such.
-    pub fn open(folder: &Path) -> Result<Self, EmbedError> {
-        let file = MINILM_FILES
-            .first()
-            .ok_or_else(|| failure(folder, "no file is known for it"))?;
-        let path = folder.join(file.name);
-        let bytes = check(&path, file)?;
-        let bert = Arc::new(Bert::load(&path, bytes, "last_hidden_state")?);
+    /// Uses the weights that [`pull`](super::pull) put into `folder`. Their size is checked here, their
+    /// hash before they are loaded. A library makes it faster; the vectors are near enough to those
+    /// without it to be compared with them.
+    pub fn open(folder: &Path, library: Option<&OnnxRuntime>) -> Result<Self, EmbedError> {
+        let path = folder.join(WEIGHTS.name);
+        check_size(&path, &WEIGHTS)?;
         Ok(Self {
             model: ModelId {
                 name: NAME.to_owned(),
                 dimension: DIMENSION,
             },
-            bert,
+            path,
+            library: library.cloned(),
+            bert: OnceCell::new(),
         })
+    }
+
+    async fn bert(&self) -> Result<&Arc<Bert>, EmbedError> {
+        let load = async || {
+            let (path, library) = (self.path.clone(), self.library.clone());
+            let load = move || {
+                let bytes = check(&path, &WEIGHTS)?;
+                Bert::load(&path, bytes, "last_hidden_state", library.as_ref()).map(Arc::new)
+            };
+            let loaded = tokio::task::spawn_blocking(load).await;
+            loaded.map_err(|e| broken("its thread died", e))?
+        };
+        self.bert.get_or_try_init(load).await
     }
 }
 
@@ -56,6 +73,10 @@ impl Embedder for MiniLm {
         &self.model
     }
 
+    async fn ready(&self) -> Result<(), EmbedError> {
+        self.bert().await.map(|_| ())
+    }
+
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
         if texts.len() > MAX_TEXTS {
             return Err(EmbedError::TooLarge {
@@ -63,11 +84,12 @@ impl Embedder for MiniLm {
                 max: MAX_TEXTS,
             });
         }
+        let bert = self.bert().await?;
         let mut out = Vec::with_capacity(texts.len());
         for task in texts.chunks(TEXTS_PER_TASK) {
-            let pieces = task.iter().map(|text| self.bert.text(text, MAX_PIECES));
+            let pieces = task.iter().map(|text| bert.text(text, MAX_PIECES));
             let pieces: Vec<Pieces> = pieces.collect();
-            let bert = Arc::clone(&self.bert);
+            let bert = Arc::clone(bert);
             // Tens of milliseconds of computing: not on a thread that others wait for.
             let work = move || {
                 pieces
@@ -92,12 +114,11 @@ fn encode(bert: &Bert, pieces: &Pieces) -> Result<Vec<f32>, EmbedError> {
     if pieces.len() == 0 {
         return Ok(mean);
     }
-    let hidden = bert.run(pieces)?.into_shape_vec::<f32, 3>();
-    let ([_, rows, got], hidden) = hidden.map_err(|e| broken("its output has another form", e))?;
-    if got != DIMENSION || rows != pieces.len() {
+    let hidden = bert.run(pieces)?;
+    if hidden.len() != DIMENSION * pieces.len() {
         return Err(EmbedError::WrongDimension {
             expected: DIMENSION,
-            got,
+            got: hidden.len() / pieces.len(),
         });
     }
     for row in hidden.chunks_exact(DIMENSION) {

@@ -27,13 +27,15 @@ pub struct ModelFile {
 /// Where a hub has all-MiniLM-L6-v2.
 pub const MINILM_URL: &str = "https://huggingface.co/Xenova/all-MiniLM-L6-v2/resolve/main";
 
-/// all-MiniLM-L6-v2 as int8. Its vocabulary is the built-in one.
-pub const MINILM_FILES: &[ModelFile] = &[ModelFile {
+/// The files of all-MiniLM-L6-v2 as int8. Its vocabulary is the built-in one.
+pub const MINILM_FILES: &[ModelFile] = &[MINILM_WEIGHTS];
+
+pub(super) const MINILM_WEIGHTS: ModelFile = ModelFile {
     name: "model_quantized.onnx",
     hub_path: "onnx/model_quantized.onnx",
     bytes: 22_972_370,
     sha256: "afdb6f1a0e45b715d0bb9b11772f032c399babd23bfc31fed1c170afc848bdb1",
-}];
+};
 
 /// Where the files come from.
 #[derive(Clone, Debug)]
@@ -85,12 +87,20 @@ pub(super) fn check(path: &Path, file: &ModelFile) -> Result<Vec<u8>, EmbedError
 
 /// Reads a file that has the size it must have.
 fn read(path: &Path, file: &ModelFile) -> Result<Vec<u8>, EmbedError> {
-    let unreadable = |e: std::io::Error| weights(path, "it cannot be read", Some(Box::new(e)));
-    let got = std::fs::metadata(path).map_err(unreadable)?.len();
-    if got != file.bytes {
-        return Err(wrong_size(path, got, file));
+    check_size(path, file)?;
+    std::fs::read(path).map_err(|e| unreadable(path, e))
+}
+
+pub(super) fn check_size(path: &Path, file: &ModelFile) -> Result<(), EmbedError> {
+    let meta = std::fs::metadata(path).map_err(|e| unreadable(path, e))?;
+    match meta.len() == file.bytes {
+        true => Ok(()),
+        false => Err(wrong_size(path, meta.len(), file)),
     }
-    std::fs::read(path).map_err(unreadable)
+}
+
+fn unreadable(path: &Path, error: std::io::Error) -> EmbedError {
+    weights(path, "it cannot be read", Some(Box::new(error)))
 }
 
 fn verify(path: &Path, bytes: &[u8], file: &ModelFile) -> Result<(), EmbedError> {

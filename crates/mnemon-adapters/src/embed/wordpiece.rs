@@ -49,7 +49,7 @@ impl<'a> Vocabulary<'a> {
     }
 
     /// The id of a whole line, such as `[CLS]`.
-    #[cfg(any(feature = "minilm", test))]
+    #[cfg(any(feature = "minilm", feature = "crossencoder", test))]
     pub(super) fn id(&self, line: &str) -> Option<u32> {
         let (word, continues) = piece_of(line);
         self.find(word, continues)
@@ -66,7 +66,7 @@ impl<'a> Vocabulary<'a> {
     }
 
     /// Lets the piece `[UNK]` stand for words that no pieces make up, as encoders expect.
-    #[cfg(any(feature = "minilm", test))]
+    #[cfg(any(feature = "minilm", feature = "crossencoder", test))]
     pub(super) fn with_unknown(mut self) -> Self {
         self.unknown = self.id("[UNK]");
         self

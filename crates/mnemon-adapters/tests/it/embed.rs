@@ -7,3 +7,5 @@ mod crossencoder;
 mod minilm;
 mod openai;
 mod pull;
+#[cfg(any(feature = "minilm", feature = "crossencoder"))]
+mod weights;

@@ -53,6 +53,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let models = || door.config.models.as_ref();
     let to = args.to.or_else(|| Some(models()?.join("minilm")));
     let to = to.ok_or(ConfigError::NoHome)?;
+    if !cfg!(feature = "minilm") {
+        let what = "this build cannot use the weights: rebuild with --features minilm";
+        door.out.note(what);
+    }
     wiring::pull_minilm(&to, args.from.as_deref()).await?;
     if door.out.json {
         let embedder = format!("minilm:{}", to.display());

@@ -10,7 +10,7 @@ pub(super) enum ProjectRule {
     Harmless,
     /// Only after the user has trusted the file.
     NeedsTrust(Risk),
-    /// Not even then: it says how far trust goes.
+    /// Not even then: it says how far trust goes, or runs code.
     Never(Risk),
 }
 
@@ -22,6 +22,7 @@ pub enum Risk {
     Weakens,
     Deletes,
     Impersonates,
+    Runs,
 }
 
 impl Risk {
@@ -33,6 +34,7 @@ impl Risk {
             Self::Weakens => "can weaken the protection of the memory",
             Self::Deletes => "can delete or shorten records",
             Self::Impersonates => "chooses whose memory is used and who is named in the history",
+            Self::Runs => "chooses a library whose code is run",
         }
     }
 }

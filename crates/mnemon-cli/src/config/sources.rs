@@ -17,6 +17,9 @@ pub struct Ignored {
     pub why: Risk,
     /// Whether the file was trusted once, with another text.
     pub changed_since_trusted: bool,
+    /// Whether the setting has no effect although the file is trusted.
+    #[serde(skip)]
+    pub is_trusted: bool,
 }
 
 /// The files that are read, the strongest first.
@@ -62,7 +65,8 @@ impl Sources {
         });
         let mut file = File::parse(path, &text, &known_keys())?;
         file.is_projects = true;
-        let held_back = file.hold_back(trust == Trust::Trusted, &known_keys());
+        let is_trusted = trust == Trust::Trusted;
+        let held_back = file.hold_back(is_trusted, &known_keys());
         let changed_since_trusted = matches!(trust, Trust::Changed(_));
         self.ignored
             .extend(held_back.into_iter().map(|(key, line, why)| Ignored {
@@ -71,6 +75,7 @@ impl Sources {
                 line,
                 why,
                 changed_since_trusted,
+                is_trusted,
             }));
         self.files.push(file);
         Ok(())
@@ -127,6 +132,12 @@ pub fn ignored_notice(ignored: &[Ignored]) -> Option<String> {
         }
     }
     let file = first.file.display();
+    if first.is_trusted {
+        return Some(format!(
+            "these settings of {file} are ignored, as only your own mnemon.toml may have them: {}",
+            names.join(", ")
+        ));
+    }
     let since = match first.changed_since_trusted {
         true => "has changed since it was trusted",
         false => "is not trusted",

@@ -523,6 +523,45 @@ fn a_key_goes_only_where_it_was_set_to_go() {
 }
 
 #[test]
+fn a_library_is_named_by_the_user_and_never_by_a_project() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("shop");
+    std::fs::create_dir(&project).unwrap();
+    let theirs = "onnxruntime = \"/theirs.so\"\n";
+    std::fs::write(project.join("mnemon.toml"), theirs).unwrap();
+    let library = |vars: &[(&str, &str)]| {
+        let all = [&[("HOME", home.path().to_str().unwrap())], vars].concat();
+        let env = Environment::of(&project, &all);
+        let list = TrustList::of(&env).unwrap();
+        list.add(&project.join("mnemon.toml"), theirs).unwrap();
+        let config = Config::load(&Flags::default(), &env)?;
+        let notice = ignored_notice(&config.ignored).unwrap();
+        assert!(notice.contains("only your own mnemon.toml"), "{notice}");
+        Ok::<_, ConfigError>(config.onnxruntime.value)
+    };
+    let some = |path: &str| Some(PathBuf::from(path));
+    assert_eq!(library(&[]).unwrap(), None);
+    let theirs_too = ("ORT_DYLIB_PATH", "/other.so");
+    assert_eq!(library(&[theirs_too]).unwrap(), some("/other.so"));
+    assert_eq!(
+        library(&[("ORT_DYLIB_PATH", "libonnxruntime.so")]).unwrap(),
+        None
+    );
+    let models = home.path().join(".local/share/mnemon/models");
+    std::fs::create_dir_all(&models).unwrap();
+    std::fs::write(models.join(LIBRARY), "").unwrap();
+    assert_eq!(library(&[]).unwrap(), Some(models.join(LIBRARY)));
+    let set = |path: &str| library(&[("MNEMON_ONNXRUNTIME", path), theirs_too]);
+    assert_eq!(set("/mine.so").unwrap(), some("/mine.so"));
+    assert_eq!(set("~/mine.so").unwrap(), Some(home.path().join("mine.so")));
+    assert_eq!(set("none").unwrap(), None);
+    let error = set("mine.so").unwrap_err().to_string();
+    assert!(error.contains("not an absolute path"), "{error}");
+    own_file(home.path(), "onnxruntime = \"/own.so\"\n");
+    assert_eq!(library(&[theirs_too]).unwrap(), some("/own.so"));
+}
+
+#[test]
 fn no_password_of_an_address_is_shown() {
     for text in [
         "embedder = \"openai:m@http://u\u{3a}PA55@host/v1\"",

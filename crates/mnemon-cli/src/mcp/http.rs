@@ -79,11 +79,14 @@ pub async fn serve(
     let listener = listener.map_err(Error::file("listened on", place.as_ref()))?;
     let address = listener.local_addr().unwrap_or(address);
     let hosts = Hosts::new(address.ip(), &access.hosts)?;
-    let service = protocol(Arc::new(served), access.origins, &limits);
+    let served = Arc::new(served);
+    let service = protocol(served.clone(), access.origins, &limits);
     let gate = Gate::new(hosts, access.key, limits.clone());
     let router = gated(Router::new().route_service("/mcp", service), gate);
     ready(address);
+    let background = tokio::spawn(async move { served.embed_missing().await });
     server::serve(listener, router, limits, stop).await;
+    background.abort();
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! What a server serves: a memory, the agents' files, and the tools it shows.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mnemon_core::{Ctx, Invalid, Owner, Viewer};
 use mnemon_engine::Memory;
@@ -12,12 +13,18 @@ use super::answer::excerpt;
 use super::profile::Profile;
 use super::tool::Tool;
 use super::tools;
-use crate::config::Config;
+use crate::api::reembed;
+use crate::config::{Config, EmbedderChoice};
 use crate::operation::USER;
 use crate::{Error, wiring};
 
 /// Summaries that one background task asks the language model for.
 const SUMMARIES: usize = 20;
+
+/// Records that the background embeds at a time, and the pause between: with MiniLM a quarter of a
+/// second of work, so that a call seldom waits for it.
+const PORTION: usize = 16;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What every connection shares.
 pub struct Served {
@@ -75,6 +82,24 @@ impl Served {
             drop(refining);
         });
         Ok(())
+    }
+
+    /// Embeds records that have no vector of the current embedder, as after a change of the embedder,
+    /// a few at a time while clients are served. An endpoint may cost money for each text, so it is
+    /// asked by `mnemon upkeep` and `mnemon reembed` only.
+    pub(super) async fn embed_missing(&self) {
+        if let EmbedderChoice::OpenAi { .. } = self.config.embedder.value {
+            return;
+        }
+        let mut reached = 0;
+        while let Ok(ctx) = self.ctx() {
+            match reembed::run(&self.memory, &ctx, reached, PORTION).await {
+                Ok(portion) if portion.more => reached = portion.reached,
+                // Nothing is left, or upkeep will report the failure.
+                Ok(_) | Err(_) => return,
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// A call that is made now.

@@ -45,11 +45,13 @@ pub async fn serve(served: Served) -> Result<(), Error> {
 }
 
 /// Has the index read that searches need: it takes longer the more there is. What goes wrong will
-/// go wrong for a caller, too, and be told there.
+/// go wrong for a caller, too, and be told there. Then loads the embedder for the records that have no
+/// vector.
 async fn warm(served: Arc<Served>) {
     if let Ok(ctx) = served.ctx() {
         let _ = served.memory.records().warm(&ctx).await;
     }
+    served.embed_missing().await;
 }
 
 /// Returns when the process that started this one is gone.

@@ -219,6 +219,7 @@ impl Home {
 const WISHES: &[(&str, &str)] = &[
     ("minilm", "embedder = \"minilm:/etc\"\n"),
     ("reranker", "reranker = \"crossencoder:/etc\"\n"),
+    ("onnxruntime", "onnxruntime = \"/tmp/evil.so\"\n"),
     ("a store elsewhere", "store = \"sqlite:../other/evil.db\"\n"),
     ("a log elsewhere", "store = \"jsonl:~/other/log\"\n"),
     ("tenant", "tenant = \"theirs\"\n"),

@@ -36,6 +36,8 @@ mod languages;
 mod learning;
 mod llm;
 mod mcp;
+#[cfg(feature = "minilm")]
+mod minilm;
 mod modes;
 mod moving;
 mod notes;

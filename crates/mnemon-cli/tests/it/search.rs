@@ -249,6 +249,12 @@ fn weights_are_pulled_from_a_folder_or_the_error_says_why_not() {
         .run(&["model", "pull", "--from", "nowhere"])
         .failed();
     assert!(message.contains("cannot be read"), "{message}");
+    let is_built = cfg!(feature = "minilm");
+    assert_eq!(
+        !message.contains("--features minilm"),
+        is_built,
+        "{message}"
+    );
     let (code, message) = sandbox
         .run(&[
             "model",

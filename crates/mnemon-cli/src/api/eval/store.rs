@@ -48,12 +48,15 @@ impl<'a> FilledStore<'a> {
             embedder: config.embedder.clone(),
             embedder_key: config.embedder_key.clone(),
             reranker: config.reranker.clone(),
+            onnxruntime: config.onnxruntime.clone(),
             short_term: forever.clone(),
             long_term: forever,
             ..Config::for_store("ram:")
         };
+        let wired = wiring::open(&config)?;
+        ctx.notices.extend(wired.notices);
         Ok(Self {
-            memory: wiring::open(&config)?.memory,
+            memory: wired.memory,
             setup,
             conversations,
             notices: ctx.notices.clone(),

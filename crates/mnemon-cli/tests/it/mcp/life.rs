@@ -16,6 +16,41 @@ fn it_ends_with_its_input() {
     assert_eq!(Client::start(&sandbox, &[]).leave(), 0);
 }
 
+/// Searches by meaning, until the record has a vector of the current embedder.
+#[test]
+fn records_without_a_vector_are_embedded_in_the_background() {
+    for http in [false, true] {
+        let sandbox = Sandbox::new();
+        let mut add = sandbox.command();
+        let said = ["add", "The puppy chewed through my shoes", "--id", "dog"];
+        let added = add.env("MNEMON_EMBEDDER", "none").args(said).status();
+        assert!(added.unwrap().success());
+        let (client, server) = match http {
+            false => (Some(Client::start(&sandbox, &[])), None),
+            true => (None, Some(http_server(&sandbox))),
+        };
+        let search = ["search", "destroyed footwear", "--recipe", "meaning"];
+        let search = [&search[..], &["--min-score=0", "--json"]].concat();
+        let start = std::time::Instant::now();
+        while sandbox.run(&search).json()["hits"] == json!([]) {
+            assert!(start.elapsed() < PATIENCE, "no vector was made");
+        }
+        if let Some(client) = client {
+            client.leave();
+        }
+        if let Some(mut server) = server {
+            server.kill().unwrap();
+            server.wait().unwrap();
+        }
+    }
+}
+
+fn http_server(sandbox: &Sandbox) -> std::process::Child {
+    let mut server = sandbox.command();
+    server.args(["mcp", "--http", "127.0.0.1:0"]);
+    server.spawn().unwrap()
+}
+
 /// The shell stands for a client that crashes while somebody else holds the pipes.
 #[test]
 fn it_ends_when_its_client_is_gone() {
