@@ -9,11 +9,13 @@
 pub(crate) mod arguments;
 pub(crate) mod field;
 
+mod agents;
 mod context;
 mod learning;
 mod notes;
 mod records;
 mod search;
+mod teams;
 pub(crate) mod when;
 
 use mnemon_core::{Ctx, Id, Owner, Time, Viewer};
@@ -25,15 +27,25 @@ pub(crate) use notes::{
     NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch, NoteStats,
 };
 
+pub(crate) use agents::{
+    AgentActivate, AgentArchive, AgentContext, AgentDecide, AgentEdit, AgentEnd, AgentLearn,
+    AgentLint, AgentList, AgentNew, AgentRemove, Agents, Context as FileContext, Created, Warnings,
+    Written,
+};
 pub(crate) use context::Context;
 pub(crate) use learning::{LogStep, SkillSearch};
 pub(crate) use records::{Add, Stored, Undo, Update};
 pub(crate) use search::Search;
+pub(crate) use teams::{
+    Blocked, TeamAccept, TeamActivate, TeamBlock, TeamComplete, TeamContext, TeamDecide, TeamEdit,
+    TeamHandoff, TeamNew, TeamRemove, TeamState,
+};
 
 use crate::Error;
 
-/// Something that a caller can ask of a memory, through whichever interface.
-pub(crate) trait Operation: Send + Sync + 'static {
+/// Something that a caller can ask of a memory, through whichever interface. The memory is a store,
+/// or the files of agents.
+pub(crate) trait Operation<On = Memory>: Send + Sync + 'static {
     /// The command, without the name of the program: `note add`.
     const COMMAND: &'static str;
     /// The tool.
@@ -44,7 +56,7 @@ pub(crate) trait Operation: Send + Sync + 'static {
 
     /// The arguments have been checked against the fields.
     fn run(
-        access: &Access<'_>,
+        access: &Access<'_, On>,
         arguments: Arguments,
     ) -> impl Future<Output = Result<Self::Answer, Error>> + Send;
 }
@@ -53,9 +65,8 @@ pub(crate) trait Operation: Send + Sync + 'static {
 pub(crate) const USER: &str = "default";
 
 /// A memory, and who asks for what is in it.
-#[derive(Clone, Copy)]
-pub(crate) struct Access<'a> {
-    pub(crate) memory: &'a Memory,
+pub(crate) struct Access<'a, On = Memory> {
+    pub(crate) memory: &'a On,
     pub(crate) ctx: &'a Ctx,
     /// The user that the caller is: the one that a tool is called for. The command line has none,
     /// and a user that it names is the owner of the records that are meant.

@@ -14,10 +14,21 @@ use crate::Error;
 use crate::operation::{Access, Arguments, Field, Interface, Operation, Shape, Spelling};
 
 /// The arguments of an operation as they were given.
-#[derive(Debug)]
-pub(super) struct Shared<O> {
+pub(super) struct Shared<O, On = Memory> {
     given: Map<String, Value>,
-    operation: PhantomData<fn() -> O>,
+    operation: PhantomData<fn(On) -> O>,
+}
+
+impl<O, On> std::fmt::Debug for Shared<O, On> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(&self.given).finish()
+    }
+}
+
+/// An answer that several commands print.
+pub(super) trait Shown: serde::Serialize {
+    /// The answer as text for people.
+    fn show(&self, door: &mut Door) -> Result<(), Error>;
 }
 
 /// An operation whose answer a command prints.
@@ -26,7 +37,7 @@ pub(super) trait Printed: Operation {
     fn print(answer: &Self::Answer, door: &mut Door) -> Result<(), Error>;
 }
 
-fn fields<O: Operation>() -> impl Iterator<Item = Field> {
+fn fields<O: Operation<On>, On>() -> impl Iterator<Item = Field> {
     let fields = O::fields().into_iter();
     fields.filter(|field| field.is_on(Interface::CommandLine))
 }
@@ -70,6 +81,38 @@ impl<O: Operation> Shared<O> {
         }
         Ok(())
     }
+}
+
+impl<O: Operation<On>, On> Shared<O, On> {
+    /// Calls the operation on this memory and prints its answer.
+    pub(super) async fn run_on(self, memory: &On, door: &mut Door) -> Result<(), Error>
+    where
+        O::Answer: Shown,
+    {
+        let answer = self.call_on(memory, door).await?;
+        return_json!(door, &answer);
+        answer.show(door)
+    }
+
+    /// Calls the operation on this memory.
+    pub(super) async fn call_on(self, memory: &On, door: &Door) -> Result<O::Answer, Error> {
+        ask::<O, On>(memory, self.arguments()?, door).await
+    }
+
+    /// The fields of a JSON object, beside those that are given as options.
+    pub(super) fn with_json(mut self, field: &str, json: &str) -> Result<Self, Invalid> {
+        let read: Result<Value, _> = serde_json::from_str(json);
+        let what = match read {
+            Ok(Value::Object(mut object)) => {
+                object.append(&mut self.given);
+                self.given = object;
+                return Ok(self);
+            }
+            Ok(_) => "is not a JSON object".to_owned(),
+            Err(error) => format!("is not valid JSON: {error}"),
+        };
+        Err(Invalid::new(field, what))
+    }
 
     /// The text of the one field that may be given beside this option.
     pub(super) fn only(self, name: &str, option: &str) -> Result<Option<String>, Invalid> {
@@ -85,7 +128,7 @@ impl<O: Operation> Shared<O> {
 
     /// Checked by the same rules as those of every other interface.
     pub(super) fn arguments(mut self) -> Result<Arguments, Error> {
-        let fields: Vec<Field> = fields::<O>().collect();
+        let fields: Vec<Field> = fields::<O, On>().collect();
         let spelled = |error: Error| error.spelling(|name| spelling(&fields, name));
         for field in &fields {
             let value = self.given.remove(field.name);
@@ -105,16 +148,35 @@ impl<O: Operation> Shared<O> {
         let is_missing = |other: &str| !self.given.contains_key(other);
         let text = value.as_ref().and_then(Value::as_str);
         Ok(match (&field.shape, text) {
-            (_, Some("-")) if field.is_piped => Some(input::stdin()?.into()),
             (_, None) if field.is_piped && field.alternative.is_some_and(is_missing) => {
                 Some(input::piped(field.name, O::COMMAND)?.into())
             }
-            (Shape::Object, _) if value.as_ref().is_some_and(Value::is_array) => {
-                value.map(|value| object(field, &value)).transpose()?
-            }
-            _ => value,
+            _ => value.map(|value| opened(field, value)).transpose()?,
         })
     }
+}
+
+/// The value of a field with the texts that are on stdin or in files, and the objects that pairs
+/// make up.
+fn opened(field: &Field, value: Value) -> Result<Value, Error> {
+    Ok(match (&field.shape, value) {
+        (Shape::Object, pairs @ Value::Array(_)) => object(field, &pairs)?,
+        (Shape::List { .. }, Value::Array(items)) => {
+            let items = items.into_iter().map(|item| opened(field, item));
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        (_, Value::Object(mut parts)) => {
+            for part in field.inner() {
+                if let Some(value) = parts.remove(part.name) {
+                    parts.insert(part.name.to_owned(), opened(part, value)?);
+                }
+            }
+            Value::Object(parts)
+        }
+        (_, Value::String(text)) if field.is_from_file => input::given_or_file(&text)?.into(),
+        (_, Value::String(text)) if field.is_piped => input::given(&text)?.into(),
+        (_, value) => value,
+    })
 }
 
 /// Calls an operation for the user of the command line.
@@ -131,6 +193,14 @@ pub(super) async fn call_on<O: Operation>(
     arguments: Arguments,
     door: &Door,
 ) -> Result<O::Answer, Error> {
+    ask::<O, Memory>(memory, arguments, door).await
+}
+
+async fn ask<O: Operation<On>, On>(
+    memory: &On,
+    arguments: Arguments,
+    door: &Door,
+) -> Result<O::Answer, Error> {
     let access = Access {
         memory,
         ctx: &door.ctx()?,
@@ -142,10 +212,12 @@ pub(super) async fn call_on<O: Operation>(
 
 /// The command line's name for a field.
 fn spelling(fields: &[Field], name: &str) -> Option<String> {
-    let mut named = fields.iter().filter(|field| field.name == name);
-    named
-        .next()
-        .map(|field| field.spelled(Interface::CommandLine))
+    let parts = fields
+        .iter()
+        .filter(|field| field.spelling == Spelling::Parts);
+    let mut all = fields.iter().chain(parts.flat_map(Field::inner));
+    let named = all.find(|field| field.name == name)?;
+    Some(named.spelled(Interface::CommandLine))
 }
 
 /// Metadata from `KEY=VALUE` pairs and JSON objects.
@@ -183,9 +255,9 @@ fn more_words(field: &Field) -> [String; 2] {
     [format!("{}…", field.name), format!("{}--", field.name)]
 }
 
-impl<O: Operation> clap::Args for Shared<O> {
+impl<O: Operation<On>, On> clap::Args for Shared<O, On> {
     fn augment_args(command: clap::Command) -> clap::Command {
-        fields::<O>().fold(command, |command, field| command.args(arguments(&field)))
+        fields::<O, On>().fold(command, |command, field| command.args(arguments(&field)))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -194,6 +266,14 @@ impl<O: Operation> clap::Args for Shared<O> {
 }
 
 fn arguments(field: &Field) -> Vec<Arg> {
+    if field.spelling == Spelling::Parts {
+        let parts = field.inner().iter().flat_map(arguments);
+        let named = parts.map(|arg| {
+            let id = part_id(field.name, arg.get_id().as_str());
+            arg.id(id).required(false)
+        });
+        return named.collect();
+    }
     let option = field.option_name();
     let mut arg = Arg::new(field.name)
         .help(help(field))
@@ -207,15 +287,27 @@ fn arguments(field: &Field) -> Vec<Arg> {
         Shape::Choice(words) => arg.value_parser(PossibleValuesParser::new(words)),
         Shape::Texts { .. } | Shape::Words { .. } | Shape::Object => arg.action(ArgAction::Append),
         Shape::Whole { .. } | Shape::Number { .. } => arg.allow_negative_numbers(true),
+        Shape::List { of, .. } if matches!(field.spelling, Spelling::Values(_)) => {
+            let least = of.iter().filter(|part| part.is_required).count();
+            arg.action(ArgAction::Append)
+                .num_args(least..=of.len())
+                .value_names(of.iter().map(Field::value_name))
+                // With a free last value the next option would be taken for it.
+                .allow_hyphen_values(least == of.len())
+        }
         _ => arg,
     };
     match field.spelling {
-        Spelling::Option(_) => {
+        Spelling::Option(_) | Spelling::Values(_) => {
             let aliases = field.aliases.iter().map(|alias| alias.replace('_', "-"));
             let aliases: Vec<String> = aliases.filter(|alias| *alias != option).collect();
-            vec![arg.long(option).aliases(aliases)]
+            let arg = arg.long(option).aliases(aliases);
+            vec![match field.is_prose {
+                true => arg.allow_hyphen_values(true).value_parser(option_text),
+                false => arg,
+            }]
         }
-        Spelling::Positional => vec![arg],
+        Spelling::Positional | Spelling::Parts => vec![arg],
         Spelling::Each => vec![arg.num_args(1..).action(ArgAction::Append)],
         Spelling::Words => words(field, arg),
     }
@@ -232,9 +324,15 @@ fn help(field: &Field) -> String {
         Shape::Texts { .. } | Shape::Words { .. } | Shape::Object => {
             help.push_str("; repeat for several");
         }
+        Shape::List { .. } if matches!(field.spelling, Spelling::Values(_)) => {
+            help.push_str("; repeat for several");
+        }
         _ => {}
     }
     match (field.is_piped, field.alternative) {
+        (true, None) if field.is_from_file => {
+            help.push_str("; - reads it from stdin, @PATH from a file");
+        }
         (true, None) => help.push_str("; - reads it from stdin"),
         (true, Some(_)) => help.push_str("; without it, or with -, it is read from stdin"),
         _ => {}
@@ -264,21 +362,37 @@ fn words(field: &Field, arg: Arg) -> Vec<Arg> {
 
 /// A text, unless it looks like an option.
 fn text_value(text: &str) -> Result<String, String> {
+    let else_write = "there is no such option; write `--` before text that begins with a dash";
+    plain_text(text, else_write)
+}
+
+/// The same for the value of an option.
+fn option_text(text: &str) -> Result<String, String> {
+    plain_text(
+        text,
+        "is an option; text that begins with a dash must have a space",
+    )
+}
+
+fn plain_text(text: &str, else_write: &str) -> Result<String, String> {
     let is_option = text.starts_with('-')
         && text.chars().any(char::is_alphabetic)
         && !text.contains(char::is_whitespace);
     match is_option {
-        true => Err(
-            "there is no such option; write `--` before text that begins with a dash".to_owned(),
-        ),
+        true => Err(else_write.to_owned()),
         false => Ok(text.to_owned()),
     }
 }
 
-impl<O: Operation> clap::FromArgMatches for Shared<O> {
+/// The id of the argument for a part of an object.
+pub(crate) fn part_id(object: &str, part: &str) -> String {
+    format!("{object}.{part}")
+}
+
+impl<O: Operation<On>, On> clap::FromArgMatches for Shared<O, On> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = fields::<O>().filter_map(|field| {
-            let value = given(&field, matches)?;
+        let given = fields::<O, On>().filter_map(|field| {
+            let value = given(&field, field.name, matches)?;
             Some((field.name.to_owned(), value))
         });
         Ok(Self {
@@ -293,22 +407,39 @@ impl<O: Operation> clap::FromArgMatches for Shared<O> {
     }
 }
 
-fn given(field: &Field, matches: &ArgMatches) -> Option<Value> {
+fn given(field: &Field, id: &str, matches: &ArgMatches) -> Option<Value> {
     let texts = |id: &str| -> Vec<String> {
         let texts = matches.get_many::<String>(id);
         texts.into_iter().flatten().cloned().collect()
     };
     match (&field.shape, field.spelling) {
-        (Shape::Flag, _) => matches.get_flag(field.name).then_some(Value::Bool(true)),
+        (Shape::Flag, _) => matches.get_flag(id).then_some(Value::Bool(true)),
+        (_, Spelling::Parts) => {
+            let parts = field.inner().iter().filter_map(|part| {
+                let value = given(part, &part_id(id, part.name), matches)?;
+                Some((part.name.to_owned(), value))
+            });
+            let parts: Map<String, Value> = parts.collect();
+            (!parts.is_empty()).then(|| parts.into())
+        }
+        (_, Spelling::Values(_)) => {
+            let names = || field.inner().iter().map(|part| part.name.to_owned());
+            let groups = matches.get_occurrences::<String>(id)?;
+            let objects = groups.map(|values| {
+                let values = values.map(|value| Value::from(value.as_str()));
+                names().zip(values).collect::<Map<_, _>>()
+            });
+            Some(objects.collect())
+        }
         (_, Spelling::Words) => {
             let [more, behind_dashes] = more_words(field);
             let words = [texts(field.name), texts(&more), texts(&behind_dashes)].concat();
             (!words.is_empty()).then(|| words.join(" ").into())
         }
         (Shape::Texts { .. } | Shape::Words { .. } | Shape::Object, _) | (_, Spelling::Each) => {
-            let texts = texts(field.name);
+            let texts = texts(id);
             (!texts.is_empty()).then(|| json!(texts))
         }
-        _ => Some(texts(field.name).into_iter().next()?.into()),
+        _ => Some(texts(id).into_iter().next()?.into()),
     }
 }

@@ -90,7 +90,7 @@ impl Call {
         let mut arguments = std::mem::take(&mut self.arguments);
         let user = served.owner(arguments.take_text("user")).user;
         let access = Access {
-            memory: &served.memory,
+            memory: &*served.memory,
             ctx: &self.ctx,
             user: user.as_deref(),
         };

@@ -22,6 +22,10 @@ pub(crate) enum Spelling {
     Words,
     /// Several arguments without a name: the command calls the operation once for each.
     Each,
+    /// An option that takes the fields of an object as its values, in their order.
+    Values(&'static str),
+    /// No option: the fields of the object have their own.
+    Parts,
 }
 
 /// One field of an operation.
@@ -55,6 +59,10 @@ pub(crate) struct Field {
     pub(crate) heading: Option<&'static str>,
     /// Whether the command line reads the value from stdin where it is `-`.
     pub(crate) is_piped: bool,
+    /// Whether it reads the value from a file, too, where it is `@PATH`.
+    pub(crate) is_from_file: bool,
+    /// Whether the value may begin with a dash, as an item of a list does.
+    pub(crate) is_prose: bool,
 }
 
 /// What a field may hold.
@@ -115,6 +123,8 @@ impl Field {
             value: None,
             heading: None,
             is_piped: false,
+            is_from_file: false,
+            is_prose: false,
         }
     }
 
@@ -248,6 +258,30 @@ impl Field {
         self
     }
 
+    /// Sentences, which may begin with a dash.
+    pub(crate) fn prose(mut self) -> Self {
+        self.is_prose = true;
+        self
+    }
+
+    /// On the command line each part of the object is an option.
+    pub(crate) fn by_parts(mut self) -> Self {
+        self.spelling = Spelling::Parts;
+        self
+    }
+
+    /// On the command line the parts of the object are the values of this option.
+    pub(crate) fn by_values(mut self, option: &'static str) -> Self {
+        self.spelling = Spelling::Values(option);
+        self
+    }
+
+    /// On the command line `-` stands for the text on stdin, and `@PATH` for that of a file.
+    pub(crate) fn from_file(mut self) -> Self {
+        self.is_from_file = true;
+        self.piped()
+    }
+
     /// On the command line `-` stands for the text on stdin.
     pub(crate) fn piped(mut self) -> Self {
         self.is_piped = true;
@@ -258,10 +292,18 @@ impl Field {
         self.only.is_none_or(|only| only == interface)
     }
 
+    /// The fields of the object that it holds.
+    pub(crate) fn inner(&self) -> &[Self] {
+        match &self.shape {
+            Shape::Parts(of) | Shape::List { of, .. } => of,
+            _ => &[],
+        }
+    }
+
     /// The name of the option, without its dashes.
     pub(crate) fn option_name(&self) -> String {
         match self.spelling {
-            Spelling::Option(Some(name)) => name.to_owned(),
+            Spelling::Option(Some(name)) | Spelling::Values(name) => name.to_owned(),
             _ => self.name.replace('_', "-"),
         }
     }
@@ -283,8 +325,12 @@ impl Field {
     pub(crate) fn spelled(&self, interface: Interface) -> String {
         match (interface, self.spelling) {
             (Interface::Mcp, _) => self.name.to_owned(),
-            (Interface::CommandLine, Spelling::Option(_)) => format!("--{}", self.option_name()),
-            (Interface::CommandLine, _) => self.name.to_owned(),
+            (_, Spelling::Option(_) | Spelling::Values(_)) => format!("--{}", self.option_name()),
+            (_, Spelling::Parts) => {
+                let first = self.inner().first();
+                first.map_or(self.name.to_owned(), |part| part.spelled(interface))
+            }
+            _ => self.name.to_owned(),
         }
     }
 

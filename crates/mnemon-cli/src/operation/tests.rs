@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::{cli, mcp};
 
-fn define<O: Operation>() -> Definition {
+fn define<O: Operation<On>, On>() -> Definition {
     Definition {
         command: O::COMMAND,
         tool: O::TOOL,
@@ -15,32 +15,65 @@ fn define<O: Operation>() -> Definition {
 
 fn all() -> Vec<Definition> {
     vec![
-        define::<NoteAdd>(),
-        define::<NoteSearch>(),
-        define::<Search>(),
-        define::<NoteGet>(),
-        define::<NoteList>(),
-        define::<NoteDelete>(),
-        define::<NoteClear>(),
-        define::<NoteStats>(),
-        define::<NoteCleanup>(),
-        define::<Add>(),
-        define::<Context>(),
-        define::<LogStep>(),
-        define::<SkillSearch>(),
-        define::<Update>(),
-        define::<Undo>(),
+        define::<NoteAdd, _>(),
+        define::<NoteSearch, _>(),
+        define::<Search, _>(),
+        define::<NoteGet, _>(),
+        define::<NoteList, _>(),
+        define::<NoteDelete, _>(),
+        define::<NoteClear, _>(),
+        define::<NoteStats, _>(),
+        define::<NoteCleanup, _>(),
+        define::<Add, _>(),
+        define::<Context, _>(),
+        define::<LogStep, _>(),
+        define::<SkillSearch, _>(),
+        define::<Update, _>(),
+        define::<Undo, _>(),
+        define::<AgentList, _>(),
+        define::<AgentNew, _>(),
+        define::<AgentActivate, _>(),
+        define::<AgentContext, _>(),
+        define::<AgentDecide, _>(),
+        define::<AgentLearn, _>(),
+        define::<AgentEdit, _>(),
+        define::<AgentRemove, _>(),
+        define::<AgentEnd, _>(),
+        define::<AgentLint, _>(),
+        define::<AgentArchive, _>(),
+        define::<TeamNew, _>(),
+        define::<TeamActivate, _>(),
+        define::<TeamContext, _>(),
+        define::<TeamDecide, _>(),
+        define::<TeamEdit, _>(),
+        define::<TeamRemove, _>(),
+        define::<TeamHandoff, _>(),
+        define::<TeamAccept, _>(),
+        define::<TeamComplete, _>(),
+        define::<TeamBlock, _>(),
+        define::<TeamState, _>(),
     ]
 }
 
 /// Arguments that steer the command itself: whether it asks, and how it prints.
-const OF_COMMANDS: &[&str] = &["yes", "dry_run", "explain", "full", "jsonl", "step"];
+const OF_COMMANDS: &[&str] = &[
+    "yes", "dry_run", "explain", "full", "jsonl", "step", "data", "strict",
+];
 /// Fields that steer the length of an answer.
 const OF_TOOLS: &[&str] = &["max_tokens"];
 
 fn names(fields: &[Field], interface: Interface) -> BTreeSet<String> {
     let here = fields.iter().filter(|field| field.is_on(interface));
-    here.map(|field| field.name.to_owned()).collect()
+    let names = here.flat_map(|field| match (interface, field.spelling) {
+        (Interface::CommandLine, Spelling::Parts) => {
+            let parts = field.inner().iter();
+            parts
+                .map(|part| format!("{}.{}", field.name, part.name))
+                .collect()
+        }
+        _ => vec![field.name.to_owned()],
+    });
+    names.collect()
 }
 
 fn arguments(command: &str) -> BTreeSet<String> {
@@ -120,4 +153,11 @@ const ONE_INTERFACE: &[(&str, &str)] = &[
     ("context", "form"),
     ("context", "floors"),
     ("context", "ceilings"),
+    // There is a tool that creates an agent, and a command that removes an entry.
+    ("agent context", "create"),
+    ("agent decide", "create"),
+    ("agent learn", "create"),
+    ("agent end", "create"),
+    ("agent edit", "remove"),
+    ("team edit", "remove"),
 ];

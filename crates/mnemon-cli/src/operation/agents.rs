@@ -1,0 +1,495 @@
+//! Operations on agents whose memory is Markdown in the project.
+
+use mnemon_core::limits;
+use mnemon_engine::agentfiles::{
+    Activation, AgentFiles, AgentInfo, ChangedEntry, ContextChange, Ended, Warning, Whose,
+};
+use serde::{Deserialize, Serialize};
+
+use super::arguments::read;
+use super::{Access, Arguments, Field, Interface, Operation, Spelling};
+use crate::Error;
+
+/// The name of an agent, a team or a member, in characters.
+pub(super) const NAME: usize = limits::AGENT_NAME_CHARS;
+/// A title, a task or another text on one line, in characters.
+const LINE: usize = limits::AGENT_LINE_CHARS;
+/// A longer text, in characters.
+const PROSE: usize = 100_000;
+/// Entries of a list.
+pub(super) const MANY: usize = 100;
+/// The address of a member: NAMESPACE/TEAM/MEMBER.
+const ADDRESS: usize = 3 * NAME + 2;
+
+/// Access to the files of agents and teams.
+pub(super) type Files<'a> = Access<'a, AgentFiles>;
+
+pub(super) fn line(name: &'static str, about: &'static str) -> Field {
+    Field::text(name, LINE, about).prose().value("TEXT")
+}
+
+/// A line that is one of several values of an option.
+fn cell(name: &'static str, about: &'static str) -> Field {
+    Field::text(name, LINE, about)
+}
+
+pub(super) fn prose(name: &'static str, about: &'static str) -> Field {
+    let field = Field::text(name, PROSE, about).prose();
+    field.from_file().value("TEXT")
+}
+
+/// Lines, each an option of the command line.
+pub(super) fn lines(name: &'static str, option: &'static str, about: &'static str) -> Field {
+    let field = Field::texts(name, MANY, LINE, about);
+    field.prose().option(option).value("TEXT")
+}
+
+fn named(about: &'static str) -> Field {
+    let field = Field::text("agent", ADDRESS, about).or(&["name", "agent_name"]);
+    field.positional(Spelling::Positional, "AGENT")
+}
+
+fn agent() -> Field {
+    named("The agent, or TEAM/MEMBER for a member of a team").required()
+}
+
+fn date(name: &'static str, about: &'static str) -> Field {
+    Field::text(name, 10, about).value("YYYY-MM-DD")
+}
+
+/// The agent that is written to.
+fn written() -> Vec<Field> {
+    let create = Field::flag("create", "Create the agent if it does not exist");
+    vec![agent(), create.only(Interface::CommandLine)]
+}
+
+/// The files, and the agent's name. A write makes the agent if the caller says so.
+fn target(access: &Files<'_>, arguments: &mut Arguments) -> (AgentFiles, String) {
+    let creates = arguments.take("create").is_some();
+    let agents = access.memory.clone().creating(creates);
+    (agents, arguments.take_needed("agent"))
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Agents {
+    pub(crate) agents: Vec<AgentInfo>,
+}
+
+/// The files that were made.
+#[derive(Debug, Serialize)]
+pub(crate) struct Created {
+    pub(crate) files: Vec<String>,
+}
+
+/// The file that has the new entry.
+#[derive(Debug, Serialize)]
+pub(crate) struct Written {
+    pub(crate) file: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Warnings {
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// The context of an agent or a team.
+#[derive(Debug, Serialize)]
+pub(crate) struct Context {
+    /// The context as it is now.
+    pub(crate) context: String,
+    /// Each change, in a few words; empty if the context was only read.
+    pub(crate) changes: Vec<String>,
+    /// Where two changes met in one place and both were kept.
+    pub(crate) clashes: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentList;
+
+impl Operation<AgentFiles> for AgentList {
+    const COMMAND: &'static str = "agent list";
+    const TOOL: &'static str = "agent_list";
+    type Answer = Agents;
+
+    fn fields() -> Vec<Field> {
+        vec![]
+    }
+
+    async fn run(access: &Files<'_>, _: Arguments) -> Result<Agents, Error> {
+        let agents = access.memory.list().await?;
+        Ok(Agents { agents })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentNew;
+
+impl Operation<AgentFiles> for AgentNew {
+    const COMMAND: &'static str = "agent new";
+    const TOOL: &'static str = "agent_new";
+    type Answer = Created;
+
+    fn fields() -> Vec<Field> {
+        let about = "Purpose of the agent, on one line";
+        vec![agent(), line("description", about).required()]
+    }
+
+    async fn run(access: &Files<'_>, arguments: Arguments) -> Result<Created, Error> {
+        let [agent, about] = ["agent", "description"].map(|name| arguments.needed(name));
+        let files = access.memory.begin(access.ctx, &agent, &about).await?;
+        Ok(Created { files })
+    }
+}
+
+pub(super) fn task() -> Field {
+    prose("task", "The task: selects the knowledge to include")
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentActivate;
+
+impl Operation<AgentFiles> for AgentActivate {
+    const COMMAND: &'static str = "agent activate";
+    const TOOL: &'static str = "agent_activate";
+    type Answer = Activation;
+
+    fn fields() -> Vec<Field> {
+        vec![agent(), task()]
+    }
+
+    async fn run(access: &Files<'_>, arguments: Arguments) -> Result<Activation, Error> {
+        let (agent, task) = (arguments.needed("agent"), arguments.text("task"));
+        Ok(access.memory.activate(&agent, task.as_deref()).await?)
+    }
+}
+
+/// What changes in a context.
+fn changes() -> Vec<Field> {
+    let row = |[first, second]: [&'static str; 2], about| {
+        let (first, second) = (cell(first, about), cell(second, "Current state"));
+        let notes = cell("notes", "Other information");
+        vec![first.required(), second.required(), notes]
+    };
+    let state = row(["aspect", "status"], "Aspect of the project");
+    let file = row(["file", "state"], "Its path");
+    let section = vec![
+        cell("section", "Its heading").required(),
+        prose("text", "Its whole text").required(),
+    ];
+    let done = "Tasks to tick: their words, or a part only one of them has";
+    let next = "Steps for the next session; replaces the current ones";
+    vec![
+        lines("done", "done", done),
+        lines("reopened", "reopen", "Tasks to untick"),
+        lines("tasks", "task", "New tasks"),
+        lines("blockers", "blocker", "New blockers"),
+        lines("resolved", "resolve", "Blockers to remove"),
+        Field::list("state", state, MANY, "Rows of the project's state").by_values("state"),
+        Field::list("files", file, MANY, "Rows of the key files").by_values("file"),
+        lines("next", "next", next),
+        lines("notes", "note", "New notes"),
+        Field::list("sections", section, MANY, "Whole sections, replaced").by_values("section"),
+    ]
+}
+
+/// The fields of an operation that shows or changes a context.
+pub(super) fn context_fields(mut fields: Vec<Field>) -> Vec<Field> {
+    let base = "The context as you read it before";
+    let rewrite = vec![
+        prose("text", "The new context")
+            .required()
+            .option("rewrite"),
+        prose("base", base).required(),
+    ];
+    let about = "Replace the whole context; others' changes are merged";
+    fields.extend(changes());
+    fields.push(Field::parts("rewrite", rewrite, about).by_parts());
+    fields
+}
+
+/// A context that replaces the one that is there.
+#[derive(Deserialize)]
+struct Rewrite {
+    text: String,
+    /// What the writer had read: changes that others made since then are merged.
+    base: String,
+}
+
+/// Replaces a context or changes lines of it, and shows it.
+pub(super) async fn change_context(
+    access: &Files<'_>,
+    agents: &AgentFiles,
+    whose: Whose<'_>,
+    mut arguments: Arguments,
+) -> Result<Context, Error> {
+    let (mut changes, mut clashes) = (Vec::new(), Vec::new());
+    if let Some(rewrite) = arguments.take("rewrite") {
+        let Rewrite { text, base } = read(rewrite)?;
+        let rewritten = agents.rewrite_context(access.ctx, whose, &text, &base);
+        clashes = rewritten.await?;
+        changes.push("replaced the whole context".to_owned());
+    }
+    let change: ContextChange = arguments.read()?;
+    if !change.is_empty() {
+        changes.extend(agents.update_context(access.ctx, whose, &change).await?);
+    }
+    let context = agents.show(whose, "context.md").await?;
+    let (Whose::Agent(name) | Whose::Team(name)) = whose;
+    let missing = || mnemon_engine::Error::NotThere(format!("`{name}` has no context yet"));
+    Ok(Context {
+        context: context.ok_or_else(missing)?,
+        changes,
+        clashes,
+    })
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentContext;
+
+impl Operation<AgentFiles> for AgentContext {
+    const COMMAND: &'static str = "agent context";
+    const TOOL: &'static str = "agent_context";
+    type Answer = Context;
+
+    fn fields() -> Vec<Field> {
+        context_fields(written())
+    }
+
+    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<Context, Error> {
+        let (agents, agent) = target(access, &mut arguments);
+        change_context(access, &agents, Whose::Agent(&agent), arguments).await
+    }
+}
+
+pub(super) fn title(about: &'static str) -> Field {
+    let field = line("title", about).required();
+    field.positional(Spelling::Positional, "TITLE")
+}
+
+pub(super) fn decision() -> Vec<Field> {
+    let alternatives = "Alternatives, and why they were rejected";
+    vec![
+        title("The decision in a few words"),
+        prose("decision", "The decision").required(),
+        prose("context", "Why a decision was needed"),
+        lines("reasons", "reason", "Reasons for it").or(&["reason", "rationale"]),
+        lines("alternatives", "alternative", alternatives),
+        lines("impact", "impact", "Consequences").or(&["consequences"]),
+        line("reversible", "Whether and how it can be reversed"),
+        date("date", "Its date, YYYY-MM-DD").default("today"),
+    ]
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentDecide;
+
+impl Operation<AgentFiles> for AgentDecide {
+    const COMMAND: &'static str = "agent decide";
+    const TOOL: &'static str = "agent_decide";
+    type Answer = Written;
+
+    fn fields() -> Vec<Field> {
+        [written(), decision()].concat()
+    }
+
+    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<Written, Error> {
+        let (agents, agent) = target(access, &mut arguments);
+        let decision = arguments.read()?;
+        let file = agents.decide(access.ctx, &agent, &decision).await?;
+        Ok(Written { file })
+    }
+}
+
+fn learning() -> Vec<Field> {
+    let code = vec![
+        prose("text", "The code").required().option("code"),
+        Field::text("language", 50, "Its language"),
+    ];
+    vec![
+        title("The pattern in a few words"),
+        prose("pattern", "The practice to follow or avoid").required(),
+        Field::parts("code", code, "An example").by_parts(),
+        prose("why", "Why it works"),
+        date("date", "Its date, YYYY-MM-DD").default("today"),
+    ]
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentLearn;
+
+impl Operation<AgentFiles> for AgentLearn {
+    const COMMAND: &'static str = "agent learn";
+    const TOOL: &'static str = "agent_learn";
+    type Answer = Written;
+
+    fn fields() -> Vec<Field> {
+        [written(), learning()].concat()
+    }
+
+    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<Written, Error> {
+        let (agents, agent) = target(access, &mut arguments);
+        let learning = arguments.read()?;
+        let file = agents.learn(access.ctx, &agent, &learning).await?;
+        Ok(Written { file })
+    }
+}
+
+/// Which entry is meant.
+pub(super) fn entry(whose: Field) -> Vec<Field> {
+    let which = "The title of the entry, a part that only one has, or the id that a search shows";
+    let which = line("which", which).required();
+    vec![
+        whose,
+        which.positional(Spelling::Positional, "ENTRY"),
+        date("date", "Its date, YYYY-MM-DD, where several have this title"),
+    ]
+}
+
+/// What becomes of it.
+pub(super) fn entry_change(whose: Field) -> Vec<Field> {
+    let field = vec![
+        cell("label", "Such as Reason").required(),
+        prose("text", "Its new text").required(),
+    ];
+    let change = vec![
+        line("title", "A new title"),
+        date("new_date", "A new date, YYYY-MM-DD"),
+        Field::list("fields", field, MANY, "Fields to set").by_values("set"),
+        Field::flag("remove", "Remove the entry").only(Interface::Mcp),
+    ];
+    [entry(whose), change].concat()
+}
+
+pub(super) async fn change_entry(
+    access: &Files<'_>,
+    whose: Whose<'_>,
+    arguments: Arguments,
+) -> Result<ChangedEntry, Error> {
+    let change = arguments.read()?;
+    let changed = access.memory.change_entry(access.ctx, whose, &change);
+    Ok(changed.await?)
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentEdit;
+
+impl Operation<AgentFiles> for AgentEdit {
+    const COMMAND: &'static str = "agent edit";
+    const TOOL: &'static str = "agent_edit";
+    type Answer = ChangedEntry;
+
+    fn fields() -> Vec<Field> {
+        entry_change(agent())
+    }
+
+    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<ChangedEntry, Error> {
+        let agent = arguments.take_needed("agent");
+        change_entry(access, Whose::Agent(&agent), arguments).await
+    }
+}
+
+/// The tool for this is `agent_edit`.
+#[derive(Debug)]
+pub(crate) struct AgentRemove;
+
+impl Operation<AgentFiles> for AgentRemove {
+    const COMMAND: &'static str = "agent remove";
+    const TOOL: &'static str = "";
+    type Answer = ChangedEntry;
+
+    fn fields() -> Vec<Field> {
+        entry(agent())
+    }
+
+    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<ChangedEntry, Error> {
+        arguments.set("remove", true);
+        AgentEdit::run(access, arguments).await
+    }
+}
+
+/// A file and a note about it.
+pub(super) fn file_notes() -> Vec<Field> {
+    let note = line("change", "Notes about the file").required();
+    vec![
+        cell("file", "Its path").required(),
+        note.or(&["note", "notes"]).value("NOTE"),
+    ]
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentEnd;
+
+impl Operation<AgentFiles> for AgentEnd {
+    const COMMAND: &'static str = "agent end";
+    const TOOL: &'static str = "agent_end";
+    type Answer = Ended;
+
+    fn fields() -> Vec<Field> {
+        let issue = vec![
+            title("In a few words"),
+            prose("problem", "The problem").required(),
+            prose("solution", "The solution").required(),
+        ];
+        let archive = vec![
+            prose("summary", "The session in a paragraph").required(),
+            lines("tasks", "task", "Completed tasks"),
+            Field::list("changes", file_notes(), MANY, "Files that changed"),
+            Field::list("issues", issue, MANY, "Problems and their solutions"),
+            lines("follow_up", "follow-up", "Remaining work"),
+        ];
+        let page = "A page about the session, for complex ones";
+        let mut fields = written();
+        fields.extend([
+            Field::parts("context", changes(), "Changes of the context").from_file(),
+            Field::list("decisions", decision(), MANY, "Decisions to log").from_file(),
+            Field::list("learnings", learning(), MANY, "Patterns that were learnt").from_file(),
+            Field::parts("archive", archive, page).from_file(),
+        ]);
+        fields
+    }
+
+    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<Ended, Error> {
+        let (agents, agent) = target(access, &mut arguments);
+        let session = arguments.read()?;
+        Ok(agents.end(access.ctx, &agent, &session).await?)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentLint;
+
+impl Operation<AgentFiles> for AgentLint {
+    const COMMAND: &'static str = "agent lint";
+    const TOOL: &'static str = "agent_lint";
+    type Answer = Warnings;
+
+    fn fields() -> Vec<Field> {
+        vec![named("The agent; without it, all agents and teams")]
+    }
+
+    async fn run(access: &Files<'_>, arguments: Arguments) -> Result<Warnings, Error> {
+        let warnings = match arguments.text("agent") {
+            Some(agent) => access.memory.lint(access.ctx, &agent).await?,
+            None => access.memory.lint_all(access.ctx).await?,
+        };
+        Ok(Warnings { warnings })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentArchive;
+
+impl Operation<AgentFiles> for AgentArchive {
+    const COMMAND: &'static str = "agent archive";
+    const TOOL: &'static str = "agent_archive";
+    type Answer = Ended;
+
+    fn fields() -> Vec<Field> {
+        vec![agent()]
+    }
+
+    async fn run(access: &Files<'_>, arguments: Arguments) -> Result<Ended, Error> {
+        let agent = arguments.needed("agent");
+        Ok(access.memory.archive(access.ctx, &agent).await?)
+    }
+}
