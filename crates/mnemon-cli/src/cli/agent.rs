@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use mnemon_engine::agentfiles::{Activation, AgentFiles, Archived, ChangedEntry, Ended};
+use mnemon_engine::agentfiles::{Activation, AgentFiles, Archived, ChangedEntry, Ended, Warning};
 
 use super::door::Door;
 use super::shared::{Shared, Shown};
@@ -101,7 +101,8 @@ enum What {
     /// Check the files of an agent, or of all agents and teams
     ///
     /// Warns of entries without a date, reason or context, of vague tasks, and of files that are
-    /// too long. Conflict marks (<<<<<<<) are an error: the command then exits with 9.
+    /// too long. Conflict marks (<<<<<<<) and unreadable files are errors: the command then exits
+    /// with 9.
     Lint(LintArgs),
     /// Move old entries and done tasks to memory/archive
     Archive(OnFiles<AgentArchive>),
@@ -162,6 +163,7 @@ impl Shown for Agents {
                 "there are no agents; make one with `mnemon agent new NAME --description TEXT`",
             );
         }
+        note_problems(self.agents.iter().flat_map(|agent| &agent.problem), door);
         let width = door.out.width.saturating_sub(30);
         let rows = self.agents.iter().map(|agent| {
             let about = text::one_line(agent.description.as_deref().unwrap_or_default());
@@ -170,6 +172,14 @@ impl Shown for Agents {
         });
         door.out
             .table(&["agent", "files", "description"], rows.collect())
+    }
+}
+
+/// Files that cannot be read, on stderr.
+pub(super) fn note_problems<'a>(problems: impl Iterator<Item = &'a Warning>, door: &Door) {
+    for problem in problems {
+        let said = format!("{}: {}", problem.file, problem.what);
+        door.out.note(&text::one_line(&said));
     }
 }
 
@@ -279,7 +289,7 @@ async fn lint(args: LintArgs, agents: &AgentFiles, door: &mut Door) -> Result<()
     let failed = found
         .warnings
         .iter()
-        .filter(|one| args.strict || one.is_conflict());
+        .filter(|one| args.strict || one.is_error());
     match failed.count() {
         0 => Ok(()),
         count => Err(Error::Lint(count)),

@@ -324,8 +324,11 @@ fn help(field: &Field) -> String {
         Shape::Texts { .. } | Shape::Words { .. } | Shape::Object => {
             help.push_str("; repeat for several");
         }
-        Shape::List { .. } if matches!(field.spelling, Spelling::Values(_)) => {
+        Shape::List { of, .. } if matches!(field.spelling, Spelling::Values(_)) => {
             help.push_str("; repeat for several");
+            if of.iter().any(|part| part.is_from_file) {
+                help.push_str("; - as TEXT reads it from stdin, @PATH from a file");
+            }
         }
         _ => {}
     }
@@ -337,8 +340,10 @@ fn help(field: &Field) -> String {
         (true, Some(_)) => help.push_str("; without it, or with -, it is read from stdin"),
         _ => {}
     }
+    let is_option = matches!(field.spelling, Spelling::Option(_));
     match field.default {
         Some(default) => format!("{help} [default: {default}]"),
+        None if field.is_required && is_option => format!("{help} [required]"),
         None => help,
     }
 }

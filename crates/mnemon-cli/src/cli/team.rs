@@ -3,7 +3,7 @@
 use mnemon_engine::agentfiles::{AgentFiles, HandoffInfo, TeamStatus};
 use serde_json::json;
 
-use super::agent::{OnFiles, Root};
+use super::agent::{OnFiles, Root, note_problems};
 use super::door::Door;
 use super::shared::Shown;
 use super::text;
@@ -98,6 +98,7 @@ async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
             .out
             .line("there are no teams; make one with `mnemon team new NAME --lead MEMBER`");
     }
+    note_problems(listed.iter().flat_map(|team| &team.problems), door);
     let rows = listed.into_iter().map(|team| {
         let lead = team.lead.unwrap_or_default();
         vec![team.name, lead, team.members.join(" "), team.folder]
@@ -123,6 +124,7 @@ impl Shown for Blocked {
 impl Shown for TeamStatus {
     fn show(&self, door: &mut Door) -> Result<(), Error> {
         let team = &self.team;
+        note_problems(team.problems.iter(), door);
         let lead = team.lead.as_deref();
         let lead = lead.map_or("no lead".to_owned(), |lead| format!("lead {lead}"));
         let members = match team.members.is_empty() {

@@ -103,7 +103,6 @@ pub(crate) struct Context {
     pub(crate) clashes: Vec<String>,
 }
 
-#[derive(Debug)]
 pub(crate) struct AgentList;
 
 impl Operation<AgentFiles> for AgentList {
@@ -121,7 +120,6 @@ impl Operation<AgentFiles> for AgentList {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct AgentNew;
 
 impl Operation<AgentFiles> for AgentNew {
@@ -145,7 +143,6 @@ pub(super) fn task() -> Field {
     prose("task", "The task: selects the knowledge to include")
 }
 
-#[derive(Debug)]
 pub(crate) struct AgentActivate;
 
 impl Operation<AgentFiles> for AgentActivate {
@@ -184,24 +181,25 @@ fn changes() -> Vec<Field> {
         lines("tasks", "task", "New tasks"),
         lines("blockers", "blocker", "New blockers"),
         lines("resolved", "resolve", "Blockers to remove"),
-        Field::list("state", state, MANY, "Rows of the project's state").by_values("state"),
-        Field::list("files", file, MANY, "Rows of the key files").by_values("file"),
+        Field::list("state", state, MANY, "Rows of the project's state to set").by_values("state"),
+        Field::list("files", file, MANY, "Rows of the key files to set").by_values("file"),
         lines("next", "next", next),
         lines("notes", "note", "New notes"),
-        Field::list("sections", section, MANY, "Whole sections, replaced").by_values("section"),
+        Field::list("sections", section, MANY, "Sections whose text is replaced")
+            .by_values("section"),
     ]
 }
 
 /// The fields of an operation that shows or changes a context.
 pub(super) fn context_fields(mut fields: Vec<Field>) -> Vec<Field> {
-    let base = "The context as you read it before";
+    let base = "The context as you read it before; changes since then are merged";
     let rewrite = vec![
-        prose("text", "The new context")
+        prose("text", "The new context, in place of the whole one")
             .required()
             .option("rewrite"),
         prose("base", base).required(),
     ];
-    let about = "Replace the whole context; others' changes are merged";
+    let about = "Replace the whole context";
     fields.extend(changes());
     fields.push(Field::parts("rewrite", rewrite, about).by_parts());
     fields
@@ -243,7 +241,6 @@ pub(super) async fn change_context(
     })
 }
 
-#[derive(Debug)]
 pub(crate) struct AgentContext;
 
 impl Operation<AgentFiles> for AgentContext {
@@ -280,7 +277,6 @@ pub(super) fn decision() -> Vec<Field> {
     ]
 }
 
-#[derive(Debug)]
 pub(crate) struct AgentDecide;
 
 impl Operation<AgentFiles> for AgentDecide {
@@ -302,19 +298,20 @@ impl Operation<AgentFiles> for AgentDecide {
 
 fn learning() -> Vec<Field> {
     let code = vec![
-        prose("text", "The code").required().option("code"),
-        Field::text("language", 50, "Its language"),
+        prose("text", "An example of code")
+            .required()
+            .option("code"),
+        Field::text("language", 50, "Language of the code"),
     ];
     vec![
         title("The pattern in a few words"),
         prose("pattern", "The practice to follow or avoid").required(),
-        Field::parts("code", code, "An example").by_parts(),
+        Field::parts("code", code, "An example of code").by_parts(),
         prose("why", "Why it works"),
         date("date", "Its date, YYYY-MM-DD").default("today"),
     ]
 }
 
-#[derive(Debug)]
 pub(crate) struct AgentLearn;
 
 impl Operation<AgentFiles> for AgentLearn {
@@ -341,20 +338,23 @@ pub(super) fn entry(whose: Field) -> Vec<Field> {
     vec![
         whose,
         which.positional(Spelling::Positional, "ENTRY"),
-        date("date", "Its date, YYYY-MM-DD, where several have this title"),
+        date(
+            "date",
+            "Its date, YYYY-MM-DD, where several have this title",
+        ),
     ]
 }
 
 /// What becomes of it.
 pub(super) fn entry_change(whose: Field) -> Vec<Field> {
     let field = vec![
-        cell("label", "Such as Reason").required(),
+        cell("label", "Its label, such as Reason").required(),
         prose("text", "Its new text").required(),
     ];
     let change = vec![
         line("title", "A new title"),
         date("new_date", "A new date, YYYY-MM-DD"),
-        Field::list("fields", field, MANY, "Fields to set").by_values("set"),
+        Field::list("fields", field, MANY, "Fields to set, such as Reason").by_values("set"),
         Field::flag("remove", "Remove the entry").only(Interface::Mcp),
     ];
     [entry(whose), change].concat()
@@ -370,7 +370,6 @@ pub(super) async fn change_entry(
     Ok(changed.await?)
 }
 
-#[derive(Debug)]
 pub(crate) struct AgentEdit;
 
 impl Operation<AgentFiles> for AgentEdit {
@@ -389,7 +388,6 @@ impl Operation<AgentFiles> for AgentEdit {
 }
 
 /// The tool for this is `agent_edit`.
-#[derive(Debug)]
 pub(crate) struct AgentRemove;
 
 impl Operation<AgentFiles> for AgentRemove {
@@ -416,7 +414,6 @@ pub(super) fn file_notes() -> Vec<Field> {
     ]
 }
 
-#[derive(Debug)]
 pub(crate) struct AgentEnd;
 
 impl Operation<AgentFiles> for AgentEnd {
@@ -455,7 +452,6 @@ impl Operation<AgentFiles> for AgentEnd {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct AgentLint;
 
 impl Operation<AgentFiles> for AgentLint {
@@ -476,7 +472,6 @@ impl Operation<AgentFiles> for AgentLint {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct AgentArchive;
 
 impl Operation<AgentFiles> for AgentArchive {

@@ -21,7 +21,12 @@ fn team() -> Field {
 }
 
 fn member() -> Field {
-    let field = Field::text("member", NAME, "The member, which is an agent").required();
+    let field = Field::text(
+        "member",
+        NAME,
+        "The member: the name of its folder in the team",
+    )
+    .required();
     let field = field.or(&["agent", "who"]);
     field.positional(Spelling::Positional, "MEMBER")
 }
@@ -41,7 +46,6 @@ fn handoff() -> Vec<Field> {
     vec![team(), member(), which]
 }
 
-#[derive(Debug)]
 pub(crate) struct TeamNew;
 
 impl Operation<AgentFiles> for TeamNew {
@@ -65,7 +69,6 @@ impl Operation<AgentFiles> for TeamNew {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct TeamActivate;
 
 impl Operation<AgentFiles> for TeamActivate {
@@ -87,7 +90,6 @@ impl Operation<AgentFiles> for TeamActivate {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct TeamContext;
 
 impl Operation<AgentFiles> for TeamContext {
@@ -105,7 +107,6 @@ impl Operation<AgentFiles> for TeamContext {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct TeamDecide;
 
 impl Operation<AgentFiles> for TeamDecide {
@@ -133,7 +134,6 @@ impl Operation<AgentFiles> for TeamDecide {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct TeamEdit;
 
 impl Operation<AgentFiles> for TeamEdit {
@@ -152,7 +152,6 @@ impl Operation<AgentFiles> for TeamEdit {
 }
 
 /// The tool for this is `team_edit`.
-#[derive(Debug)]
 pub(crate) struct TeamRemove;
 
 impl Operation<AgentFiles> for TeamRemove {
@@ -170,7 +169,6 @@ impl Operation<AgentFiles> for TeamRemove {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct TeamHandoff;
 
 impl Operation<AgentFiles> for TeamHandoff {
@@ -200,7 +198,6 @@ impl Operation<AgentFiles> for TeamHandoff {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct TeamAccept;
 
 impl Operation<AgentFiles> for TeamAccept {
@@ -220,7 +217,6 @@ impl Operation<AgentFiles> for TeamAccept {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct TeamComplete;
 
 impl Operation<AgentFiles> for TeamComplete {
@@ -256,7 +252,6 @@ struct Resolved {
     resolution: String,
 }
 
-#[derive(Debug)]
 pub(crate) struct TeamBlock;
 
 impl Operation<AgentFiles> for TeamBlock {
@@ -271,7 +266,11 @@ impl Operation<AgentFiles> for TeamBlock {
             line("blocking", "The blocked work"),
             one("owner", "The member that works on it"),
         ];
-        let id = Field::text("id", 50, "The resolved blocker, such as BLOCKER-001");
+        let id = Field::text(
+            "id",
+            50,
+            "The blocker that is resolved, such as BLOCKER-001",
+        );
         let resolved = vec![
             id.required().option("resolve").value("ID"),
             line("resolution", "How it was resolved").required(),
@@ -303,7 +302,6 @@ impl Operation<AgentFiles> for TeamBlock {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct TeamState;
 
 impl Operation<AgentFiles> for TeamState {

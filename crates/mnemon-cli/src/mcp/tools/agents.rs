@@ -159,7 +159,10 @@ impl Told for Agents {
     fn told(&self, call: &Call) -> Result<Answer, Error> {
         let none = "There are no agents; agent_new creates one.";
         list(call, &self.agents, ["agents", none], |one, chars| {
-            let about = excerpt(one.description.as_deref().unwrap_or_default(), chars);
+            let problem = one.problem.as_ref();
+            let problem = problem.map(|wrong| format!("{}: {}", wrong.file, wrong.what));
+            let about = one.description.clone().or(problem).unwrap_or_default();
+            let about = excerpt(&about, chars);
             let line = format!("{}: {about}", one.name);
             let row = json!({"name": one.name, "description": about, "files": one.files});
             (line, row)
