@@ -9,13 +9,14 @@
 pub(crate) mod arguments;
 pub(crate) mod field;
 
-mod agents;
+pub(crate) mod agents;
 mod context;
+mod files;
 mod learning;
 mod notes;
 mod records;
 mod search;
-mod teams;
+pub(crate) mod teams;
 pub(crate) mod when;
 
 use mnemon_core::{Ctx, Id, Owner, Time, Viewer};
@@ -27,19 +28,10 @@ pub(crate) use notes::{
     NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch, NoteStats,
 };
 
-pub(crate) use agents::{
-    AgentActivate, AgentArchive, AgentContext, AgentDecide, AgentEdit, AgentEnd, AgentLearn,
-    AgentLint, AgentList, AgentNew, AgentRemove, Agents, Context as FileContext, Created, Warnings,
-    Written,
-};
 pub(crate) use context::Context;
 pub(crate) use learning::{LogStep, SkillSearch};
 pub(crate) use records::{Add, Stored, Undo, Update};
 pub(crate) use search::Search;
-pub(crate) use teams::{
-    Blocked, TeamAccept, TeamActivate, TeamBlock, TeamComplete, TeamContext, TeamDecide, TeamEdit,
-    TeamHandoff, TeamNew, TeamRemove, TeamState,
-};
 
 use crate::Error;
 

@@ -44,6 +44,7 @@ pub use session_files::{ProjectFiles, SavedFolder};
 pub use single::Purged;
 
 use crate::records::draft::intent;
+use crate::records::edit::FILE_ENTRY;
 use crate::records::{Error, Records, in_batches};
 use family::Family;
 
@@ -55,10 +56,6 @@ enum Mode {
     /// They are erased with their history.
     Purge,
 }
-
-/// Why an entry of an agent's file is not forgotten.
-pub(crate) const FILE_ENTRY: &str =
-    "is an entry of an agent's file; remove it with `mnemon agent remove` or in the file";
 
 impl Mode {
     fn op(self, id: &Id) -> Op {

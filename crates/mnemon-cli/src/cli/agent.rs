@@ -7,10 +7,7 @@ use mnemon_engine::agentfiles::{Activation, AgentFiles, Archived, ChangedEntry, 
 use super::door::Door;
 use super::shared::{Shared, Shown};
 use super::{input, text};
-use crate::operation::{
-    AgentActivate, AgentArchive, AgentContext, AgentDecide, AgentEdit, AgentEnd, AgentLearn,
-    AgentLint, AgentList, AgentNew, AgentRemove, Agents, Created, FileContext, Warnings, Written,
-};
+use crate::operation::agents::{self, Agents, Created, ShownContext, Warnings, Written};
 use crate::{Error, wiring};
 
 /// Manage agents whose memory is Markdown in the repository
@@ -62,30 +59,30 @@ pub(super) type OnFiles<O> = Shared<O, AgentFiles>;
 enum What {
     /// List the agents and the members of teams
     #[command(visible_alias = "ls")]
-    List(OnFiles<AgentList>),
+    List(OnFiles<agents::List>),
     /// Create an agent: its definition and an empty memory
-    New(OnFiles<AgentNew>),
+    New(OnFiles<agents::New>),
     /// Print the prompt of an agent: its memory, knowledge and definition
     ///
     /// Prints the whole context, the ten most recent decisions by date, the knowledge for the task,
     /// and the prompt of the agent. The number of tokens is printed on stderr.
-    Activate(OnFiles<AgentActivate>),
+    Activate(OnFiles<agents::Activate>),
     /// Change single lines of an agent's context; without options, print it
     #[command(visible_alias = "show")]
     #[command(after_help = "Examples:\n  \
         mnemon agent context coder --create --task \"Fix the race\"\n  \
         mnemon agent context coder --done race --next \"Write a test\"\n  \
         mnemon agent context coder --state Build Passing --section Notes \"- only this\"")]
-    Context(OnFiles<AgentContext>),
+    Context(OnFiles<agents::Context>),
     /// Log a decision that affects later work
-    Decide(OnFiles<AgentDecide>),
+    Decide(OnFiles<agents::Decide>),
     /// Add a pattern that was learnt
-    Learn(OnFiles<AgentLearn>),
+    Learn(OnFiles<agents::Learn>),
     /// Change a decision or a learning; git keeps the text that was there before
-    Edit(OnFiles<AgentEdit>),
+    Edit(OnFiles<agents::Edit>),
     /// Remove a decision or a learning, and print its text
     #[command(visible_alias = "rm")]
-    Remove(OnFiles<AgentRemove>),
+    Remove(OnFiles<agents::Remove>),
     /// End a session: write context, decisions, learnings and archive, all or none
     ///
     /// Each part is JSON, as an option or as a field of --data:
@@ -105,7 +102,7 @@ enum What {
     /// with 9.
     Lint(LintArgs),
     /// Move old entries and done tasks to memory/archive
-    Archive(OnFiles<AgentArchive>),
+    Archive(OnFiles<agents::Archive>),
     /// Index the entries of the files in the memory in use, so that `mnemon search` finds them
     ///
     /// If the memory in use is the project's own, a search does this automatically. Otherwise a
@@ -117,7 +114,7 @@ enum What {
 #[derive(Debug, clap::Args)]
 struct EndArgs {
     #[command(flatten)]
-    session: OnFiles<AgentEnd>,
+    session: OnFiles<agents::End>,
     /// The whole session; - reads it from stdin, @PATH from a file
     #[arg(long, value_name = "JSON|-|@PATH")]
     data: Option<String>,
@@ -126,7 +123,7 @@ struct EndArgs {
 #[derive(Debug, clap::Args)]
 struct LintArgs {
     #[command(flatten)]
-    which: OnFiles<AgentLint>,
+    which: OnFiles<agents::Lint>,
     /// Exit with 9 if there is any warning
     #[arg(long)]
     strict: bool,
@@ -207,7 +204,7 @@ impl Shown for Activation {
     }
 }
 
-impl Shown for FileContext {
+impl Shown for ShownContext {
     fn show(&self, door: &mut Door) -> Result<(), Error> {
         door.out.notes(&self.clashes);
         if self.changes.is_empty() {

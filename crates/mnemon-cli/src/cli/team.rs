@@ -8,10 +8,7 @@ use super::door::Door;
 use super::shared::Shown;
 use super::text;
 use crate::Error;
-use crate::operation::{
-    Blocked, TeamAccept, TeamActivate, TeamBlock, TeamComplete, TeamContext, TeamDecide, TeamEdit,
-    TeamHandoff, TeamNew, TeamRemove, TeamState,
-};
+use crate::operation::teams::{self, Blocked};
 
 /// Manage teams of agents: shared context and decisions, handoffs, blockers
 ///
@@ -47,29 +44,29 @@ enum What {
     ///
     /// A member gets a definition (agent.md) and an empty memory. If an agent of that name exists,
     /// the member uses the memory of that agent.
-    New(OnFiles<TeamNew>),
+    New(OnFiles<teams::New>),
     /// Print the prompt of a member: shared memory, its own context, handoffs, definition
-    Activate(OnFiles<TeamActivate>),
+    Activate(OnFiles<teams::Activate>),
     /// Change single lines of the team's context; without options, print it
     #[command(visible_alias = "show")]
-    Context(OnFiles<TeamContext>),
+    Context(OnFiles<teams::Context>),
     /// Log a decision of the team
-    Decide(OnFiles<TeamDecide>),
+    Decide(OnFiles<teams::Decide>),
     /// Change a decision of the team; git keeps the text that was there before
-    Edit(OnFiles<TeamEdit>),
+    Edit(OnFiles<teams::Edit>),
     /// Remove a decision of the team, and print its text
     #[command(visible_alias = "rm")]
-    Remove(OnFiles<TeamRemove>),
+    Remove(OnFiles<teams::Remove>),
     /// Hand work to another member
-    Handoff(OnFiles<TeamHandoff>),
+    Handoff(OnFiles<teams::Handoff>),
     /// Accept a handoff that waits for a member
-    Accept(OnFiles<TeamAccept>),
+    Accept(OnFiles<teams::Accept>),
     /// Complete a handoff
-    Complete(OnFiles<TeamComplete>),
+    Complete(OnFiles<teams::Complete>),
     /// Report a blocker of the team, or close one with --resolve
-    Block(OnFiles<TeamBlock>),
+    Block(OnFiles<teams::Block>),
     /// Show open handoffs and blockers, and who should be informed
-    Status(OnFiles<TeamState>),
+    Status(OnFiles<teams::Status>),
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {

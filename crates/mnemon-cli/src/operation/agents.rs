@@ -7,7 +7,8 @@ use mnemon_engine::agentfiles::{
 use serde::{Deserialize, Serialize};
 
 use super::arguments::read;
-use super::{Access, Arguments, Field, Interface, Operation, Spelling};
+use super::files::{Files, operations_on_files};
+use super::{Arguments, Field, Interface, Spelling};
 use crate::Error;
 
 /// The name of an agent, a team or a member, in characters.
@@ -21,8 +22,22 @@ pub(super) const MANY: usize = 100;
 /// The address of a member: NAMESPACE/TEAM/MEMBER.
 const ADDRESS: usize = 3 * NAME + 2;
 
-/// Access to the files of agents and teams.
-pub(super) type Files<'a> = Access<'a, AgentFiles>;
+/// The agent that lint checks.
+const LINTED: &str = "The agent; without it, all agents and teams";
+
+operations_on_files! {
+    List: "agent list", "agent_list", vec![], list -> Agents;
+    New: "agent new", "agent_new", vec![agent(), description()], new -> Created;
+    Activate: "agent activate", "agent_activate", vec![agent(), task()], activate -> Activation;
+    Context: "agent context", "agent_context", context_fields(written()), context -> ShownContext;
+    Decide: "agent decide", "agent_decide", [written(), decision()].concat(), decide -> Written;
+    Learn: "agent learn", "agent_learn", [written(), learning()].concat(), learn -> Written;
+    Edit: "agent edit", "agent_edit", entry_change(agent()), edit -> ChangedEntry;
+    Remove: "agent remove", "", entry(agent()), remove -> ChangedEntry;
+    End: "agent end", "agent_end", end_fields(), end -> Ended;
+    Lint: "agent lint", "agent_lint", vec![named(LINTED)], lint -> Warnings;
+    Archive: "agent archive", "agent_archive", vec![agent()], archive -> Ended;
+}
 
 pub(super) fn line(name: &'static str, about: &'static str) -> Field {
     Field::text(name, LINE, about).prose().value("TEXT")
@@ -94,7 +109,7 @@ pub(crate) struct Warnings {
 
 /// The context of an agent or a team.
 #[derive(Debug, Serialize)]
-pub(crate) struct Context {
+pub(crate) struct ShownContext {
     /// The context as it is now.
     pub(crate) context: String,
     /// Each change, in a few words; empty if the context was only read.
@@ -103,61 +118,28 @@ pub(crate) struct Context {
     pub(crate) clashes: Vec<String>,
 }
 
-pub(crate) struct AgentList;
-
-impl Operation<AgentFiles> for AgentList {
-    const COMMAND: &'static str = "agent list";
-    const TOOL: &'static str = "agent_list";
-    type Answer = Agents;
-
-    fn fields() -> Vec<Field> {
-        vec![]
-    }
-
-    async fn run(access: &Files<'_>, _: Arguments) -> Result<Agents, Error> {
-        let agents = access.memory.list().await?;
-        Ok(Agents { agents })
-    }
+async fn list(access: &Files<'_>, _: Arguments) -> Result<Agents, Error> {
+    let agents = access.memory.list().await?;
+    Ok(Agents { agents })
 }
 
-pub(crate) struct AgentNew;
+fn description() -> Field {
+    line("description", "Purpose of the agent, on one line").required()
+}
 
-impl Operation<AgentFiles> for AgentNew {
-    const COMMAND: &'static str = "agent new";
-    const TOOL: &'static str = "agent_new";
-    type Answer = Created;
-
-    fn fields() -> Vec<Field> {
-        let about = "Purpose of the agent, on one line";
-        vec![agent(), line("description", about).required()]
-    }
-
-    async fn run(access: &Files<'_>, arguments: Arguments) -> Result<Created, Error> {
-        let [agent, about] = ["agent", "description"].map(|name| arguments.needed(name));
-        let files = access.memory.begin(access.ctx, &agent, &about).await?;
-        Ok(Created { files })
-    }
+async fn new(access: &Files<'_>, arguments: Arguments) -> Result<Created, Error> {
+    let [agent, about] = ["agent", "description"].map(|name| arguments.needed(name));
+    let files = access.memory.begin(access.ctx, &agent, &about).await?;
+    Ok(Created { files })
 }
 
 pub(super) fn task() -> Field {
     prose("task", "The task: selects the knowledge to include")
 }
 
-pub(crate) struct AgentActivate;
-
-impl Operation<AgentFiles> for AgentActivate {
-    const COMMAND: &'static str = "agent activate";
-    const TOOL: &'static str = "agent_activate";
-    type Answer = Activation;
-
-    fn fields() -> Vec<Field> {
-        vec![agent(), task()]
-    }
-
-    async fn run(access: &Files<'_>, arguments: Arguments) -> Result<Activation, Error> {
-        let (agent, task) = (arguments.needed("agent"), arguments.text("task"));
-        Ok(access.memory.activate(&agent, task.as_deref()).await?)
-    }
+async fn activate(access: &Files<'_>, arguments: Arguments) -> Result<Activation, Error> {
+    let (agent, task) = (arguments.needed("agent"), arguments.text("task"));
+    Ok(access.memory.activate(&agent, task.as_deref()).await?)
 }
 
 /// What changes in a context.
@@ -219,7 +201,7 @@ pub(super) async fn change_context(
     agents: &AgentFiles,
     whose: Whose<'_>,
     mut arguments: Arguments,
-) -> Result<Context, Error> {
+) -> Result<ShownContext, Error> {
     let (mut changes, mut clashes) = (Vec::new(), Vec::new());
     if let Some(rewrite) = arguments.take("rewrite") {
         let Rewrite { text, base } = read(rewrite)?;
@@ -234,28 +216,16 @@ pub(super) async fn change_context(
     let context = agents.show(whose, "context.md").await?;
     let (Whose::Agent(name) | Whose::Team(name)) = whose;
     let missing = || mnemon_engine::Error::NotThere(format!("`{name}` has no context yet"));
-    Ok(Context {
+    Ok(ShownContext {
         context: context.ok_or_else(missing)?,
         changes,
         clashes,
     })
 }
 
-pub(crate) struct AgentContext;
-
-impl Operation<AgentFiles> for AgentContext {
-    const COMMAND: &'static str = "agent context";
-    const TOOL: &'static str = "agent_context";
-    type Answer = Context;
-
-    fn fields() -> Vec<Field> {
-        context_fields(written())
-    }
-
-    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<Context, Error> {
-        let (agents, agent) = target(access, &mut arguments);
-        change_context(access, &agents, Whose::Agent(&agent), arguments).await
-    }
+async fn context(access: &Files<'_>, mut arguments: Arguments) -> Result<ShownContext, Error> {
+    let (agents, agent) = target(access, &mut arguments);
+    change_context(access, &agents, Whose::Agent(&agent), arguments).await
 }
 
 pub(super) fn title(about: &'static str) -> Field {
@@ -277,23 +247,11 @@ pub(super) fn decision() -> Vec<Field> {
     ]
 }
 
-pub(crate) struct AgentDecide;
-
-impl Operation<AgentFiles> for AgentDecide {
-    const COMMAND: &'static str = "agent decide";
-    const TOOL: &'static str = "agent_decide";
-    type Answer = Written;
-
-    fn fields() -> Vec<Field> {
-        [written(), decision()].concat()
-    }
-
-    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<Written, Error> {
-        let (agents, agent) = target(access, &mut arguments);
-        let decision = arguments.read()?;
-        let file = agents.decide(access.ctx, &agent, &decision).await?;
-        Ok(Written { file })
-    }
+async fn decide(access: &Files<'_>, mut arguments: Arguments) -> Result<Written, Error> {
+    let (agents, agent) = target(access, &mut arguments);
+    let decision = arguments.read()?;
+    let file = agents.decide(access.ctx, &agent, &decision).await?;
+    Ok(Written { file })
 }
 
 fn learning() -> Vec<Field> {
@@ -312,23 +270,11 @@ fn learning() -> Vec<Field> {
     ]
 }
 
-pub(crate) struct AgentLearn;
-
-impl Operation<AgentFiles> for AgentLearn {
-    const COMMAND: &'static str = "agent learn";
-    const TOOL: &'static str = "agent_learn";
-    type Answer = Written;
-
-    fn fields() -> Vec<Field> {
-        [written(), learning()].concat()
-    }
-
-    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<Written, Error> {
-        let (agents, agent) = target(access, &mut arguments);
-        let learning = arguments.read()?;
-        let file = agents.learn(access.ctx, &agent, &learning).await?;
-        Ok(Written { file })
-    }
+async fn learn(access: &Files<'_>, mut arguments: Arguments) -> Result<Written, Error> {
+    let (agents, agent) = target(access, &mut arguments);
+    let learning = arguments.read()?;
+    let file = agents.learn(access.ctx, &agent, &learning).await?;
+    Ok(Written { file })
 }
 
 /// Which entry is meant.
@@ -370,39 +316,14 @@ pub(super) async fn change_entry(
     Ok(changed.await?)
 }
 
-pub(crate) struct AgentEdit;
-
-impl Operation<AgentFiles> for AgentEdit {
-    const COMMAND: &'static str = "agent edit";
-    const TOOL: &'static str = "agent_edit";
-    type Answer = ChangedEntry;
-
-    fn fields() -> Vec<Field> {
-        entry_change(agent())
-    }
-
-    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<ChangedEntry, Error> {
-        let agent = arguments.take_needed("agent");
-        change_entry(access, Whose::Agent(&agent), arguments).await
-    }
+async fn edit(access: &Files<'_>, mut arguments: Arguments) -> Result<ChangedEntry, Error> {
+    let agent = arguments.take_needed("agent");
+    change_entry(access, Whose::Agent(&agent), arguments).await
 }
 
-/// The tool for this is `agent_edit`.
-pub(crate) struct AgentRemove;
-
-impl Operation<AgentFiles> for AgentRemove {
-    const COMMAND: &'static str = "agent remove";
-    const TOOL: &'static str = "";
-    type Answer = ChangedEntry;
-
-    fn fields() -> Vec<Field> {
-        entry(agent())
-    }
-
-    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<ChangedEntry, Error> {
-        arguments.set("remove", true);
-        AgentEdit::run(access, arguments).await
-    }
+async fn remove(access: &Files<'_>, mut arguments: Arguments) -> Result<ChangedEntry, Error> {
+    arguments.set("remove", true);
+    edit(access, arguments).await
 }
 
 /// A file and a note about it.
@@ -414,77 +335,45 @@ pub(super) fn file_notes() -> Vec<Field> {
     ]
 }
 
-pub(crate) struct AgentEnd;
-
-impl Operation<AgentFiles> for AgentEnd {
-    const COMMAND: &'static str = "agent end";
-    const TOOL: &'static str = "agent_end";
-    type Answer = Ended;
-
-    fn fields() -> Vec<Field> {
-        let issue = vec![
-            title("In a few words"),
-            prose("problem", "The problem").required(),
-            prose("solution", "The solution").required(),
-        ];
-        let archive = vec![
-            prose("summary", "The session in a paragraph").required(),
-            lines("tasks", "task", "Completed tasks"),
-            Field::list("changes", file_notes(), MANY, "Files that changed"),
-            Field::list("issues", issue, MANY, "Problems and their solutions"),
-            lines("follow_up", "follow-up", "Remaining work"),
-        ];
-        let page = "A page about the session, for complex ones";
-        let mut fields = written();
-        fields.extend([
-            Field::parts("context", changes(), "Changes of the context").from_file(),
-            Field::list("decisions", decision(), MANY, "Decisions to log").from_file(),
-            Field::list("learnings", learning(), MANY, "Patterns that were learnt").from_file(),
-            Field::parts("archive", archive, page).from_file(),
-        ]);
-        fields
-    }
-
-    async fn run(access: &Files<'_>, mut arguments: Arguments) -> Result<Ended, Error> {
-        let (agents, agent) = target(access, &mut arguments);
-        let session = arguments.read()?;
-        Ok(agents.end(access.ctx, &agent, &session).await?)
-    }
+fn end_fields() -> Vec<Field> {
+    let issue = vec![
+        title("In a few words"),
+        prose("problem", "The problem").required(),
+        prose("solution", "The solution").required(),
+    ];
+    let archive = vec![
+        prose("summary", "The session in a paragraph").required(),
+        lines("tasks", "task", "Completed tasks"),
+        Field::list("changes", file_notes(), MANY, "Files that changed"),
+        Field::list("issues", issue, MANY, "Problems and their solutions"),
+        lines("follow_up", "follow-up", "Remaining work"),
+    ];
+    let page = "A page about the session, for complex ones";
+    let mut fields = written();
+    fields.extend([
+        Field::parts("context", changes(), "Changes of the context").from_file(),
+        Field::list("decisions", decision(), MANY, "Decisions to log").from_file(),
+        Field::list("learnings", learning(), MANY, "Patterns that were learnt").from_file(),
+        Field::parts("archive", archive, page).from_file(),
+    ]);
+    fields
 }
 
-pub(crate) struct AgentLint;
-
-impl Operation<AgentFiles> for AgentLint {
-    const COMMAND: &'static str = "agent lint";
-    const TOOL: &'static str = "agent_lint";
-    type Answer = Warnings;
-
-    fn fields() -> Vec<Field> {
-        vec![named("The agent; without it, all agents and teams")]
-    }
-
-    async fn run(access: &Files<'_>, arguments: Arguments) -> Result<Warnings, Error> {
-        let warnings = match arguments.text("agent") {
-            Some(agent) => access.memory.lint(access.ctx, &agent).await?,
-            None => access.memory.lint_all(access.ctx).await?,
-        };
-        Ok(Warnings { warnings })
-    }
+async fn end(access: &Files<'_>, mut arguments: Arguments) -> Result<Ended, Error> {
+    let (agents, agent) = target(access, &mut arguments);
+    let session = arguments.read()?;
+    Ok(agents.end(access.ctx, &agent, &session).await?)
 }
 
-pub(crate) struct AgentArchive;
+async fn lint(access: &Files<'_>, arguments: Arguments) -> Result<Warnings, Error> {
+    let warnings = match arguments.text("agent") {
+        Some(agent) => access.memory.lint(access.ctx, &agent).await?,
+        None => access.memory.lint_all(access.ctx).await?,
+    };
+    Ok(Warnings { warnings })
+}
 
-impl Operation<AgentFiles> for AgentArchive {
-    const COMMAND: &'static str = "agent archive";
-    const TOOL: &'static str = "agent_archive";
-    type Answer = Ended;
-
-    fn fields() -> Vec<Field> {
-        vec![agent()]
-    }
-
-    async fn run(access: &Files<'_>, arguments: Arguments) -> Result<Ended, Error> {
-        let agent = arguments.needed("agent");
-        Ok(access.memory.archive(access.ctx, &agent).await?)
-    }
+async fn archive(access: &Files<'_>, arguments: Arguments) -> Result<Ended, Error> {
+    let agent = arguments.needed("agent");
+    Ok(access.memory.archive(access.ctx, &agent).await?)
 }

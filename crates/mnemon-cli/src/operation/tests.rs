@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::{cli, mcp};
 
-fn define<O: Operation<On>, On>() -> Definition {
+fn define<O: Operation>() -> Definition {
     Definition {
         command: O::COMMAND,
         tool: O::TOOL,
@@ -14,45 +14,26 @@ fn define<O: Operation<On>, On>() -> Definition {
 }
 
 fn all() -> Vec<Definition> {
-    vec![
-        define::<NoteAdd, _>(),
-        define::<NoteSearch, _>(),
-        define::<Search, _>(),
-        define::<NoteGet, _>(),
-        define::<NoteList, _>(),
-        define::<NoteDelete, _>(),
-        define::<NoteClear, _>(),
-        define::<NoteStats, _>(),
-        define::<NoteCleanup, _>(),
-        define::<Add, _>(),
-        define::<Context, _>(),
-        define::<LogStep, _>(),
-        define::<SkillSearch, _>(),
-        define::<Update, _>(),
-        define::<Undo, _>(),
-        define::<AgentList, _>(),
-        define::<AgentNew, _>(),
-        define::<AgentActivate, _>(),
-        define::<AgentContext, _>(),
-        define::<AgentDecide, _>(),
-        define::<AgentLearn, _>(),
-        define::<AgentEdit, _>(),
-        define::<AgentRemove, _>(),
-        define::<AgentEnd, _>(),
-        define::<AgentLint, _>(),
-        define::<AgentArchive, _>(),
-        define::<TeamNew, _>(),
-        define::<TeamActivate, _>(),
-        define::<TeamContext, _>(),
-        define::<TeamDecide, _>(),
-        define::<TeamEdit, _>(),
-        define::<TeamRemove, _>(),
-        define::<TeamHandoff, _>(),
-        define::<TeamAccept, _>(),
-        define::<TeamComplete, _>(),
-        define::<TeamBlock, _>(),
-        define::<TeamState, _>(),
-    ]
+    let mut all = vec![
+        define::<NoteAdd>(),
+        define::<NoteSearch>(),
+        define::<Search>(),
+        define::<NoteGet>(),
+        define::<NoteList>(),
+        define::<NoteDelete>(),
+        define::<NoteClear>(),
+        define::<NoteStats>(),
+        define::<NoteCleanup>(),
+        define::<Add>(),
+        define::<Context>(),
+        define::<LogStep>(),
+        define::<SkillSearch>(),
+        define::<Update>(),
+        define::<Undo>(),
+    ];
+    all.extend(agents::definitions());
+    all.extend(teams::definitions());
+    all
 }
 
 /// Arguments that steer the command itself: whether it asks, and how it prints.

@@ -420,6 +420,7 @@ fn a_link_out_of_the_root_is_not_followed() {
             error.contains("leads out of the root") && !error.contains("secret"),
             "{error}"
         );
+        assert!(!error.contains("notes.root"), "{error}");
     }
     assert_eq!(
         fs::read_to_string(outside.path("context.md")).unwrap(),
@@ -492,6 +493,8 @@ fn a_change_says_what_was_changed() {
         .run(&["agent", "end", "coder", "--data", "[]"])
         .failed();
     assert!(error.contains("is not a JSON object"), "{error}");
+    let (_, error) = desk.run(&["agent", "end", "coder"]).failed();
+    assert!(error.contains("--context: is missing: give"), "{error}");
 }
 
 #[test]

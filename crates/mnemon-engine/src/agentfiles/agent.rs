@@ -13,7 +13,7 @@ use super::home::member_address;
 use super::knowledge::Knowledge;
 use super::names::{self, Sort, check_line};
 use super::writing::{empty_decisions, empty_learnings, language};
-use super::{AgentFiles, ContextChange, Decision, Learning, Warning, Whose};
+use super::{AgentFiles, ContextChange, Decision, Learning, Warning, Whose, unreadable};
 use crate::memory::payload::estimate;
 use crate::records::Error;
 use crate::records::safety::TakenOut;
@@ -355,7 +355,7 @@ impl AgentFiles {
 
     /// That it is not a file.
     pub(super) async fn check_folder(&self, folder: &str) -> Result<(), Error> {
-        match self.files.read(folder).await? {
+        match self.files.read(folder).await.map_err(unreadable)? {
             None => Ok(()),
             Some(_) => Err(Error::BadFile {
                 path: folder.to_owned(),

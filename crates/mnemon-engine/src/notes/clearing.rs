@@ -6,8 +6,8 @@ use mnemon_core::{
 use serde::Serialize;
 
 use super::{NoteFilter, Notes, notes_of};
-use crate::deletion::FILE_ENTRY;
 use crate::records::Error;
+use crate::records::edit::FILE_ENTRY;
 
 /// How many notes there are, expired ones that no cleanup has taken included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

@@ -9,11 +9,8 @@ use super::super::profile::Profile;
 use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch, max_tokens};
 use crate::Error;
-use crate::operation::{
-    Access, AgentActivate, AgentArchive, AgentContext, AgentDecide, AgentEdit, AgentEnd,
-    AgentLearn, AgentLint, AgentList, AgentNew, Agents, Created, FileContext, Operation, Warnings,
-    Written,
-};
+use crate::operation::agents::{self, Agents, Created, ShownContext, Warnings, Written};
+use crate::operation::{Access, Operation};
 
 /// Characters of one line in a list.
 pub(super) const LINE: usize = 300;
@@ -64,62 +61,62 @@ where
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        long_tool::<AgentList>(
+        long_tool::<agents::List>(
             "List agents",
             Touch::Reads,
             "List the agents and team members that have a memory in this project, with their \
              descriptions. Use it when you do not know the name of an agent.",
         ),
-        tool::<AgentNew>(
+        tool::<agents::New>(
             "Create an agent",
             Touch::Adds,
             "Create an agent, or add a member to a team: its definition and an empty memory. Use \
              it when another tool says that there is no such agent. Files that exist are not \
              changed.",
         ),
-        long_tool::<AgentActivate>(
+        long_tool::<agents::Activate>(
             "Begin as an agent",
             Touch::Reads,
             "Load an agent's memory: its context, recent decisions, the knowledge for its task, \
              and its prompt. Call it once, at the start of a session.",
         ),
-        long_tool::<AgentContext>(
+        long_tool::<agents::Context>(
             "Read or change an agent's context",
             Touch::Edits,
             "Show an agent's context (tasks, blockers, state, next steps), or change lines of it: \
              other lines stay. Use it whenever a task is done, begun or blocked.",
         ),
-        tool::<AgentDecide>(
+        tool::<agents::Decide>(
             "Log a decision",
             Touch::Adds,
             "Log a decision with its reasons in the agent's decisions.md. Use it when a choice \
              was made that later work depends on.",
         ),
-        tool::<AgentLearn>(
+        tool::<agents::Learn>(
             "Add a pattern that was learnt",
             Touch::Adds,
             "Add a pattern to the agent's learnings.md. Use it when something worked, or failed, \
              in a way that will happen again.",
         ),
-        tool::<AgentEdit>(
+        tool::<agents::Edit>(
             "Change or remove an entry",
             Touch::Removes,
             "Change or remove a decision or a learning of an agent. Use it when an entry is \
              wrong; log a new decision when circumstances have changed.",
         ),
-        tool::<AgentEnd>(
+        tool::<agents::End>(
             "End a session",
             Touch::Adds,
             "End an agent's session: context, decisions, learnings and archive are written \
              together or not at all. Use it once, at the end of a session.",
         ),
-        long_tool::<AgentLint>(
+        long_tool::<agents::Lint>(
             "Check an agent's files",
             Touch::Reads,
             "Check the files of an agent, or of all: entries without a reason or a date, vague \
              tasks, conflict marks. Use it before you end a session.",
         ),
-        tool::<AgentArchive>(
+        tool::<agents::Archive>(
             "Archive old entries",
             Touch::Changes,
             "Move old decisions, learnings and ticked tasks of an agent to its archive, where \
@@ -229,7 +226,7 @@ impl Told for Activation {
     }
 }
 
-impl Told for FileContext {
+impl Told for ShownContext {
     fn told(&self, call: &Call) -> Result<Answer, Error> {
         if self.changes.is_empty() {
             return Ok(prose(&self.clashes, &self.context, call));

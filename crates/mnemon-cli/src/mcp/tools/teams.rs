@@ -7,69 +7,66 @@ use super::super::answer::{Answer, excerpt};
 use super::super::tool::{Call, Tool, Touch};
 use super::agents::{LINE, Told, long_tool, short, tool};
 use crate::Error;
-use crate::operation::{
-    Blocked, TeamAccept, TeamActivate, TeamBlock, TeamComplete, TeamContext, TeamDecide, TeamEdit,
-    TeamHandoff, TeamNew, TeamState,
-};
+use crate::operation::teams::{self, Blocked};
 
 /// Members that are named.
 const MEMBERS: usize = 100;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        tool::<TeamNew>(
+        tool::<teams::New>(
             "Create a team",
             Touch::Adds,
             "Create a team and its members, or add members to a team that exists. Use it when \
              several agents work together. Files that exist are not changed.",
         ),
-        long_tool::<TeamActivate>(
+        long_tool::<teams::Activate>(
             "Begin as a member of a team",
             Touch::Reads,
             "Load the memory of a team member: the team's context and decisions, waiting \
              handoffs, and its own memory. Call it instead of agent_activate when you work in a \
              team.",
         ),
-        long_tool::<TeamContext>(
+        long_tool::<teams::Context>(
             "Read or change a team's context",
             Touch::Edits,
             "Show the context that a team shares, or change lines of it; other lines stay. Use \
              it for information that the whole team needs.",
         ),
-        tool::<TeamDecide>(
+        tool::<teams::Decide>(
             "Log a decision of a team",
             Touch::Adds,
             "Log a decision in the team's decisions.md, which every member reads. Use it when a \
              choice binds the whole team.",
         ),
-        tool::<TeamEdit>(
+        tool::<teams::Edit>(
             "Change or remove a decision of a team",
             Touch::Removes,
             "Change or remove a decision of a team. Use it when an entry is wrong.",
         ),
-        tool::<TeamHandoff>(
+        tool::<teams::Handoff>(
             "Hand work to another member",
             Touch::Adds,
             "Give work to another member of the team, with all necessary information. Use it \
              when your part is done or another is better suited.",
         ),
-        tool::<TeamAccept>(
+        tool::<teams::Accept>(
             "Accept a handoff",
             Touch::Changes,
             "Accept a handoff that waits for a member. Use it before you start that work.",
         ),
-        tool::<TeamComplete>(
+        tool::<teams::Complete>(
             "Complete a handoff",
             Touch::Changes,
             "Mark a handoff as done, with its result. Use it when the deliverable is ready.",
         ),
-        tool::<TeamBlock>(
+        tool::<teams::Block>(
             "Report or resolve a blocker",
             Touch::Adds,
             "Report something that blocks the team (blocker), or that it is resolved (resolved). \
              Use it as soon as you are blocked.",
         ),
-        long_tool::<TeamState>(
+        long_tool::<teams::Status>(
             "Status of a team",
             Touch::Reads,
             "Show a team's members, open handoffs and blockers, and who should be informed. Use \
