@@ -16,6 +16,8 @@ use crate::operation::{Access, Arguments, Field, Interface, Operation, Shape, Sp
 /// The arguments of an operation as they were given.
 pub(super) struct Shared<O, On = Memory> {
     given: Map<String, Value>,
+    /// Fields of a JSON object, whose texts are never names of files.
+    data: Map<String, Value>,
     operation: PhantomData<fn(On) -> O>,
 }
 
@@ -73,10 +75,7 @@ impl<O: Operation> Shared<O> {
         for value in each {
             let mut given = given.clone();
             given.extend(value.map(|value| (name.to_owned(), value)));
-            let one = Self {
-                given,
-                operation: PhantomData,
-            };
+            let one = Self::of(given);
             done(one.call(door).await?, door)?;
         }
         Ok(())
@@ -84,6 +83,14 @@ impl<O: Operation> Shared<O> {
 }
 
 impl<O: Operation<On>, On> Shared<O, On> {
+    fn of(given: Map<String, Value>) -> Self {
+        Self {
+            given,
+            data: Map::new(),
+            operation: PhantomData,
+        }
+    }
+
     /// Calls the operation on this memory and prints its answer.
     pub(super) async fn run_on(self, memory: &On, door: &mut Door) -> Result<(), Error>
     where
@@ -96,22 +103,20 @@ impl<O: Operation<On>, On> Shared<O, On> {
 
     /// Calls the operation on this memory.
     pub(super) async fn call_on(self, memory: &On, door: &Door) -> Result<O::Answer, Error> {
-        ask::<O, On>(memory, self.arguments()?, door).await
+        call_on::<O, On>(memory, self.arguments()?, door).await
     }
 
     /// The fields of a JSON object, beside those that are given as options.
     pub(super) fn with_json(mut self, field: &str, json: &str) -> Result<Self, Invalid> {
-        let read: Result<Value, _> = serde_json::from_str(json);
-        let what = match read {
-            Ok(Value::Object(mut object)) => {
-                object.append(&mut self.given);
-                self.given = object;
-                return Ok(self);
+        match serde_json::from_str(json) {
+            Ok(Value::Object(data)) => self.data = data,
+            Ok(_) => return Err(Invalid::new(field, "is not a JSON object")),
+            Err(error) => {
+                let what = format!("is not valid JSON: {error}");
+                return Err(Invalid::new(field, what));
             }
-            Ok(_) => "is not a JSON object".to_owned(),
-            Err(error) => format!("is not valid JSON: {error}"),
-        };
-        Err(Invalid::new(field, what))
+        }
+        Ok(self)
     }
 
     /// The text of the one field that may be given beside this option.
@@ -136,11 +141,9 @@ impl<O: Operation<On>, On> Shared<O, On> {
                 self.given.insert(field.name.to_owned(), value);
             }
         }
-        Ok(Arguments::check_on(
-            Interface::CommandLine,
-            &fields,
-            self.given,
-        )?)
+        let mut all = self.data;
+        all.extend(self.given);
+        Ok(Arguments::check_on(Interface::CommandLine, &fields, all)?)
     }
 
     /// The value of a field: the text on stdin, or the object that pairs make up, where it says so.
@@ -184,19 +187,11 @@ pub(super) async fn call<O: Operation>(
     arguments: Arguments,
     door: &Door,
 ) -> Result<O::Answer, Error> {
-    call_on::<O>(&door.memory()?, arguments, door).await
+    call_on::<O, _>(&door.memory()?, arguments, door).await
 }
 
 /// The same for a memory that is open already.
-pub(super) async fn call_on<O: Operation>(
-    memory: &Memory,
-    arguments: Arguments,
-    door: &Door,
-) -> Result<O::Answer, Error> {
-    ask::<O, Memory>(memory, arguments, door).await
-}
-
-async fn ask<O: Operation<On>, On>(
+pub(super) async fn call_on<O: Operation<On>, On>(
     memory: &On,
     arguments: Arguments,
     door: &Door,
@@ -324,13 +319,13 @@ fn help(field: &Field) -> String {
         Shape::Texts { .. } | Shape::Words { .. } | Shape::Object => {
             help.push_str("; repeat for several");
         }
-        Shape::List { of, .. } if matches!(field.spelling, Spelling::Values(_)) => {
+        Shape::List { .. } if matches!(field.spelling, Spelling::Values(_)) => {
             help.push_str("; repeat for several");
-            if of.iter().any(|part| part.is_from_file) {
-                help.push_str("; - as TEXT reads it from stdin, @PATH from a file");
-            }
         }
         _ => {}
+    }
+    if field.inner().iter().any(|part| part.is_from_file) && !field.is_piped {
+        help.push_str("; - as TEXT reads it from stdin, @PATH from a file");
     }
     match (field.is_piped, field.alternative) {
         (true, None) if field.is_from_file => {
@@ -400,10 +395,7 @@ impl<O: Operation<On>, On> clap::FromArgMatches for Shared<O, On> {
             let value = given(&field, field.name, matches)?;
             Some((field.name.to_owned(), value))
         });
-        Ok(Self {
-            given: given.collect(),
-            operation: PhantomData,
-        })
+        Ok(Self::of(given.collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

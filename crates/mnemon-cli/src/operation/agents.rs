@@ -50,7 +50,7 @@ fn cell(name: &'static str, about: &'static str) -> Field {
 
 pub(super) fn prose(name: &'static str, about: &'static str) -> Field {
     let field = Field::text(name, PROSE, about).prose();
-    field.from_file().value("TEXT")
+    field.piped_or_file().value("TEXT")
 }
 
 /// Lines, each an option of the command line.
@@ -351,10 +351,10 @@ fn end_fields() -> Vec<Field> {
     let page = "A page about the session, for complex ones";
     let mut fields = written();
     fields.extend([
-        Field::parts("context", changes(), "Changes of the context").from_file(),
-        Field::list("decisions", decision(), MANY, "Decisions to log").from_file(),
-        Field::list("learnings", learning(), MANY, "Patterns that were learnt").from_file(),
-        Field::parts("archive", archive, page).from_file(),
+        Field::parts("context", changes(), "Changes of the context").piped_or_file(),
+        Field::list("decisions", decision(), MANY, "Decisions to log").piped_or_file(),
+        Field::list("learnings", learning(), MANY, "Patterns that were learnt").piped_or_file(),
+        Field::parts("archive", archive, page).piped_or_file(),
     ]);
     fields
 }

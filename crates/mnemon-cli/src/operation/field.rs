@@ -277,7 +277,7 @@ impl Field {
     }
 
     /// On the command line `-` stands for the text on stdin, and `@PATH` for that of a file.
-    pub(crate) fn from_file(mut self) -> Self {
+    pub(crate) fn piped_or_file(mut self) -> Self {
         self.is_from_file = true;
         self.piped()
     }

@@ -93,7 +93,7 @@ fn a_session_ends_in_all_its_files() {
     assert!(learnt.contains("```go\nselect {}\n```\n"), "{learnt}");
     let session = r#"{"context": {"done": ["race"], "resolved": ["No access"], "next": ["Rest"]},
         "decisions": [{"title": "Use Redis", "decision": "Sessions in Redis"}],
-        "archive": {"summary": "The race is fixed."}}"#;
+        "archive": {"summary": "@ada fixed the race."}}"#;
     let end = ["agent", "end", "coder", "--data", "-"];
     let ended = desk.pipe(session.as_bytes(), &end).ok();
     let changes = "ticked: Fix the race\nremoved blocker: No access\nset next steps: 1\nwrote ";
