@@ -623,6 +623,57 @@ fn lint_checks_all_agents_and_fails_on_conflicts() {
 }
 
 #[test]
+fn errors_name_the_option_that_is_wrong() {
+    let desk = team();
+    desk.run(&["agent", "new", "coder", "--description", "x"])
+        .ok();
+    let block = ["team", "block", "core"];
+    let learn = ["agent", "learn", "coder", "T"];
+    let context = ["agent", "context", "coder"];
+    for (command, words, said) in [
+        (
+            &block[..],
+            &[][..],
+            "title: is missing: A new blocker; or give --resolve",
+        ),
+        (&block, &["No access"], "--by: is missing"),
+        (&block, &["--resolve", "1"], "--resolution: is missing"),
+        (
+            &block,
+            &["x", "--by", "linus", "--resolve", "1", "--resolution", "y"],
+            "title: is given together with --resolve",
+        ),
+        (&learn, &["--why", "x"], "--pattern: is missing"),
+        (
+            &learn,
+            &["--pattern", "x", "--language", "go"],
+            "--code: is missing",
+        ),
+        (&context, &["--rewrite", "x"], "--base: is missing"),
+        (
+            &context,
+            &["--note", "--task"],
+            "'--note <TEXT>': is an option",
+        ),
+        (
+            &["agent", "decide", "coder", "T"],
+            &["--decision", "x", "--reason", "a\nb"],
+            "--reason: ",
+        ),
+    ] {
+        let (code, error) = desk.run(&[command, words].concat()).failed();
+        assert_eq!(code, 2, "{words:?}: {error}");
+        assert!(error.contains(said), "{words:?}: {error}");
+    }
+    let rows = ["--state", "Build", "Passing", "--state", "Docs", "Missing"];
+    let changed = desk.run(&[&context[..], &rows].concat()).ok();
+    assert_eq!(
+        changed,
+        "set state: Build: Passing\nset state: Docs: Missing\n"
+    );
+}
+
+#[test]
 fn one_bad_file_does_not_hide_the_others() {
     let desk = team();
     desk.run(&["agent", "new", "coder", "--description", "x"])
