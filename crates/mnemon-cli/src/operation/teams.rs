@@ -36,12 +36,8 @@ fn team() -> Field {
 }
 
 fn member() -> Field {
-    let field = Field::text(
-        "member",
-        NAME,
-        "The member: the name of its folder in the team",
-    )
-    .required();
+    let about = "The member: the name of its folder in the team";
+    let field = Field::text("member", NAME, about).required();
     let field = field.or(&["agent", "who"]);
     field.positional(Spelling::Positional, "MEMBER")
 }
@@ -53,11 +49,8 @@ fn one(name: &'static str, about: &'static str) -> Field {
 
 /// The handoff of a member.
 fn open_handoff() -> Vec<Field> {
-    let which = line(
-        "which",
-        "A part of its heading or task, where there are several",
-    );
-    let which = which.positional(Spelling::Positional, "WHICH");
+    let about = "A part of its heading or task, where there are several";
+    let which = line("which", about).positional(Spelling::Positional, "WHICH");
     vec![team(), member(), which]
 }
 

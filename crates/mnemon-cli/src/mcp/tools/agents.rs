@@ -36,12 +36,8 @@ where
     }
 }
 
-/// The same, for an answer that may be long.
-pub(super) fn long_tool<O>(title: &'static str, touch: Touch, about: &'static str) -> Tool
-where
-    O: Operation<AgentFiles, Answer: Told + Sync>,
-{
-    let mut tool = tool::<O>(title, touch, about);
+/// The same tool with an answer that may be long.
+pub(super) fn long(mut tool: Tool) -> Tool {
     tool.fields.push(max_tokens());
     tool
 }
@@ -61,12 +57,12 @@ where
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        long_tool::<agents::List>(
+        long(tool::<agents::List>(
             "List agents",
             Touch::Reads,
             "List the agents and team members that have a memory in this project, with their \
              descriptions. Use it when you do not know the name of an agent.",
-        ),
+        )),
         tool::<agents::New>(
             "Create an agent",
             Touch::Adds,
@@ -74,18 +70,18 @@ pub(super) fn tools() -> Vec<Tool> {
              it when another tool says that there is no such agent. Files that exist are not \
              changed.",
         ),
-        long_tool::<agents::Activate>(
+        long(tool::<agents::Activate>(
             "Begin as an agent",
             Touch::Reads,
             "Load an agent's memory: its context, recent decisions, the knowledge for its task, \
              and its prompt. Call it once, at the start of a session.",
-        ),
-        long_tool::<agents::Context>(
+        )),
+        long(tool::<agents::Context>(
             "Read or change an agent's context",
             Touch::Edits,
             "Show an agent's context (tasks, blockers, state, next steps), or change lines of it: \
              other lines stay. Use it whenever a task is done, begun or blocked.",
-        ),
+        )),
         tool::<agents::Decide>(
             "Log a decision",
             Touch::Adds,
@@ -110,12 +106,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "End an agent's session: context, decisions, learnings and archive are written \
              together or not at all. Use it once, at the end of a session.",
         ),
-        long_tool::<agents::Lint>(
+        long(tool::<agents::Lint>(
             "Check an agent's files",
             Touch::Reads,
             "Check the files of an agent, or of all: entries without a reason or a date, vague \
              tasks, conflict marks. Use it before you end a session.",
-        ),
+        )),
         tool::<agents::Archive>(
             "Archive old entries",
             Touch::Changes,

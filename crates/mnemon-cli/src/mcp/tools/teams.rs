@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::answer::{Answer, excerpt};
 use super::super::tool::{Call, Tool, Touch};
-use super::agents::{LINE, Told, long_tool, short, tool};
+use super::agents::{LINE, Told, long, short, tool};
 use crate::Error;
 use crate::operation::teams::{self, Blocked};
 
@@ -20,19 +20,19 @@ pub(super) fn tools() -> Vec<Tool> {
             "Create a team and its members, or add members to a team that exists. Use it when \
              several agents work together. Files that exist are not changed.",
         ),
-        long_tool::<teams::Activate>(
+        long(tool::<teams::Activate>(
             "Begin as a member of a team",
             Touch::Reads,
             "Load the memory of a team member: the team's context and decisions, waiting \
              handoffs, and its own memory. Call it instead of agent_activate when you work in a \
              team.",
-        ),
-        long_tool::<teams::Context>(
+        )),
+        long(tool::<teams::Context>(
             "Read or change a team's context",
             Touch::Edits,
             "Show the context that a team shares, or change lines of it; other lines stay. Use \
              it for information that the whole team needs.",
-        ),
+        )),
         tool::<teams::Decide>(
             "Log a decision of a team",
             Touch::Adds,
@@ -66,12 +66,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "Report something that blocks the team (blocker), or that it is resolved (resolved). \
              Use it as soon as you are blocked.",
         ),
-        long_tool::<teams::Status>(
+        long(tool::<teams::Status>(
             "Status of a team",
             Touch::Reads,
             "Show a team's members, open handoffs and blockers, and who should be informed. Use \
              it to find the next work.",
-        ),
+        )),
     ]
 }
 
