@@ -32,7 +32,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let about = args.about.arguments()?;
     let model = about.text("model");
     let memory = Arc::new(door.memory_with_files().await?);
-    let made = call_on::<Context>(&memory, about, door).await?;
+    let made = call_on::<Context, _>(&memory, about, door).await?;
     if let Some(needs) = made.needs {
         let budget = made.context.compiled.budget;
         door.out.note(&format!(

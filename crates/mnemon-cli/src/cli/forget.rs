@@ -37,7 +37,7 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let (memory, ctx) = (Arc::new(door.memory()?), door.ctx()?);
-    let request = call_on::<Forget>(&memory, args.which.arguments()?, door).await?;
+    let request = call_on::<Forget, _>(&memory, args.which.arguments()?, door).await?;
     let words = match &request.filter {
         None if args.dry_run => {
             return Chosen::by_ids(&memory, &ctx, request.ids).await?.show(door);

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use mnemon_core::Invalid;
+use mnemon_core::{Invalid, Owner};
 use mnemon_engine::longterm::Mode;
 
 use super::door::{Door, not_indexed};
@@ -43,7 +43,7 @@ pub(super) struct Args {
     ///
     /// A call that names another user is refused. Without it, a call may name any user of the
     /// tenant, new notes are shared by the whole tenant, and every user's notes are visible.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = user_name)]
     user: Option<String>,
     /// How long-term memory is used: agent (the model calls record_to_memory and
     /// retrieve_from_memory), static (read_conversation adds what is known, append_to_conversation
@@ -96,6 +96,13 @@ fn existing_project(path: &Path) -> Result<PathBuf, Error> {
             Err(Invalid::new("--project", what).into())
         }
     }
+}
+
+/// A name that a user can have.
+fn user_name(name: &str) -> Result<String, String> {
+    let checked = Owner::of(Some(name), None).check();
+    checked.map_err(|wrong| wrong.what)?;
+    Ok(name.to_owned())
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {

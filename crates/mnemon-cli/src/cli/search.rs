@@ -39,7 +39,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let arguments = args.search.arguments()?;
     let words = query_words(&arguments.text("query").unwrap_or_default());
     let memory = Arc::new(door.memory_with_files().await?);
-    let found = call_on::<Search>(&memory, arguments, door).await?;
+    let found = call_on::<Search, _>(&memory, arguments, door).await?;
     return_json!(door, &found);
     if found.hits.is_empty() {
         return nothing(door);

@@ -48,7 +48,7 @@ pub(super) struct Tool {
 
 impl Tool {
     /// The tool of an operation.
-    pub(super) fn of<O: Operation>(
+    pub(super) fn of<O: Operation<On>, On>(
         touch: Touch,
         title: &'static str,
         about: &'static str,

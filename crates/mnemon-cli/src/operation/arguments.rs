@@ -4,7 +4,7 @@ use mnemon_core::{Id, Invalid, Owner, secrets};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::field::{Field, Interface, Shape};
+use super::field::{Field, Interface, Shape, Spelling};
 use crate::Error;
 
 /// Arguments that keep the limits of their fields, under the fields' own names.
@@ -194,10 +194,14 @@ fn object(
             return Err(Invalid::new(path(within, field.name), what));
         }
         let place = path(within, &field.spelled(interface));
-        taken.insert(
-            field.name.to_owned(),
-            value_of(&field.shape, value, &place)?,
-        );
+        let value = match (interface, field.spelling, value) {
+            // Its parts are options.
+            (Interface::CommandLine, Spelling::Parts, Value::Object(parts)) => {
+                object(interface, field.inner(), parts, within)?.into()
+            }
+            (_, _, value) => value_of(&field.shape, value, &place)?,
+        };
+        taken.insert(field.name.to_owned(), value);
         named.push((field.name, name));
     }
     let missing = fields

@@ -22,7 +22,7 @@ const ADDED: usize = 300;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::of::<NoteAdd>(
+        Tool::of::<NoteAdd, _>(
             Touch::Adds,
             "Remember a note",
             "Store a note: a decision and why, a preference, a fact, what failed. Use it when \
@@ -31,7 +31,7 @@ pub(super) fn tools() -> Vec<Tool> {
             SMALL,
             |served, call| Box::pin(add(served, call)),
         ),
-        Tool::of::<Search>(
+        Tool::of::<Search, _>(
             Touch::Reads,
             "Search the memory",
             "Search all records (notes, facts, decisions, documents, messages, skills) by words \
@@ -41,7 +41,7 @@ pub(super) fn tools() -> Vec<Tool> {
             |served, call| Box::pin(search(served, call)),
         )
         .with_max_tokens(),
-        Tool::of::<NoteGet>(
+        Tool::of::<NoteGet, _>(
             Touch::Reads,
             "Read a note",
             "Read a whole note. Use it when a summary is not enough.",
@@ -49,7 +49,7 @@ pub(super) fn tools() -> Vec<Tool> {
             |served, call| Box::pin(get(served, call)),
         )
         .with_max_tokens(),
-        Tool::of::<NoteList>(
+        Tool::of::<NoteList, _>(
             Touch::Reads,
             "List notes",
             "List notes, the newest first. Use it when the user asks what you remember.",
@@ -57,7 +57,7 @@ pub(super) fn tools() -> Vec<Tool> {
             |served, call| Box::pin(list(served, call)),
         )
         .with_max_tokens(),
-        Tool::of::<Update>(
+        Tool::of::<Update, _>(
             Touch::Edits,
             "Change a note",
             "Change a note; fields that you leave out stay. Use it when a stored note is out of \
@@ -65,14 +65,14 @@ pub(super) fn tools() -> Vec<Tool> {
             SMALL,
             |served, call| Box::pin(update(served, call)),
         ),
-        Tool::of::<NoteDelete>(
+        Tool::of::<NoteDelete, _>(
             Touch::Removes,
             "Forget a note",
             "Forget a note. Use it when the user asks to, or it is wrong; memory_undo restores it.",
             SMALL,
             |served, call| Box::pin(delete(served, call)),
         ),
-        Tool::of::<Undo>(
+        Tool::of::<Undo, _>(
             Touch::Edits,
             "Undo a change",
             "Undo the newest change, or that of a record. Use it when a change was a mistake.",
@@ -85,7 +85,7 @@ pub(super) fn tools() -> Vec<Tool> {
 /// Tools that count and clear.
 pub(super) fn housekeeping() -> Vec<Tool> {
     vec![
-        Tool::of::<NoteStats>(
+        Tool::of::<NoteStats, _>(
             Touch::Reads,
             "Count notes",
             "Count the notes in each namespace. Use it to see whether there is \
@@ -95,7 +95,7 @@ pub(super) fn housekeeping() -> Vec<Tool> {
         ),
         Tool {
             name: "memory_clear_short_term",
-            ..Tool::of::<NoteClear>(
+            ..Tool::of::<NoteClear, _>(
                 Touch::Removes,
                 "Forget all short-term notes",
                 "Forget every short-term note (the user's own, if the server has a user). Use it \
@@ -104,7 +104,7 @@ pub(super) fn housekeeping() -> Vec<Tool> {
                 |served, call| Box::pin(clear(served, call, "short-term")),
             )
         },
-        Tool::of::<NoteClear>(
+        Tool::of::<NoteClear, _>(
             Touch::Removes,
             "Forget all notes",
             "Forget every note, short-term and long-term (the user's own, if the server has a \
@@ -112,7 +112,7 @@ pub(super) fn housekeeping() -> Vec<Tool> {
             NOTES,
             |served, call| Box::pin(clear(served, call, "all")),
         ),
-        Tool::of::<NoteCleanup>(
+        Tool::of::<NoteCleanup, _>(
             Touch::Removes,
             "Erase expired notes",
             "Erase expired notes. They are never shown; use it to free space.",
