@@ -39,6 +39,7 @@ mod modes;
 mod moving;
 mod notes;
 mod notices;
+mod pages;
 mod planner;
 mod projects;
 mod purging;
