@@ -60,6 +60,8 @@ pub(crate) struct Access<'a> {
     /// The user that the caller is: the one that a tool is called for. The command line has none,
     /// and a user that it names is the owner of the records that are meant.
     pub(crate) user: Option<&'a str>,
+    /// Whether a tool is called, and not a command.
+    pub(crate) is_tool: bool,
 }
 
 impl Access<'_> {

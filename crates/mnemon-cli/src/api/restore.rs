@@ -21,6 +21,10 @@ pub struct Response {
 
 /// `check` only checks the backup.
 pub fn run(config: &Config, backup: &Path, check: bool) -> Result<Response, Error> {
+    if let Err(source) = backup.metadata() {
+        let (path, verb) = (backup.to_owned(), "read");
+        return Err(Error::File { path, verb, source });
+    }
     if check {
         return Ok(Response {
             backup: wiring::check_backup(config, backup).map_err(not_usable)?,

@@ -40,15 +40,19 @@ enum What {
     /// Search notes by text or id
     Search(Shared<NoteSearch>),
     /// Show a note, with its content if requested
+    #[command(visible_alias = "show")]
     Get(Shared<NoteGet>),
     /// List notes, newest first, a page at a time
+    #[command(visible_alias = "ls")]
     List(Shared<NoteList>),
     /// Change a note: its content, tags, metadata, importance or how long it is kept
     ///
     /// Fields that are not named stay. The earlier version stays in the history, and undo restores
     /// it.
+    #[command(alias = "update")]
     Edit(Shared<Update>),
     /// Delete notes; undo restores them
+    #[command(visible_alias = "rm", alias = "forget")]
     Delete(Shared<NoteDelete>),
     /// Delete all notes of a namespace, or of both
     Clear(ClearArgs),
@@ -73,7 +77,7 @@ struct ClearArgs {
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
         What::Add(args) => args.run(door).await,
-        What::Search(args) => args.run(door).await,
+        What::Search(args) => search(args, door).await,
         What::Get(args) => args.run(door).await,
         What::List(args) => args.run(door).await,
         What::Edit(args) => args.run(door).await,
@@ -82,6 +86,14 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         What::Stats(args) => args.run(door).await,
         What::Cleanup(args) => args.run(door).await,
     }
+}
+
+async fn search(args: Shared<NoteSearch>, door: &mut Door) -> Result<(), Error> {
+    let arguments = args.arguments()?;
+    let is_cut = arguments.number("min_score") != Some(0.0);
+    let found = call::<NoteSearch>(arguments, door).await?;
+    return_json!(door, &found);
+    printing::found(&found, is_cut, door)
 }
 
 async fn delete(args: Shared<NoteDelete>, door: &mut Door) -> Result<(), Error> {

@@ -135,6 +135,7 @@ pub(super) async fn call_on<O: Operation>(
         memory,
         ctx: &door.ctx()?,
         user: None,
+        is_tool: false,
     };
     let answer = O::run(&access, arguments).await;
     answer.map_err(|error| error.spelling(|name| spelling(&O::fields(), name)))
@@ -263,7 +264,7 @@ fn words(field: &Field, arg: Arg) -> Vec<Arg> {
 }
 
 /// A text, unless it looks like an option.
-fn text_value(text: &str) -> Result<String, String> {
+pub(super) fn text_value(text: &str) -> Result<String, String> {
     let is_option = text.starts_with('-')
         && text.chars().any(char::is_alphabetic)
         && !text.contains(char::is_whitespace);

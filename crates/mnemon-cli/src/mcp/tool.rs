@@ -93,6 +93,7 @@ impl Call {
             memory: &served.memory,
             ctx: &self.ctx,
             user: user.as_deref(),
+            is_tool: true,
         };
         O::run(&access, arguments).await
     }

@@ -36,6 +36,8 @@ pub(crate) struct Field {
     pub(crate) is_lenient: bool,
     /// Whether a list of texts counts as one text, a line for each.
     pub(crate) is_joined: bool,
+    /// Whether a larger number sent to a tool counts as the largest.
+    pub(crate) is_clamped: bool,
     /// Other names that models reach for.
     pub(crate) aliases: &'static [&'static str],
     /// Whether the smallest set of tools accepts it without listing it in the schema.
@@ -105,6 +107,7 @@ impl Field {
             is_required: false,
             is_lenient: false,
             is_joined: false,
+            is_clamped: false,
             aliases: &[],
             is_rare: false,
             only: None,
@@ -184,6 +187,11 @@ impl Field {
 
     pub(crate) fn lenient(mut self) -> Self {
         self.is_lenient = true;
+        self
+    }
+
+    pub(crate) fn clamped(mut self) -> Self {
+        self.is_clamped = true;
         self
     }
 

@@ -216,17 +216,18 @@ impl Operation for Undo {
             false => None,
         };
         let commit = arguments.whole("commit").map(|commit| commit as u64);
-        let commit = match (commit, access.user) {
-            (commit, None) => commit,
-            (commit, Some(_)) => Some(own_commit(access, commit, record.as_ref()).await?),
+        let commit = match access.is_tool {
+            false => commit,
+            true => Some(own_commit(access, commit, record.as_ref()).await?),
         };
         let request = api::undo::Request { commit, record };
         api::undo::run(access.memory, access.ctx, request).await
     }
 }
 
-/// The newest commit of the user's own, or the one that is named, if every record that it changed is
-/// the user's: nobody undoes another's work, and nobody the index of files.
+/// The newest commit of the caller's own, or the one that is named. A server for one user undoes
+/// commits whose records are all that user's; any other server those that servers of the same
+/// account made. Nobody undoes another's work, and nobody the index of files.
 async fn own_commit(
     access: &Access<'_>,
     commit: Option<u64>,
@@ -236,8 +237,13 @@ async fn own_commit(
     let is_own = |change: &Change| {
         let versions = [&change.before, &change.after];
         let mut owners = versions.into_iter().flatten();
-        let is_index = change.actor == INDEX_ACTOR;
-        !is_index && owners.all(|record| record.owner.user.as_deref() == access.user)
+        match access.user {
+            Some(user) => {
+                let is_index = change.actor == INDEX_ACTOR;
+                !is_index && owners.all(|record| record.owner.user.as_deref() == Some(user))
+            }
+            None => change.actor == ctx.actor,
+        }
     };
     let asked = Changes {
         id: record.cloned(),

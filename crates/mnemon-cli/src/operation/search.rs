@@ -32,13 +32,10 @@ impl Operation for Search {
             .or(&["q", "text", "search", "question", "keywords"])
             .positional(Spelling::Words, "QUERY")
             .piped(),
-            Field::whole("limit", 1, most, "Maximum number of hits").or(&[
-                "max_results",
-                "top_k",
-                "k",
-                "n",
-                "count",
-            ]),
+            Field::whole("limit", 1, most, "Maximum number of hits")
+                .clamped()
+                .default("10")
+                .or(&["max_results", "top_k", "k", "n", "count"]),
             Field::number("min_score", 0.0, 1.0, min_score)
                 .or(&["threshold"])
                 .rare(),

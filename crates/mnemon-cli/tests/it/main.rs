@@ -35,6 +35,7 @@ mod languages;
 mod learning;
 mod llm;
 mod mcp;
+mod missing_store;
 mod modes;
 mod moving;
 mod notes;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::door::Door;
 use super::super::lines::{Lines, blame};
+use super::super::shared::text_value;
 use super::super::{input, text};
 use super::messages::event_line;
 use super::{ConversationArgs, WindowArgs, chat};
@@ -21,8 +22,17 @@ pub(super) struct AppendArgs {
     #[command(flatten)]
     conversation: ConversationArgs,
     /// Text of the message; without it, or with -, it is read from stdin
-    #[arg(value_name = "TEXT", conflicts_with_all = ["message", "jsonl"])]
-    text: Vec<String>,
+    #[arg(
+        value_name = "TEXT",
+        conflicts_with_all = ["message", "jsonl"],
+        allow_hyphen_values = true,
+        value_parser = text_value
+    )]
+    text: Option<String>,
+    #[arg(hide = true)]
+    more_words: Vec<String>,
+    #[arg(hide = true, last = true)]
+    after_dashes: Vec<String>,
     /// Role of the speaker
     #[arg(long, value_parser = role(), default_value = "user", conflicts_with_all = ["message", "jsonl"])]
     role: Role,
@@ -108,7 +118,9 @@ fn report(done: &Appended, door: &mut Door) -> Result<(), Error> {
 }
 
 fn spoken(ctx: &Ctx, args: &AppendArgs) -> Result<Message, Error> {
-    let said = input::words(&args.text)?;
+    let words = args.text.iter();
+    let words = words.chain(&args.more_words).chain(&args.after_dashes);
+    let said = input::words(&words.cloned().collect::<Vec<_>>())?;
     if said.trim().is_empty() {
         return Err(Invalid::new("text", "is empty").into());
     }

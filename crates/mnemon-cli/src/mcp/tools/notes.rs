@@ -1,7 +1,7 @@
 //! Tools for notes. The names, the fields and the shape of the answers are those of the notes
 //! document: an id, a summary and what describes the note, its content only on request.
 
-use mnemon_core::Time;
+use mnemon_core::{Invalid, Time};
 use mnemon_engine::notes::{NotePage, NoteText, NoteView};
 use serde_json::{Map, Value, json};
 
@@ -11,14 +11,16 @@ use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch, with_max_tokens};
 use crate::Error;
 use crate::operation::{
-    Field, NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteStats, Operation,
-    Search, Undo, Update,
+    Arguments, Field, NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteStats,
+    Operation, Search, Undo, Update,
 };
 
 const SMALL: &[Profile] = &[Profile::Small, Profile::Notes];
 const NOTES: &[Profile] = &[Profile::Notes];
-/// Characters of the summary in the answer to an add: whoever sent the content knows it.
-const ADDED: usize = 300;
+/// Characters of the summary in the answer to an update: its caller knows the content.
+const UPDATED: usize = 300;
+/// Bytes of JSON of the summary in the answer to an add, which stays short in any script.
+const ADDED_BYTES: usize = 1210;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -55,6 +57,7 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         let usual = served.config.notes.mcp_namespace.value;
         call.arguments.set("namespace", usual.as_str());
     }
+    spread_metadata(&mut call.arguments)?;
     let added = call.run::<NoteAdd>(served).await?;
     let message = match added.known {
         true => format!("This is known already, as {}", added.id),
@@ -73,7 +76,7 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         .with("id", &added.id)
         .with("namespace", added.namespace)
         .with("contentLength", added.content_length)
-        .with("summary", excerpt(&added.summary, ADDED))
+        .with("summary", brief(&added.summary))
         .with("message", &message)
         .maybe("expires", added.expires)
         .maybe("nearDuplicate", added.near_duplicate)
@@ -82,6 +85,47 @@ async fn run_add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         .maybe("evicted", Some(added.evicted).filter(|count| *count > 0));
     let data = json!({"success": true, "referenceId": added.id, "data": data.0});
     Answer::with(&message, &data)
+}
+
+/// The document's program takes tags, source and importance from the metadata, too. Fields that the
+/// call has count before them.
+fn spread_metadata(arguments: &mut Arguments) -> Result<(), Error> {
+    let Some(Value::Object(mut metadata)) = arguments.take("metadata") else {
+        return Ok(());
+    };
+    for name in ["tags", "source", "importance"] {
+        let Some(value) = metadata.remove(name) else {
+            continue;
+        };
+        let field = NoteAdd::fields()
+            .into_iter()
+            .filter(|field| field.name == name);
+        let sent = Map::from_iter([(name.to_owned(), value)]);
+        let mut checked = Arguments::check(&field.collect::<Vec<_>>(), sent)
+            .map_err(|wrong| Invalid::new(format!("metadata.{}", wrong.field), wrong.what))?;
+        if let Some(value) = checked.take(name).filter(|_| !arguments.has(name)) {
+            arguments.set(name, value);
+        }
+    }
+    arguments.set("metadata", metadata);
+    Ok(())
+}
+
+/// The summary, cut if its JSON would be long.
+fn brief(summary: &str) -> String {
+    let mut bytes = 0;
+    for (at, c) in summary.char_indices() {
+        bytes += match c {
+            '"' | '\\' | '\n' | '\r' | '\t' => 2,
+            c if c.is_control() => 6,
+            c => c.len_utf8(),
+        };
+        if bytes > ADDED_BYTES {
+            let head = summary.get(..at).unwrap_or_default();
+            return format!("{head}...");
+        }
+    }
+    summary.to_owned()
 }
 
 fn search() -> Tool {
@@ -103,6 +147,7 @@ fn search_fields() -> Vec<Field> {
     let fields = Search::fields().into_iter();
     let fields = fields.map(|field| match field.name {
         "query" => field.required(),
+        "limit" => field.default("5"),
         _ => field,
     });
     fields.collect()
@@ -122,16 +167,22 @@ async fn run_search(served: &Served, mut call: Call) -> Result<Answer, Error> {
     if let (None, Some(least)) = (call.arguments.number("min_score"), config.min_score) {
         call.arguments.set("min_score", least);
     }
+    let is_cut = call.arguments.number("min_score") != Some(0.0);
     served.index_files(&call.ctx).await;
     let found = call.run::<Search>(served).await?;
     if found.hits.is_empty() {
         let message = "No matching entries found.";
         let hint = "Nothing known: min_score 0 shows the nearest entries.";
-        let data = json!({
-            "found": false, "results": [], "query": query, "message": message, "hint": hint,
-        });
-        let text = format!("{message} {hint}");
-        return Answer::with(text, &json!({"success": true, "data": data}));
+        let hint = Some(hint).filter(|_| is_cut);
+        let data = Fields::default()
+            .with("found", false)
+            .with("results", json!([]))
+            .with("query", query)
+            .with("message", message)
+            .maybe("hint", hint);
+        let text = [Some(message), hint].into_iter().flatten();
+        let text = text.collect::<Vec<_>>().join(" ");
+        return Answer::with(text, &json!({"success": true, "data": data.0}));
     }
     let views = found.hits.iter().map(|hit| {
         let view = notes.view(&hit.record, content);
@@ -252,7 +303,7 @@ async fn run_get(served: &Served, mut call: Call) -> Result<Answer, Error> {
             if answer.tokens() <= tokens && (content.is_empty() || !head.is_empty()) {
                 return Ok(answer);
             }
-            room = room * 4 / 5;
+            room = (room * tokens / answer.tokens().max(1)).min(room - 1);
         }
     }
     Ok(page(&note, "", &content, offset)?.within(tokens))
@@ -349,7 +400,7 @@ async fn run_update(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let data = Fields::default()
         .with("id", &done.id)
         .with("version", done.version)
-        .with("summary", excerpt(&done.content, ADDED))
+        .with("summary", excerpt(&done.content, UPDATED))
         .maybe("expires", done.expires)
         .maybe("commit", done.commit);
     Answer::with(text, &json!({"success": true, "data": data.0}))
