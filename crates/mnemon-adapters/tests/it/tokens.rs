@@ -67,9 +67,9 @@ fn exact_counts_are_those_of_the_vocabularies() {
 #[test]
 fn a_page_is_long_in_every_script() {
     let cases = [
-        ("English", include_str!("tokens/english.txt"), 6000),
-        ("Vietnamese", include_str!("tokens/vietnamese.txt"), 2200),
-        ("Japanese", include_str!("tokens/japanese.txt"), 1300),
+        ("English", include_str!("tokens/english.txt"), 8000),
+        ("Vietnamese", include_str!("tokens/vietnamese.txt"), 2600),
+        ("Japanese", include_str!("tokens/japanese.txt"), 1650),
     ];
     for (language, text, least) in cases {
         let fits = |count: &dyn Fn(&str) -> usize| {

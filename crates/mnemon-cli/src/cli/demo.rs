@@ -1,6 +1,6 @@
 //! `mnemon demo`
 
-use mnemon_core::{Changes, Ctx, Fate, Id, Namespace, Owner, Receipt};
+use mnemon_core::{Changes, Ctx, Fate, Id, Invalid, Namespace, Owner, Receipt};
 use mnemon_engine::{Draft, Memory};
 
 use super::door::Door;
@@ -14,6 +14,10 @@ use crate::{Error, api, wiring};
 pub(super) struct Args {}
 
 pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
+    if door.out.json {
+        let what = "is not available for the demo, which prints text; leave it out";
+        return Err(Invalid::new("--json", what).into());
+    }
     let folder = tempfile::tempdir().map_err(|source| Error::File {
         path: std::env::temp_dir(),
         verb: "used",

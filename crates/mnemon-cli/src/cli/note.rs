@@ -1,10 +1,11 @@
 //! `mnemon note`
 
+mod json;
 mod printing;
 
 pub(super) use printing::nearly;
 
-use serde_json::json;
+use serde_json::json as value;
 
 use super::door::Door;
 use super::shared::{Shared, call};
@@ -92,7 +93,7 @@ async fn search(args: Shared<NoteSearch>, door: &mut Door) -> Result<(), Error> 
     let arguments = args.arguments()?;
     let is_cut = arguments.number("min_score") != Some(0.0);
     let found = call::<NoteSearch>(arguments, door).await?;
-    return_json!(door, &found);
+    return_json!(door, &json::hits(&found));
     printing::found(&found, is_cut, door)
 }
 
@@ -126,7 +127,7 @@ async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
             "long-term" => counts.long_term,
             _ => counts.total,
         };
-        return_json!(door, &json!({ "dryRun": true, "count": count }));
+        return_json!(door, &value!({ "dry_run": true, "count": count }));
         let count = text::count(count, "note");
         return door.out.line(format!("would forget {count}"));
     }

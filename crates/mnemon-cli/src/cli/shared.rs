@@ -24,6 +24,11 @@ pub(super) struct Shared<O> {
 pub(super) trait Printed: Operation {
     /// The answer as text for people.
     fn print(answer: &Self::Answer, door: &mut Door) -> Result<(), Error>;
+
+    /// The answer as JSON for programs.
+    fn document(answer: &Self::Answer) -> Value {
+        json!(answer)
+    }
 }
 
 fn fields<O: Operation>() -> impl Iterator<Item = Field> {
@@ -38,7 +43,7 @@ impl<O: Operation> Shared<O> {
         O: Printed,
     {
         let answer = self.call(door).await?;
-        return_json!(door, &answer);
+        return_json!(door, &O::document(&answer));
         O::print(&answer, door)
     }
 

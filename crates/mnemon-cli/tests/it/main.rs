@@ -30,6 +30,7 @@ mod facade;
 mod forgetting;
 mod hostile;
 mod ingest;
+mod json;
 mod kills;
 mod languages;
 mod learning;

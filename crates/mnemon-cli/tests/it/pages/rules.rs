@@ -206,6 +206,11 @@ const SETUPS: &[(&str, &[&str])] = &[
         "help mnemon chat",
         &[r#"echo '{"role":"user","content":"Is it far?"}' > talk.jsonl"#],
     ),
+    ("help mnemon export", RECORD),
+    (
+        "help mnemon export",
+        &["mnemon add 'Ann prefers tea' --store sqlite:old.db"],
+    ),
     ("help mnemon forget", RECORD),
     ("help mnemon get", RECORD),
     ("help mnemon history", RECORD),
