@@ -252,25 +252,36 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
     }
 }
 
-/// Commands that only read the store.
-const READING: &str = "search, context, get, list, history, stats, export, read, \
-    note search, note get, note list, note stats, \
-    chat list, chat show, chat tail, chat events, chat query, chat reload, \
-    session load, session list, skill list, skill show, skill search, skill export, \
-    experience failures, experience traces, learn status, learn dry-run";
+/// Commands that only read the store, by group.
+const READING: &[(&str, &[&str])] = &[
+    ("search", &[]),
+    ("context", &[]),
+    ("get", &[]),
+    ("list", &[]),
+    ("history", &[]),
+    ("stats", &[]),
+    ("export", &[]),
+    ("read", &[]),
+    ("note", &["search", "get", "list", "stats"]),
+    (
+        "chat",
+        &["list", "show", "tail", "events", "query", "reload"],
+    ),
+    ("session", &["load", "list"]),
+    ("skill", &["list", "show", "search", "export"]),
+    ("experience", &["failures", "traces"]),
+    ("learn", &["status", "dry-run"]),
+];
 
 /// Whether this command only reads the store. A conversation in a project's files is read into it.
 fn only_reads(matches: &ArgMatches) -> bool {
-    let (mut names, mut inner) = (Vec::new(), matches);
-    while let Some((name, below)) = inner.subcommand() {
-        names.push(name);
-        inner = below;
-    }
-    let of_files = matches!(inner.try_get_raw("files"), Ok(Some(_)));
-    !of_files
-        && READING
-            .split(", ")
-            .any(|command| command == names.join(" "))
+    let Some((name, matches)) = matches.subcommand() else {
+        return false;
+    };
+    let (inner, matches) = matches.subcommand().unwrap_or(("", matches));
+    let of_files = matches!(matches.try_get_raw("files"), Ok(Some(_)));
+    let mut known = READING.iter().filter(|(group, _)| *group == name);
+    !of_files && known.any(|(_, names)| inner.is_empty() || names.contains(&inner))
 }
 
 /// The colours that were asked for, before the arguments are parsed: errors of the parser have

@@ -38,8 +38,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// README.md and every page under docs/.
-fn pages() -> Vec<Page> {
+/// The names and texts of README.md and of every page under docs/.
+fn texts() -> Vec<(String, String)> {
     let mut names = vec!["README.md".to_owned()];
     let mut folders = vec!["docs".to_owned()];
     while let Some(folder) = folders.pop() {
@@ -54,11 +54,20 @@ fn pages() -> Vec<Page> {
         }
     }
     names.sort();
-    let read = |name: String| Page {
-        commands: blocks(&name, &std::fs::read_to_string(root().join(&name)).unwrap()),
+    let read = |name: String| {
+        let text = std::fs::read_to_string(root().join(&name)).unwrap();
+        (name, text)
+    };
+    names.into_iter().map(read).collect()
+}
+
+/// The pages that have commands.
+fn pages() -> Vec<Page> {
+    let read = |(name, text): (String, String)| Page {
+        commands: blocks(&name, &text),
         name,
     };
-    let pages = names.into_iter().map(read);
+    let pages = texts().into_iter().map(read);
     pages.filter(|page| !page.commands.is_empty()).collect()
 }
 
@@ -204,4 +213,51 @@ fn the_examples_of_the_help_work() {
     let text: Vec<String> = pages.iter().zip(&transcripts).map(text).collect();
     check(&pages, &transcripts, |name| name.starts_with("help "));
     insta::assert_snapshot!(text.join("\n"));
+}
+
+/// Names of commands and options in running text exist, too.
+#[test]
+fn commands_in_the_text_exist() {
+    let mut unknown = Vec::new();
+    let mut seen = 0;
+    for (name, text) in texts() {
+        for span in markdown::inline_commands(&text) {
+            seen += 1;
+            unknown.extend(unknown_part(span).map(|part| format!("{name}: `{span}`: {part}")));
+        }
+    }
+    assert!(seen > 100, "{seen} commands were found");
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+/// The first subcommand or option of a command that does not exist.
+fn unknown_part(span: &str) -> Option<String> {
+    let mut command = cli::command();
+    command.build();
+    let mut words = span.split_whitespace().skip(1).peekable();
+    while let Some(word) = words.peek() {
+        match command.find_subcommand(word) {
+            Some(inner) => command = inner.clone(),
+            None => break,
+        }
+        words.next();
+    }
+    let has_inner = command.get_subcommands().next().is_some();
+    if let Some(word) = words.peek().filter(|_| has_inner) {
+        let is_word = word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+        if is_word && !word.starts_with('-') {
+            return Some((*word).to_owned());
+        }
+    }
+    let is_known = |option: &str| {
+        let mut args = command.get_arguments();
+        args.any(|arg| {
+            let aliases = arg.get_all_aliases().unwrap_or_default();
+            arg.get_long() == Some(option) || aliases.contains(&option)
+        })
+    };
+    let options = words.filter_map(|word| word.strip_prefix("--"));
+    let options = options.map(|word| word.split(['=', '|', ',']).next().unwrap_or_default());
+    let mut options = options.filter(|word| !word.is_empty());
+    options.find(|option| !is_known(option)).map(str::to_owned)
 }

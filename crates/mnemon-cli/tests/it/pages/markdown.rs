@@ -132,3 +132,18 @@ pub(super) fn rewrite(text: &str, shown: &[Shown], outputs: &[Option<String>]) -
     }
     lines.join("\n") + "\n"
 }
+
+/// Commands in running text: code between backticks that begins with the name of the program.
+pub(super) fn inline_commands(text: &str) -> Vec<&str> {
+    let mut in_block = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("```") {
+            in_block = !in_block;
+        } else if !in_block {
+            let spans = line.split('`').skip(1).step_by(2);
+            found.extend(spans.filter(|span| span.starts_with("mnemon ")));
+        }
+    }
+    found
+}
