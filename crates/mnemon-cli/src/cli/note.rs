@@ -77,15 +77,15 @@ struct ClearArgs {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
-        What::Add(args) => args.run(door).await,
+        What::Add(args) => args.run_as(json::answer, door).await,
         What::Search(args) => search(args, door).await,
-        What::Get(args) => args.run(door).await,
-        What::List(args) => args.run(door).await,
+        What::Get(args) => args.run_as(json::answer, door).await,
+        What::List(args) => args.run_as(json::answer, door).await,
         What::Edit(args) => args.run(door).await,
         What::Delete(args) => delete(args, door).await,
         What::Clear(args) => clear(args, door).await,
-        What::Stats(args) => args.run(door).await,
-        What::Cleanup(args) => args.run(door).await,
+        What::Stats(args) => args.run_as(json::answer, door).await,
+        What::Cleanup(args) => args.run_as(json::answer, door).await,
     }
 }
 

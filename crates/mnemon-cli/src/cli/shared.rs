@@ -24,11 +24,6 @@ pub(super) struct Shared<O> {
 pub(super) trait Printed: Operation {
     /// The answer as text for people.
     fn print(answer: &Self::Answer, door: &mut Door) -> Result<(), Error>;
-
-    /// The answer as JSON for programs.
-    fn document(answer: &Self::Answer) -> Value {
-        json!(answer)
-    }
 }
 
 fn fields<O: Operation>() -> impl Iterator<Item = Field> {
@@ -42,8 +37,20 @@ impl<O: Operation> Shared<O> {
     where
         O: Printed,
     {
+        self.run_as(|answer| json!(answer), door).await
+    }
+
+    /// The same with a JSON form of its own.
+    pub(super) async fn run_as(
+        self,
+        json: impl Fn(&O::Answer) -> Value,
+        door: &mut Door,
+    ) -> Result<(), Error>
+    where
+        O: Printed,
+    {
         let answer = self.call(door).await?;
-        return_json!(door, &O::document(&answer));
+        return_json!(door, &json(&answer));
         O::print(&answer, door)
     }
 

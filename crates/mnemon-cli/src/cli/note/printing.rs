@@ -5,22 +5,15 @@ use mnemon_engine::notes::{
     Added, Cleaned, Cleared, FoundNotes, NearDuplicate, NoteCounts, NotePage, NoteText, NoteView,
 };
 
-use serde_json::Value;
-
 use super::super::door::Door;
 use super::super::shared::Printed;
 use super::super::{search, text};
-use super::json;
 use crate::Error;
 use crate::operation::{NoteAdd, NoteCleanup, NoteGet, NoteList, NoteStats};
 
 const INDENT: &str = "    ";
 
 impl Printed for NoteAdd {
-    fn document(answer: &Added) -> Value {
-        json::answer(answer)
-    }
-
     fn print(added: &Added, door: &mut Door) -> Result<(), Error> {
         let done = match added.known {
             true => "already known",
@@ -89,10 +82,6 @@ fn tags(note: &NoteView) -> String {
 }
 
 impl Printed for NoteGet {
-    fn document(answer: &NoteText) -> Value {
-        json::answer(answer)
-    }
-
     /// What describes a note, and its content where that was asked for.
     fn print(whole: &NoteText, door: &mut Door) -> Result<(), Error> {
         let view = &whole.note;
@@ -133,10 +122,6 @@ impl Printed for NoteGet {
 const SUMMARY: usize = 24;
 
 impl Printed for NoteList {
-    fn document(answer: &NotePage) -> Value {
-        json::answer(answer)
-    }
-
     fn print(page: &NotePage, door: &mut Door) -> Result<(), Error> {
         if page.notes.is_empty() {
             return door.out.line("nothing");
@@ -167,10 +152,6 @@ pub(super) fn cleared(cleared: &Cleared, door: &mut Door) -> Result<(), Error> {
 }
 
 impl Printed for NoteStats {
-    fn document(answer: &NoteCounts) -> Value {
-        json::answer(answer)
-    }
-
     fn print(counts: &NoteCounts, door: &mut Door) -> Result<(), Error> {
         for (name, count) in [
             ("total", counts.total),
@@ -184,10 +165,6 @@ impl Printed for NoteStats {
 }
 
 impl Printed for NoteCleanup {
-    fn document(answer: &Cleaned) -> Value {
-        json::answer(answer)
-    }
-
     fn print(cleaned: &Cleaned, door: &mut Door) -> Result<(), Error> {
         door.out.line(&cleaned.message)?;
         if cleaned.cleaned > 0 {
