@@ -197,7 +197,7 @@ fn the_commands_of_the_documentation_print_what_it_shows() {
     }
     check(&pages, &transcripts, |name| !name.starts_with("help "));
     for (page, transcript) in pages.iter().zip(&transcripts) {
-        let name = page.name.trim_end_matches(".md").replace('/', " ");
+        let name = page.name.trim_end_matches(".md").replace('/', "-");
         insta::assert_snapshot!(name, transcript.text);
     }
 }
