@@ -11,7 +11,7 @@ use mnemon_engine::longterm::Mode;
 
 use super::door::{Door, not_indexed};
 use super::{input, text};
-use crate::config::Secret;
+use crate::config::{Config, Origin, Secret};
 use crate::mcp::{self, Access, HttpLimits, Options, Profile, Served};
 use crate::{Error, wiring};
 
@@ -120,7 +120,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     if folder.is_dir() && !door.config.may_index_agents() {
         door.out.note(&not_indexed(&folder));
     }
-    let served = Served::new(door.config.clone(), memory, options)?;
+    let served = Served::new(as_server(&door.config), memory, options)?;
     let Some(address) = args.http else {
         if std::io::stdin().is_terminal() {
             door.out.note(
@@ -148,6 +148,16 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         },
     )
     .await
+}
+
+/// The configuration with an actor that the history, and undo, tell from the command line.
+fn as_server(config: &Config) -> Config {
+    let mut config = config.clone();
+    let actor = &mut config.actor;
+    if let (Origin::Default, Some(user)) = (&actor.origin, actor.value.strip_prefix("cli")) {
+        actor.value = format!("mcp{user}");
+    }
+    config
 }
 
 /// The key itself, or what the file holds.

@@ -52,8 +52,20 @@ impl<O: Operation> Shared<O> {
     where
         O: Printed,
     {
+        self.run_as(|answer| json!(answer), door).await
+    }
+
+    /// The same with a JSON form of its own.
+    pub(super) async fn run_as(
+        self,
+        json: impl Fn(&O::Answer) -> Value,
+        door: &mut Door,
+    ) -> Result<(), Error>
+    where
+        O: Printed,
+    {
         let answer = self.call(door).await?;
-        return_json!(door, &answer);
+        return_json!(door, &json(&answer));
         O::print(&answer, door)
     }
 

@@ -73,6 +73,15 @@ impl Tool {
         self
     }
 
+    /// The same with another default of a field than the command has.
+    pub(super) fn with_default(mut self, name: &str, value: &'static str) -> Self {
+        let mut fields = self.fields.iter_mut();
+        if let Some(field) = fields.find(|field| field.name == name) {
+            field.default = Some(value);
+        }
+        self
+    }
+
     /// As a client is told of it.
     pub(super) fn described(&self) -> rmcp::model::Tool {
         self.with_schema(field::schema(&self.fields))

@@ -179,6 +179,7 @@ fn object(
         let value = match (interface, field.is_lenient) {
             (Interface::Mcp, true) => without_blanks(value),
             _ if field.is_joined => joined(value),
+            (Interface::Mcp, _) if field.is_clamped => clamped(&field.shape, value),
             _ => value,
         };
         // A client that sends null for what it leaves out means just that.
@@ -228,6 +229,14 @@ fn without_blanks(value: Value) -> Value {
         Value::Array(items) => items.into_iter().map(unnull).collect(),
         Value::String(text) if text.trim().is_empty() => Value::Null,
         value => value,
+    }
+}
+
+/// At most the largest number that is allowed.
+fn clamped(shape: &Shape, value: Value) -> Value {
+    match (shape, whole_in(&value)) {
+        (Shape::Whole { max, .. }, Some(number)) if number > *max => (*max).into(),
+        _ => value,
     }
 }
 

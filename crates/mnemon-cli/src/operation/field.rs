@@ -42,6 +42,8 @@ pub(crate) struct Field {
     pub(crate) is_lenient: bool,
     /// Whether a list of texts counts as one text, a line for each.
     pub(crate) is_joined: bool,
+    /// Whether a larger number sent to a tool counts as the largest.
+    pub(crate) is_clamped: bool,
     /// Other names that models reach for.
     pub(crate) aliases: &'static [&'static str],
     /// Whether the smallest set of tools accepts it without listing it in the schema.
@@ -132,6 +134,7 @@ setters! {
     required_on(interface: Interface): required_only = Some(interface);
     lenient(): is_lenient = true;
     joined(): is_joined = true;
+    clamped(): is_clamped = true;
     or(aliases: &'static [&'static str]): aliases = aliases;
     /// A field that most callers do without.
     rare(): is_rare = true;
@@ -168,6 +171,7 @@ impl Field {
             required_only: None,
             is_lenient: false,
             is_joined: false,
+            is_clamped: false,
             aliases: &[],
             is_rare: false,
             only: None,

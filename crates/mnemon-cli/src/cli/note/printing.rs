@@ -9,7 +9,7 @@ use super::super::door::Door;
 use super::super::shared::Printed;
 use super::super::{search, text};
 use crate::Error;
-use crate::operation::{NoteAdd, NoteCleanup, NoteGet, NoteList, NoteSearch, NoteStats};
+use crate::operation::{NoteAdd, NoteCleanup, NoteGet, NoteList, NoteStats};
 
 const INDENT: &str = "    ";
 
@@ -36,17 +36,15 @@ pub(in super::super) fn nearly(near: &NearDuplicate) -> String {
     )
 }
 
-impl Printed for NoteSearch {
-    fn print(found: &FoundNotes, door: &mut Door) -> Result<(), Error> {
-        if !found.found {
-            return search::nothing(door);
-        }
-        for note in &found.results {
-            head(note, door)?;
-            told(note, door)?;
-        }
-        Ok(())
+pub(super) fn found(found: &FoundNotes, is_cut: bool, door: &mut Door) -> Result<(), Error> {
+    if !found.found {
+        return search::nothing(is_cut, door);
     }
+    for note in &found.results {
+        head(note, door)?;
+        told(note, door)?;
+    }
+    Ok(())
 }
 
 /// Score, id, date, namespace and tags.
