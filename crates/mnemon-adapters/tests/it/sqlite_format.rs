@@ -249,13 +249,16 @@ fn register_sum(raw: &Connection) {
         .unwrap();
 }
 
+/// Words, model, scale and codes of a row of `search`.
+type SearchRow = (Vec<u8>, Option<i64>, Option<f64>, Option<Vec<u8>>);
+
 /// Format 7 analyses all words again. Vectors are expensive, and stay.
 #[test]
 fn words_of_an_older_file_are_analysed_again_and_vectors_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.db");
     std::fs::copy(fixtures().join("sqlite-v6.db"), &path).unwrap();
-    let search = |raw: &Connection| -> Vec<(Vec<u8>, Option<i64>, Option<f64>, Option<Vec<u8>>)> {
+    let search = |raw: &Connection| -> Vec<SearchRow> {
         let mut select = raw
             .prepare("SELECT terms, model, scale, codes FROM search ORDER BY key")
             .unwrap();
@@ -276,7 +279,7 @@ fn words_of_an_older_file_are_analysed_again_and_vectors_stay() {
     drop(Sqlite::open(&path).unwrap());
     let raw = Connection::open(&path).unwrap();
     let after = search(&raw);
-    let vectors = |rows: &[(Vec<u8>, Option<i64>, Option<f64>, Option<Vec<u8>>)]| {
+    let vectors = |rows: &[SearchRow]| {
         let rows = rows.iter();
         rows.map(|row| (row.1, row.2, row.3.clone()))
             .collect::<Vec<_>>()

@@ -11,7 +11,7 @@ pub mod locomo;
 mod measure;
 mod store;
 
-use mnemon_core::rank::Recipe;
+use mnemon_core::rank::{Recipe, Steps};
 use mnemon_core::{Ctx, Invalid};
 use serde::Serialize;
 
@@ -46,6 +46,8 @@ pub struct Setup {
     /// How often each entry is stored.
     pub copies: usize,
     pub copy_style: CopyStyle,
+    /// The steps of ranking that are taken.
+    pub steps: Steps,
 }
 
 impl Default for Setup {
@@ -55,6 +57,7 @@ impl Default for Setup {
             filter: SearchFilter::None,
             copies: 1,
             copy_style: CopyStyle::Exact,
+            steps: Steps::ALL,
         }
     }
 }

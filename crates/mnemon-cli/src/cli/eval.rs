@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use mnemon_core::limits;
-use mnemon_core::rank::Recipe;
+use mnemon_core::rank::{Recipe, Steps};
 
 use super::door::Door;
 use super::{filters, progress, text};
@@ -90,6 +90,9 @@ struct RunArgs {
     /// Store copies as they are or with added words
     #[arg(long, value_enum, default_value_t = CopyStyle::Exact)]
     copy_style: CopyStyle,
+    /// Leave out a step of ranking; repeat for several
+    #[arg(long, value_enum, value_name = "STEP")]
+    without: Vec<Step>,
     /// Use only this many conversations, from the first
     #[arg(long, value_name = "N")]
     limit_conversations: Option<usize>,
@@ -101,6 +104,29 @@ struct RunArgs {
     compare: Option<PathBuf>,
     #[command(flatten)]
     answer: AnswerArgs,
+}
+
+/// A step of ranking, as docs/ranking.md describes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Step {
+    /// `I` means the user, `you` the assistant
+    FirstPerson,
+    /// Days that are asked for find what tells of them
+    Dates,
+    /// A time or a name is lifted where one is asked for
+    AnswerType,
+    /// A question lends twice its words to the record after it
+    AfterQuestion,
+}
+
+fn steps(without: &[Step]) -> Steps {
+    let takes = |step: Step| !without.contains(&step);
+    Steps {
+        first_person: takes(Step::FirstPerson),
+        dates: takes(Step::Dates),
+        answer_type: takes(Step::AnswerType),
+        after_question: takes(Step::AfterQuestion),
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -169,6 +195,7 @@ fn request(dataset: Dataset, args: &RunArgs) -> Result<Request, Error> {
             filter: args.filter,
             copies: usize::from(args.copies),
             copy_style: args.copy_style,
+            steps: steps(&args.without),
         },
         answering: args.answer.answer.then_some(Answering {
             context_tokens: args.answer.context_tokens as usize,

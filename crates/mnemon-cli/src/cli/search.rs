@@ -168,6 +168,9 @@ fn explain(hit: &Hit, door: &mut Door) -> Result<(), Error> {
     let words = bar("words", parts.words) + "  " + &matched;
     door.out.line(words.trim_end())?;
     door.out.line(bar("meaning", parts.meaning))?;
+    if parts.told > 0.0 {
+        door.out.line(bar("days", parts.told))?;
+    }
     door.out.line(factors(&parts))?;
     if let Some(reread) = parts.reread {
         door.out.line(bar("reread", reread))?;

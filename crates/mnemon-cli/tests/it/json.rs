@@ -21,7 +21,7 @@ const UNDOCUMENTED: &[(&str, &str)] = &[
     ("completions", "it prints a script"),
     ("config path", "it prints a path"),
     ("demo", "it prints text"),
-    ("eval locomo", "it writes a report of its own"),
+    ("eval", "it writes a report of its own"),
     ("learn improve", "it needs a language model"),
     ("llm", "it reports on a language model"),
     ("man", "it writes manual pages"),

@@ -30,6 +30,7 @@ mod facade;
 mod forgetting;
 mod hostile;
 mod ingest;
+mod isolation;
 mod json;
 mod kills;
 mod languages;
@@ -55,6 +56,5 @@ mod sessions;
 mod stores;
 mod streams;
 mod tenants;
-
 mod trust;
 mod undo_groups;

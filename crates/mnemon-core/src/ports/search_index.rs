@@ -168,6 +168,8 @@ pub struct Probe {
     /// The days that are asked for: records that tell of them, or are of a day that is asked for,
     /// are matches even if no arm finds them.
     pub asked: Vec<Asked>,
+    /// Whether a question lends twice its words to the record after it.
+    pub after_question: bool,
     /// How many of the best each arm contributes.
     pub depth: usize,
     /// Whether the caller waits for this probe and nothing else. An index may then answer on the
@@ -185,6 +187,7 @@ impl Probe {
             terms: Vec::new(),
             vectors: Vec::new(),
             asked: Vec::new(),
+            after_question: true,
             depth,
             may_run_inline: false,
         }

@@ -267,6 +267,7 @@ impl Records {
             terms,
             vectors,
             asked: question.dates.clone(),
+            after_question: query.steps.after_question,
             depth: self.limits().search_depth.max(query.limit * 2),
             may_run_inline: query.may_run_inline,
         }

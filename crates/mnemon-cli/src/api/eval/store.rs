@@ -202,6 +202,7 @@ impl<'a> FilledStore<'a> {
             recipe,
             limit,
             min_score: Some(0.0),
+            steps: self.setup.steps,
             ..Query::new(question.text.as_str(), self.filter(number, question))
         };
         let ctx = self.ctx(self.asked(number, question));

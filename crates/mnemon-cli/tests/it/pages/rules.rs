@@ -51,6 +51,7 @@ const fn rule(page: &'static str, command: &'static str, how: How) -> Rule {
 
 const COMPILES: How = How::NotRun("it compiles the program");
 const NO_MODEL: How = How::Exit(2, "no language model is configured");
+const NO_DATA: How = How::NotRun("it needs data that is not in the repository");
 const DOWNLOADS: How = How::NotRun("it downloads a model");
 
 pub(super) const RULES: &[Rule] = &[
@@ -69,11 +70,8 @@ pub(super) const RULES: &[Rule] = &[
     rule("docs/mcp.md", "mnemon mcp --http…", How::Server),
     rule("docs/mcp.md", "MNEMON_API_KEY=…", How::Server),
     rule("docs/trust.md", "mnemon trust", How::Confirmed),
-    rule(
-        "help mnemon eval",
-        "…",
-        How::NotRun("it needs the LoCoMo data, which is not in the repository"),
-    ),
+    rule("docs/evaluation.md", "mnemon eval…", NO_DATA),
+    rule("help mnemon eval", "…", NO_DATA),
     rule(
         "help mnemon init",
         "mnemon mcp install claude",

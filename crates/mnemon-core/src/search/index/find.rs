@@ -53,6 +53,8 @@ struct Visible {
     is_restricted: bool,
     /// Whether a document's neighbours may be of another user than the one that the filter names.
     mixes_users: bool,
+    /// Whether a question lends twice its words to the document after it.
+    after_question: bool,
 }
 
 /// A term of the probe that visible documents have.
@@ -87,7 +89,10 @@ impl Index {
             });
         }
         let audience = probe.filter.audience_only();
-        let visible = self.visible(&audience, now);
+        let visible = Visible {
+            after_question: probe.after_question,
+            ..self.visible(&audience, now)
+        };
         let mask = match within {
             None if probe.filter == audience => visible.mask.clone(),
             _ => self.mask(&probe.filter, within, now),
@@ -140,6 +145,7 @@ impl Index {
             mean_length: self.chain.mean_length(self.docs.alive()),
             is_restricted,
             mixes_users,
+            after_question: true,
         };
         if is_restricted {
             let docs = self.sample(&visible, LENGTH_SAMPLE);
@@ -457,7 +463,7 @@ impl Index {
             return;
         }
         let tf = tf * lends(self.docs.length(doc));
-        let shares = lent_words(self.docs.traits(doc).asks());
+        let shares = lent_words(visible.after_question && self.docs.traits(doc).asks());
         // The neighbour before us has us after it: the shares are seen from the other side.
         for (neighbour, share) in around.into_iter().zip(shares.into_iter().rev()) {
             if neighbour != NOBODY {

@@ -24,10 +24,10 @@ const ANSWERS: usize = 8;
 const TYPICAL_WEIGHT: f32 = 6.0;
 
 impl Background {
-    /// What most models give for texts that have nothing to do with each other.
+    /// What the built-in model gives for texts that have nothing to do with each other.
     pub const TYPICAL: Self = Self {
-        mean: 0.15,
-        deviation: 0.1,
+        mean: 0.08,
+        deviation: 0.08,
         sample: 0,
     };
 
@@ -158,13 +158,13 @@ impl Evidence {
     /// order: 0 is the first.
     pub fn probability(&self, place: usize) -> f32 {
         let words = |coverage: f32| -3.3 + 7.0 * coverage;
-        let meaning = |nearness: f32| -4.3 + 0.8 * nearness;
+        let meaning = |nearness: f32| -5.0 + 0.7 * nearness;
         // The meaning tells less where the words have told it already.
         let both = |coverage: f32, nearness: f32| {
             let added = 0.55 * nearness.max(0.0) * (1.0 - coverage);
-            meaning(nearness).max(-4.5 + 6.8 * coverage + added)
+            meaning(nearness).max(-4.5 + 6.6 * coverage + added)
         };
-        let common = 1.8 * self.date - 1.8 * (1.0 + place as f32).ln();
+        let common = 1.3 * self.date - 2.0 * (1.0 + place as f32).ln();
         let logistic = |logit: f32| 1.0 / (1.0 + (-logit - common).exp());
         match (self.coverage, self.nearness) {
             (None, None) => 0.0,

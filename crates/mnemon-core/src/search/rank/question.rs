@@ -1,5 +1,7 @@
 //! What a question names: who is meant, and when; and what kind of answer it wants.
 
+use serde::Serialize;
+
 use crate::model::Time;
 use crate::ports::Features;
 use crate::search::dates::{self, Asked};
@@ -16,7 +18,7 @@ pub enum AnswerType {
 }
 
 /// Steps of ranking that can be left out to measure what they are worth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Steps {
     /// `I` is the user, `you` the assistant.
     pub first_person: bool,
@@ -24,6 +26,8 @@ pub struct Steps {
     pub dates: bool,
     /// A time is wanted, or a name.
     pub answer_type: bool,
+    /// A question lends twice its words to the record after it.
+    pub after_question: bool,
 }
 
 impl Steps {
@@ -31,6 +35,7 @@ impl Steps {
         first_person: true,
         dates: true,
         answer_type: true,
+        after_question: true,
     };
 }
 
