@@ -27,8 +27,9 @@ use mnemon_core::{Ctx, Id, Invalid, Owner, Time, Viewer};
 use mnemon_engine::Memory;
 
 pub(crate) use arguments::Arguments;
-pub(crate) use conversations::{MODES, mode_word};
+pub(crate) use conversations::{MODES, Messages, Passages, mode_word};
 pub(crate) use field::{Field, Interface, Shape, Spelling};
+pub(crate) use learning::Skills;
 pub(crate) use records::Stored;
 
 use crate::Error;

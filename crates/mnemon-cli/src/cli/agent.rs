@@ -294,7 +294,7 @@ async fn lint(args: LintArgs, agents: &AgentFiles, door: &mut Door) -> Result<()
 }
 
 async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
-    let done = agents.index(&door.ctx()?, &door.memory()?).await?;
+    let done = agents.index(&door.ctx()?, &*door.memory()?).await?;
     return_json!(door, &done);
     door.out.line(format!(
         "read {}; entries written: {}, removed: {}",

@@ -1,6 +1,7 @@
 //! What every command is given: the configuration, the way in and the way out.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use mnemon_core::{CommitGroup, Ctx, Id, Viewer};
 use mnemon_engine::Memory;
@@ -32,11 +33,11 @@ impl Door {
     }
 
     /// Opens the store. What there is to know about it is printed on stderr.
-    pub(super) fn memory(&self) -> Result<Memory, Error> {
+    pub(super) fn memory(&self) -> Result<Arc<Memory>, Error> {
         self.opened(self.reads)
     }
 
-    fn opened(&self, to_read: bool) -> Result<Memory, Error> {
+    fn opened(&self, to_read: bool) -> Result<Arc<Memory>, Error> {
         let wired = match to_read {
             true => wiring::open_to_read(&self.config)?,
             false => wiring::open(&self.config)?,
@@ -47,13 +48,13 @@ impl Door {
             let what = "puts the store in memory: everything is gone when the program ends";
             self.out.note(&format!("{} {what}", path.display()));
         }
-        Ok(wired.memory)
+        Ok(Arc::new(wired.memory))
     }
 
     /// Opens the store, with what agents and teams have written into their files since the last
     /// time. A file that cannot be read is said on stderr and holds nobody up. Nothing is written
     /// to a store that is not the project's own.
-    pub(super) async fn memory_with_files(&self) -> Result<Memory, Error> {
+    pub(super) async fn memory_with_files(&self) -> Result<Arc<Memory>, Error> {
         let folder = wiring::agents_folder(&self.config);
         if !folder.is_dir() {
             return self.memory();

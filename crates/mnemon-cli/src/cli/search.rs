@@ -1,13 +1,11 @@
 //! `mnemon search`
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use console::style;
 use mnemon_core::rank::{Evidence, Parts, Recipe};
 use mnemon_core::text::{index_terms, query_terms};
 use mnemon_core::{Kind, Record};
 use mnemon_engine::Hit;
+use std::collections::HashSet;
 
 use super::door::Door;
 use super::shared::{Shared, call_on};
@@ -40,7 +38,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let query = arguments.text("query").unwrap_or_default();
     let words = query_words(&query);
     let is_cut = !query.is_empty() && arguments.number("min_score") != Some(0.0);
-    let memory = Arc::new(door.memory_with_files().await?);
+    let memory = door.memory_with_files().await?;
     let found = call_on::<Search, _>(&memory, arguments, door).await?;
     return_json!(door, &found);
     if found.hits.is_empty() {

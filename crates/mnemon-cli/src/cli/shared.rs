@@ -29,16 +29,10 @@ impl<O, On> std::fmt::Debug for Shared<O, On> {
     }
 }
 
-/// An answer that several commands print.
-pub(super) trait Shown: serde::Serialize {
+/// An answer that a command prints.
+pub(super) trait Shown: Serialize {
     /// The answer as text for people.
     fn show(&self, door: &mut Door) -> Result<(), Error>;
-}
-
-/// An operation whose answer a command prints.
-pub(super) trait Printed: Operation<Answer: Serialize> {
-    /// The answer as text for people.
-    fn print(answer: &Self::Answer, door: &mut Door) -> Result<(), Error>;
 }
 
 fn fields<O: Operation<On>, On>() -> impl Iterator<Item = Field> {
@@ -50,7 +44,7 @@ impl<O: Operation> Shared<O> {
     /// Calls the operation and prints its answer.
     pub(super) async fn run(self, door: &mut Door) -> Result<(), Error>
     where
-        O: Printed,
+        O::Answer: Shown,
     {
         self.run_as(|answer| json!(answer), door).await
     }
@@ -62,11 +56,11 @@ impl<O: Operation> Shared<O> {
         door: &mut Door,
     ) -> Result<(), Error>
     where
-        O: Printed,
+        O::Answer: Shown,
     {
         let answer = self.call(door).await?;
         return_json!(door, &json(&answer));
-        O::print(&answer, door)
+        answer.show(door)
     }
 
     /// Calls the operation.
@@ -207,7 +201,7 @@ pub(super) async fn call<O: Operation>(
     arguments: Arguments,
     door: &Door,
 ) -> Result<O::Answer, Error> {
-    call_on::<O, _>(&Arc::new(door.memory()?), arguments, door).await
+    call_on::<O, _>(&door.memory()?, arguments, door).await
 }
 
 /// The same for a memory that is open already.
