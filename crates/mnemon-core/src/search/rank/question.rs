@@ -239,7 +239,8 @@ fn answer_type(query: &str) -> Option<AnswerType> {
     let is_name = words
         .first()
         .is_some_and(|word| matches!(word.as_str(), "who" | "where" | "whose"))
-        || has(&["đâu", "ai"])
+        || has(&["đâu"])
+        || (has(&["ai"]) && !query.is_ascii())
         || ["どこ", "誰", "だれ"]
             .iter()
             .any(|word| query.contains(word));
