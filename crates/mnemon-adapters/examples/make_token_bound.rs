@@ -1,5 +1,5 @@
 //! Makes the tables of `core::budget::Bound` from the vocabularies that ship with this program:
-//! `cargo run --release -p mnemon-adapters --example make_token_bound -- crates/mnemon-core/src/budget/bound`
+//! `cargo run --release -p mnemon-adapters --example make_token_bound -- crates/mnemon-core/src/context/budget/bound`
 
 #![allow(
     clippy::print_stdout,
@@ -29,8 +29,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let models = [
         tiktoken_rs::o200k_base_singleton(),
         tiktoken_rs::cl100k_base_singleton(),
-        tiktoken_rs::p50k_base_singleton(),
-        tiktoken_rs::r50k_base_singleton(),
     ];
     let vocabularies = models.map(vocabulary);
     let in_all = |token: &[u8]| vocabularies.iter().all(|known| known.contains(token));
@@ -38,9 +36,19 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     std::fs::write(folder.join("pairs_all.bin"), pairs(in_all))?;
     std::fs::write(folder.join("pairs_any.bin"), pairs(in_any))?;
+    let long = |token: &&Vec<u8>| token.len() > 2;
+    let long: Vec<&Vec<u8>> = vocabularies.iter().flatten().filter(long).collect();
+    let starts: HashSet<&[u8]> = long.iter().map(|token| &token[..2]).collect();
+    let ends: HashSet<&[u8]> = long.iter().map(|token| &token[token.len() - 2..]).collect();
+    let starts = pairs(|pair| starts.contains(pair));
+    std::fs::write(folder.join("starts_any.bin"), starts)?;
+    let ends = pairs(|pair| ends.contains(pair));
+    std::fs::write(folder.join("ends_any.bin"), ends)?;
     std::fs::write(folder.join("triples.bin"), triples(in_all))?;
     std::fs::write(folder.join("chars.txt"), chars(in_all))?;
-    let words = words(&vocabularies[3], &models, in_all);
+    // The words of an older vocabulary are the most frequent ones: half as many as in the others.
+    let frequent = vocabulary(tiktoken_rs::r50k_base_singleton());
+    let words = words(&frequent, &models, in_all);
     println!("{} words", words.len());
     let marks: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
     std::fs::write(folder.join("words.bin"), marks)?;
@@ -89,12 +97,12 @@ fn chars(known: impl Fn(&[u8]) -> bool) -> String {
 /// Marks of the words that are one token after a space; the lowest bit says whether they are
 /// without one, too.
 fn words(
-    smallest: &Vocabulary,
+    frequent: &Vocabulary,
     models: &[&CoreBPE],
     known: impl Fn(&[u8]) -> bool,
 ) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
-    for token in smallest {
+    for token in frequent {
         let Some(word) = token.strip_prefix(b" ") else {
             continue;
         };

@@ -78,7 +78,8 @@ impl FileProblem {
             Self::Unreadable(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 ErrorKind::Denied
             }
-            Self::Missing | Self::Unreadable(_) => ErrorKind::Unavailable,
+            Self::Missing => ErrorKind::NotFound,
+            Self::Unreadable(_) => ErrorKind::Unavailable,
             Self::NoPdf => ErrorKind::Unsupported,
             Self::Link
             | Self::NotAFile

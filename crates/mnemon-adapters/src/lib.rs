@@ -17,7 +17,9 @@ mod store;
 
 pub use files::{Disk, sweep_stale};
 pub use health::{BackupSummary, Examination, Finding};
-pub use open::{Opened, Restored, SCHEMES, backup, check_backup, examine, open, repair, restore};
+pub use open::{
+    Opened, Restored, SCHEMES, backup, check_backup, examine, missing, open, repair, restore,
+};
 pub use private::make_folder as make_private_folder;
 pub use store::jsonl::{Jsonl, Notices, Skipped};
 pub use store::sqlite::{Saving, Sqlite};

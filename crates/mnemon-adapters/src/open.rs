@@ -1,5 +1,6 @@
 //! From a URL to a store.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,6 +57,18 @@ impl StoreUrl {
             }
         }
     }
+}
+
+/// Where the store would be that the URL names, if nothing is there.
+pub fn missing(url: &str) -> Result<Option<PathBuf>, StoreError> {
+    let path = match StoreUrl::of(url)? {
+        StoreUrl::Ram => return Ok(None),
+        StoreUrl::Jsonl(path) | StoreUrl::Sqlite(path) => path,
+    };
+    // A link that leads nowhere, or a file that may not be looked at, is for `open` to report.
+    let is_missing =
+        matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    Ok(is_missing.then_some(path))
 }
 
 /// Opens the store that the URL names, and makes it if it is not there.

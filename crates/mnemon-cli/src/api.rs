@@ -23,6 +23,5 @@ pub mod session;
 pub mod session_forget;
 pub mod skill;
 pub mod stats;
-pub mod team;
 pub mod undo;
 pub mod upkeep;

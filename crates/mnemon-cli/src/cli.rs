@@ -72,7 +72,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Config, Environment, Flags, ignored_notice};
 use crate::{Error, wiring};
@@ -219,9 +219,9 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
     let parsed = Cli::command()
         .color(color)
         .try_get_matches_from(args)
-        .and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
-        Ok(cli) => cli,
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, only_reads(&matches))));
+    let (cli, reads) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return report::usage(&error, wants_json),
     };
     let (quiet, verbose) = (cli.global.quiet, cli.global.verbose);
@@ -246,7 +246,7 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
     };
     let json = config.json.value;
     let surroundings = verbose.then(|| surroundings(&config));
-    let done = start(cli.command, config, quiet);
+    let done = start(cli.command, config, quiet, reads);
     if let Some(surroundings) = surroundings {
         let millis = started.elapsed().as_millis();
         out::error_line(format!("{surroundings}, {millis} ms"));
@@ -256,6 +256,38 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => report::failure(&error, json),
     }
+}
+
+/// Commands that only read the store, by group.
+const READING: &[(&str, &[&str])] = &[
+    ("search", &[]),
+    ("context", &[]),
+    ("get", &[]),
+    ("list", &[]),
+    ("history", &[]),
+    ("stats", &[]),
+    ("export", &[]),
+    ("read", &[]),
+    ("note", &["search", "get", "list", "stats"]),
+    (
+        "chat",
+        &["list", "show", "tail", "events", "query", "reload"],
+    ),
+    ("session", &["load", "list"]),
+    ("skill", &["list", "show", "search", "export"]),
+    ("experience", &["failures", "traces"]),
+    ("learn", &["status", "dry-run"]),
+];
+
+/// Whether this command only reads the store. A conversation in a project's files is read into it.
+fn only_reads(matches: &ArgMatches) -> bool {
+    let Some((name, matches)) = matches.subcommand() else {
+        return false;
+    };
+    let (inner, matches) = matches.subcommand().unwrap_or(("", matches));
+    let of_files = matches!(matches.try_get_raw("files"), Ok(Some(_)));
+    let mut known = READING.iter().filter(|(group, _)| *group == name);
+    !of_files && known.any(|(_, names)| inner.is_empty() || names.contains(&inner))
 }
 
 /// The colours that were asked for, before the arguments are parsed: errors of the parser have
@@ -310,7 +342,7 @@ fn check_descriptors() -> Result<(), Error> {
     Ok(())
 }
 
-fn start(command: Command, config: Config, quiet: bool) -> Result<(), Error> {
+fn start(command: Command, config: Config, quiet: bool, reads: bool) -> Result<(), Error> {
     check_descriptors()?;
     let mut runtime = match &command {
         Command::Mcp(args) if args.serves_http() => tokio::runtime::Builder::new_multi_thread(),
@@ -320,7 +352,7 @@ fn start(command: Command, config: Config, quiet: bool) -> Result<(), Error> {
         .enable_all()
         .build()
         .map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
-    let mut door = Door::new(config, quiet);
+    let mut door = Door::new(config, quiet, reads);
     // These two say it in their answers.
     if !matches!(command, Command::Config(_) | Command::Trust(_)) {
         let ignored = ignored_notice(&door.config.ignored);

@@ -34,6 +34,8 @@ pub enum Error {
     },
     #[error("there is no record {}", list(.0))]
     Missing(Vec<Id>),
+    #[error("there is no store at {}", .0.display())]
+    NoStore(PathBuf),
     #[error("{}", no_conversation(.session, .user, .nearest))]
     NoConversation {
         session: String,
@@ -148,6 +150,7 @@ impl Error {
             Self::Llm(error) => error.kind(),
             Self::NotBuilt { .. } => ErrorKind::Unsupported,
             Self::Missing(_)
+            | Self::NoStore(_)
             | Self::NothingToUndo(_)
             | Self::NoConversation { .. }
             | Self::NotReplaced => ErrorKind::NotFound,
@@ -172,6 +175,7 @@ impl Error {
             Self::NoConversation { .. } => {
                 "`mnemon chat list` shows the conversations of all users, `mnemon chat append` begins one"
             }
+            Self::NoStore(_) => "check the path; the first `mnemon add` creates a store",
             Self::NotReplaced => {
                 "`mnemon chat show SESSION` lists the uuids of the messages that were replaced"
             }

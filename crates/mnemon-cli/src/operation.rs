@@ -9,13 +9,16 @@
 pub(crate) mod arguments;
 pub(crate) mod field;
 
+pub(crate) mod agents;
 mod context;
 mod conversations;
+mod files;
 mod learning;
 mod long_term;
 mod notes;
 mod records;
 mod search;
+pub(crate) mod teams;
 pub(crate) mod when;
 
 use std::sync::Arc;
@@ -24,8 +27,9 @@ use mnemon_core::{Ctx, Id, Invalid, Owner, Time, Viewer};
 use mnemon_engine::Memory;
 
 pub(crate) use arguments::Arguments;
-pub(crate) use conversations::{MODES, mode_word};
+pub(crate) use conversations::{MODES, Messages, Passages, mode_word};
 pub(crate) use field::{Field, Interface, Shape, Spelling};
+pub(crate) use learning::Skills;
 pub(crate) use records::Stored;
 
 use crate::Error;
@@ -39,7 +43,9 @@ macro_rules! operations {
 
         #[cfg(test)]
         fn all() -> Vec<Definition> {
-            vec![$(Definition::of::<$name>()),+]
+            let on_memory = vec![$(Definition::of::<$name, _>()),+];
+            let all = [on_memory, agents::definitions(), teams::definitions()];
+            all.into_iter().flatten().collect()
         }
     };
 }
@@ -62,8 +68,9 @@ operations! {
     Record Retrieve
 }
 
-/// Something that a caller can ask of a memory, through whichever interface.
-pub(crate) trait Operation: Send + Sync + 'static {
+/// Something that a caller can ask of a memory, through whichever interface. The memory is a store,
+/// or the files of agents.
+pub(crate) trait Operation<On = Arc<Memory>>: Send + Sync + 'static {
     /// The command, without the name of the program: `note add`; empty if there is none.
     const COMMAND: &'static str = "";
     /// The tool; empty if there is none.
@@ -76,7 +83,7 @@ pub(crate) trait Operation: Send + Sync + 'static {
 
     /// The arguments have been checked against the fields.
     fn run(
-        access: &Access<'_>,
+        access: &Access<'_, On>,
         arguments: Arguments,
     ) -> impl Future<Output = Result<Self::Answer, Error>> + Send;
 }
@@ -85,9 +92,8 @@ pub(crate) trait Operation: Send + Sync + 'static {
 pub(crate) const USER: &str = "default";
 
 /// A memory, and who asks for what is in it.
-#[derive(Clone, Copy)]
-pub(crate) struct Access<'a> {
-    pub(crate) memory: &'a Arc<Memory>,
+pub(crate) struct Access<'a, On = Arc<Memory>> {
+    pub(crate) memory: &'a On,
     pub(crate) ctx: &'a Ctx,
     pub(crate) config: &'a Config,
     pub(crate) interface: Interface,
@@ -147,7 +153,7 @@ pub(crate) struct Definition {
 
 #[cfg(test)]
 impl Definition {
-    fn of<O: Operation>() -> Self {
+    fn of<O: Operation<On>, On>() -> Self {
         Self {
             command: O::COMMAND,
             tool: O::TOOL,

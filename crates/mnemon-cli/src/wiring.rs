@@ -20,7 +20,7 @@ use mnemon_engine::session::JsonSessions;
 use mnemon_engine::{Memory, NotErased, Project, ProjectFiles, Retention, SavedFolder};
 
 use crate::Error;
-use crate::config::{Config, EmbedderChoice, LlmProvider, LlmSettings, RerankerChoice};
+use crate::config::{Config, EmbedderChoice, LlmProvider, LlmSettings, Origin, RerankerChoice};
 
 pub use mnemon_adapters::documents::{
     FileProblem, Found, FoundFile, NotTaken, PDF_THREAD, find as find_files, is_gone,
@@ -38,7 +38,22 @@ pub struct Wired {
 
 /// Opens the store, making it if it is not there, and puts a memory on top.
 pub fn open(config: &Config) -> Result<Wired, Error> {
-    let opened = mnemon_adapters::open(&config.store.value)?;
+    open_store(config, &config.store.value)
+}
+
+/// The same for a command that only reads, which makes no store. One that the user named must be
+/// there; the usual one is empty until something is written.
+pub fn open_to_read(config: &Config) -> Result<Wired, Error> {
+    let store = &config.store;
+    match (mnemon_adapters::missing(&store.value)?, &store.origin) {
+        (None, _) => open(config),
+        (Some(path), Origin::Flag(_) | Origin::Env(_)) => Err(Error::NoStore(path)),
+        (Some(_), _) => open_store(config, "ram:"),
+    }
+}
+
+fn open_store(config: &Config, url: &str) -> Result<Wired, Error> {
+    let opened = mnemon_adapters::open(url)?;
     let retention = Retention {
         short_term_days: config.short_term.ttl_days.value,
         long_term_days: config.long_term.ttl_days.value,
@@ -441,8 +456,12 @@ pub fn repair(config: &Config) -> Result<Vec<String>, StoreError> {
 }
 
 /// Writes a copy of the store, which may be in use, to a new file.
-pub fn backup(config: &Config, to: &Path, force: bool) -> Result<BackupSummary, StoreError> {
-    mnemon_adapters::backup(&config.store.value, to, force)
+pub fn backup(config: &Config, to: &Path, force: bool) -> Result<BackupSummary, Error> {
+    let store = &config.store.value;
+    match mnemon_adapters::missing(store)? {
+        Some(path) => Err(Error::NoStore(path)),
+        None => Ok(mnemon_adapters::backup(store, to, force)?),
+    }
 }
 
 /// Checks that the file is a whole backup of a store like the configured one.

@@ -269,6 +269,30 @@ impl Document {
         dashes && !self.is_opaque(line.start)
     }
 
+    /// A text for an entry without a line `---`, at which other readers split these files. Outside
+    /// code it becomes `***`, which means the same. A block of code is indented by a space, which
+    /// Markdown takes away again.
+    pub fn without_rules(text: &str) -> String {
+        // An empty line before it, so that its beginning is not taken for front matter.
+        let document = Self::parse(format!("\n{text}"));
+        let is_split = |line: &Range<usize>| document.slice(line).trim_end() == "---";
+        let code = document.opaque.iter().filter(|code| {
+            let mut lines = document.lines((*code).clone());
+            lines.any(|line| is_split(&line))
+        });
+        let code: Vec<&Range<usize>> = code.collect();
+        let lines = document.lines(1..document.text.len()).map(|line| {
+            let own = document.slice(&line);
+            let is_code = code.iter().any(|code| code.contains(&line.start));
+            match is_split(&line) {
+                _ if is_code => format!(" {own}"),
+                true => own.replacen("---", "***", 1),
+                false => own.to_owned(),
+            }
+        });
+        lines.collect()
+    }
+
     /// Whether this place lies in code or HTML.
     fn is_opaque(&self, at: usize) -> bool {
         let after = self.opaque.partition_point(|range| range.end <= at);

@@ -131,15 +131,7 @@ impl AgentFiles {
 
     /// The file's text; `None` when there is no such file.
     async fn read(&self, path: &str) -> Result<Option<Read>, Error> {
-        let read = self.files.read(path).await.map_err(|error| match error {
-            // These files have a limit of their own, below that of the port.
-            FilesError::TooLarge { path, bytes, .. } => FilesError::TooLarge {
-                path,
-                bytes,
-                most: limits::AGENT_FILE_BYTES as u64,
-            },
-            other => other,
-        })?;
+        let read = self.files.read(path).await.map_err(unreadable)?;
         let Some(File { bytes, stamp }) = read else {
             return Ok(None);
         };
@@ -195,6 +187,21 @@ impl AgentFiles {
     fn agent(&self, name: &str) -> Result<String, Error> {
         names::check(names::Sort::Agent, name)?;
         Ok(format!("{}/{name}", self.agents()))
+    }
+}
+
+fn unreadable(error: FilesError) -> Error {
+    match error {
+        // These files have a limit of their own, below that of the port.
+        FilesError::TooLarge { path, bytes, .. } => FilesError::TooLarge {
+            path,
+            bytes,
+            most: limits::AGENT_FILE_BYTES as u64,
+        }
+        .into(),
+        // A folder that is set for notes has nothing to do with it.
+        FilesError::Outside { path, what } => Invalid::new(path, what).into(),
+        other => other.into(),
     }
 }
 

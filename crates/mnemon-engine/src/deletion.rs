@@ -35,7 +35,7 @@ mod single;
 use std::collections::HashSet;
 
 use mnemon_core::{
-    Batch, Ctx, Fate, Id, IdempotencyKey, Op, Receipt, Record, Right, StoreError, limits,
+    Batch, Ctx, Fate, Id, IdempotencyKey, Invalid, Op, Receipt, Record, Right, StoreError, limits,
 };
 use serde::Serialize;
 
@@ -44,6 +44,7 @@ pub use session_files::{ProjectFiles, SavedFolder};
 pub use single::Purged;
 
 use crate::records::draft::intent;
+use crate::records::edit::FILE_ENTRY;
 use crate::records::{Error, Records, in_batches};
 use family::Family;
 
@@ -83,6 +84,17 @@ impl Records {
     /// Takes the records, and what was derived only from them, out of sight; undo brings them back.
     pub async fn forget(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
         self.remove(ctx, ids, Mode::Forget, key).await
+    }
+
+    /// That none of them is an entry of an agent's file: forgetting it would hide it only until the
+    /// file changes.
+    pub async fn check_no_file_entries(&self, ctx: &Ctx, ids: &[Id]) -> Result<(), Error> {
+        let found = self.get(ctx, ids).await?;
+        let mut found = found.into_iter().flatten();
+        match found.find(Record::is_of_agent_file) {
+            Some(entry) => Err(Invalid::new("id", format!("{} {FILE_ENTRY}", entry.id)).into()),
+            None => Ok(()),
+        }
     }
 
     /// Erases the records, what was derived from them, and their history, permanently.

@@ -6,12 +6,10 @@ use mnemon_testkit::texts::mixed;
 use proptest::prelude::*;
 
 /// The vocabularies that the bound was made from.
-fn vocabularies() -> [(&'static str, &'static tiktoken_rs::CoreBPE); 4] {
+fn vocabularies() -> [(&'static str, &'static tiktoken_rs::CoreBPE); 2] {
     [
         ("o200k", tiktoken_rs::o200k_base_singleton()),
         ("cl100k", tiktoken_rs::cl100k_base_singleton()),
-        ("p50k", tiktoken_rs::p50k_base_singleton()),
-        ("r50k", tiktoken_rs::r50k_base_singleton()),
     ]
 }
 
@@ -62,4 +60,30 @@ fn exact_counts_are_those_of_the_vocabularies() {
     assert_eq!(counter(Family::O200k).family(), Family::O200k);
     // A control sign of the model is text like any other.
     assert!(counter(Family::O200k).count("<|endoftext|>") > 1);
+}
+
+/// The bound must not cut a page far shorter than the model's own vocabulary would: characters
+/// that fit into 2,000 tokens.
+#[test]
+fn a_page_is_long_in_every_script() {
+    let cases = [
+        ("English", include_str!("tokens/english.txt"), 8000),
+        ("Vietnamese", include_str!("tokens/vietnamese.txt"), 2600),
+        ("Japanese", include_str!("tokens/japanese.txt"), 1650),
+    ];
+    for (language, text, least) in cases {
+        let fits = |count: &dyn Fn(&str) -> usize| {
+            let text = text.repeat(40);
+            let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+            ends.partition_point(|end| count(&text[..*end]) <= 2000) - 1
+        };
+        let bound = fits(&|text| Bound.count(text));
+        let [o200k, cl100k] =
+            vocabularies().map(|(_, exact)| fits(&|text| exact.count_ordinary(text)));
+        println!(
+            "{language}: {bound} characters by the bound, {o200k} by o200k, {cl100k} by cl100k"
+        );
+        assert!(bound >= least, "{language}: {bound}");
+        assert!(bound <= o200k.min(cl100k), "{language}: {bound}");
+    }
 }

@@ -51,6 +51,7 @@ pub struct Append<'a> {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Appended {
+    #[serde(flatten)]
     pub receipt: Receipt,
     /// Whether the window was compressed.
     pub compressed: bool,
@@ -85,7 +86,7 @@ pub struct Compressed {
 pub struct Tail {
     pub messages: Vec<Message>,
     /// The cursor of the messages before these; absent when there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "next", skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }
 

@@ -32,6 +32,10 @@ pub struct Response {
 
 /// Everything goes in one commit, so that one undo brings it back.
 pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Response, Error> {
+    if !request.purge {
+        let records = memory.records();
+        records.check_no_file_entries(ctx, &request.ids).await?;
+    }
     let (ids, more) = match (request.ids, request.filter) {
         (ids, None) if !ids.is_empty() => (ids, false),
         (ids, Some(filter)) if ids.is_empty() && !filter.is_empty() => {
@@ -86,7 +90,11 @@ async fn select(
             ..Scan::new(filter.clone(), limits::PAGE)
         };
         let page = list::run(memory, ctx, page).await?;
-        ids.extend(page.records.into_iter().map(|record| record.id));
+        // Entries of agents' files are removed in the files; the index would hide them only until
+        // the next change.
+        let records = page.records.into_iter();
+        let records = records.filter(|record| purge || !record.is_of_agent_file());
+        ids.extend(records.map(|record| record.id));
         after = page.next;
         if ids.len() + limits::PAGE > limits::BATCH_OPS {
             return Ok((ids, after.is_some() || purge));

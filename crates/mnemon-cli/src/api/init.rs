@@ -21,6 +21,7 @@ pub struct Response {
     /// Its store, as a URL.
     pub store: String,
     /// Whether anything had to be made.
+    #[serde(rename = "new")]
     pub created: bool,
     /// The store that was used here before and is out of sight now, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,6 +21,7 @@ pub struct Response {
 
 /// `check` only checks the backup.
 pub fn run(config: &Config, backup: &Path, check: bool) -> Result<Response, Error> {
+    backup.metadata().map_err(Error::file("read", backup))?;
     if check {
         return Ok(Response {
             backup: wiring::check_backup(config, backup).map_err(not_usable)?,

@@ -43,14 +43,15 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             }
         }
     }
+    let stored = shared::call::<Add>(draft, door).await?;
+    return_json!(door, &stored);
     let Stored {
         receipt,
         near_duplicate,
-    } = shared::call::<Add>(draft, door).await?;
+    } = stored;
     if let Some(near) = near_duplicate {
         door.out.notices.add(super::note::nearly(&near));
     }
-    return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = fate(&item.fate);
         let commit = receipt.commit.unwrap_or_default();

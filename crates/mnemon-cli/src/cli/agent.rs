@@ -1,19 +1,14 @@
 //! `mnemon agent`
 
-pub(super) mod context;
-pub(super) mod entries;
-
 use std::path::PathBuf;
 
-use mnemon_core::Invalid;
-use mnemon_engine::agentfiles::{Activation, AgentFiles, Ended, Whose};
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use mnemon_engine::agentfiles::{Activation, AgentFiles, Archived, ChangedEntry, Ended, Warning};
 
 use super::door::Door;
-use super::input::given_or_file as given;
-use super::text;
-use crate::{Error, api, wiring};
+use super::shared::{Shared, Shown};
+use super::{input, text};
+use crate::operation::agents::{self, Agents, Created, ShownContext, Warnings, Written};
+use crate::{Error, wiring};
 
 /// Manage agents whose memory is Markdown in the repository
 ///
@@ -57,72 +52,40 @@ impl Root {
     }
 }
 
-/// The agent that a command reads.
-#[derive(Debug, clap::Args)]
-struct Name {
-    /// The agent, or TEAM/MEMBER for a member of a team
-    #[arg(value_name = "AGENT")]
-    agent: String,
-}
-
-/// The agent that a command writes to.
-#[derive(Debug, clap::Args)]
-struct Target {
-    /// The agent, or TEAM/MEMBER for a member of a team
-    #[arg(value_name = "AGENT")]
-    agent: String,
-    /// Create the agent if it does not exist
-    #[arg(long)]
-    create: bool,
-}
+/// The arguments of an operation on files.
+pub(super) type OnFiles<O> = Shared<O, AgentFiles>;
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// List the agents and the members of teams
     #[command(visible_alias = "ls")]
-    List,
+    List(OnFiles<agents::List>),
     /// Create an agent: its definition and an empty memory
-    New {
-        /// The name of the agent, or TEAM/MEMBER to add a member to a team
-        #[arg(value_name = "AGENT")]
-        agent: String,
-        /// Purpose of the agent, on one line
-        #[arg(long, value_name = "TEXT")]
-        description: String,
-    },
+    New(OnFiles<agents::New>),
     /// Print the prompt of an agent: its memory, knowledge and definition
     ///
     /// Prints the whole context, the ten most recent decisions by date, the knowledge for the task,
     /// and the prompt of the agent. The number of tokens is printed on stderr.
-    Activate {
-        #[command(flatten)]
-        name: Name,
-        /// The task, which selects the knowledge
-        #[arg(long, value_name = "TEXT")]
-        task: Option<String>,
-    },
+    Activate(OnFiles<agents::Activate>),
+    /// Change single lines of an agent's context; without options, print it
     #[command(visible_alias = "show")]
-    Context(Box<context::Args>),
-    Decide(Box<entries::DecideArgs>),
-    Learn(entries::LearnArgs),
+    #[command(after_help = "Examples:\n  \
+        mnemon agent context coder --create --task \"Fix the race\"\n  \
+        mnemon agent context coder --done race --next \"Write a test\"\n  \
+        mnemon agent context coder --state Build Passing --section Notes \"- only this\"")]
+    Context(OnFiles<agents::Context>),
+    /// Log a decision that affects later work
+    Decide(OnFiles<agents::Decide>),
+    /// Add a pattern that was learnt
+    Learn(OnFiles<agents::Learn>),
     /// Change a decision or a learning; git keeps the text that was there before
-    Edit {
-        #[command(flatten)]
-        name: Name,
-        #[command(flatten)]
-        edit: entries::EditArgs,
-    },
+    Edit(OnFiles<agents::Edit>),
     /// Remove a decision or a learning, and print its text
     #[command(visible_alias = "rm")]
-    Remove {
-        #[command(flatten)]
-        name: Name,
-        #[command(flatten)]
-        which: entries::WhichArgs,
-    },
+    Remove(OnFiles<agents::Remove>),
     /// End a session: write context, decisions, learnings and archive, all or none
     ///
-    /// The data is a JSON object:
+    /// Each part is JSON, as an option or as a field of --data:
     ///   context    done, reopened, tasks, blockers, resolved, notes: lists of texts;
     ///              state: [{aspect, status, notes}], files: [{file, state, notes}],
     ///              next: list of steps, sections: [{section, text}]
@@ -131,30 +94,15 @@ enum What {
     ///   archive    {summary, tasks, changes: [{file, change}],
     ///              issues: [{title, problem, solution}], follow_up}
     #[command(verbatim_doc_comment)]
-    End {
-        #[command(flatten)]
-        target: Target,
-        /// The changes of the session; - reads them from stdin, @PATH from a file
-        #[arg(long, value_name = "JSON|-|@PATH")]
-        data: String,
-    },
+    End(EndArgs),
     /// Check the files of an agent, or of all agents and teams
     ///
     /// Warns of entries without a date, reason or context, of vague tasks, and of files that are
-    /// too long. Conflict marks (<<<<<<<) are an error: the command then exits with 9.
-    Lint {
-        /// The agent, or TEAM/MEMBER; without it all agents and teams are checked
-        #[arg(value_name = "AGENT")]
-        agent: Option<String>,
-        /// Exit with 9 if there is any warning
-        #[arg(long)]
-        strict: bool,
-    },
+    /// too long. Conflict marks (<<<<<<<) and unreadable files are errors: the command then exits
+    /// with 9.
+    Lint(LintArgs),
     /// Move old entries and done tasks to memory/archive
-    Archive {
-        #[command(flatten)]
-        name: Name,
-    },
+    Archive(OnFiles<agents::Archive>),
     /// Index the entries of the files in the memory in use, so that `mnemon search` finds them
     ///
     /// If the memory in use is the project's own, a search does this automatically. Otherwise a
@@ -163,144 +111,182 @@ enum What {
     Index,
 }
 
+#[derive(Debug, clap::Args)]
+struct EndArgs {
+    #[command(flatten)]
+    session: OnFiles<agents::End>,
+    /// The whole session; - reads it from stdin, @PATH from a file
+    #[arg(long, value_name = "JSON|-|@PATH")]
+    data: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct LintArgs {
+    #[command(flatten)]
+    which: OnFiles<agents::Lint>,
+    /// Exit with 9 if there is any warning
+    #[arg(long)]
+    strict: bool,
+}
+
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let agents = args.root.open(door)?;
     match args.what {
-        What::List => list(&agents, door).await,
-        What::New { agent, description } => {
-            let files = agents.begin(&door.ctx()?, &agent, &description).await?;
-            show_made(&files, door)
+        What::List(args) => args.run_on(&agents, door).await,
+        What::New(args) => args.run_on(&agents, door).await,
+        What::Activate(args) => args.run_on(&agents, door).await,
+        What::Context(args) => args.run_on(&agents, door).await,
+        What::Decide(args) => args.run_on(&agents, door).await,
+        What::Learn(args) => args.run_on(&agents, door).await,
+        What::Edit(args) => args.run_on(&agents, door).await,
+        What::Remove(args) => args.run_on(&agents, door).await,
+        What::End(EndArgs { session, data }) => {
+            let session = match data {
+                Some(data) => session.with_json("--data", &input::given_or_file(&data)?)?,
+                None => session,
+            };
+            session.run_on(&agents, door).await
         }
-        What::Activate { name, task } => {
-            let activation = agents.activate(&name.agent, task.as_deref()).await?;
-            show_activation(&activation, door)
-        }
-        What::Context(args) => {
-            let (target, agents) = (&args.target, agents.creating(args.target.create));
-            let agent = target.agent.clone();
-            context::run(args.change, Whose::Agent(&agent), &agents, door).await
-        }
-        What::Decide(args) => {
-            let agents = agents.creating(args.target.create);
-            let decision = args.decision.read()?;
-            entries::decide(&decision, Whose::Agent(&args.target.agent), &agents, door).await
-        }
-        What::Learn(args) => {
-            let agents = agents.creating(args.target.create);
-            entries::learn(args, &agents, door).await
-        }
-        What::Edit { name, edit } => {
-            entries::change(&edit.read()?, Whose::Agent(&name.agent), &agents, door).await
-        }
-        What::Remove { name, which } => {
-            let change = which.read(true);
-            entries::change(&change, Whose::Agent(&name.agent), &agents, door).await
-        }
-        What::End { target, data } => {
-            let session = object("data", &given(&data)?)?;
-            let agents = agents.creating(target.create);
-            let ended = agents.end(&door.ctx()?, &target.agent, &session).await?;
-            show_ended(&ended, door)
-        }
-        What::Lint { agent, strict } => lint(agent.as_deref(), strict, &agents, door).await,
-        What::Archive { name } => {
-            let ended = agents.archive(&door.ctx()?, &name.agent).await?;
-            show_ended(&ended, door)
-        }
+        What::Lint(args) => lint(args, &agents, door).await,
+        What::Archive(args) => args.run_on(&agents, door).await,
         What::Index => index(&agents, door).await,
     }
 }
 
-pub(super) fn show_made(files: &[String], door: &mut Door) -> Result<(), Error> {
-    return_json!(door, &json!({ "files": files }));
-    let mut files = files.iter();
-    files.try_for_each(|file| door.out.line(format!("created {file}")))
-}
-
-async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
-    let listed = agents.list().await?;
-    return_json!(door, &json!({ "agents": listed }));
-    if listed.is_empty() {
-        return door
-            .out
-            .line("there are no agents; make one with `mnemon agent new NAME --description TEXT`");
+impl Shown for Agents {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        if self.agents.is_empty() {
+            return door.out.line(
+                "there are no agents; make one with `mnemon agent new NAME --description TEXT`",
+            );
+        }
+        note_problems(self.agents.iter().flat_map(|agent| &agent.problem), door);
+        let width = door.out.width.saturating_sub(30);
+        let rows = self.agents.iter().map(|agent| {
+            let about = text::one_line(agent.description.as_deref().unwrap_or_default());
+            let files = agent.files.to_string();
+            vec![agent.name.clone(), files, text::cut(&about, width)]
+        });
+        door.out
+            .table(&["agent", "files", "description"], rows.collect())
     }
-    let width = door.out.width.saturating_sub(30);
-    let rows = listed.iter().map(|agent| {
-        let about = text::one_line(agent.description.as_deref().unwrap_or_default());
-        vec![
-            agent.name.clone(),
-            agent.files.to_string(),
-            text::cut(&about, width),
-        ]
-    });
-    door.out
-        .table(&["agent", "files", "description"], rows.collect())
 }
 
-/// The prompt as it is; what it is made of goes to stderr.
-pub(super) fn show_activation(told: &Activation, door: &mut Door) -> Result<(), Error> {
-    door.out.notes(&told.notices);
-    return_json!(door, told);
-    let tokens = |tokens: u64| text::count(tokens, "token");
-    let mut sum = 0;
-    for part in &told.parts {
-        sum += part.tokens;
-        let entries = part.entries.map(|count| text::count(count as u64, "entry"));
-        let entries = entries
-            .map(|count| format!(", {count}"))
-            .unwrap_or_default();
-        let said = format!("{}: {}{entries}", part.name, tokens(part.tokens));
-        door.out.note(&said);
+/// Files that cannot be read, on stderr.
+pub(super) fn note_problems<'a>(problems: impl Iterator<Item = &'a Warning>, door: &Door) {
+    for problem in problems {
+        let said = format!("{}: {}", problem.file, problem.what);
+        door.out.note(&text::one_line(&said));
     }
-    door.out.note(&format!("together: {}", tokens(sum)));
-    door.out.bytes(told.prompt.as_bytes())
 }
 
-fn show_ended(ended: &Ended, door: &mut Door) -> Result<(), Error> {
-    door.out.notes(&ended.clashes);
-    return_json!(door, ended);
-    let mut changes = ended.changes.iter();
-    changes.try_for_each(|change| door.out.line(text::one_line(change)))?;
-    let moved = &ended.archived;
-    for (count, noun) in [
-        (moved.decisions, "decision"),
-        (moved.learnings, "learning"),
-        (moved.tasks, "task"),
-    ] {
-        if count > 0 {
-            door.out
-                .line(format!("archived: {}", text::count(count as u64, noun)))?;
+impl Shown for Created {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        let mut files = self.files.iter();
+        files.try_for_each(|file| door.out.line(format!("created {file}")))
+    }
+}
+
+/// The prompt as it is; the sizes of its parts go to stderr.
+impl Shown for Activation {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        door.out.notes(&self.notices);
+        let tokens = |tokens: u64| text::count(tokens, "token");
+        for part in &self.parts {
+            let entries = part.entries.map(|count| text::count(count as u64, "entry"));
+            let entries = entries.map(|count| format!(", {count}"));
+            let (tokens, entries) = (tokens(part.tokens), entries.unwrap_or_default());
+            door.out.note(&format!("{}: {tokens}{entries}", part.name));
+        }
+        let sum = self.parts.iter().map(|part| part.tokens).sum();
+        door.out.note(&format!("together: {}", tokens(sum)));
+        door.out.bytes(self.prompt.as_bytes())
+    }
+}
+
+impl Shown for ShownContext {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        door.out.notes(&self.clashes);
+        if self.changes.is_empty() {
+            return door.out.bytes(self.context.as_bytes());
+        }
+        let mut changes = self.changes.iter();
+        changes.try_for_each(|change| door.out.line(text::one_line(change)))
+    }
+}
+
+impl Shown for Written {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        door.out.line(format!("wrote {}", self.file))
+    }
+}
+
+/// The text of a removed entry is printed, so that it can be put back.
+impl Shown for ChangedEntry {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        let verb = if self.removed { "removed" } else { "changed" };
+        let heading = text::one_line(&self.heading);
+        door.out
+            .line(format!("{verb} {heading} in {}", self.file))?;
+        match self.removed {
+            true => door.out.line(format!("\n{}", text::clean(&self.before))),
+            false => Ok(()),
         }
     }
-    if ended.files.is_empty() {
-        return door.out.line("there was nothing to do");
-    }
-    ended
-        .files
-        .iter()
-        .try_for_each(|file| door.out.line(format!("wrote {}", text::one_line(file))))
 }
 
-async fn lint(
-    agent: Option<&str>,
-    strict: bool,
-    agents: &AgentFiles,
-    door: &mut Door,
-) -> Result<(), Error> {
-    let warnings = api::agent::lint(agents, &door.ctx()?, agent).await?;
-    if door.out.json {
-        door.out.json(&json!({ "warnings": warnings }))?;
-    } else if warnings.is_empty() {
-        door.out.line("no warnings")?;
-    } else {
-        for warning in &warnings {
+impl Shown for Ended {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        door.out.notes(&self.clashes);
+        for change in &self.changes {
+            door.out.line(text::one_line(change))?;
+        }
+        let Archived {
+            decisions,
+            learnings,
+            tasks,
+        } = self.archived;
+        for (count, noun) in [
+            (decisions, "decision"),
+            (learnings, "learning"),
+            (tasks, "task"),
+        ] {
+            if count > 0 {
+                let count = text::count(count as u64, noun);
+                door.out.line(format!("archived: {count}"))?;
+            }
+        }
+        if self.files.is_empty() {
+            return door.out.line("there was nothing to do");
+        }
+        let mut files = self.files.iter();
+        files.try_for_each(|file| door.out.line(format!("wrote {}", text::one_line(file))))
+    }
+}
+
+impl Shown for Warnings {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        if self.warnings.is_empty() {
+            return door.out.line("no warnings");
+        }
+        self.warnings.iter().try_for_each(|warning| {
             let (file, line, rule) = (&warning.file, warning.line, warning.rule);
             let said = format!("{file}:{line}: {rule}: {}", warning.what);
-            door.out.line(text::one_line(&said))?;
-        }
+            door.out.line(text::one_line(&said))
+        })
     }
-    let failed = warnings.iter().filter(|one| strict || one.is_conflict());
+}
+
+async fn lint(args: LintArgs, agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    let found = args.which.call_on(agents, door).await?;
+    match door.out.json {
+        true => door.out.json(&found)?,
+        false => found.show(door)?,
+    }
+    let failed = found
+        .warnings
+        .iter()
+        .filter(|one| args.strict || one.is_error());
     match failed.count() {
         0 => Ok(()),
         count => Err(Error::Lint(count)),
@@ -308,7 +294,7 @@ async fn lint(
 }
 
 async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
-    let done = agents.index(&door.ctx()?, &door.memory()?).await?;
+    let done = agents.index(&door.ctx()?, &*door.memory()?).await?;
     return_json!(door, &done);
     door.out.line(format!(
         "read {}; entries written: {}, removed: {}",
@@ -316,24 +302,4 @@ async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
         done.written,
         done.removed
     ))
-}
-
-/// A JSON object as a request. An array would be read as one without names.
-fn object<T: DeserializeOwned>(field: &str, json: &str) -> Result<T, Error> {
-    let wrong = |what: String| Invalid::new(field, what);
-    let value: Value =
-        serde_json::from_str(json).map_err(|error| wrong(format!("is not valid JSON: {error}")))?;
-    if !value.is_object() {
-        return Err(wrong("is not a JSON object".to_owned()).into());
-    }
-    let read = serde_json::from_value(value);
-    Ok(read.map_err(|error| {
-        let said = error.to_string();
-        // The parser names types of this program.
-        let said = match said.split_once(", expected struct ") {
-            Some((before, _)) => format!("{before}, expected an object with named fields"),
-            None => said,
-        };
-        wrong(format!("does not fit: {said}"))
-    })?)
 }

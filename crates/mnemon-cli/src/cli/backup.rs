@@ -15,7 +15,7 @@ use crate::wiring::{self, BackupSummary};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     mnemon backup memory-2026-01-31.db\n  \
-    mnemon backup /mnt/backup/memory.db --force\n  \
+    mnemon backup ~/memory.db --force\n  \
     mnemon restore memory-2026-01-31.db --check")]
 pub(super) struct Args {
     /// File to write; it must not exist yet

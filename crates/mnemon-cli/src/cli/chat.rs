@@ -42,6 +42,7 @@ enum Command {
     ///
     /// SQLite counts messages without reading them; other stores read every message once. At most
     /// the 10000 conversations that were used last are listed.
+    #[command(visible_alias = "ls")]
     List(list::ListArgs),
     /// Show the window: which messages are whole, summarised or offloaded, and their tokens
     ///
@@ -88,6 +89,7 @@ enum Command {
     /// With --purge everything is erased permanently, including records deleted earlier and the log
     /// and pages of a project's conversation. Files that are not erased are listed, and the command
     /// exits with 5: the conversation is only partly purged.
+    #[command(visible_alias = "rm", alias = "forget")]
     Delete(delete::DeleteArgs),
     /// Print the messages for the next call of a model, with long-term memory added
     ///

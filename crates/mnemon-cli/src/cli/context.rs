@@ -1,7 +1,5 @@
 //! `mnemon context`
 
-use std::sync::Arc;
-
 use mnemon_core::budget::{Family, LeftOut, Why};
 
 use super::door::Door;
@@ -31,8 +29,8 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let about = args.about.arguments()?;
     let model = about.text("model");
-    let memory = Arc::new(door.memory_with_files().await?);
-    let made = call_on::<Context>(&memory, about, door).await?;
+    let memory = door.memory_with_files().await?;
+    let made = call_on::<Context, _>(&memory, about, door).await?;
     if let Some(needs) = made.needs {
         let budget = made.context.compiled.budget;
         door.out.note(&format!(

@@ -1,6 +1,6 @@
 //! `mnemon demo`
 
-use mnemon_core::{Changes, Ctx, Fate, Filter, Id, Namespace, Owner, Receipt, Scan};
+use mnemon_core::{Changes, Ctx, Fate, Filter, Id, Invalid, Namespace, Owner, Receipt, Scan};
 use mnemon_engine::{ContextQuery, Draft, Memory, MemoryQuery, Query};
 
 use super::door::Door;
@@ -14,6 +14,10 @@ use crate::{Error, api, wiring};
 pub(super) struct Args {}
 
 pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
+    if door.out.json {
+        let what = "is not available for the demo, which prints text; leave it out";
+        return Err(Invalid::new("--json", what).into());
+    }
     let folder = tempfile::tempdir().map_err(Error::file("used", &std::env::temp_dir()))?;
     let path = folder.path().join("demo.db");
     let config = Config {

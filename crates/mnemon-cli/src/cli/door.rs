@@ -1,6 +1,7 @@
 //! What every command is given: the configuration, the way in and the way out.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use mnemon_core::{CommitGroup, Ctx, Id, Viewer};
 use mnemon_engine::Memory;
@@ -14,37 +15,51 @@ pub(super) struct Door {
     pub(super) out: Out,
     /// Everything that the command writes is one commit.
     group: CommitGroup,
+    /// Whether the command only reads, and so creates no store.
+    reads: bool,
 }
 
 impl Door {
-    pub(super) fn new(config: Config, quiet: bool) -> Self {
+    pub(super) fn new(config: Config, quiet: bool, reads: bool) -> Self {
         let out = Out::new(config.json.value, quiet);
         out.notes(&config.notices);
         let group = CommitGroup::default();
-        Self { config, out, group }
+        Self {
+            config,
+            out,
+            group,
+            reads,
+        }
     }
 
     /// Opens the store. What there is to know about it is printed on stderr.
-    pub(super) fn memory(&self) -> Result<Memory, Error> {
-        let wired = wiring::open(&self.config)?;
+    pub(super) fn memory(&self) -> Result<Arc<Memory>, Error> {
+        self.opened(self.reads)
+    }
+
+    fn opened(&self, to_read: bool) -> Result<Arc<Memory>, Error> {
+        let wired = match to_read {
+            true => wiring::open_to_read(&self.config)?,
+            false => wiring::open(&self.config)?,
+        };
         self.out.notes(&wired.notices);
         let store = &self.config.store;
         if let (true, Origin::File { path, .. }) = (store.value == "ram:", &store.origin) {
             let what = "puts the store in memory: everything is gone when the program ends";
             self.out.note(&format!("{} {what}", path.display()));
         }
-        Ok(wired.memory)
+        Ok(Arc::new(wired.memory))
     }
 
     /// Opens the store, with what agents and teams have written into their files since the last
     /// time. A file that cannot be read is said on stderr and holds nobody up. Nothing is written
     /// to a store that is not the project's own.
-    pub(super) async fn memory_with_files(&self) -> Result<Memory, Error> {
-        let memory = self.memory()?;
+    pub(super) async fn memory_with_files(&self) -> Result<Arc<Memory>, Error> {
         let folder = wiring::agents_folder(&self.config);
         if !folder.is_dir() {
-            return Ok(memory);
+            return self.memory();
         }
+        let memory = self.opened(self.reads && !self.config.may_index_agents())?;
         let agents = wiring::agents(&self.config.tenant.value, &self.config.agents.value)?;
         if !self.config.may_index_agents() {
             let is_behind = agents.is_index_behind(&self.ctx()?, &memory).await;

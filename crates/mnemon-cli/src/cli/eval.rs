@@ -111,7 +111,7 @@ struct RunArgs {
 enum Step {
     /// `I` means the user, `you` the assistant
     FirstPerson,
-    /// Days that are asked for find what tells of them
+    /// Records about the days that the query names are lifted
     Dates,
     /// A time or a name is lifted where one is asked for
     AnswerType,

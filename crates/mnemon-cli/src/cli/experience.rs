@@ -119,7 +119,7 @@ async fn log_json(json: &str, fields: Shared<LogStep>, door: &Door) -> Result<Re
         let what = "is given as JSON together with options; use one of the two";
         return Err(Invalid::new("step", what).into());
     }
-    api::experience::log(&door.memory()?, &door.ctx()?, &owner, step).await
+    api::experience::log(&*door.memory()?, &door.ctx()?, &owner, step).await
 }
 
 fn line(step: &LoggedStep) -> String {

@@ -2,7 +2,6 @@
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use mnemon_core::{Order, Record, Scan, limits};
 use mnemon_engine::Memory;
@@ -33,8 +32,8 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let (memory, ctx) = (Arc::new(door.memory()?), door.ctx()?);
-    let filter = call_on::<Selection>(&memory, args.filter.arguments()?, door).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let filter = call_on::<Selection, _>(&memory, args.filter.arguments()?, door).await?;
     // In order of creation: a record that is changed meanwhile keeps its place, and comes out once.
     let mut scan = Scan {
         order: Order::Oldest,

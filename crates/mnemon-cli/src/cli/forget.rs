@@ -1,7 +1,5 @@
 //! `mnemon forget`
 
-use std::sync::Arc;
-
 use mnemon_core::{Ctx, Fate, Filter, HiddenScan, Id, Record, Scan, Viewer, limits};
 use mnemon_engine::Memory;
 
@@ -36,8 +34,8 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let (memory, ctx) = (Arc::new(door.memory()?), door.ctx()?);
-    let request = call_on::<Forget>(&memory, args.which.arguments()?, door).await?;
+    let (memory, ctx) = (door.memory()?, door.ctx()?);
+    let request = call_on::<Forget, _>(&memory, args.which.arguments()?, door).await?;
     let words = match &request.filter {
         None if args.dry_run => {
             return Chosen::by_ids(&memory, &ctx, request.ids).await?.show(door);

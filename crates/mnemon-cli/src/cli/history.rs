@@ -3,7 +3,7 @@
 use mnemon_core::Change;
 
 use super::door::Door;
-use super::shared::{Printed, Shared};
+use super::shared::{Shared, Shown};
 use super::{diff, text};
 use crate::operation::History;
 use crate::{Error, api};
@@ -19,13 +19,13 @@ pub(super) struct Args {
     pub(super) page: Shared<History>,
 }
 
-impl Printed for History {
-    fn print(page: &api::history::Response, door: &mut Door) -> Result<(), Error> {
-        if page.changes.is_empty() {
+impl Shown for api::history::Response {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        if self.changes.is_empty() {
             return door.out.line("nothing");
         }
-        commits(&page.changes, door)?;
-        door.out.next_page("--before", page.next)
+        commits(&self.changes, door)?;
+        door.out.next_page("--before", self.next)
     }
 }
 

@@ -54,7 +54,7 @@ impl From<OnConflictArg> for OnConflict {
 struct Summary {
     records: u64,
     stored: u64,
-    updated: u64,
+    replaced: u64,
     /// Already there, unchanged.
     duplicate: u64,
     /// A different record was there and was kept.
@@ -70,7 +70,7 @@ impl Summary {
         for item in receipt.items {
             self.records += 1;
             match item.fate {
-                Fate::Updated { .. } => self.updated += 1,
+                Fate::Updated { .. } => self.replaced += 1,
                 Fate::Duplicate { .. } => self.duplicate += 1,
                 Fate::Rejected { .. } => self.skipped += 1,
                 _ => self.stored += 1,
@@ -109,7 +109,7 @@ fn show(summary: &Summary, door: &mut Door) -> Result<(), Error> {
     return_json!(door, summary);
     let mut parts = vec![format!("{} stored", summary.stored)];
     let others = [
-        (summary.updated, "replaced"),
+        (summary.replaced, "replaced"),
         (summary.duplicate, "already there"),
         (summary.skipped, "skipped, a different one is there"),
         (

@@ -161,7 +161,7 @@ async fn status(door: &mut Door) -> Result<(), Error> {
 }
 
 async fn improve(limit: usize, door: &mut Door) -> Result<(), Error> {
-    let skills = api::learn::improve(&door.memory()?, &door.ctx()?, limit).await?;
+    let skills = api::learn::improve(&*door.memory()?, &door.ctx()?, limit).await?;
     return_json!(door, &json!({ "skills": skills }));
     for skill in &skills {
         let line = match skill {

@@ -3,7 +3,7 @@
 use mnemon_core::Record;
 
 use super::door::Door;
-use super::shared::{Printed, Shared};
+use super::shared::{Shared, Shown};
 use super::text;
 use crate::operation::List;
 use crate::{Error, api};
@@ -19,13 +19,13 @@ pub(super) struct Args {
     pub(super) page: Shared<List>,
 }
 
-impl Printed for List {
-    fn print(page: &api::list::Response, door: &mut Door) -> Result<(), Error> {
-        if page.records.is_empty() {
+impl Shown for api::list::Response {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        if self.records.is_empty() {
             return door.out.line("nothing");
         }
-        table(&page.records, door)?;
-        door.out.next_page("--after", page.next)
+        table(&self.records, door)?;
+        door.out.next_page("--after", self.next)
     }
 }
 

@@ -6,12 +6,12 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use mnemon_core::Invalid;
+use mnemon_core::{Invalid, Owner};
 use mnemon_engine::longterm::Mode;
 
 use super::door::{Door, not_indexed};
 use super::{input, text};
-use crate::config::Secret;
+use crate::config::{Config, Origin, Secret};
 use crate::mcp::{self, Access, HttpLimits, Options, Profile, Served};
 use crate::{Error, wiring};
 
@@ -43,7 +43,7 @@ pub(super) struct Args {
     ///
     /// A call that names another user is refused. Without it, a call may name any user of the
     /// tenant, new notes are shared by the whole tenant, and every user's notes are visible.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = user_name)]
     user: Option<String>,
     /// How long-term memory is used: agent (the model calls record_to_memory and
     /// retrieve_from_memory), static (read_conversation adds what is known, append_to_conversation
@@ -98,6 +98,13 @@ fn existing_project(path: &Path) -> Result<PathBuf, Error> {
     }
 }
 
+/// A name that a user can have.
+fn user_name(name: &str) -> Result<String, String> {
+    let checked = Owner::of(Some(name), None).check();
+    checked.map_err(|wrong| wrong.what)?;
+    Ok(name.to_owned())
+}
+
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     if let Some(What::Install(args)) = &args.what {
         return install::run(args, door);
@@ -113,7 +120,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     if folder.is_dir() && !door.config.may_index_agents() {
         door.out.note(&not_indexed(&folder));
     }
-    let served = Served::new(door.config.clone(), memory, options)?;
+    let served = Served::new(as_server(&door.config), memory, options)?;
     let Some(address) = args.http else {
         if std::io::stdin().is_terminal() {
             door.out.note(
@@ -141,6 +148,16 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         },
     )
     .await
+}
+
+/// The configuration with an actor that the history, and undo, tell from the command line.
+fn as_server(config: &Config) -> Config {
+    let mut config = config.clone();
+    let actor = &mut config.actor;
+    if let (Origin::Default, Some(user)) = (&actor.origin, actor.value.strip_prefix("cli")) {
+        actor.value = format!("mcp{user}");
+    }
+    config
 }
 
 /// The key itself, or what the file holds.

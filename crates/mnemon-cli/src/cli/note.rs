@@ -1,10 +1,11 @@
 //! `mnemon note`
 
+mod json;
 mod printing;
 
 pub(super) use printing::nearly;
 
-use serde_json::json;
+use serde_json::json as value;
 
 use super::door::Door;
 use super::shared::{Shared, call};
@@ -40,15 +41,19 @@ enum What {
     /// Search notes by text or id
     Search(Shared<NoteSearch>),
     /// Show a note, with its content if requested
+    #[command(visible_alias = "show")]
     Get(Shared<NoteGet>),
     /// List notes, newest first, a page at a time
+    #[command(visible_alias = "ls")]
     List(Shared<NoteList>),
     /// Change a note: its content, tags, metadata, importance or how long it is kept
     ///
     /// Fields that are not named stay. The earlier version stays in the history, and undo restores
     /// it.
+    #[command(alias = "update")]
     Edit(Shared<Update>),
     /// Delete notes; undo restores them
+    #[command(visible_alias = "rm", alias = "forget")]
     Delete(Shared<NoteDelete>),
     /// Delete all notes of a namespace, or of both
     Clear(ClearArgs),
@@ -72,16 +77,24 @@ struct ClearArgs {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
-        What::Add(args) => args.run(door).await,
-        What::Search(args) => args.run(door).await,
-        What::Get(args) => args.run(door).await,
-        What::List(args) => args.run(door).await,
+        What::Add(args) => args.run_as(json::answer, door).await,
+        What::Search(args) => search(args, door).await,
+        What::Get(args) => args.run_as(json::answer, door).await,
+        What::List(args) => args.run_as(json::answer, door).await,
         What::Edit(args) => args.run(door).await,
         What::Delete(args) => delete(args, door).await,
         What::Clear(args) => clear(args, door).await,
-        What::Stats(args) => args.run(door).await,
-        What::Cleanup(args) => args.run(door).await,
+        What::Stats(args) => args.run_as(json::answer, door).await,
+        What::Cleanup(args) => args.run_as(json::answer, door).await,
     }
+}
+
+async fn search(args: Shared<NoteSearch>, door: &mut Door) -> Result<(), Error> {
+    let arguments = args.arguments()?;
+    let is_cut = arguments.number("min_score") != Some(0.0);
+    let found = call::<NoteSearch>(arguments, door).await?;
+    return_json!(door, &json::hits(&found));
+    printing::found(&found, is_cut, door)
 }
 
 async fn delete(args: Shared<NoteDelete>, door: &mut Door) -> Result<(), Error> {
@@ -114,7 +127,7 @@ async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
             "long-term" => counts.long_term,
             _ => counts.total,
         };
-        return_json!(door, &json!({ "dryRun": true, "count": count }));
+        return_json!(door, &value!({ "dry_run": true, "count": count }));
         let count = text::count(count, "note");
         return say!(door, "would forget {count}");
     }

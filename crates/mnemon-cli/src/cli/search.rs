@@ -1,13 +1,11 @@
 //! `mnemon search`
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use console::style;
 use mnemon_core::rank::{Evidence, Parts, Recipe};
 use mnemon_core::text::{index_terms, query_terms};
 use mnemon_core::{Kind, Record};
 use mnemon_engine::Hit;
+use std::collections::HashSet;
 
 use super::door::Door;
 use super::shared::{Shared, call_on};
@@ -37,12 +35,14 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let arguments = args.search.arguments()?;
-    let words = query_words(&arguments.text("query").unwrap_or_default());
-    let memory = Arc::new(door.memory_with_files().await?);
-    let found = call_on::<Search>(&memory, arguments, door).await?;
+    let query = arguments.text("query").unwrap_or_default();
+    let words = query_words(&query);
+    let is_cut = !query.is_empty() && arguments.number("min_score") != Some(0.0);
+    let memory = door.memory_with_files().await?;
+    let found = call_on::<Search, _>(&memory, arguments, door).await?;
     return_json!(door, &found);
     if found.hits.is_empty() {
-        return nothing(door);
+        return nothing(is_cut, door);
     }
     for (n, hit) in found.hits.iter().enumerate() {
         head(n + 1, hit, found.recipe, door)?;
@@ -54,10 +54,12 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says that nothing is known, and how to see the records that were not good enough.
-pub(super) fn nothing(door: &mut Door) -> Result<(), Error> {
-    door.out
-        .line("nothing known; --min-score 0 shows the nearest records")
+/// Says that nothing is known, and how to see the records whose scores are too low.
+pub(super) fn nothing(is_cut: bool, door: &mut Door) -> Result<(), Error> {
+    door.out.line(match is_cut {
+        true => "nothing known; --min-score 0 shows the nearest records",
+        false => "nothing known",
+    })
 }
 
 /// Rank, score, id, date, who said it, how it is tagged; below it where it is from.

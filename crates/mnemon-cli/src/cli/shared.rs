@@ -16,19 +16,26 @@ use crate::Error;
 use crate::operation::{Access, Arguments, Field, Interface, Operation, Shape, Spelling};
 
 /// The arguments of an operation as they were given.
-#[derive(Debug)]
-pub(super) struct Shared<O> {
+pub(super) struct Shared<O, On = Arc<Memory>> {
     given: Map<String, Value>,
-    operation: PhantomData<fn() -> O>,
+    /// Fields of a JSON object, whose texts are never names of files.
+    data: Map<String, Value>,
+    operation: PhantomData<fn(On) -> O>,
 }
 
-/// An operation whose answer a command prints.
-pub(super) trait Printed: Operation<Answer: Serialize> {
+impl<O, On> std::fmt::Debug for Shared<O, On> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(&self.given).finish()
+    }
+}
+
+/// An answer that a command prints.
+pub(super) trait Shown: Serialize {
     /// The answer as text for people.
-    fn print(answer: &Self::Answer, door: &mut Door) -> Result<(), Error>;
+    fn show(&self, door: &mut Door) -> Result<(), Error>;
 }
 
-fn fields<O: Operation>() -> impl Iterator<Item = Field> {
+fn fields<O: Operation<On>, On>() -> impl Iterator<Item = Field> {
     let fields = O::fields().into_iter();
     fields.filter(|field| field.is_on(Interface::CommandLine))
 }
@@ -37,11 +44,23 @@ impl<O: Operation> Shared<O> {
     /// Calls the operation and prints its answer.
     pub(super) async fn run(self, door: &mut Door) -> Result<(), Error>
     where
-        O: Printed,
+        O::Answer: Shown,
+    {
+        self.run_as(|answer| json!(answer), door).await
+    }
+
+    /// The same with a JSON form of its own.
+    pub(super) async fn run_as(
+        self,
+        json: impl Fn(&O::Answer) -> Value,
+        door: &mut Door,
+    ) -> Result<(), Error>
+    where
+        O::Answer: Shown,
     {
         let answer = self.call(door).await?;
-        return_json!(door, &answer);
-        O::print(&answer, door)
+        return_json!(door, &json(&answer));
+        answer.show(door)
     }
 
     /// Calls the operation.
@@ -64,13 +83,44 @@ impl<O: Operation> Shared<O> {
         for value in each {
             let mut given = given.clone();
             given.extend(value.map(|value| (name.to_owned(), value)));
-            let one = Self {
-                given,
-                operation: PhantomData,
-            };
+            let one = Self::of(given);
             done(one.call(door).await?, door)?;
         }
         Ok(())
+    }
+}
+
+impl<O: Operation<On>, On> Shared<O, On> {
+    fn of(given: Map<String, Value>) -> Self {
+        Self {
+            given,
+            data: Map::new(),
+            operation: PhantomData,
+        }
+    }
+
+    /// Calls the operation on this memory and prints its answer.
+    pub(super) async fn run_on(self, memory: &On, door: &mut Door) -> Result<(), Error>
+    where
+        O::Answer: Shown,
+    {
+        let answer = self.call_on(memory, door).await?;
+        return_json!(door, &answer);
+        answer.show(door)
+    }
+
+    /// Calls the operation on this memory.
+    pub(super) async fn call_on(self, memory: &On, door: &Door) -> Result<O::Answer, Error> {
+        call_on::<O, On>(memory, self.arguments()?, door).await
+    }
+
+    /// The fields of a JSON object, beside those that are given as options.
+    pub(super) fn with_json(mut self, field: &str, json: &str) -> Result<Self, Invalid> {
+        let Value::Object(data) = json_of(field, json)? else {
+            return Err(Invalid::new(field, "is not a JSON object"));
+        };
+        self.data = data;
+        Ok(self)
     }
 
     /// The text of the one field that may be given beside this option.
@@ -87,7 +137,7 @@ impl<O: Operation> Shared<O> {
 
     /// Checked by the same rules as those of every other interface.
     pub(super) fn arguments(mut self) -> Result<Arguments, Error> {
-        let fields: Vec<Field> = fields::<O>().collect();
+        let fields: Vec<Field> = fields::<O, On>().collect();
         let spelled = |error: Error| error.spelling(|name| spelling(&fields, name));
         for field in &fields {
             let value = self.given.remove(field.name);
@@ -95,11 +145,9 @@ impl<O: Operation> Shared<O> {
                 self.given.insert(field.name.to_owned(), value);
             }
         }
-        Ok(Arguments::check_on(
-            Interface::CommandLine,
-            &fields,
-            self.given,
-        )?)
+        let mut all = self.data;
+        all.extend(self.given);
+        Ok(Arguments::check_on(Interface::CommandLine, &fields, all)?)
     }
 
     /// The value of a field: the text on stdin, or the object that pairs make up, where it says so.
@@ -109,19 +157,43 @@ impl<O: Operation> Shared<O> {
             [] => false,
             others => others.iter().all(is_missing),
         };
-        let text = value.as_ref().and_then(Value::as_str);
-        Ok(match (&field.shape, text) {
-            (_, Some("-")) if field.is_piped => Some(input::stdin()?.into()),
-            (_, None) if field.is_piped && is_needed(field) => {
-                Some(input::piped(field.name, O::COMMAND)?.into())
+        match value {
+            Some(value) => opened(field, value).map(Some),
+            None if field.is_piped && is_needed(field) => {
+                Ok(Some(input::piped(field.name, O::COMMAND)?.into()))
             }
-            (Shape::Json, Some(text)) => Some(json_of(field, text)?),
-            (Shape::Object, _) if value.as_ref().is_some_and(Value::is_array) => {
-                value.map(|value| object(field, &value)).transpose()?
-            }
-            _ => value,
-        })
+            None => Ok(None),
+        }
     }
+}
+
+/// The value of a field with the texts that are on stdin or in files, and the objects that pairs
+/// make up.
+fn opened(field: &Field, value: Value) -> Result<Value, Error> {
+    Ok(match (&field.shape, value) {
+        (Shape::Object, pairs @ Value::Array(_)) => object(field, &pairs)?,
+        (Shape::List { .. }, Value::Array(items)) => {
+            let items = items.into_iter().map(|item| opened(field, item));
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        (_, Value::Object(mut parts)) => {
+            for part in field.inner() {
+                if let Some(value) = parts.remove(part.name) {
+                    parts.insert(part.name.to_owned(), opened(part, value)?);
+                }
+            }
+            Value::Object(parts)
+        }
+        (shape, Value::String(text)) if field.is_from_file => {
+            let text = input::given_or_file(&text)?;
+            match shape {
+                Shape::Json | Shape::Parts(_) | Shape::List { .. } => json_of(field.name, &text)?,
+                _ => text.into(),
+            }
+        }
+        (_, Value::String(text)) if field.is_piped => input::given(&text)?.into(),
+        (_, value) => value,
+    })
 }
 
 /// Calls an operation for the user of the command line.
@@ -129,12 +201,12 @@ pub(super) async fn call<O: Operation>(
     arguments: Arguments,
     door: &Door,
 ) -> Result<O::Answer, Error> {
-    call_on::<O>(&Arc::new(door.memory()?), arguments, door).await
+    call_on::<O, _>(&door.memory()?, arguments, door).await
 }
 
 /// The same for a memory that is open already.
-pub(super) async fn call_on<O: Operation>(
-    memory: &Arc<Memory>,
+pub(super) async fn call_on<O: Operation<On>, On>(
+    memory: &On,
     arguments: Arguments,
     door: &Door,
 ) -> Result<O::Answer, Error> {
@@ -151,17 +223,17 @@ pub(super) async fn call_on<O: Operation>(
 
 /// The command line's name for a field.
 fn spelling(fields: &[Field], name: &str) -> Option<String> {
-    let mut named = fields.iter().filter(|field| field.name == name);
-    named
-        .next()
-        .map(|field| field.spelled(Interface::CommandLine))
+    let parts = fields
+        .iter()
+        .filter(|field| field.spelling == Spelling::Parts);
+    let mut all = fields.iter().chain(parts.flat_map(Field::inner));
+    let named = all.find(|field| field.name == name)?;
+    Some(named.spelled(Interface::CommandLine))
 }
 
-/// JSON that is given, on stdin or in a file.
-fn json_of(field: &Field, text: &str) -> Result<Value, Error> {
-    let json = serde_json::from_str(&input::given_or_file(text)?);
-    let wrong = |error| Invalid::new(field.name, format!("is not JSON: {error}"));
-    Ok(json.map_err(wrong)?)
+fn json_of(field: &str, text: &str) -> Result<Value, Invalid> {
+    let json = serde_json::from_str(text);
+    json.map_err(|error| Invalid::new(field, format!("is not JSON: {error}")))
 }
 
 /// Metadata from `KEY=VALUE` pairs and JSON objects.
@@ -199,9 +271,9 @@ fn more_words(field: &Field) -> [String; 2] {
     [format!("{}…", field.name), format!("{}--", field.name)]
 }
 
-impl<O: Operation> clap::Args for Shared<O> {
+impl<O: Operation<On>, On> clap::Args for Shared<O, On> {
     fn augment_args(command: clap::Command) -> clap::Command {
-        fields::<O>().fold(command, |command, field| command.args(arguments(&field)))
+        fields::<O, On>().fold(command, |command, field| command.args(arguments(&field)))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -210,6 +282,15 @@ impl<O: Operation> clap::Args for Shared<O> {
 }
 
 fn arguments(field: &Field) -> Vec<Arg> {
+    if field.spelling == Spelling::Parts {
+        // A part is required only where the object is given.
+        let parts = field.inner().iter().cloned().map(Field::optional);
+        let named = parts.flat_map(|part| arguments(&part)).map(|arg| {
+            let id = part_id(field.name, arg.get_id().as_str());
+            arg.id(id)
+        });
+        return named.collect();
+    }
     let option = field.option_name();
     let is_option = matches!(field.spelling, Spelling::Option(_));
     let is_required = field.is_required_on(Interface::CommandLine) && !is_option;
@@ -229,15 +310,30 @@ fn arguments(field: &Field) -> Vec<Arg> {
         }
         Shape::Texts { .. } | Shape::Words { .. } | Shape::Object => arg.action(ArgAction::Append),
         Shape::Whole { .. } | Shape::Number { .. } => arg.allow_negative_numbers(true),
+        Shape::List { of, .. } if matches!(field.spelling, Spelling::Values(_)) => {
+            let least = of
+                .iter()
+                .filter(|part| part.is_required_on(Interface::CommandLine))
+                .count();
+            arg.action(ArgAction::Append)
+                .num_args(least..=of.len())
+                .value_names(of.iter().map(Field::value_name))
+                // With a free last value the next option would be taken for it.
+                .allow_hyphen_values(least == of.len())
+        }
         _ => arg,
     };
     match field.spelling {
-        Spelling::Option(_) => {
+        Spelling::Option(_) | Spelling::Values(_) => {
             let aliases = field.aliases.iter().map(|alias| alias.replace('_', "-"));
             let aliases: Vec<String> = aliases.filter(|alias| *alias != option).collect();
-            vec![arg.long(option).aliases(aliases)]
+            let arg = arg.long(option).aliases(aliases);
+            vec![match field.is_prose {
+                true => arg.allow_hyphen_values(true).value_parser(option_text),
+                false => arg,
+            }]
         }
-        Spelling::Positional => vec![arg],
+        Spelling::Positional | Spelling::Parts => vec![arg],
         Spelling::Each => vec![arg.num_args(1..).action(ArgAction::Append)],
         Spelling::Words => words(field, arg),
     }
@@ -258,15 +354,26 @@ fn help(field: &Field) -> String {
                 help.push_str("; repeat for several");
             }
         }
+        Shape::List { .. } if matches!(field.spelling, Spelling::Values(_)) => {
+            help.push_str("; repeat for several");
+        }
         _ => {}
     }
+    if field.inner().iter().any(|part| part.is_from_file) && !field.is_from_file {
+        help.push_str("; - as TEXT reads it from stdin, @PATH from a file");
+    }
     match (field.is_piped, field.alternatives) {
+        _ if field.is_from_file => help.push_str("; - reads it from stdin, @PATH from a file"),
         (true, []) => help.push_str("; - reads it from stdin"),
         (true, _) => help.push_str("; without it, or with -, it is read from stdin"),
         _ => {}
     }
+    let is_option = matches!(field.spelling, Spelling::Option(_));
     match field.default {
         Some(default) => format!("{help} [default: {default}]"),
+        None if field.is_required_on(Interface::CommandLine) && is_option => {
+            format!("{help} [required]")
+        }
         None => help,
     }
 }
@@ -290,27 +397,40 @@ fn words(field: &Field, arg: Arg) -> Vec<Arg> {
 
 /// A text, unless it looks like an option.
 fn text_value(text: &str) -> Result<String, String> {
+    let else_write = "there is no such option; write `--` before text that begins with a dash";
+    plain_text(text, else_write)
+}
+
+/// The same for the value of an option.
+fn option_text(text: &str) -> Result<String, String> {
+    plain_text(
+        text,
+        "is an option; text that begins with a dash must have a space",
+    )
+}
+
+fn plain_text(text: &str, else_write: &str) -> Result<String, String> {
     let is_option = text.starts_with('-')
         && text.chars().any(char::is_alphabetic)
         && !text.contains(char::is_whitespace);
     match is_option {
-        true => Err(
-            "there is no such option; write `--` before text that begins with a dash".to_owned(),
-        ),
+        true => Err(else_write.to_owned()),
         false => Ok(text.to_owned()),
     }
 }
 
-impl<O: Operation> clap::FromArgMatches for Shared<O> {
+/// The id of the argument for a part of an object.
+pub(crate) fn part_id(object: &str, part: &str) -> String {
+    format!("{object}.{part}")
+}
+
+impl<O: Operation<On>, On> clap::FromArgMatches for Shared<O, On> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = fields::<O>().filter_map(|field| {
-            let value = given(&field, matches)?;
+        let given = fields::<O, On>().filter_map(|field| {
+            let value = given(&field, field.name, matches)?;
             Some((field.name.to_owned(), value))
         });
-        Ok(Self {
-            given: given.collect(),
-            operation: PhantomData,
-        })
+        Ok(Self::of(given.collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -319,13 +439,30 @@ impl<O: Operation> clap::FromArgMatches for Shared<O> {
     }
 }
 
-fn given(field: &Field, matches: &ArgMatches) -> Option<Value> {
+fn given(field: &Field, id: &str, matches: &ArgMatches) -> Option<Value> {
     let texts = |id: &str| -> Vec<String> {
         let texts = matches.get_many::<String>(id);
         texts.into_iter().flatten().cloned().collect()
     };
     match (&field.shape, field.spelling) {
-        (Shape::Flag, _) => matches.get_flag(field.name).then_some(Value::Bool(true)),
+        (Shape::Flag, _) => matches.get_flag(id).then_some(Value::Bool(true)),
+        (_, Spelling::Parts) => {
+            let parts = field.inner().iter().filter_map(|part| {
+                let value = given(part, &part_id(id, part.name), matches)?;
+                Some((part.name.to_owned(), value))
+            });
+            let parts: Map<String, Value> = parts.collect();
+            (!parts.is_empty()).then(|| parts.into())
+        }
+        (_, Spelling::Values(_)) => {
+            let names = || field.inner().iter().map(|part| part.name.to_owned());
+            let groups = matches.get_occurrences::<String>(id)?;
+            let objects = groups.map(|values| {
+                let values = values.map(|value| Value::from(value.as_str()));
+                names().zip(values).collect::<Map<_, _>>()
+            });
+            Some(objects.collect())
+        }
         (_, Spelling::Words) => {
             let [more, behind_dashes] = more_words(field);
             let words = [texts(field.name), texts(&more), texts(&behind_dashes)].concat();
@@ -333,9 +470,9 @@ fn given(field: &Field, matches: &ArgMatches) -> Option<Value> {
         }
         (Shape::Texts { .. } | Shape::Words { .. } | Shape::Choices(_) | Shape::Object, _)
         | (_, Spelling::Each) => {
-            let texts = texts(field.name);
+            let texts = texts(id);
             (!texts.is_empty()).then(|| json!(texts))
         }
-        _ => Some(texts(field.name).into_iter().next()?.into()),
+        _ => Some(texts(id).into_iter().next()?.into()),
     }
 }

@@ -9,9 +9,9 @@ use mnemon_engine::learn::{Lesson, LessonBody, Review};
 use serde_json::json;
 
 use super::door::Door;
-use super::shared::{Printed, Shared};
+use super::shared::{Shared, Shown};
 use super::{input, text};
-use crate::operation::SkillSearch;
+use crate::operation::{SkillSearch, Skills};
 use crate::{Error, api, wiring};
 
 /// Skills and rules that are listed when nobody says.
@@ -274,9 +274,9 @@ fn evidence_lines(lesson: &Lesson) -> Vec<String> {
     lines
 }
 
-impl Printed for SkillSearch {
-    fn print(found: &Self::Answer, door: &mut Door) -> Result<(), Error> {
-        for skill in &found.skills {
+impl Shown for Skills {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        for skill in &self.skills {
             door.out.line(text::clean(&format!(
                 "{} ({})",
                 skill.sop.use_when, skill.id
@@ -285,11 +285,11 @@ impl Printed for SkillSearch {
                 door.out.line(text::clean(&line))?;
             }
         }
-        for rule in &found.rules {
+        for rule in &self.rules {
             door.out
                 .line(text::clean(&format!("{} ({})", rule.rule, rule.id)))?;
         }
-        if found.skills.is_empty() && found.rules.is_empty() {
+        if self.skills.is_empty() && self.rules.is_empty() {
             door.out.line("nothing fits")?;
         }
         Ok(())

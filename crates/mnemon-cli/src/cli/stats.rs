@@ -12,7 +12,7 @@ use crate::{Error, api};
 pub(super) struct Args {}
 
 pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
-    let stats = api::stats::run(&door.memory()?, &door.ctx()?).await?;
+    let stats = api::stats::run(&*door.memory()?, &door.ctx()?).await?;
     return_json!(door, &stats);
     let mut facts = vec![
         ("store", text::one_line(&door.config.store.value)),

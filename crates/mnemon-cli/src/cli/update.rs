@@ -3,7 +3,7 @@
 use mnemon_engine::Edited;
 
 use super::door::Door;
-use super::shared::{Printed, Shared};
+use super::shared::{Shared, Shown};
 use super::text;
 use crate::Error;
 use crate::operation::Update;
@@ -21,11 +21,11 @@ pub(super) struct Args {
     pub(super) change: Shared<Update>,
 }
 
-impl Printed for Update {
-    fn print(edited: &Edited, door: &mut Door) -> Result<(), Error> {
-        let (id, version) = (&edited.id, edited.version);
-        let expires = text::expires(edited.expires);
+impl Shown for Edited {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        let (id, version) = (&self.id, self.version);
+        let expires = text::expires(self.expires);
         say!(door, "updated {id} to version {version}{expires}")?;
-        door.out.undo_with(edited.commit)
+        door.out.undo_with(self.commit)
     }
 }

@@ -54,9 +54,9 @@ pub struct Options {
 
 impl Served {
     /// Serves this memory.
-    pub fn new(config: Config, memory: Memory, options: Options) -> Result<Self, Error> {
+    pub fn new(config: Config, memory: Arc<Memory>, options: Options) -> Result<Self, Error> {
         Ok(Self {
-            memory: Arc::new(memory),
+            memory,
             agents: wiring::agents(&config.tenant.value, &config.agents.value)?
                 .safety(config.safety())
                 .language(config.agent_language.value),

@@ -48,7 +48,7 @@ pub(super) struct Tool {
 
 impl Tool {
     /// The tool of an operation.
-    pub(super) fn of<O: Operation>(
+    pub(super) fn of<O: Operation<On>, On>(
         touch: Touch,
         title: &'static str,
         about: &'static str,
@@ -70,6 +70,15 @@ impl Tool {
     /// The same with a field by which a caller asks for a longer or shorter answer.
     pub(super) fn with_max_tokens(mut self) -> Self {
         self.fields.push(max_tokens());
+        self
+    }
+
+    /// The same with another default of a field than the command has.
+    pub(super) fn with_default(mut self, name: &str, value: &'static str) -> Self {
+        let mut fields = self.fields.iter_mut();
+        if let Some(field) = fields.find(|field| field.name == name) {
+            field.default = Some(value);
+        }
         self
     }
 

@@ -4,7 +4,7 @@ use mnemon_core::{Id, Invalid, Owner, secrets};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::field::{Field, Interface, Shape};
+use super::field::{Field, Interface, Shape, Spelling};
 use crate::Error;
 
 /// Arguments that keep the limits of their fields, under the fields' own names.
@@ -179,6 +179,7 @@ fn object(
         let value = match (interface, field.is_lenient) {
             (Interface::Mcp, true) => without_blanks(value),
             _ if field.is_joined => joined(value),
+            (Interface::Mcp, _) if field.is_clamped => clamped(&field.shape, value),
             _ => value,
         };
         // A client that sends null for what it leaves out means just that.
@@ -194,10 +195,14 @@ fn object(
             return Err(Invalid::new(path(within, field.name), what));
         }
         let place = path(within, &field.spelled(interface));
-        taken.insert(
-            field.name.to_owned(),
-            value_of(&field.shape, value, &place)?,
-        );
+        let value = match (interface, field.spelling, value) {
+            // Its parts are options.
+            (Interface::CommandLine, Spelling::Parts, Value::Object(parts)) => {
+                object(interface, field.inner(), parts, within)?.into()
+            }
+            (_, _, value) => value_of(&field.shape, value, &place)?,
+        };
+        taken.insert(field.name.to_owned(), value);
         named.push((field.name, name));
     }
     let missing = fields
@@ -224,6 +229,14 @@ fn without_blanks(value: Value) -> Value {
         Value::Array(items) => items.into_iter().map(unnull).collect(),
         Value::String(text) if text.trim().is_empty() => Value::Null,
         value => value,
+    }
+}
+
+/// At most the largest number that is allowed.
+fn clamped(shape: &Shape, value: Value) -> Value {
+    match (shape, whole_in(&value)) {
+        (Shape::Whole { max, .. }, Some(number)) if number > *max => (*max).into(),
+        _ => value,
     }
 }
 

@@ -23,7 +23,7 @@ impl Operation for Context {
         let most = limits::CONTEXT_TOKENS as u64;
         let query = "The task: selects facts, documents and skills";
         let floor = "Tokens reserved for a section: documents=800";
-        let model = "The model that will read it, or o200k, cl100k, p50k, r50k, any, bytes";
+        let model = "The model that will read it, or o200k, cl100k, any, bytes";
         let forms = Form::ALL.iter().map(|form| form.as_str());
         vec![
             Field::text("query", QUERY, query)

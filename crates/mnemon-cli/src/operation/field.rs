@@ -22,6 +22,10 @@ pub(crate) enum Spelling {
     Words,
     /// Several arguments without a name: the command calls the operation once for each.
     Each,
+    /// An option that takes the fields of an object as its values, in their order.
+    Values(&'static str),
+    /// No option: the fields of the object have their own.
+    Parts,
 }
 
 /// One field of an operation.
@@ -38,6 +42,8 @@ pub(crate) struct Field {
     pub(crate) is_lenient: bool,
     /// Whether a list of texts counts as one text, a line for each.
     pub(crate) is_joined: bool,
+    /// Whether a larger number sent to a tool counts as the largest.
+    pub(crate) is_clamped: bool,
     /// Other names that models reach for.
     pub(crate) aliases: &'static [&'static str],
     /// Whether the smallest set of tools accepts it without listing it in the schema.
@@ -57,6 +63,10 @@ pub(crate) struct Field {
     pub(crate) heading: Option<&'static str>,
     /// Whether the command line reads the value from stdin where it is `-`.
     pub(crate) is_piped: bool,
+    /// The same, and whether it reads the value from a file where it is `@PATH`.
+    pub(crate) is_from_file: bool,
+    /// Whether the value may begin with a dash, as an item of a list does.
+    pub(crate) is_prose: bool,
 }
 
 /// What a field may hold.
@@ -119,10 +129,12 @@ macro_rules! setters {
 
 setters! {
     required(): is_required = true;
+    optional(): is_required = false;
     /// Required by one interface; the other does without.
     required_on(interface: Interface): required_only = Some(interface);
     lenient(): is_lenient = true;
     joined(): is_joined = true;
+    clamped(): is_clamped = true;
     or(aliases: &'static [&'static str]): aliases = aliases;
     /// A field that most callers do without.
     rare(): is_rare = true;
@@ -137,6 +149,16 @@ setters! {
     under(heading: &'static str): heading = Some(heading);
     /// On the command line `-` stands for the text on stdin.
     piped(): is_piped = true;
+    /// On the command line `-` stands for the text on stdin, and `@PATH` for that of a file.
+    piped_or_file(): is_from_file = true;
+    /// Sentences, which may begin with a dash.
+    prose(): is_prose = true;
+    /// On the command line each part of the object is an option.
+    by_parts(): spelling = Spelling::Parts;
+    /// On the command line the parts of the object are the values of this option.
+    by_values(option: &'static str): spelling = Spelling::Values(option);
+    /// The command line's name for it, where that is another.
+    option(name: &'static str): spelling = Spelling::Option(Some(name));
 }
 
 impl Field {
@@ -149,6 +171,7 @@ impl Field {
             required_only: None,
             is_lenient: false,
             is_joined: false,
+            is_clamped: false,
             aliases: &[],
             is_rare: false,
             only: None,
@@ -159,6 +182,8 @@ impl Field {
             value: None,
             heading: None,
             is_piped: false,
+            is_from_file: false,
+            is_prose: false,
         }
     }
 
@@ -231,13 +256,7 @@ impl Field {
     }
 
     pub(crate) fn json(name: &'static str, about: &'static str) -> Self {
-        Self::new(name, about, Shape::Json)
-    }
-
-    /// The command line's name for it, where that is another.
-    pub(crate) fn option(mut self, name: &'static str) -> Self {
-        self.spelling = Spelling::Option(Some(name));
-        self
+        Self::new(name, about, Shape::Json).piped_or_file()
     }
 
     /// Arguments without a name on the command line, called `value` in the help.
@@ -254,10 +273,18 @@ impl Field {
         self.is_required || self.required_only == Some(interface)
     }
 
+    /// The fields of the object that it holds.
+    pub(crate) fn inner(&self) -> &[Self] {
+        match &self.shape {
+            Shape::Parts(of) | Shape::List { of, .. } => of,
+            _ => &[],
+        }
+    }
+
     /// The name of the option, without its dashes.
     pub(crate) fn option_name(&self) -> String {
         match self.spelling {
-            Spelling::Option(Some(name)) => name.to_owned(),
+            Spelling::Option(Some(name)) | Spelling::Values(name) => name.to_owned(),
             _ => self.name.replace('_', "-"),
         }
     }
@@ -268,8 +295,7 @@ impl Field {
             Shape::Whole { .. } => Some("N"),
             Shape::Number { .. } => Some("NUMBER"),
             Shape::Object => Some("KEY=VALUE|JSON"),
-            Shape::Json => Some("JSON|-|@PATH"),
-            Shape::Parts(_) | Shape::List { .. } => Some("JSON"),
+            Shape::Parts(_) | Shape::List { .. } | Shape::Json => Some("JSON|-|@PATH"),
             _ => None,
         };
         let name = self.value.or(usual).map(str::to_owned);
@@ -280,8 +306,12 @@ impl Field {
     pub(crate) fn spelled(&self, interface: Interface) -> String {
         match (interface, self.spelling) {
             (Interface::Mcp, _) => self.name.to_owned(),
-            (Interface::CommandLine, Spelling::Option(_)) => format!("--{}", self.option_name()),
-            (Interface::CommandLine, _) => self.name.to_owned(),
+            (_, Spelling::Option(_) | Spelling::Values(_)) => format!("--{}", self.option_name()),
+            (_, Spelling::Parts) => {
+                let first = self.inner().first();
+                first.map_or(self.name.to_owned(), |part| part.spelled(interface))
+            }
+            _ => self.name.to_owned(),
         }
     }
 

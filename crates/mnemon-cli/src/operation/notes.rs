@@ -103,7 +103,7 @@ impl Operation for NoteAdd {
                 .value("PATH")
                 .rare(),
             namespace(keep),
-            tags("Words to find it by; letters, digits, - and _"),
+            tags("Words to find it by, without spaces"),
             Field::text("source", limits::NOTE_SOURCE_CHARS, "Where it came from").rare(),
             Field::number("importance", 0.0, 10.0, importance).rare(),
             ttl(),
@@ -227,6 +227,7 @@ impl Operation for NoteList {
         let after = "Where to continue: `next` of the previous page";
         let mut fields = vec![
             Field::whole("limit", 1, most, "Maximum number of notes")
+                .clamped()
                 .default("20")
                 .or(&["max_results", "top_k", "k", "n", "count"]),
             Field::text("after", limits::ID_CHARS * 2, after).value("CURSOR"),

@@ -9,7 +9,9 @@ use mnemon_engine::{Draft, Edit, Edited, INDEX_ACTOR};
 use serde::Serialize;
 
 use super::notes::{metadata, namespace, owner, tags, ttl};
-use super::{Access, Add, Arguments, Field, Get, History, Operation, Spelling, Undo, Update, when};
+use super::{
+    Access, Add, Arguments, Field, Get, History, Interface, Operation, Spelling, Undo, Update, when,
+};
 use crate::{Error, api};
 
 /// The record that is meant.
@@ -266,16 +268,17 @@ impl Operation for Undo {
             false => None,
         };
         let commit = arguments.whole("commit").map(|commit| commit as u64);
-        let commit = match (commit, access.user) {
-            (commit, None) => commit,
-            (commit, Some(_)) => Some(own_commit(access, commit, record.as_ref()).await?),
+        let commit = match access.interface {
+            Interface::CommandLine => commit,
+            Interface::Mcp => Some(own_commit(access, commit, record.as_ref()).await?),
         };
         api::undo::run(access.memory, access.ctx, commit, record).await
     }
 }
 
-/// The newest commit of the user's own, or the one that is named, if every record that it changed is
-/// the user's: nobody undoes another's work, and nobody the index of files.
+/// The newest commit of the caller's own, or the one that is named. A server for one user undoes
+/// commits whose records are all that user's; any other server those that servers of the same
+/// account made. Nobody undoes another's work, and nobody the index of files.
 async fn own_commit(
     access: &Access<'_>,
     commit: Option<u64>,
@@ -285,8 +288,13 @@ async fn own_commit(
     let is_own = |change: &Change| {
         let versions = [&change.before, &change.after];
         let mut owners = versions.into_iter().flatten();
-        let is_index = change.actor == INDEX_ACTOR;
-        !is_index && owners.all(|record| record.owner.user.as_deref() == access.user)
+        match access.user {
+            Some(user) => {
+                let is_index = change.actor == INDEX_ACTOR;
+                !is_index && owners.all(|record| record.owner.user.as_deref() == Some(user))
+            }
+            None => change.actor == ctx.actor,
+        }
     };
     let asked = Changes {
         id: record.cloned(),

@@ -44,13 +44,10 @@ impl Operation for Search {
             .piped()
             // A command may list the newest records; a tool has memory_list for that.
             .required_on(Interface::Mcp),
-            Field::whole("limit", 1, most, "Maximum number of hits").or(&[
-                "max_results",
-                "top_k",
-                "k",
-                "n",
-                "count",
-            ]),
+            Field::whole("limit", 1, most, "Maximum number of hits")
+                .clamped()
+                .default("10")
+                .or(&["max_results", "top_k", "k", "n", "count"]),
             Field::number("min_score", 0.0, 1.0, min_score)
                 .or(&["threshold"])
                 .rare(),

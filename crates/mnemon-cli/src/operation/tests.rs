@@ -6,7 +6,9 @@ use super::*;
 use crate::{cli, mcp};
 
 /// Arguments that steer the command itself: whether it asks, and how it prints.
-const OF_COMMANDS: &[&str] = &["yes", "dry_run", "explain", "full", "step", "format"];
+const OF_COMMANDS: &[&str] = &[
+    "yes", "dry_run", "explain", "full", "step", "format", "data", "strict",
+];
 /// The same, where the name is that of a field of another operation.
 const OF_ONE_COMMAND: &[(&str, &str)] = &[("add", "jsonl"), ("chat prepare", "model")];
 /// Fields that steer the length of an answer.
@@ -14,7 +16,16 @@ const OF_TOOLS: &[&str] = &["max_tokens"];
 
 fn names(fields: &[Field], interface: Interface) -> BTreeSet<String> {
     let here = fields.iter().filter(|field| field.is_on(interface));
-    here.map(|field| field.name.to_owned()).collect()
+    let names = here.flat_map(|field| match (interface, field.spelling) {
+        (Interface::CommandLine, Spelling::Parts) => {
+            let parts = field.inner().iter();
+            parts
+                .map(|part| format!("{}.{}", field.name, part.name))
+                .collect()
+        }
+        _ => vec![field.name.to_owned()],
+    });
+    names.collect()
 }
 
 fn arguments(command: &str) -> BTreeSet<String> {
@@ -117,4 +128,11 @@ const ONE_INTERFACE: &[(&str, &str)] = &[
     ("context", "form"),
     ("context", "floors"),
     ("context", "ceilings"),
+    // There is a tool that creates an agent, and a command that removes an entry.
+    ("agent context", "create"),
+    ("agent decide", "create"),
+    ("agent learn", "create"),
+    ("agent end", "create"),
+    ("agent edit", "remove"),
+    ("team edit", "remove"),
 ];

@@ -93,7 +93,7 @@ fn a_session_ends_in_all_its_files() {
     assert!(learnt.contains("```go\nselect {}\n```\n"), "{learnt}");
     let session = r#"{"context": {"done": ["race"], "resolved": ["No access"], "next": ["Rest"]},
         "decisions": [{"title": "Use Redis", "decision": "Sessions in Redis"}],
-        "archive": {"summary": "The race is fixed."}}"#;
+        "archive": {"summary": "@ada fixed the race."}}"#;
     let end = ["agent", "end", "coder", "--data", "-"];
     let ended = desk.pipe(session.as_bytes(), &end).ok();
     let changes = "ticked: Fix the race\nremoved blocker: No access\nset next steps: 1\nwrote ";
@@ -205,7 +205,7 @@ fn a_team_hands_work_on() {
     let hand = |to: &str| {
         let who = ["team", "handoff", "core", "--from", "ada-lead", "--to", to];
         let what = ["--task", "Fix it", "--context", "It leaks"];
-        let more = ["--deliverable", "a patch", "--file", "a.rs=the leak"];
+        let more = ["--deliverable", "a patch", "--file", "a.rs", "the leak"];
         desk.run(&[&who[..], &what, &more].concat())
     };
     let (code, error) = hand("nobody").failed();
@@ -396,7 +396,9 @@ fn bad_files_are_named_and_left_alone() {
         .run(&["agent", "end", "coder", "--data", "{\"dicisions\": []}"])
         .failed();
     assert_eq!(code, 2);
-    assert!(error.contains("unknown field `dicisions`"), "{error}");
+    let said =
+        "dicisions: is not a known field; the fields are: agent, --create, --context, --decisions";
+    assert!(error.contains(said), "{error}");
 }
 
 #[cfg(unix)]
@@ -418,6 +420,7 @@ fn a_link_out_of_the_root_is_not_followed() {
             error.contains("leads out of the root") && !error.contains("secret"),
             "{error}"
         );
+        assert!(!error.contains("notes.root"), "{error}");
     }
     assert_eq!(
         fs::read_to_string(outside.path("context.md")).unwrap(),
@@ -484,11 +487,14 @@ fn a_change_says_what_was_changed() {
     let (code, error) = desk
         .run(&["agent", "end", "coder", "--data", "{\"context\": \"text\"}"])
         .failed();
-    assert!(code == 2 && error.contains("expected an object"), "{error}");
+    let said = "--context: `text` is not an object";
+    assert!(code == 2 && error.contains(said), "{error}");
     let (_, error) = desk
         .run(&["agent", "end", "coder", "--data", "[]"])
         .failed();
     assert!(error.contains("is not a JSON object"), "{error}");
+    let (_, error) = desk.run(&["agent", "end", "coder"]).failed();
+    assert!(error.contains("--context: is missing: give"), "{error}");
 }
 
 #[test]
@@ -614,6 +620,168 @@ fn lint_checks_all_agents_and_fails_on_conflicts() {
     );
     let told = desk.run(&["team", "activate", "core", "linus"]);
     assert!(told.err.contains(path) && told.code == 0, "{}", told.err);
+}
+
+#[test]
+fn errors_name_the_option_that_is_wrong() {
+    let desk = team();
+    desk.run(&["agent", "new", "coder", "--description", "x"])
+        .ok();
+    let block = ["team", "block", "core"];
+    let learn = ["agent", "learn", "coder", "T"];
+    let context = ["agent", "context", "coder"];
+    for (command, words, said) in [
+        (
+            &block[..],
+            &[][..],
+            "title: is missing: A new blocker; or give --resolve",
+        ),
+        (&block, &["No access"], "--by: is missing"),
+        (&block, &["--resolve", "1"], "--resolution: is missing"),
+        (
+            &block,
+            &["x", "--by", "linus", "--resolve", "1", "--resolution", "y"],
+            "title: is given together with --resolve",
+        ),
+        (&learn, &["--why", "x"], "--pattern: is missing"),
+        (
+            &learn,
+            &["--pattern", "x", "--language", "go"],
+            "--code: is missing",
+        ),
+        (&context, &["--rewrite", "x"], "--base: is missing"),
+        (
+            &context,
+            &["--note", "--task"],
+            "'--note <TEXT>': is an option",
+        ),
+        (
+            &["agent", "decide", "coder", "T"],
+            &["--decision", "x", "--reason", "a\nb"],
+            "--reason: ",
+        ),
+    ] {
+        let (code, error) = desk.run(&[command, words].concat()).failed();
+        assert_eq!(code, 2, "{words:?}: {error}");
+        assert!(error.contains(said), "{words:?}: {error}");
+    }
+    let rows = ["--state", "Build", "Passing", "--state", "Docs", "Missing"];
+    let changed = desk.run(&[&context[..], &rows].concat()).ok();
+    assert_eq!(
+        changed,
+        "set state: Build: Passing\nset state: Docs: Missing\n"
+    );
+}
+
+#[test]
+fn one_bad_file_does_not_hide_the_others() {
+    let desk = team();
+    desk.run(&["agent", "new", "coder", "--description", "x"])
+        .ok();
+    let bad = [
+        ".microai/teams/core/linus/agent.md",
+        ".microai/agents/zoe/agent.md",
+        ".microai/agents/coder/memory/learnings.md",
+    ];
+    for path in bad {
+        write(&desk, path, b"caf\xe9");
+    }
+    let said = "linus/agent.md: is not UTF-8 text (byte 3)";
+    for (words, others) in [
+        (["agent", "list"], &["coder", "core/ada-lead", "zoe"][..]),
+        (["team", "list"], &["ada-lead linus"]),
+    ] {
+        let listed = desk.run(&words);
+        assert_eq!(listed.code, 0, "{words:?}: {}", listed.err);
+        assert!(listed.err.contains(said), "{words:?}: {}", listed.err);
+        for other in others {
+            assert!(listed.out.contains(other), "{words:?}: {}", listed.out);
+        }
+    }
+    let json = desk.run(&["team", "list", "--json"]).json();
+    assert_eq!(json["teams"][0]["problems"][0]["file"], bad[0], "{json}");
+    let told = desk.run(&["team", "activate", "core", "ada-lead"]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    let linted = desk.run(&["agent", "lint"]);
+    assert_eq!(linted.code, 9, "{}", linted.err);
+    for path in bad {
+        let line = format!("{path}:1: unreadable: is not UTF-8 text (byte 3)");
+        assert!(linted.out.contains(&line), "{line}: {}", linted.out);
+    }
+}
+
+#[test]
+fn a_text_with_a_rule_stays_one_entry() {
+    let desk = desk();
+    let path = format!("{MEMORY}/decisions.md");
+    let text = "One\n\n---\n\nTwo\n\n```yaml\na: 1\n---\nb: 2\n```";
+    let logged = ["agent", "decide", "coder", "Rules", "--decision", text];
+    desk.run(&logged).ok();
+    decide(&desk, "After");
+    // Other readers split the file at `---`.
+    let entries = |desk: &Sandbox| read(desk, &path).split("\n---\n").count();
+    assert_eq!(entries(&desk), 4, "{}", read(&desk, &path));
+    let told = desk.run(&["agent", "activate", "coder"]).out;
+    assert!(told.contains("One\n\n***\n\nTwo\n"), "{told}");
+    // A person may have written one.
+    write(&desk, &path, read(&desk, &path).replace("***", "---"));
+    let set = [
+        "agent", "edit", "coder", "Rules", "--set", "Decision", "Three",
+    ];
+    desk.run(&set).ok();
+    let log = read(&desk, &path);
+    assert!(log.contains("**Decision**:\nThree\n\n---\n"), "{log}");
+    assert!(!log.contains("Two") && log.contains("After"), "{log}");
+    write(&desk, &path, log.replace("Three", "Three\n\n---\n\nFour"));
+    let removed = desk.run(&["agent", "remove", "coder", "Rules"]).ok();
+    assert!(removed.contains("Four"), "{removed}");
+    let log = read(&desk, &path);
+    assert!(!log.contains("Four") && log.contains("After"), "{log}");
+}
+
+#[test]
+fn a_team_does_not_silently_keep_its_lead() {
+    let desk = Sandbox::new();
+    let new = |words: &[&str]| desk.run(&[&["team", "new", "core"], words].concat());
+    new(&["--lead", "ada", "--member", "linus"]).ok();
+    let (code, error) = new(&["--lead", "linus", "--member", "ken"]).failed();
+    assert_eq!(code, 2, "{error}");
+    let said = "--lead: `linus` cannot lead core: `ada` does";
+    assert!(error.contains(said), "{error}");
+    assert!(!desk.path(".microai/teams/core/ken").exists());
+    new(&["--lead", "ada", "--member", "ken"]).ok();
+    let other = |words: &[&str]| desk.run(&[&["team", "new", "web"], words].concat());
+    other(&["--member", "tim"]).ok();
+    let (_, error) = other(&["--lead", "tim"]).failed();
+    let said = "set is_lead: true in .microai/teams/web/tim/agent.md";
+    assert!(error.contains(said), "{error}");
+    other(&["--lead", "eva"]).ok();
+}
+
+#[test]
+fn entries_of_files_are_not_forgotten_in_the_index() {
+    let desk = desk();
+    desk.run(&["init"]).ok();
+    decide(&desk, "Use zebras for transport");
+    desk.run(&["add", "--kind", "decision", "We drink tea"])
+        .ok();
+    let hit = |desk: &Sandbox| {
+        let found = desk.run(&["search", "zebras transport", "--json"]).json();
+        found["hits"][0]["record"]["id"].as_str().map(str::to_owned)
+    };
+    let id = hit(&desk).unwrap();
+    let (code, error) = desk.run(&["forget", &id, "--yes"]).failed();
+    assert_eq!(code, 2, "{error}");
+    let said = "is an entry of an agent's file; remove it with `mnemon agent remove`";
+    assert!(error.contains(said), "{error}");
+    // A filter leaves them out.
+    desk.run(&["forget", "--kind", "decision", "--yes"]).ok();
+    assert_eq!(hit(&desk), Some(id.clone()));
+    let tea = desk.run(&["search", "drink tea", "--json"]).ok();
+    assert!(!tea.contains("We drink tea"), "{tea}");
+    // An undo of the commit that indexed them is made good by the next search.
+    desk.run(&["undo", "--record", &id]).ok();
+    assert_eq!(hit(&desk), Some(id));
 }
 
 /// Runs a command in a folder below the sandbox.

@@ -9,7 +9,7 @@ fn a_backup_is_made_checked_and_restored() {
     for (url, file) in [("sqlite:m.db", "m.db"), ("jsonl:log", "log")] {
         let sandbox = Sandbox::new().with("MNEMON_STORE", url);
         let (code, message) = sandbox.run(&["backup", "copy"]).failed();
-        assert_eq!(code, 2);
+        assert_eq!(code, 3);
         assert!(message.contains("no store"), "{message}");
         sandbox.note("a", "Ann prefers tea");
         let made = sandbox.run(&["backup", "copy"]).ok();

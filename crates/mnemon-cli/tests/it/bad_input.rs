@@ -246,3 +246,26 @@ fn bad_records() {
         },
     ]);
 }
+
+#[test]
+fn help_and_errors_agree_on_importance_and_tags() {
+    let sandbox = Sandbox::new();
+    let help = sandbox.run(&["note", "add", "--help"]).ok();
+    assert!(help.contains("From 0 (least) to 1 (most); 2 to 10 are read as tenths"));
+    assert!(help.contains("Words to find it by, without spaces"));
+    let add = |option: &str, value: &str| sandbox.run(&["note", "add", value, option, value]);
+    let (_, error) = add("--importance", "11").failed();
+    assert!(
+        error.contains("--importance: is 11; from 0 to 10 is allowed"),
+        "{error}"
+    );
+    let noted = add("--importance", "5");
+    assert!(
+        noted.code == 0 && noted.err.contains("read as 0.5"),
+        "{}",
+        noted.err
+    );
+    add("--tag", "thời-tiết").ok();
+    let (_, error) = add("--tag", "two words").failed();
+    assert!(error.contains("characters without spaces"), "{error}");
+}

@@ -173,3 +173,59 @@ fn an_error_names_the_option_and_what_is_allowed() {
     let listed = sandbox.run(&["list", "--kind", "notes"]).ok();
     assert!(listed.contains("Ann prefers tea"), "{listed}");
 }
+
+#[test]
+fn notes_and_conversations_have_the_same_aliases() {
+    let sandbox = Sandbox::new();
+    sandbox.note("a1", "Ann prefers tea");
+    sandbox.run(&["chat", "append", "s1", "Hello"]).ok();
+    for group in ["note", "chat"] {
+        let ls = sandbox.run(&[group, "ls"]).ok();
+        assert_eq!(ls, sandbox.run(&[group, "list"]).ok());
+    }
+    assert!(sandbox.run(&["note", "show", "a1"]).ok().contains("tea"));
+    sandbox.run(&["note", "rm", "a1"]).ok();
+    sandbox.run(&["chat", "rm", "s1"]).ok();
+    assert_eq!(sandbox.run(&["list"]).ok(), "nothing\n");
+}
+
+#[test]
+fn a_message_may_begin_with_a_dash() {
+    let sandbox = Sandbox::new();
+    let append = ["chat", "append", "s1", "- buy milk", "--role", "assistant"];
+    sandbox.run(&append).ok();
+    sandbox.run(&["chat", "append", "s1", "two", "words"]).ok();
+    sandbox.run(&["chat", "append", "s1", "--", "-dash"]).ok();
+    let said = sandbox.run(&["chat", "tail", "s1"]).ok();
+    assert_eq!(
+        said,
+        "assistant: - buy milk\nuser: two words\nuser: -dash\n"
+    );
+    let (code, error) = sandbox.run(&["chat", "append", "s1", "-dash"]).failed();
+    assert_eq!(code, 2);
+    assert!(error.contains("write `--` before text"), "{error}");
+}
+
+#[test]
+fn help_names_the_default_of_a_search() {
+    let help = Sandbox::new().run(&["search", "--help"]).ok();
+    assert!(
+        help.contains("Maximum number of hits, from 1 to 1000 [default: 10]"),
+        "{help}"
+    );
+}
+
+#[test]
+fn a_hint_that_was_followed_is_not_repeated() {
+    let sandbox = Sandbox::new();
+    let hint = "--min-score 0";
+    for search in [&["search", "tea"][..], &["note", "search", "tea"]] {
+        assert!(sandbox.run(search).ok().contains(hint));
+        let followed = [search, &["--min-score", "0"]].concat();
+        assert_eq!(sandbox.run(&followed).ok(), "nothing known\n");
+    }
+    assert_eq!(
+        sandbox.run(&["search", "--recipe", "recent"]).ok(),
+        "nothing known\n"
+    );
+}

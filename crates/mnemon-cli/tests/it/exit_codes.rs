@@ -16,6 +16,8 @@ fn a_cause_has_one_exit_code() {
         (NOT_FOUND, &["add", "--file", "missing"][..]),
         (NOT_FOUND, &["note", "add", "--file", "missing"]),
         (NOT_FOUND, &["--config", "missing", "list"]),
+        (NOT_FOUND, &["ingest", "missing"]),
+        (NOT_FOUND, &["restore", "missing", "--check"]),
         (NOT_FOUND, &["model", "pull", "minilm", "--from", "missing"]),
         (TOO_LARGE, &["add", "--file", "large.txt"]),
         (TOO_LARGE, &["note", "add", "--file", "large.txt"]),

@@ -268,7 +268,7 @@ fn what_is_named_and_cannot_be_taken_in_is_an_error() {
         );
     }
     let (code, said) = failed("nowhere");
-    assert_eq!(code, 13);
+    assert_eq!(code, 3);
     assert!(said.contains("there is no such file or folder"), "{said}");
     assert_eq!(sandbox.run(&["list"]).ok().trim(), "nothing");
     assert_eq!(sandbox.run(&["ingest"]).failed().0, 2);

@@ -31,6 +31,7 @@ mod forgetting;
 mod hostile;
 mod ingest;
 mod isolation;
+mod json;
 mod kills;
 mod languages;
 mod learning;
@@ -38,10 +39,12 @@ mod llm;
 mod mcp;
 #[cfg(feature = "minilm")]
 mod minilm;
+mod missing_store;
 mod modes;
 mod moving;
 mod notes;
 mod notices;
+mod pages;
 mod planner;
 mod projects;
 mod purging;
@@ -55,6 +58,5 @@ mod sessions;
 mod stores;
 mod streams;
 mod tenants;
-
 mod trust;
 mod undo_groups;

@@ -68,7 +68,7 @@ fn a_taken_id_is_a_matter_of_choice() {
         .run(&["import", &file, "--on-conflict", "replace", "--json"])
         .json();
     assert_eq!(
-        (&replaced["updated"], &replaced["duplicate"]),
+        (&replaced["replaced"], &replaced["duplicate"]),
         (&1.into(), &1.into())
     );
     assert!(sandbox.run(&["get", "a"]).ok().contains("new"));
@@ -83,7 +83,7 @@ fn an_id_may_come_twice_in_one_file() {
     let other = Sandbox::new();
     let args = ["import", "-", "--on-conflict", "replace", "--json"];
     let done = other.pipe(both.as_bytes(), &args).json();
-    assert_eq!((&done["stored"], &done["updated"]), (&1.into(), &1.into()));
+    assert_eq!((&done["stored"], &done["replaced"]), (&1.into(), &1.into()));
     assert!(other.run(&["get", "a"]).ok().contains("second"));
 }
 

@@ -44,10 +44,7 @@ fn chat(sandbox: &Sandbox, files: &[&str]) -> String {
     let said = format!("{NEEDLE} was said");
     let append = ["chat", "append", "s1", &said, "--user", "ann", "--json"];
     let done = sandbox.run(&[&append, files].concat()).json();
-    done["receipt"]["items"][0]["id"]
-        .as_str()
-        .unwrap()
-        .to_owned()
+    done["items"][0]["id"].as_str().unwrap().to_owned()
 }
 
 /// A conversation with pages.

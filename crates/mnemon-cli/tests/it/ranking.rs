@@ -239,7 +239,7 @@ fn diary(random: &mut Random, language: Language, questions: usize) -> (Vec<Draf
                 ..Draft::note(content.trim().to_owned())
             });
         }
-        day = day + 1.day();
+        day += 1.day();
     }
     (drafts, asked)
 }

@@ -31,6 +31,7 @@ const DATA: &[&str] = &[
     "mnemon-core/src/secrets/spoken.rs",
     "mnemon-core/src/secrets/value.rs",
     "mnemon-core/src/secrets/words.rs",
+    "search/text/irregular.rs",
     "search/text/stop.rs",
     "window/prompts.rs",
 ];

@@ -310,3 +310,21 @@ fn body(request: &[u8]) -> Option<Value> {
     let (_, body) = text.split_once("\r\n\r\n")?;
     serde_json::from_str(body).ok()
 }
+
+#[test]
+fn of_equal_hits_the_newest_comes_first() {
+    let sandbox = Sandbox::new();
+    for day in [3, 1, 6, 2, 5, 4] {
+        let (id, created) = (format!("d{day}"), format!("2026-01-0{day}T12:00:00Z"));
+        let note = ["deploy status update", "--id", &id, "--created", &created];
+        sandbox.run(&[&["add"], &note[..]].concat()).ok();
+    }
+    for search in [&["search"][..], &["note", "search"]] {
+        let query = ["deploy status update", "--limit", "6", "--json"];
+        let found = sandbox.run(&[search, &query].concat()).json();
+        let hits = found["hits"].as_array().unwrap().iter();
+        let id = |hit: &Value| hit.pointer("/record/id").unwrap_or(&hit["id"]).clone();
+        let ids: Vec<Value> = hits.map(id).collect();
+        assert_eq!(ids, ["d6", "d5", "d4", "d3", "d2", "d1"]);
+    }
+}

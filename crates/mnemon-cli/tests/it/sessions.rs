@@ -43,7 +43,7 @@ fn round(place: &[&str]) {
         .as_array()
         .unwrap()
         .iter()
-        .map(|info| info["sessionId"].as_str().unwrap())
+        .map(|info| info["session"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["s1", "s1@first", "s2"]);
     assert!(run(&["list"]).ok().starts_with("SESSION"));

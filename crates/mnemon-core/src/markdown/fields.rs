@@ -52,15 +52,22 @@ fn label(line: &str) -> Option<(&str, usize)> {
 impl Document {
     /// The fields in a range, in the order of the text. What looks like one in code is none.
     pub fn fields(&self, range: &Range<usize>) -> Vec<Field> {
+        // A `---` before more text of the entry is a part of that text; only the last one closes.
+        let range = self.trimmed(range.clone());
         let mut found: Vec<(String, usize, usize)> = Vec::new();
+        let mut is_beside = false;
         for line in self.lines(range.clone()) {
             if self.is_opaque(line.start) {
                 continue;
             }
             let text = self.slice(&line);
             if let Some((name, value)) = label(text) {
+                is_beside = text
+                    .get(value..)
+                    .is_some_and(|rest| !rest.trim().is_empty());
                 found.push((name.to_owned(), line.start, line.start + value));
-            } else if self.is_rule(&line) {
+            } else if is_beside && self.is_rule(&line) {
+                // A value beside its label is short: text below a `---` is not a part of it.
                 found.push((String::new(), line.start, line.start));
             }
         }

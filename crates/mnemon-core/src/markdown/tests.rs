@@ -568,3 +568,32 @@ fn an_entry_above_is_closed_before_the_next() {
     empty.append_entry("## One\n");
     assert_eq!(empty.as_str(), "# Log\n\n## One\n");
 }
+
+#[test]
+fn a_rule_within_an_entry_is_a_part_of_it() {
+    let text = "# D\n\n## 2025-01-01: A\n\n**Decision**:\none\n\n---\n\ntwo\n\n**Status**: open\n\n---\n\n\
+        a remark\n\n---\n\n## 2025-01-02: B\n";
+    let document = Document::parse(text);
+    let entry = &document.entries()[0];
+    let decision = document.field(&entry.body, "Decision").unwrap();
+    assert_eq!(decision.text, "one\n\n---\n\ntwo");
+    let status = document.field(&entry.body, "Status").unwrap();
+    assert_eq!(status.text, "open");
+    assert!(document.entry_text(entry).ends_with("a remark"));
+}
+
+#[test]
+fn a_text_is_written_without_lines_that_split_it() {
+    let plain = |text: &str| Document::without_rules(text);
+    assert_eq!(
+        plain("a\n\n---\n\nb --- c\n----"),
+        "a\n\n***\n\nb --- c\n----"
+    );
+    assert_eq!(plain("---\nname: x\n---\n"), "***\nname: x\n***\n");
+    // The code is the same when it is read again.
+    let code = "see\n\n```yaml\na: 1\n---\nb: 2\n```\n\nend";
+    let written = plain(code);
+    assert_eq!(written, "see\n\n ```yaml\n a: 1\n ---\n b: 2\n ```\n\nend");
+    assert_eq!(plain(&written), written);
+    assert_eq!(plain("```\nx\n```"), "```\nx\n```");
+}

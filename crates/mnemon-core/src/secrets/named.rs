@@ -476,7 +476,8 @@ fn is_cookie(value: &str) -> bool {
 
 /// The secret after `は`, `是`, `는`, which stand between a name and its value without spaces.
 pub(super) fn after_particle(text: &str, particle: usize, end: usize) -> Option<Span> {
-    let name = before(text, particle).filter(|name| name.sort == Sort::Password)?;
+    let has_value = |name: &Name| matches!(name.sort, Sort::Password | Sort::Key | Sort::WeakKey);
+    let name = before(text, particle).filter(has_value)?;
     let bytes = text.as_bytes();
     let mut start = end;
     while matches!(bytes.get(start), Some(b' ' | b':')) && start < end + SPACES {

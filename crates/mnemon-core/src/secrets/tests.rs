@@ -177,6 +177,24 @@ fn keys_are_found_however_they_are_stated() {
         assert!(clean.contains("[secret removed: "), "{clean}");
         assert!(!clean.contains("d03") && !clean.contains("d081"), "{clean}");
     }
+    for form in [
+        "APIキーは{}です",
+        "API キーは {} です",
+        "API キー：{}",
+        "本番のアクセスキーは「{}」です",
+        "トークン: {}",
+        "密钥是{}",
+        "令牌：{}",
+        "토큰은 {}",
+        "khoá API: {}",
+    ] {
+        let text = form.replacen("{}", BASE62, 1);
+        let clean = masked(&text);
+        assert_eq!(
+            clean,
+            form.replacen("{}", "[secret removed: key or token]", 1)
+        );
+    }
     let heroku = "heroku api key: 01234567-89ab-cdef-0123-456789abcdef";
     assert_eq!(
         masked(heroku),

@@ -13,7 +13,7 @@ use super::home::member_address;
 use super::knowledge::Knowledge;
 use super::names::{self, Sort, check_line};
 use super::writing::{empty_decisions, empty_learnings, language};
-use super::{AgentFiles, ContextChange, Decision, Learning, Whose};
+use super::{AgentFiles, ContextChange, Decision, Learning, Warning, Whose, unreadable};
 use crate::memory::payload::estimate;
 use crate::records::Error;
 use crate::records::safety::TakenOut;
@@ -27,6 +27,9 @@ pub struct AgentInfo {
     pub description: Option<String>,
     /// Files of its memory.
     pub files: usize,
+    /// Why its definition cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Warning>,
 }
 
 /// What an agent is told before it begins.
@@ -93,13 +96,13 @@ impl AgentFiles {
             let own = found.iter().filter(|(other, _)| other == name);
             let files =
                 own.filter(|(_, file)| file.starts_with("memory/") && file.ends_with(".md"));
-            let definition = self.read(&format!("{folder}/{name}/agent.md")).await?;
-            let description =
-                definition.and_then(|read| front_value(&Document::parse(read.text), "description"));
+            let path = format!("{folder}/{name}/agent.md");
+            let (definition, problem) = self.readable(&path).await;
             agents.push(AgentInfo {
                 name: name.clone(),
-                description,
+                description: front_value(&definition, "description"),
                 files: files.count(),
+                problem,
             });
         }
         agents.extend(self.members().await?);
@@ -341,9 +344,18 @@ impl AgentFiles {
         Ok(read.map(|read| read.text))
     }
 
+    /// A document, empty if there is none; or why it cannot be read, so that one bad file does not
+    /// hide the others.
+    pub(super) async fn readable(&self, path: &str) -> (Document, Option<Warning>) {
+        match self.text(path).await {
+            Ok(text) => (Document::parse(text), None),
+            Err(error) => (Document::parse(""), Some(Warning::unreadable(path, &error))),
+        }
+    }
+
     /// That it is not a file.
     pub(super) async fn check_folder(&self, folder: &str) -> Result<(), Error> {
-        match self.files.read(folder).await? {
+        match self.files.read(folder).await.map_err(unreadable)? {
             None => Ok(()),
             Some(_) => Err(Error::BadFile {
                 path: folder.to_owned(),

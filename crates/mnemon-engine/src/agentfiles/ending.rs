@@ -93,8 +93,8 @@ impl AgentFiles {
     pub async fn end(&self, ctx: &Ctx, name: &str, end: &SessionEnd) -> Result<Ended, Error> {
         let today = Day::of(ctx.now);
         if *end == SessionEnd::default() {
-            let what = "says nothing; name at least one change, decision, learning or archive";
-            return Err(Invalid::new("session", what).into());
+            let what = "is missing: give context, decisions, learnings or an archive";
+            return Err(Invalid::new("context", what).into());
         }
         let end = self.screened(ctx, "session", end)?;
         // What cannot be written makes no agent.

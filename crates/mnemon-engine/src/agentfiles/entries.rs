@@ -155,7 +155,7 @@ pub(super) fn heading(document: &Document, entry: &Entry) -> String {
 
 /// Replaces the text below a label; a label that is not there is added at the end of the entry.
 fn set_field(document: &mut Document, entry: &Entry, new: &FieldText) {
-    let text = new.text.trim_matches(['\n', '\r']).trim_end();
+    let text = Document::without_rules(new.text.trim_matches(['\n', '\r']).trim_end());
     let known = ENTRY_LABELS.iter().find(|label| label.is(&new.label));
     let there = match known {
         Some(label) => label.field(document, &entry.body),

@@ -46,7 +46,11 @@ impl AgentFiles {
         let listed = self.files.list(&memory).await?;
         let mut found = Vec::new();
         for file in listed.iter().filter(|file| file.path.ends_with(".md")) {
-            let document = Document::parse(self.text(&file.path).await?);
+            let (document, problem) = self.readable(&file.path).await;
+            if let Some(problem) = problem {
+                found.push(problem);
+                continue;
+            }
             let breaks = document.as_str().match_indices('\n').map(|(at, _)| at);
             let mut linter = Linter {
                 breaks: breaks.collect(),
@@ -73,30 +77,54 @@ impl AgentFiles {
     pub async fn lint_all(&self, ctx: &Ctx) -> Result<Vec<Warning>, Error> {
         let mut found = Vec::new();
         for agent in self.list().await? {
-            found.extend(self.lint(ctx, &agent.name).await?);
+            found.extend(agent.problem);
+            found.extend(self.lint_or_warn(ctx, Whose::Agent(&agent.name)).await);
         }
         for team in self.teams().await? {
             // A team of the same name in another namespace needs more than the name.
             let space = team.folder.strip_prefix(&format!("{}/", self.agents()));
             let space = space.and_then(|rest| rest.split('/').next());
             let name = space.map_or(team.name.clone(), |space| format!("{space}/{}", team.name));
-            found.extend(self.lint(ctx, Whose::Team(&name)).await?);
+            found.extend(self.lint_or_warn(ctx, Whose::Team(&name)).await);
         }
         found.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
         found.dedup();
         Ok(found)
     }
+
+    /// The warnings about an agent or a team; one that cannot be read is a warning, too.
+    async fn lint_or_warn(&self, ctx: &Ctx, whose: Whose<'_>) -> Vec<Warning> {
+        let (Whose::Agent(name) | Whose::Team(name)) = whose;
+        let linted = self.lint(ctx, whose).await;
+        linted.unwrap_or_else(|error| vec![Warning::unreadable(name, &error)])
+    }
 }
 
 impl Warning {
-    /// Whether it is an error in every project: the file holds two versions of the same lines.
-    pub fn is_conflict(&self) -> bool {
-        self.rule == CONFLICT
+    /// Whether it is an error in every project: the file holds two versions of the same lines, or
+    /// cannot be read.
+    pub fn is_error(&self) -> bool {
+        [CONFLICT, UNREADABLE].contains(&self.rule)
+    }
+
+    pub(super) fn unreadable(path: &str, error: &Error) -> Self {
+        let (file, what) = match error {
+            Error::BadFile { path, what } => (path.as_str(), what.clone()),
+            error => (path, error.to_string()),
+        };
+        Self {
+            file: file.to_owned(),
+            line: 1,
+            rule: UNREADABLE,
+            what,
+        }
     }
 }
 
 /// The rule against marks of two versions.
 const CONFLICT: &str = "conflict";
+/// The rule against files that cannot be read.
+const UNREADABLE: &str = "unreadable";
 
 struct Linter<'a> {
     document: &'a Document,

@@ -17,7 +17,7 @@ pub use handoffs::{Handoff, HandoffInfo};
 use super::agent::{AgentInfo, BETWEEN, Prompt, front_value};
 use super::home::meant;
 use super::names::{self, Sort};
-use super::{Activation, AgentFiles, Part};
+use super::{Activation, AgentFiles, Part, Warning};
 use crate::records::Error;
 
 /// A team that has files.
@@ -29,6 +29,9 @@ pub struct TeamInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lead: Option<String>,
     pub members: Vec<String>,
+    /// Definitions of members that cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Warning>,
 }
 
 /// A member of a team.
@@ -38,6 +41,9 @@ pub struct Member {
     pub lead: bool,
     #[serde(skip)]
     description: Option<String>,
+    /// Why its definition cannot be read.
+    #[serde(skip)]
+    problem: Option<Warning>,
     /// Its definition, if it has one.
     #[serde(skip)]
     path: Option<String>,
@@ -83,6 +89,11 @@ impl Team {
                 .members
                 .iter()
                 .map(|member| member.name.clone())
+                .collect(),
+            problems: self
+                .members
+                .iter()
+                .filter_map(|member| member.problem.clone())
                 .collect(),
         }
     }
@@ -171,7 +182,7 @@ impl AgentFiles {
         for (folder, (name, members)) in folders.into_iter().take(limits::AGENTS) {
             let mut found = Vec::new();
             for (member, path) in members {
-                found.push(self.member(&folder, member, path).await?);
+                found.push(self.member(&folder, member, path).await);
             }
             teams.push(Team {
                 name,
@@ -182,15 +193,10 @@ impl AgentFiles {
         Ok(teams)
     }
 
-    async fn member(
-        &self,
-        folder: &str,
-        name: String,
-        path: Option<String>,
-    ) -> Result<Member, Error> {
-        let definition = match &path {
-            Some(path) => Document::parse(self.text(path).await?),
-            None => Document::parse(""),
+    async fn member(&self, folder: &str, name: String, path: Option<String>) -> Member {
+        let (definition, problem) = match &path {
+            Some(path) => self.readable(path).await,
+            None => (Document::parse(""), None),
         };
         let says = front_value(&definition, "is_lead");
         let lead = says.map_or(name.ends_with("-lead"), |says| says == "true");
@@ -198,13 +204,14 @@ impl AgentFiles {
             .as_deref()
             .and_then(|path| path.strip_suffix("/agent.md"));
         let folder = beside.map_or_else(|| format!("{folder}/{name}"), str::to_owned);
-        Ok(Member {
+        Member {
             name,
             lead,
             description: front_value(&definition, "description"),
+            problem,
             path,
             folder,
-        })
+        }
     }
 
     /// The members of all teams, each as `TEAM/MEMBER`.
@@ -227,6 +234,7 @@ impl AgentFiles {
                     name: format!("{lead}/{}", member.name),
                     description: member.description.clone(),
                     files: files.count(),
+                    problem: member.problem.clone(),
                 });
             }
         }
@@ -260,6 +268,7 @@ impl AgentFiles {
                     name: name.to_owned(),
                     lead: false,
                     description: None,
+                    problem: None,
                     path,
                     folder,
                 })

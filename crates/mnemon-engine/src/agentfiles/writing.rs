@@ -368,7 +368,7 @@ impl Printer {
     /// A label with its text below.
     pub(super) fn block(&mut self, label: Label, text: &str) {
         if !text.trim().is_empty() {
-            let text = text.trim_matches(['\n', '\r']).trim_end();
+            let text = Document::without_rules(text.trim_matches(['\n', '\r']).trim_end());
             // A table stands apart from what is above it.
             let gap = if text.starts_with('|') { "\n" } else { "" };
             let label = label.text(self.language);

@@ -41,6 +41,7 @@ pub struct Passage {
     /// The conversation, the page, the file or the id that it is from.
     pub source: String,
     pub created: Time,
+    #[serde(rename = "content")]
     pub text: String,
     pub score: f64,
 }

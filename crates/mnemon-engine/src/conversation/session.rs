@@ -78,12 +78,15 @@ pub enum Mark {
 
 /// A session as a listing shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
+    #[serde(rename = "session")]
     pub session_id: String,
     /// In bytes of JSON.
+    #[serde(rename = "bytes")]
     pub size: u64,
+    #[serde(rename = "updated")]
     pub last_modified: Time,
+    #[serde(rename = "components")]
     pub component_count: usize,
 }
 

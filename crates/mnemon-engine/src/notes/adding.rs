@@ -88,16 +88,14 @@ fn is_none_of_them(count: &usize) -> bool {
 
 /// What is told about a new note besides where it went.
 struct AddedDetails {
-    /// The length of what may be stored.
+    /// The length of what may be stored,
     length: usize,
+    /// and of the part that is stored.
+    kept: usize,
     /// The file that it was read from.
     path: Option<String>,
     taken: TakenOut,
 }
-
-/// The summary in an answer, in bytes of JSON: an answer about a long note stays short in any
-/// script.
-const TOLD_BYTES: usize = 1400;
 
 impl Notes {
     /// Keeps a note. The same content again is not stored again: the answer names the note that
@@ -114,6 +112,7 @@ impl Notes {
         let length = note::length(&draft.content);
         let told = AddedDetails {
             length,
+            kept: length,
             path,
             taken,
         };
@@ -122,11 +121,13 @@ impl Notes {
         }
         let namespace = draft.namespace.unwrap_or(Namespace::ShortTerm);
         let (summary, truncated) = self.shape(namespace, &mut draft);
+        let most = self.config.of(namespace).max_content_chars;
+        let kept = if truncated { most } else { length };
+        let told = AddedDetails { kept, ..told };
         let records = self.capped(ctx, namespace).await?;
         let written = self.write(&records, ctx, draft, key).await?;
         let added = told.added(ctx, &written, namespace, summary);
         if truncated {
-            let most = self.config.of(namespace).max_content_chars;
             let what = format!("Only the first {most} chars were kept.");
             ctx.notices.add(what);
         }
@@ -366,9 +367,12 @@ impl AddedDetails {
                 let from = self.path.as_ref();
                 let from = from.map_or(String::new(), |path| format!(" from {path}"));
                 let chars = if self.length == 1 { "char" } else { "chars" };
+                let of = match self.kept < self.length {
+                    true => format!("{} of {}", self.kept, self.length),
+                    false => self.length.to_string(),
+                };
                 let message = format!(
-                    "Stored {} {chars}{from} in {namespace}. Use memory_search(\"{id}\") to retrieve.",
-                    self.length
+                    "Stored {of} {chars}{from} in {namespace}. Use memory_search(\"{id}\") to retrieve."
                 );
                 (id, namespace, message, *evicted)
             }
@@ -387,7 +391,7 @@ impl AddedDetails {
             id: id.clone(),
             namespace,
             content_length: self.length,
-            summary: brief(&summary),
+            summary,
             message,
             known: matches!(written, Written::Known { .. }),
             not_stored: matches!(written, Written::New { kept: false, .. }),
@@ -403,23 +407,6 @@ impl AddedDetails {
             evicted,
         }
     }
-}
-
-/// The summary, cut if its JSON would be long.
-fn brief(summary: &str) -> String {
-    let mut bytes = 0;
-    for (at, c) in summary.char_indices() {
-        bytes += match c {
-            '"' | '\\' | '\n' | '\r' | '\t' => 2,
-            c if c.is_control() => 6,
-            c => c.len_utf8(),
-        };
-        if bytes > TOLD_BYTES {
-            let head = summary.get(..at).unwrap_or_default();
-            return format!("{head}...");
-        }
-    }
-    summary.to_owned()
 }
 
 fn check_content(content: &str) -> Result<(), Invalid> {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{NoteFilter, Notes, notes_of};
 use crate::records::Error;
+use crate::records::edit::FILE_ENTRY;
 
 /// How many notes there are, expired ones that no cleanup has taken included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -90,9 +91,7 @@ impl Notes {
             return Ok(false);
         };
         let what = match there.kind {
-            _ if there.is_of_agent_file() => {
-                "is an entry of an agent's file; remove it with `mnemon agent remove` or in the file"
-            }
+            _ if there.is_of_agent_file() => FILE_ENTRY,
             Kind::Chunk => "is a part of a document; delete the document",
             Kind::Message | Kind::Summary => "is of a conversation; delete the conversation",
             _ if there.scope == Scope::Semantic => "",

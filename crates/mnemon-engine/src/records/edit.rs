@@ -153,6 +153,10 @@ fn is_generated(id: &Id) -> bool {
     }
 }
 
+/// Why an entry of an agent's file is not forgotten.
+pub(crate) const FILE_ENTRY: &str =
+    "is an entry of an agent's file; remove it with `mnemon agent remove` or in the file";
+
 /// Records that are made from something else are changed there.
 fn check_editable(record: &Record, edit: &Edit) -> Result<(), Invalid> {
     let is_content = edit.content.is_some();

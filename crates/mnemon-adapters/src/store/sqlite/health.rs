@@ -254,7 +254,7 @@ fn checksums(connection: &Connection) -> Finding {
     if damaged.is_empty() {
         return Finding::good(
             "checksums",
-            format!("{checked} records and versions match their checksums"),
+            format!("match the records and versions ({checked} checked)"),
         );
     }
     let mut named: Vec<String> = damaged.iter().take(NAMED).cloned().collect();

@@ -24,7 +24,7 @@ pub(super) async fn list(args: ListArgs, door: &mut Door) -> Result<(), Error> {
         limit: args.limit,
         skip: args.skip,
     };
-    let page = conversations(&door.memory()?, &door.ctx()?, &request).await?;
+    let page = conversations(&*door.memory()?, &door.ctx()?, &request).await?;
     return_json!(door, &page);
     if page.conversations.is_empty() && request.skip > 0 {
         let skip = request.skip;

@@ -4,13 +4,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mnemon_engine::longterm::Mode;
 
 use super::super::door::Door;
-use super::super::shared::{Printed, Shared};
+use super::super::shared::{Shared, Shown};
 use super::super::text;
 use super::messages::line;
 use super::show::print_body;
 use crate::Error;
 use crate::api::chat::{Format, Remembered, RequestBody};
-use crate::operation::{ChatRead, ChatRecord, MODES};
+use crate::operation::{ChatRead, MODES};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PrepareArgs {
@@ -50,10 +50,10 @@ pub(super) async fn prepare(args: PrepareArgs, door: &mut Door) -> Result<(), Er
     }
 }
 
-impl Printed for ChatRecord {
-    fn print(done: &Remembered, door: &mut Door) -> Result<(), Error> {
-        let count = text::count(done.messages as u64, "message");
-        door.out.line(match done.recorded {
+impl Shown for Remembered {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        let count = text::count(self.messages as u64, "message");
+        door.out.line(match self.recorded {
             true => format!("recorded: {count}"),
             false => "nothing was recorded: in agent mode the model records with its own tools"
                 .to_owned(),

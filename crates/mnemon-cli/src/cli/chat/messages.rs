@@ -5,9 +5,9 @@ use mnemon_core::{Block, Message, Time};
 use serde_json::{Value, json};
 
 use super::super::door::Door;
-use super::super::shared::{Printed, Shared};
+use super::super::shared::{Shared, Shown};
 use super::super::text;
-use crate::operation::{ChatQuery, ChatReload, Conversation};
+use crate::operation::{Conversation, Messages, Passages};
 use crate::{Error, api};
 
 #[derive(Debug, clap::Args)]
@@ -22,18 +22,18 @@ pub(super) struct TailArgs {
     before: Option<String>,
 }
 
-impl Printed for ChatReload {
-    fn print(reloaded: &Self::Answer, door: &mut Door) -> Result<(), Error> {
-        print(&reloaded.messages, door)
+impl Shown for Messages {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        print(&self.messages, door)
     }
 }
 
-impl Printed for ChatQuery {
-    fn print(found: &Self::Answer, door: &mut Door) -> Result<(), Error> {
-        if found.passages.is_empty() {
+impl Shown for Passages {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        if self.passages.is_empty() {
             return door.out.line("nothing found");
         }
-        for passage in &found.passages {
+        for passage in &self.passages {
             let source = text::one_line(&passage.source);
             let created = text::local(passage.created);
             say!(door, "{source}  {created}")?;

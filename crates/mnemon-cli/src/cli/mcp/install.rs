@@ -43,7 +43,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "PATH")]
     command: Option<String>,
     /// Serve only this user's memory and records without a user
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = super::user_name)]
     user: Option<String>,
     /// Serve this project's memory, wherever the client starts the server
     #[arg(long, value_name = "PATH")]

@@ -6,22 +6,21 @@ use mnemon_engine::notes::{
 };
 
 use super::super::door::Door;
-use super::super::shared::Printed;
+use super::super::shared::Shown;
 use super::super::{search, text};
 use crate::Error;
-use crate::operation::{NoteAdd, NoteCleanup, NoteGet, NoteList, NoteSearch, NoteStats};
 
 const INDENT: &str = "    ";
 
-impl Printed for NoteAdd {
-    fn print(added: &Added, door: &mut Door) -> Result<(), Error> {
-        let done = match added.known {
+impl Shown for Added {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        let done = match self.known {
             true => "already known",
             false => "stored",
         };
-        let (namespace, expires) = (added.namespace, text::expires(added.expires));
-        say!(door, "{done} {} ({namespace}){expires}", added.id)?;
-        match &added.near_duplicate {
+        let (namespace, expires) = (self.namespace, text::expires(self.expires));
+        say!(door, "{done} {} ({namespace}){expires}", self.id)?;
+        match &self.near_duplicate {
             Some(near) => door.out.line(nearly(near)),
             None => Ok(()),
         }
@@ -36,17 +35,15 @@ pub(in super::super) fn nearly(near: &NearDuplicate) -> String {
     )
 }
 
-impl Printed for NoteSearch {
-    fn print(found: &FoundNotes, door: &mut Door) -> Result<(), Error> {
-        if !found.found {
-            return search::nothing(door);
-        }
-        for note in &found.results {
-            head(note, door)?;
-            told(note, door)?;
-        }
-        Ok(())
+pub(super) fn found(found: &FoundNotes, is_cut: bool, door: &mut Door) -> Result<(), Error> {
+    if !found.found {
+        return search::nothing(is_cut, door);
     }
+    for note in &found.results {
+        head(note, door)?;
+        told(note, door)?;
+    }
+    Ok(())
 }
 
 /// Score, id, date, namespace and tags.
@@ -82,10 +79,10 @@ fn tags(note: &NoteView) -> String {
     text::one_line(&tags.join(" "))
 }
 
-impl Printed for NoteGet {
+impl Shown for NoteText {
     /// What describes a note, and its content where that was asked for.
-    fn print(whole: &NoteText, door: &mut Door) -> Result<(), Error> {
-        let view = &whole.note;
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        let view = &self.note;
         let mut rows = vec![
             ("id", view.id.to_string()),
             ("namespace", view.namespace.to_string()),
@@ -100,14 +97,14 @@ impl Printed for NoteGet {
         if let Some(importance) = view.importance {
             rows.push(("importance", importance.to_string()));
         }
-        if whole.content.is_some() {
-            rows.push(("length", whole.content_length.to_string()));
+        if self.content.is_some() {
+            rows.push(("length", self.content_length.to_string()));
         }
         for (name, value) in rows {
             say!(door, "{name:<11} {value}")?;
         }
         door.out.line("")?;
-        let Some(content) = &whole.content else {
+        let Some(content) = &self.content else {
             door.out.line(text::clean(&view.summary))?;
             let preview = view.content_preview.as_deref().unwrap_or_default();
             return preview
@@ -115,22 +112,22 @@ impl Printed for NoteGet {
                 .try_for_each(|line| say!(door, "| {}", text::clean(line)));
         };
         door.out.line(text::clean(content))?;
-        door.out.next_page("--offset", whole.next_offset)
+        door.out.next_page("--offset", self.next_offset)
     }
 }
 
 /// The narrowest that a summary is cut to.
 const SUMMARY: usize = 24;
 
-impl Printed for NoteList {
-    fn print(page: &NotePage, door: &mut Door) -> Result<(), Error> {
-        if page.notes.is_empty() {
+impl Shown for NotePage {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        if self.notes.is_empty() {
             return door.out.line("nothing");
         }
-        let ids = page.notes.iter().map(|note| note.id.as_str().len()).max();
+        let ids = self.notes.iter().map(|note| note.id.as_str().len()).max();
         let before = ids.unwrap_or_default() + "2026-01-31 12:00".len() + "short-term".len() + 6;
         let room = door.out.width.saturating_sub(before).max(SUMMARY);
-        let rows = page.notes.iter().map(|note| {
+        let rows = self.notes.iter().map(|note| {
             let said = format!("{} {}", text::cut(&note.summary, room), tags(note));
             vec![
                 note.id.to_string(),
@@ -141,7 +138,7 @@ impl Printed for NoteList {
         });
         door.out
             .table(&["ID", "CREATED", "NAMESPACE", "SUMMARY"], rows.collect())?;
-        door.out.next_page("--after", page.next.as_ref())
+        door.out.next_page("--after", self.next.as_ref())
     }
 }
 
@@ -152,12 +149,12 @@ pub(super) fn cleared(cleared: &Cleared, door: &mut Door) -> Result<(), Error> {
     door.out.undo_with(cleared.commit)
 }
 
-impl Printed for NoteStats {
-    fn print(counts: &NoteCounts, door: &mut Door) -> Result<(), Error> {
+impl Shown for NoteCounts {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
         for (name, count) in [
-            ("total", counts.total),
-            ("short-term", counts.short_term),
-            ("long-term", counts.long_term),
+            ("total", self.total),
+            ("short-term", self.short_term),
+            ("long-term", self.long_term),
         ] {
             say!(door, "{name:<11} {count}")?;
         }
@@ -165,14 +162,14 @@ impl Printed for NoteStats {
     }
 }
 
-impl Printed for NoteCleanup {
-    fn print(cleaned: &Cleaned, door: &mut Door) -> Result<(), Error> {
-        door.out.line(&cleaned.message)?;
-        if cleaned.cleaned > 0 {
+impl Shown for Cleaned {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        door.out.line(&self.message)?;
+        if self.cleaned > 0 {
             door.out
                 .line("They are erased; `mnemon undo` does not restore them.")?;
         }
-        match cleaned.more {
+        match self.more {
             true => door.out.line("There is more; run it again."),
             false => Ok(()),
         }

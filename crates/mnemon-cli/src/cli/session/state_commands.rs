@@ -1,6 +1,7 @@
 //! `mnemon session save|load|list|fork|snapshot|restore|delete`
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use mnemon_core::Invalid;
 use mnemon_engine::Memory;
@@ -70,7 +71,7 @@ pub(super) struct DeleteArgs {
 }
 
 /// The store is opened only if it is needed.
-fn memory(place: &Place, door: &Door) -> Result<Option<Memory>, Error> {
+fn memory(place: &Place, door: &Door) -> Result<Option<Arc<Memory>>, Error> {
     match place.folder {
         Some(_) => Ok(None),
         None => door.memory().map(Some),
@@ -79,7 +80,7 @@ fn memory(place: &Place, door: &Door) -> Result<Option<Memory>, Error> {
 
 fn sessions<'a>(
     place: &Place,
-    memory: Option<&'a Memory>,
+    memory: Option<&'a Arc<Memory>>,
     config: &Config,
 ) -> Result<Box<dyn Sessions + 'a>, Error> {
     match (&place.folder, memory) {

@@ -15,7 +15,7 @@ const AGENT: &[Profile] = &[Profile::Agent];
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::of::<ChatAppend>(
+        Tool::of::<ChatAppend, _>(
             Touch::Adds,
             "Append to a conversation",
             "Append a message to a stored conversation. Use it after each turn, for the user's \
@@ -23,7 +23,7 @@ pub(super) fn tools() -> Vec<Tool> {
             AGENT,
             |served, call| Box::pin(append(served, call)),
         ),
-        Tool::of::<ChatRead>(
+        Tool::of::<ChatRead, _>(
             Touch::Reads,
             "Read a conversation",
             "Read the window of a conversation: its newest messages, and summaries in the place of \
@@ -32,7 +32,7 @@ pub(super) fn tools() -> Vec<Tool> {
             |served, call| Box::pin(read(served, call)),
         )
         .with_max_tokens(),
-        Tool::of::<ChatReload>(
+        Tool::of::<ChatReload, _>(
             Touch::Reads,
             "Reload what was offloaded",
             "Read the messages that a CONTEXT_OFFLOAD mark in the conversation replaces. Use it \

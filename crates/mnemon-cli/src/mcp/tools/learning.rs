@@ -12,7 +12,7 @@ use crate::operation::{LogStep, SkillSearch};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::of::<LogStep>(
+        Tool::of::<LogStep, _>(
             Touch::Adds,
             "Log a step",
             "Log a step of a task: the tool, its input and its output. Call it after each step \
@@ -20,7 +20,7 @@ pub(super) fn tools() -> Vec<Tool> {
             &[Profile::Agent],
             |served, call| Box::pin(log(served, call)),
         ),
-        Tool::of::<SkillSearch>(
+        Tool::of::<SkillSearch, _>(
             Touch::Reads,
             "Find skills",
             "Find the procedures that worked for tasks like this one, and rules about what \

@@ -1,10 +1,10 @@
 //! Tools for notes. The names, the fields and the shape of the answers are those of the notes
 //! document: an id, a summary and what describes the note, its content only on request.
 
-use mnemon_core::Time;
+use mnemon_core::{Invalid, Time};
 use mnemon_engine::notes::{Added, NotePage, NoteText, NoteView};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::answer::{Answer, RECALLED, Room, cut, excerpt, quote};
 use super::super::profile::Profile;
@@ -12,17 +12,20 @@ use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch};
 use crate::Error;
 use crate::operation::{
-    NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteStats, Search, Undo, Update,
+    Arguments, NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteStats,
+    Operation, Search, Undo, Update,
 };
 
 const SMALL: &[Profile] = &[Profile::Small, Profile::Notes];
 const NOTES: &[Profile] = &[Profile::Notes];
-/// Characters of the summary in the answer to an add: whoever sent the content knows it.
-const ADDED: usize = 300;
+/// Characters of the summary in the answer to an update: its caller knows the content.
+const UPDATED: usize = 300;
+/// Bytes of JSON of the summary in the answer to an add, which stays short in any script.
+const ADDED_BYTES: usize = 1210;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::of::<NoteAdd>(
+        Tool::of::<NoteAdd, _>(
             Touch::Adds,
             "Remember a note",
             "Store a note: a decision and why, a preference, a fact, what failed. Use it when \
@@ -31,7 +34,7 @@ pub(super) fn tools() -> Vec<Tool> {
             SMALL,
             |served, call| Box::pin(add(served, call)),
         ),
-        Tool::of::<Search>(
+        Tool::of::<Search, _>(
             Touch::Reads,
             "Search the memory",
             "Search all records (notes, facts, decisions, documents, messages, skills) by words \
@@ -40,8 +43,9 @@ pub(super) fn tools() -> Vec<Tool> {
             SMALL,
             |served, call| Box::pin(search(served, call)),
         )
+        .with_default("limit", "5")
         .with_max_tokens(),
-        Tool::of::<NoteGet>(
+        Tool::of::<NoteGet, _>(
             Touch::Reads,
             "Read a note",
             "Read a whole note. Use it when a summary is not enough.",
@@ -49,7 +53,7 @@ pub(super) fn tools() -> Vec<Tool> {
             |served, call| Box::pin(get(served, call)),
         )
         .with_max_tokens(),
-        Tool::of::<NoteList>(
+        Tool::of::<NoteList, _>(
             Touch::Reads,
             "List notes",
             "List notes, the newest first. Use it when the user asks what you remember.",
@@ -57,7 +61,7 @@ pub(super) fn tools() -> Vec<Tool> {
             |served, call| Box::pin(list(served, call)),
         )
         .with_max_tokens(),
-        Tool::of::<Update>(
+        Tool::of::<Update, _>(
             Touch::Edits,
             "Change a note",
             "Change a note; fields that you leave out stay. Use it when a stored note is out of \
@@ -65,14 +69,14 @@ pub(super) fn tools() -> Vec<Tool> {
             SMALL,
             |served, call| Box::pin(update(served, call)),
         ),
-        Tool::of::<NoteDelete>(
+        Tool::of::<NoteDelete, _>(
             Touch::Removes,
             "Forget a note",
             "Forget a note. Use it when the user asks to, or it is wrong; memory_undo restores it.",
             SMALL,
             |served, call| Box::pin(delete(served, call)),
         ),
-        Tool::of::<Undo>(
+        Tool::of::<Undo, _>(
             Touch::Edits,
             "Undo a change",
             "Undo the newest change, or that of a record. Use it when a change was a mistake.",
@@ -85,7 +89,7 @@ pub(super) fn tools() -> Vec<Tool> {
 /// Tools that count and clear.
 pub(super) fn housekeeping() -> Vec<Tool> {
     vec![
-        Tool::of::<NoteStats>(
+        Tool::of::<NoteStats, _>(
             Touch::Reads,
             "Count notes",
             "Count the notes in each namespace. Use it to see whether there is \
@@ -95,7 +99,7 @@ pub(super) fn housekeeping() -> Vec<Tool> {
         ),
         Tool {
             name: "memory_clear_short_term",
-            ..Tool::of::<NoteClear>(
+            ..Tool::of::<NoteClear, _>(
                 Touch::Removes,
                 "Forget all short-term notes",
                 "Forget every short-term note (the user's own, if the server has a user). Use it \
@@ -104,7 +108,7 @@ pub(super) fn housekeeping() -> Vec<Tool> {
                 |served, call| Box::pin(clear(served, call, "short-term")),
             )
         },
-        Tool::of::<NoteClear>(
+        Tool::of::<NoteClear, _>(
             Touch::Removes,
             "Forget all notes",
             "Forget every note, short-term and long-term (the user's own, if the server has a \
@@ -112,7 +116,7 @@ pub(super) fn housekeeping() -> Vec<Tool> {
             NOTES,
             |served, call| Box::pin(clear(served, call, "all")),
         ),
-        Tool::of::<NoteCleanup>(
+        Tool::of::<NoteCleanup, _>(
             Touch::Removes,
             "Erase expired notes",
             "Erase expired notes. They are never shown; use it to free space.",
@@ -127,6 +131,7 @@ async fn add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         let usual = served.config.notes.mcp_namespace.value;
         call.arguments.set("namespace", usual.as_str());
     }
+    spread_metadata(&mut call.arguments)?;
     let added = call.run::<NoteAdd>(served).await?;
     let message = match added.known {
         true => format!("This is known already, as {}", added.id),
@@ -142,12 +147,53 @@ async fn add(served: &Served, mut call: Call) -> Result<Answer, Error> {
         ));
     }
     let data = Added {
-        summary: excerpt(&added.summary, ADDED),
+        summary: brief(&added.summary),
         message: message.clone(),
         ..added
     };
     let data = json!({"success": true, "referenceId": data.id, "data": data});
     Answer::with(&message, &data)
+}
+
+/// The document's program takes tags, source and importance from the metadata, too. Fields that the
+/// call has count before them.
+fn spread_metadata(arguments: &mut Arguments) -> Result<(), Error> {
+    let Some(Value::Object(mut metadata)) = arguments.take("metadata") else {
+        return Ok(());
+    };
+    for name in ["tags", "source", "importance"] {
+        let Some(value) = metadata.remove(name) else {
+            continue;
+        };
+        let field = NoteAdd::fields()
+            .into_iter()
+            .filter(|field| field.name == name);
+        let sent = Map::from_iter([(name.to_owned(), value)]);
+        let mut checked = Arguments::check(&field.collect::<Vec<_>>(), sent)
+            .map_err(|wrong| Invalid::new(format!("metadata.{}", wrong.field), wrong.what))?;
+        if let Some(value) = checked.take(name).filter(|_| !arguments.has(name)) {
+            arguments.set(name, value);
+        }
+    }
+    arguments.set("metadata", metadata);
+    Ok(())
+}
+
+/// The summary, cut if its JSON would be long.
+fn brief(summary: &str) -> String {
+    let mut bytes = 0;
+    for (at, c) in summary.char_indices() {
+        bytes += match c {
+            '"' | '\\' | '\n' | '\r' | '\t' => 2,
+            c if c.is_control() => 6,
+            c => c.len_utf8(),
+        };
+        if bytes > ADDED_BYTES {
+            let head = summary.get(..at).unwrap_or_default();
+            return format!("{head}...");
+        }
+    }
+    summary.to_owned()
 }
 
 /// An answer whose data is as the notes document has it.
@@ -169,15 +215,17 @@ async fn search(served: &Served, mut call: Call) -> Result<Answer, Error> {
     if let (None, Some(least)) = (call.arguments.number("min_score"), config.min_score) {
         call.arguments.set("min_score", least);
     }
+    let is_cut = call.arguments.number("min_score") != Some(0.0);
     served.index_files(&call.ctx).await;
     let found = call.run::<Search>(served).await?;
     if found.hits.is_empty() {
         let message = "No matching entries found.";
         let hint = "Nothing known: min_score 0 shows the nearest entries.";
-        let data = json!({
-            "found": false, "results": [], "query": query, "message": message, "hint": hint,
-        });
-        return answer(format!("{message} {hint}"), &data);
+        let hint = Some(hint).filter(|_| is_cut);
+        let data = json!({"found": false, "results": [], "query": query, "message": message});
+        let text = [Some(message), hint].into_iter().flatten();
+        let text = text.collect::<Vec<_>>().join(" ");
+        return answer(text, &with(data, "hint", hint));
     }
     let views = found.hits.iter().map(|hit| {
         let view = notes.view(&hit.record, content);
@@ -266,7 +314,7 @@ async fn get(served: &Served, mut call: Call) -> Result<Answer, Error> {
             if answer.tokens() <= tokens && (content.is_empty() || !head.is_empty()) {
                 return Ok(answer);
             }
-            room = room * 4 / 5;
+            room = (room * tokens / answer.tokens().max(1)).min(room - 1);
         }
     }
     Ok(page(&note, "", &content, offset)?.within(tokens))
@@ -334,7 +382,7 @@ async fn update(served: &Served, mut call: Call) -> Result<Answer, Error> {
         done.version,
         expiry(done.expires)
     );
-    let summary = excerpt(&done.content, ADDED);
+    let summary = excerpt(&done.content, UPDATED);
     let data = json!({"id": done.id, "version": done.version, "summary": summary});
     let data = with(data, "commit", done.commit);
     answer(text, &with(data, "expires", done.expires))

@@ -16,7 +16,7 @@ use crate::operation::{ChatQuery, Context, Record, Retrieve, Shape};
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         memory_context(),
-        Tool::of::<ChatQuery>(
+        Tool::of::<ChatQuery, _>(
             Touch::Reads,
             "Query the memory",
             "Find passages in the user's earlier conversations and their summaries, in the \
@@ -27,7 +27,7 @@ pub(super) fn tools() -> Vec<Tool> {
             |served, call| Box::pin(query(served, call)),
         )
         .with_max_tokens(),
-        Tool::of::<Record>(
+        Tool::of::<Record, _>(
             Touch::Adds,
             "Record to long-term memory",
             "Record important info to long-term memory. Use it when the user states a fact, a \
@@ -36,7 +36,7 @@ pub(super) fn tools() -> Vec<Tool> {
             &[Profile::Agent],
             |served, call| Box::pin(record(served, call)),
         ),
-        Tool::of::<Retrieve>(
+        Tool::of::<Retrieve, _>(
             Touch::Reads,
             "Retrieve from long-term memory",
             "Retrieve info from long-term memory. Use it when the user refers to something from an \
@@ -49,7 +49,7 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 fn memory_context() -> Tool {
-    let mut tool = Tool::of::<Context>(
+    let mut tool = Tool::of::<Context, _>(
         Touch::Reads,
         "Context for a prompt",
         "Load everything known for a task (profile, recent turns, facts, documents, skills) within \

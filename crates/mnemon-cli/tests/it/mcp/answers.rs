@@ -792,3 +792,124 @@ fn what_a_tool_answered_is_not_stored_as_new() {
         assert_eq!(counts["total"], 2, "{answer}");
     }
 }
+
+#[test]
+fn pages_are_long_in_every_script() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::assistant(&sandbox, &[]);
+    let cases = [
+        (
+            "The copy is checked after every run, and the old one stays. ",
+            6000,
+        ),
+        (
+            "Bản sao được kiểm tra sau mỗi lần chạy, bản cũ được giữ nguyên. ",
+            2200,
+        ),
+        (
+            "コピーは毎回実行後に検査され、古いコピーはそのまま残ります。",
+            1500,
+        ),
+    ];
+    for (text, least) in cases {
+        let content = text.repeat(20_000 / text.chars().count());
+        let note = client.call("memory_add", json!({"content": content}));
+        let page = client.text("memory_get", json!({"id": note["id"]}));
+        let read: usize = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("> "))
+            .map(|line| line.chars().count())
+            .sum();
+        println!("{read} characters of {text}");
+        assert!(read >= least, "{read} characters of {text}");
+    }
+}
+
+/// Case 4 of the notes document's own tests.
+#[test]
+fn a_long_note_has_the_summary_of_the_document() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &[]);
+    let added = client.call("memory_add", json!({"content": "A".repeat(2000)}));
+    let summary = format!("{}...", "A".repeat(1200));
+    assert_eq!(added["summary"], summary);
+    assert_eq!(added["contentLength"], 2000);
+}
+
+#[test]
+fn a_call_as_the_notes_document_has_it_is_understood() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &["--tools", "notes"]);
+    let metadata = json!({"tags": ["Ops"], "source": "wiki", "importance": 0.9, "color": "red"});
+    let note =
+        json!({"content": "The key rotates monthly", "type": "long-term", "metadata": metadata});
+    let id = client.call("memory_add", note)["id"].clone();
+    let found = client.call(
+        "memory_search",
+        json!({"query": "key", "tags": ["ops"], "limit": 5000}),
+    );
+    let hit = &found["results"][0];
+    assert_eq!(hit["id"], id);
+    assert_eq!(
+        (&hit["source"], &hit["importance"]),
+        (&json!("wiki"), &json!(0.9))
+    );
+    let record = sandbox.run(&["get", id.as_str().unwrap(), "--json"]).json();
+    let kept = &record["records"][0]["metadata"];
+    assert_eq!(kept, &json!({"color": "red"}));
+    // What the call says itself counts.
+    let metadata = json!({"tags": ["b"]});
+    let note = json!({"content": "Another text entirely", "tags": ["a"], "metadata": metadata});
+    let id = client.call("memory_add", note)["id"].clone();
+    let listed = client.call("memory_list", json!({"limit": 100_000}));
+    let listed = listed["notes"].as_array().unwrap();
+    let tags = |note: &&Value| note["id"] == id && note["tags"] == json!(["a"]);
+    assert!(listed.iter().any(|note| tags(&note)), "{listed:?}");
+    let wrong = json!({"content": "x", "metadata": {"tags": 5}});
+    assert!(client.fails("memory_add", wrong).contains("metadata.tags"));
+}
+
+#[test]
+fn undo_leaves_the_work_of_others_alone() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &[]);
+    let mine = client.call("memory_add", json!({"content": "Ann prefers tea"}));
+    sandbox.note("b1", "Bob prefers coffee");
+    let history = sandbox.run(&["history", "--limit", "1", "--json"]).json();
+    let theirs = history["changes"][0]["commit"].clone();
+    assert!(theirs.is_u64(), "{history}");
+    for wrong in [json!({"commit": theirs}), json!({"record": "b1"})] {
+        let said = client.fails("memory_undo", wrong);
+        assert!(
+            said.contains("nothing") || said.contains("no change"),
+            "{said}"
+        );
+    }
+    client.call("memory_undo", json!({}));
+    let left = sandbox.run(&["list"]).ok();
+    assert!(
+        left.contains("b1") && !left.contains(mine["id"].as_str().unwrap()),
+        "{left}"
+    );
+    let said = client.fails("memory_undo", json!({"commit": theirs}));
+    assert!(!said.is_empty());
+    // An undo can be undone by its caller.
+    client.call("memory_undo", json!({}));
+    assert!(
+        sandbox
+            .run(&["list"])
+            .ok()
+            .contains(mine["id"].as_str().unwrap())
+    );
+}
+
+#[test]
+fn a_search_that_shows_the_nearest_gives_no_hint_to_do_so() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::assistant(&sandbox, &[]);
+    let search = |least: Value| json!({"query": "zebra", "min_score": least});
+    let said = client.text("memory_search", json!({"query": "zebra"}));
+    assert!(said.contains("min_score 0"), "{said}");
+    let said = client.text("memory_search", search(json!(0)));
+    assert_eq!(said, "No matching entries found.");
+}

@@ -253,3 +253,20 @@ fn a_search_sees_all_kinds_and_only_what_the_user_may_see() {
     let read = client.call("memory_get", json!({"id": id}));
     assert_eq!(read["content"], "My flight lands at nine");
 }
+
+#[test]
+fn a_user_without_a_name_is_refused() {
+    let sandbox = Sandbox::new();
+    for words in [
+        &["mcp", "--user", ""][..],
+        &["mcp", "--user", " "],
+        &["mcp", "install", "claude", "--user", "", "--dry-run"],
+    ] {
+        let (code, error) = sandbox.run(words).failed();
+        assert_eq!(code, 2, "{words:?}: {error}");
+        assert!(
+            error.contains("--user") && error.contains("is empty"),
+            "{error}"
+        );
+    }
+}

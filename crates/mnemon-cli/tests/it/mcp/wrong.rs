@@ -32,7 +32,7 @@ fn every_wrong_argument_is_told_and_the_server_goes_on() {
         ),
         (
             "memory_search",
-            json!({"query": "x", "limit": 1001}),
+            json!({"query": "x", "limit": 0}),
             "from 1 to 1000",
         ),
         (

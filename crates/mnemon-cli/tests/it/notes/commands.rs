@@ -58,23 +58,16 @@ fn programs_get_json() {
     let sandbox = Sandbox::new();
     let json = |args: &[&str]| sandbox.run(&[&["note", "--json"], args].concat()).json();
     let added = json(&["add", "API response", "--metadata", "k=v"]);
-    assert_eq!(added["contentLength"], 12);
+    assert_eq!(added["content_length"], 12);
     let id = added["id"].as_str().unwrap();
     let found = json(&["search", "API", "--recipe", "formula", "--content"]);
-    assert_eq!(
-        (&found["found"], &found["total"]),
-        (&true.into(), &1.into())
-    );
-    assert_eq!(found["results"][0]["score"], "75.0%");
-    assert_eq!(found["results"][0]["contentPreview"], "API response");
+    let score = found["hits"][0]["score"].as_f64().unwrap();
+    assert!((0.7499..=0.75).contains(&score), "{score}");
+    assert_eq!(found["hits"][0]["content_preview"], "API response");
     let miss = json(&["search", "nothing of it"]);
-    assert_eq!(
-        miss,
-        serde_json::json!({"found": false, "results": [], "query": "nothing of it",
-            "message": "No matching entries found."})
-    );
+    assert_eq!(miss, serde_json::json!({"hits": []}));
     assert_eq!(json(&["get", id, "--content"])["content"], "API response");
-    let stats = serde_json::json!({"total": 1, "shortTerm": 1, "longTerm": 0});
+    let stats = serde_json::json!({"total": 1, "short_term": 1, "long_term": 0});
     assert_eq!(json(&["stats"]), stats);
     assert_eq!(
         json(&["delete", id]),
@@ -256,10 +249,10 @@ fn the_documents_own_configuration_is_used() {
         assert_eq!(added.err, if n < 2 { "" } else { full });
     }
     let stats = note(&["stats", "--json"]).json();
-    assert_eq!(stats["shortTerm"], 2);
+    assert_eq!(stats["short_term"], 2);
     let found = note(&["search", "tea", "--json"]).json();
-    assert_eq!(found["total"], 1);
-    assert!(found["results"][0]["contentPreview"].is_string());
+    let hits = found["hits"].as_array().unwrap();
+    assert!(hits.len() == 1 && hits[0]["content_preview"].is_string());
     assert!(sandbox.path(".notes/memory.jsonl").is_file());
 }
 

@@ -5,27 +5,31 @@
 //! the vocabulary has. The bound is the largest number of tokens that this rule allows, found by
 //! walking over the bytes once; words that are one token in every vocabulary count as one.
 //!
-//! What "the vocabulary has" is a table of pairs and triples that stand in all four public
-//! vocabularies (o200k, cl100k, p50k, r50k), made by `adapters/examples/make_token_bound.rs`. For
-//! these four it is a bound by construction, as long as two bytes are only called neighbours of
-//! one piece when all four cut there alike. For other families it is a bound by experience.
+//! What "the vocabulary has" is a table of pairs and triples that stand in both public
+//! vocabularies in use (o200k and cl100k), made by `adapters/examples/make_token_bound.rs`. For
+//! these two it is a bound by construction, as long as two bytes are only called neighbours of
+//! one piece when both cut there alike. For other families it is a bound by experience.
 
 use std::sync::LazyLock;
 
 use super::{Counter, Family};
 
-/// Two bytes that are a token in all four vocabularies, one bit each.
+/// Two bytes that are a token in both vocabularies, one bit each.
 static PAIRS_ALL: &[u8; 8192] = include_bytes!("bound/pairs_all.bin");
 /// Two bytes that are a token in at least one of them.
 static PAIRS_ANY: &[u8; 8192] = include_bytes!("bound/pairs_any.bin");
-/// A space or a letter and two small letters that are a token in all four.
+/// The first two bytes of a token of three or more in at least one of them.
+static STARTS_ANY: &[u8; 8192] = include_bytes!("bound/starts_any.bin");
+/// The last two bytes of such a token. Few tokens begin or end within a character.
+static ENDS_ANY: &[u8; 8192] = include_bytes!("bound/ends_any.bin");
+/// A space or a letter and two small letters that are a token in both.
 static TRIPLES: &[u8] = include_bytes!("bound/triples.bin");
-/// Characters of three bytes that are a token in all four.
+/// Characters of three bytes that are a token in both.
 static CHARS: &str = include_str!("bound/chars.txt");
-/// Marks of words that are a token in all four. Marks, because nobody needs to read them here.
+/// Marks of words that are a token in both. Marks, because nobody needs to read them here.
 static WORDS: &[u8] = include_bytes!("bound/words.bin");
 
-/// At most this many tokens, whatever the model: fast, and never below the four public
+/// At most this many tokens, whatever the model: fast, and never below the two public
 /// vocabularies.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bound;
@@ -56,7 +60,7 @@ impl Counter for Bound {
 }
 
 /// Where the ASCII word that begins at `at` (with its space, if it has one) ends; `None` if no
-/// word begins there that all four vocabularies would cut out alike.
+/// word begins there that both vocabularies would cut out alike.
 fn word_end(bytes: &[u8], at: usize) -> Option<usize> {
     let first = *bytes.get(at)?;
     let from = match first {
@@ -268,11 +272,14 @@ impl Walk {
                 .max(two_back.closed),
             false => NONE,
         };
-        let before = self.before.max(three_back.best());
+        let before = match pair(STARTS_ANY, second, last) {
+            true => self.before.max(three_back.best()),
+            false => self.before,
+        };
         let here = Ends {
             one: one + 1,
             two: two + 1,
-            more: before + 1,
+            more: unless(!pair(ENDS_ANY, last, byte), before) + 1,
             closed: NONE,
         };
         self.ends = [here, *one_back, *two_back];

@@ -395,7 +395,7 @@ impl Reader<'_> {
         let (year, ..) = calendar::civil(self.today);
         let mut all = (year - 2..=year + 2).filter_map(days);
         match away {
-            -1 => all.filter(|days| days.to < self.today).last(),
+            -1 => all.rfind(|days| days.to < self.today),
             0 => {
                 let this = all.find(|days| days.to >= self.today - 180);
                 this.filter(|days| days.from <= self.today + 200)

@@ -37,7 +37,7 @@ impl Tokens {
             let (mut end, mut digits) = (start + c.len_utf8(), c.is_ascii_digit());
             while let Some(&(at, next)) = chars.peek() {
                 let joins = digits && matches!(next, '-' | '/' | '.') && digit_at(text, at + 1);
-                if !(next.is_alphanumeric() && !is_unspaced(next)) && !joins {
+                if !(joins || next.is_alphanumeric() && !is_unspaced(next)) {
                     break;
                 }
                 tokens.lower.extend(next.to_lowercase());

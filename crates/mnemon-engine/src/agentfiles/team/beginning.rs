@@ -38,6 +38,9 @@ impl AgentFiles {
         ];
         let path = |name: &str| format!("{folder}/team-memory/{name}.md");
         let mut files = Vec::from(shared.map(|(name, text)| (path(name), text)));
+        if let Some(lead) = &new.lead {
+            self.check_lead(&new.team, lead).await?;
+        }
         let lead = new.lead.as_ref().map(|name| (name, true));
         let members = new.members.iter().map(|name| (name, false));
         for (name, is_lead) in lead.into_iter().chain(members) {
@@ -49,6 +52,28 @@ impl AgentFiles {
             return Err(Invalid::new("team", what).into());
         }
         Ok(made)
+    }
+
+    /// That the member leads the team already, or can: files that are there are not changed.
+    async fn check_lead(&self, team: &str, name: &str) -> Result<(), Error> {
+        let team = match self.team(team).await {
+            Ok(team) => team,
+            Err(Error::NoAgent(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let what = match (team.members.iter().find(|one| one.lead), team.member(name)) {
+            (Some(lead), _) if lead.name.eq_ignore_ascii_case(name) => return Ok(()),
+            (Some(lead), _) => format!(
+                "`{name}` cannot lead {}: `{}` does; change is_lead in the agent.md of both",
+                team.name, lead.name
+            ),
+            (None, Ok(member)) => format!(
+                "`{name}` is a member of {} already; set is_lead: true in {}/agent.md",
+                team.name, member.folder
+            ),
+            (None, Err(_)) => return Ok(()),
+        };
+        Err(Invalid::new("lead", what).into())
     }
 
     async fn folder_of_team(&self, name: &str) -> Result<String, Error> {

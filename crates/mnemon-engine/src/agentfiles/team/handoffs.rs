@@ -274,7 +274,10 @@ impl AgentFiles {
             if let Some(result) = result {
                 document.replace(
                     end..end,
-                    &format!("\n\n**Result Summary**:\n{}", result.trim()),
+                    &format!(
+                        "\n\n**Result Summary**:\n{}",
+                        Document::without_rules(result.trim())
+                    ),
                 );
             }
             match field {

@@ -50,6 +50,7 @@ pub struct SessionSummary {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SalientFact {
     pub id: Id,
+    #[serde(rename = "content")]
     pub text: String,
     pub importance: f64,
 }
@@ -66,6 +67,7 @@ pub struct Turn {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Said {
     pub id: Id,
+    #[serde(rename = "created")]
     pub at: Time,
     #[serde(serialize_with = "lower_case")]
     pub role: Role,

@@ -57,6 +57,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoggedStep {
     pub id: Id,
+    #[serde(rename = "created")]
     pub at: Time,
     pub ended: Ended,
     #[serde(flatten)]

@@ -465,7 +465,7 @@ fn conflict_marks_of_git_are_noticed_in_every_file() {
             "{path}: {notices:?}"
         );
         let found = wait(desk.agents.lint_all(&ctx())).unwrap();
-        let conflicts: Vec<_> = found.iter().filter(|one| one.is_conflict()).collect();
+        let conflicts: Vec<_> = found.iter().filter(|one| one.is_error()).collect();
         assert!(
             conflicts.len() == 1 && conflicts[0].file == path,
             "{conflicts:?}"

@@ -114,7 +114,7 @@ fn a_rewritten_context_is_merged_and_a_true_clash_keeps_both() {
         wait(desk.agents.lint(&ctx(), "coder"))
             .unwrap()
             .iter()
-            .any(|warning| warning.is_conflict())
+            .any(|warning| warning.is_error())
     );
     assert!(wait(desk.agents.rewrite_context(&ctx(), "coder", " ", CONTEXT)).is_err());
 }

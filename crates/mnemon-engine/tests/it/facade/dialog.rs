@@ -123,7 +123,7 @@ fn a_message_may_have_parts_and_a_time() {
     wait(memory.write(&ctx(), &told)).unwrap();
     let shown = serde_json::to_value(payload(&read(&memory, Scope::Dialog))).unwrap();
     let messages = &shown["turns"][0]["messages"];
-    assert_eq!(messages[0]["at"], "2023-01-01T00:00:00.000Z");
+    assert_eq!(messages[0]["created"], "2023-01-01T00:00:00.000Z");
     assert_eq!(
         (&messages[0]["role"], &messages[0]["content"]),
         (&json!("user"), &json!("look it up"))
