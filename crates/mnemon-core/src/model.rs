@@ -3,6 +3,7 @@
 pub(crate) mod audience;
 pub mod clock;
 pub(crate) mod ctx;
+pub(crate) mod days;
 pub(crate) mod id;
 pub mod json;
 pub mod limits;
@@ -19,6 +20,7 @@ pub(crate) mod time;
 pub use audience::{Audience, Viewer};
 pub use clock::Clock;
 pub use ctx::{CommitGroup, Ctx};
+pub use days::{Asked, Days, Told};
 pub use id::{Id, Ids};
 pub use limits::Limits;
 pub use message::{Block, Media, Message, Role};

@@ -8,11 +8,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::model::{Filter, Grant, Id, Time, Viewer};
+use crate::model::{Asked, Filter, Grant, Id, Time, Told, Viewer};
 use crate::ports::embed::ModelId;
 use crate::ports::{Store, StoreError};
-use crate::search::dates::{Asked, Told};
-use crate::search::index::Traits;
 
 /// An index over the records of a store.
 ///
@@ -267,6 +265,10 @@ pub struct Features {
     /// The days that it tells of; may be left out if the probe asks for none.
     pub told: Vec<Told>,
 }
+
+/// What a record says beside its words, a bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traits(pub(crate) u8);
 
 /// What BM25 needs to know of all documents.
 #[derive(Debug, Clone, PartialEq)]

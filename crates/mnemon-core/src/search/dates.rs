@@ -11,7 +11,7 @@ mod vietnamese;
 
 use std::ops::RangeInclusive;
 
-pub use calendar::Days;
+pub use crate::model::{Asked, Days, Told};
 pub(crate) use calendar::day_of_millis;
 use tokens::Tokens;
 
@@ -24,24 +24,12 @@ const MOST: usize = 6;
 const LONG: i32 = 100;
 /// What it counts then.
 const LONG_WEIGHT: f32 = 0.3;
+/// Days before a date that `before` means.
+const OPEN: i32 = 365;
+/// Days of another year than the nearest one, where no year is given, fit less by this factor.
+const OTHER_YEAR: f32 = 0.85;
 /// Years in which days without a year are looked for.
 const YEARS: RangeInclusive<i32> = 1900..=2100;
-
-/// Days that a record tells of.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Told {
-    pub days: Days,
-    /// From 0 to 1: how sure it is that these days are meant.
-    pub certainty: f32,
-}
-
-/// Days that a query asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
-    pub days: Days,
-    /// No year was given: every year's are meant.
-    pub any_year: bool,
-}
 
 /// A date in a text. `end` counts words, in unspaced text bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,16 +78,14 @@ pub fn told(text: &str, created: Time) -> Vec<Told> {
 pub fn asked(query: &str, now: Time) -> (Vec<Asked>, String, String) {
     let mut asked = Vec::new();
     let (mut rest, mut words, mut kept) = (String::new(), String::new(), 0);
+    let today = calendar::day_of(now);
     for (found, (start, end)) in Reader::new(query, now, true).all() {
         let before = query.get(..start).unwrap_or_default().trim_end();
         // It says from when the answer should be, not what it is about.
         if before.to_lowercase().ends_with("as of") || asked.len() >= MOST {
             continue;
         }
-        asked.push(Asked {
-            days: found.days,
-            any_year: found.any_year,
-        });
+        asked.push(open(before, found, today));
         rest.push_str(query.get(kept..start).unwrap_or_default());
         words.push_str(query.get(start..end).unwrap_or_default());
         words.push(' ');
@@ -107,6 +93,31 @@ pub fn asked(query: &str, now: Time) -> (Vec<Asked>, String, String) {
     }
     rest.push_str(query.get(kept..).unwrap_or_default());
     (asked, rest, words)
+}
+
+/// The days before or after a date, if the words before it say so.
+fn open(before: &str, found: Found, today: i32) -> Asked {
+    let Days { from, to } = found.days;
+    let word = before
+        .rsplit(char::is_whitespace)
+        .next()
+        .unwrap_or_default();
+    let (from, to) = match word.to_lowercase().as_str() {
+        "since" => (from, today.max(to)),
+        "after" => (to + 1, today.max(to + 1)),
+        "before" => (from - OPEN, from - 1),
+        "until" | "till" => (to - OPEN, to),
+        _ => {
+            return Asked {
+                days: found.days,
+                any_year: found.any_year,
+            };
+        }
+    };
+    Asked {
+        days: Days { from, to },
+        any_year: false,
+    }
 }
 
 impl<'a> Reader<'a> {
@@ -245,7 +256,7 @@ impl Told {
     pub fn fits(&self, asked: &Asked) -> f32 {
         let days = asked.near(self.days.from);
         let shared = days.shared(self.days) as f32 / self.days.count() as f32;
-        self.certainty * asked.weight() * shared.sqrt()
+        self.certainty * asked.weight_in(days) * shared.sqrt()
     }
 }
 
@@ -260,10 +271,26 @@ impl Asked {
         self.days.has(day)
     }
 
-    fn weight(&self) -> f32 {
-        match self.days.count() {
+    /// What these days count, which are those that are asked for in some year.
+    fn weight_in(&self, days: Days) -> f32 {
+        let weight = match days.count() {
             ..=LONG => 1.0,
             _ => LONG_WEIGHT,
+        };
+        match self.any_year && days != self.days {
+            true => OTHER_YEAR * weight,
+            false => weight,
+        }
+    }
+
+    /// The same for a record of this moment, 0 if it is of another day.
+    pub fn has_moment(&self, created: Time) -> f32 {
+        let day = calendar::day_of(created);
+        let days = self.near(day);
+        if days.has(day) {
+            self.weight_in(days)
+        } else {
+            0.0
         }
     }
 
@@ -307,7 +334,7 @@ impl Asked {
         let day = calendar::day_of(created);
         let days = self.near(day);
         if days.has(day) {
-            return self.weight();
+            return self.weight_in(days);
         }
         if !self.is_short() {
             return 0.0;

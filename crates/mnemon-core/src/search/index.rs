@@ -29,7 +29,7 @@ use crate::search::vector::{Quantised, VectorError, VectorSet, quantise};
 pub use cache::Cache;
 pub use docs::Doc;
 pub use follower::{Cursor, Delta, Feed, TrackedIndex};
-pub use terms::{Terms, Text, Traits, hash};
+pub use terms::{Terms, Text, hash};
 
 /// Documents by which the middle of their vectors is known; below, none is needed.
 const RECENTRE: usize = 4096;

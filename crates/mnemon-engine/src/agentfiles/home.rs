@@ -195,7 +195,7 @@ pub(super) fn meant(name: &str, known: &[String]) -> String {
     let shown: Vec<&str> = known.iter().take(10).map(String::as_str).collect();
     match (nearest, shown.is_empty()) {
         (Some(nearest), _) => nearest,
-        (None, true) => "; none exists yet, `agent new` makes one".to_owned(),
+        (None, true) => "; none exists yet".to_owned(),
         (None, false) => format!("; known: {}", shown.join(", ")),
     }
 }

@@ -464,7 +464,16 @@ fn named_terms(question: &Question, known: &[QueryTerm]) -> Vec<QueryTerm> {
 
 /// The words for the days in the question: a record may write them as the question does.
 fn dated_terms(question: &Question, known: &[QueryTerm]) -> Vec<QueryTerm> {
-    let terms = QueryTerm::words_of(&question.dated).into_iter();
+    // `Yesterday` in a record is another day.
+    let is_written = question
+        .dated
+        .contains(|c: char| c.is_ascii_digit() || c.is_uppercase());
+    let dated = if is_written {
+        question.dated.as_str()
+    } else {
+        ""
+    };
+    let terms = QueryTerm::words_of(dated).into_iter();
     let terms = terms.filter(|term| known.iter().all(|known| known.text != term.text));
     let terms = terms.map(|term| QueryTerm {
         weight: rank::DATE_WEIGHT * term.weight,

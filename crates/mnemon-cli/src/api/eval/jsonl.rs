@@ -134,10 +134,20 @@ impl Reader {
             return Err("expected: names no record".to_owned());
         }
         let number = self.conversation.questions.len();
+        let id = asked.id.unwrap_or_else(|| format!("{number}"));
+        if self
+            .conversation
+            .questions
+            .iter()
+            .any(|other| other.id == id)
+        {
+            let id = id.escape_debug();
+            return Err(format!("id: there is another question `{id}`"));
+        }
         let first = expected.first().and_then(|one| one.entries.first());
         let first = first.and_then(|entry| self.conversation.entries.get(*entry));
         self.conversation.ask(Question {
-            id: asked.id.unwrap_or_else(|| format!("{number}")),
+            id,
             asked: time("asked", asked.asked.as_deref())?,
             user: asked.user.or_else(|| first?.user.clone()),
             text: asked.question,

@@ -3,17 +3,10 @@
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 
-use crate::model::Time;
+use crate::model::{Days, Time};
 
 /// The day from which days are counted.
 const EPOCH: Date = date(1970, 1, 1);
-
-/// Days without a gap, by their number since 1970-01-01; the first and the last are included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Days {
-    pub from: i32,
-    pub to: i32,
-}
 
 /// The parts of a month, a season or a year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Dates in English.
 
-use super::calendar::{self, Days, Part};
-use super::{Found, Reader};
+use super::calendar::{self, Part};
+use super::{Days, Found, Reader};
 use crate::search::text::MONTHS;
 
 const WEEKDAYS: [&str; 7] = [
@@ -434,11 +434,26 @@ impl Reader<'_> {
     /// A date that is named: a day, a month, a season, a year.
     fn period(&self, at: usize) -> Option<Found> {
         let at = at + usize::from(self.word(at) == "the");
-        self.day_first(at)
+        self.days_of_month(at)
+            .or_else(|| self.day_first(at))
             .or_else(|| self.month_first(at))
             .or_else(|| self.season_of(at))
             .or_else(|| self.quarter(at))
             .or_else(|| self.bare_year(at))
+    }
+
+    /// `3-10 May 2023`, `May 3–10`.
+    fn days_of_month(&self, at: usize) -> Option<Found> {
+        let (days, name, next) = match month(self.word(at)) {
+            Some(_) => (at + 1, at, at + 2),
+            None => (at, at + 1, at + 2),
+        };
+        let (first, last) = self.word(days).split_once(['-', '–'])?;
+        let (first, last) = (day(first)?, day(last)?);
+        let number = month(self.word(name)).filter(|_| first < last)?;
+        let end = self.on(number, last, next)?;
+        let days = Days::one(end.days.from - (last - first)).joined(end.days);
+        Some(Found { days, ..end })
     }
 
     /// `7 May 2023`, `the 7th of May`, `7th` after `on the`.

@@ -1,7 +1,7 @@
 //! Dates in Japanese, which has no spaces: every place in the text may begin one.
 
-use super::calendar::{self, Days, Part};
-use super::{Found, Reader};
+use super::calendar::{self, Part};
+use super::{Days, Found, Reader};
 
 const DIGITS: &str = "一二三四五六七八九";
 const WEEKDAYS: &str = "月火水木金土日";

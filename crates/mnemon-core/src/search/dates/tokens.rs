@@ -36,7 +36,8 @@ impl Tokens {
             tokens.lower.extend(c.to_lowercase());
             let (mut end, mut digits) = (start + c.len_utf8(), c.is_ascii_digit());
             while let Some(&(at, next)) = chars.peek() {
-                let joins = digits && matches!(next, '-' | '/' | '.') && digit_at(text, at + 1);
+                let joint = matches!(next, '-' | '–' | '/' | '.');
+                let joins = digits && joint && digit_at(text, at + next.len_utf8());
                 if !(joins || next.is_alphanumeric() && !is_unspaced(next)) {
                     break;
                 }

@@ -1,7 +1,7 @@
 //! Dates in Vietnamese: every syllable is a word, and what is counted stands before its time.
 
-use super::calendar::{self, Days, Part};
-use super::{Found, Reader};
+use super::calendar::{self, Part};
+use super::{Days, Found, Reader};
 
 const COUNTS: [&str; 12] = [
     "một", "hai", "ba", "bốn", "năm", "sáu", "bảy", "tám", "chín", "mười", "mốt", "tư",

@@ -10,8 +10,9 @@ pub(super) use names::NO_NAME;
 use names::Names;
 pub(super) use saved::keep;
 
-use super::{Terms, Traits, bytes_of_list, bytes_of_map, hash};
+use super::{Terms, bytes_of_list, bytes_of_map, hash};
 use crate::model::{Audience, Id, Kind, Namespace, Record, Scope, Time};
+use crate::ports::Traits;
 use crate::search::dates;
 use crate::search::speakers::first_word;
 

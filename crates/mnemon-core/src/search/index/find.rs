@@ -548,13 +548,18 @@ impl Index {
                 top.push(fit, doc);
             }
         }
-        let single: Vec<Asked> = asked.into_iter().filter(Asked::is_short).collect();
-        if !single.is_empty() {
-            for doc in 0..self.docs.len() as u32 {
-                let day = self.docs.day(doc);
-                if single.iter().any(|asked| asked.has(day)) && may_be_found(doc) {
-                    top.push(OF_DAY, doc);
-                }
+        for doc in 0..self.docs.len() as u32 {
+            let day = self.docs.day(doc);
+            let mut asked = asked.iter().filter(|asked| asked.has(day));
+            if let Some(asked) = asked.next().filter(|_| may_be_found(doc)) {
+                top.push(
+                    if asked.is_short() {
+                        OF_DAY
+                    } else {
+                        OF_DAY / 2.0
+                    },
+                    doc,
+                );
             }
         }
         top.into_sorted().into_iter().map(|(_, doc)| doc).collect()

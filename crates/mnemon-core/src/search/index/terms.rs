@@ -1,6 +1,7 @@
 //! What a record is found by: its analysed words, as numbers.
 
 use crate::model::{Record, Time};
+use crate::ports::Traits;
 use crate::search::dates::{self, Days, Told};
 use crate::search::speakers::Voice;
 use crate::search::text::{self, Analysis};
@@ -46,10 +47,6 @@ impl<'a> Text<'a> {
         }
     }
 }
-
-/// What a record says beside its words, a bit each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traits(pub(super) u8);
 
 impl Traits {
     const TIME: u8 = 1;

@@ -64,6 +64,8 @@ pub struct Question {
     pub content: usize,
 }
 
+/// How well a record fits that is of a day that is asked for and does not tell of it.
+const OF_DAY: f32 = 0.5;
 /// Words that say no more than that something was.
 const HAPPENED: [&str; 7] = ["happen", "event", "làm", "lam", "xảy", "xay", "ra"];
 
@@ -71,8 +73,14 @@ impl Question {
     /// Reads a query. A speaker is named by the whole name, whatever its case, or by its first
     /// word written with a capital. The name of a role is never the name of a speaker.
     pub fn read(query: &str, speakers: &[String], now: Time, steps: Steps) -> Self {
-        let (dates, mut rest, dated) = match steps.dates {
-            true => dates::asked(query, now),
+        let wanted = answer_type(query);
+        // `Who is April?`
+        let is_name = |words: &str| {
+            wanted == Some(AnswerType::Name) && !words.contains(|c: char| c.is_ascii_digit())
+        };
+        let read = dates::asked(query, now);
+        let (dates, mut rest, dated) = match steps.dates && !is_name(&read.2) {
+            true => read,
             false => (Vec::new(), query.to_owned(), String::new()),
         };
         let mut named = Vec::new();
@@ -97,7 +105,7 @@ impl Question {
             voice: voice(query).filter(|_| steps.first_person),
             asker: None,
             dates,
-            answer: answer_type(query).filter(|_| steps.answer_type),
+            answer: wanted.filter(|_| steps.answer_type),
             rest: if empty { query.trim().to_owned() } else { rest },
         }
     }
@@ -140,11 +148,14 @@ impl Question {
         fits.fold(0.0, f32::max)
     }
 
-    /// From 0 to 1: how well the days that a record tells of fit those that are asked for.
+    /// From 0 to 1: how well the days that a record tells of fit those that are asked for. A record
+    /// that is of such a day fits half as well.
     pub(super) fn told_match(&self, features: &Features) -> f32 {
+        let asked = || self.dates.iter();
         let told = features.told.iter();
-        let fits = told.flat_map(|told| self.dates.iter().map(|asked| told.fits(asked)));
-        fits.fold(0.0, f32::max)
+        let told = told.flat_map(|told| asked().map(|asked| told.fits(asked)));
+        let of_day = asked().map(|asked| OF_DAY * asked.has_moment(features.created));
+        told.chain(of_day).fold(0.0, f32::max)
     }
 }
 
@@ -154,7 +165,7 @@ fn content(rest: &str) -> usize {
     let terms = analysis
         .terms()
         .filter(|term| !term.stop && term.kind != text::Kind::Surface);
-    let said = terms.filter(|term| !HAPPENED.contains(&term.text));
+    let said = terms.filter(|term| !HAPPENED.contains(&term.text) && !term.text.starts_with('何'));
     let mut places: Vec<u32> = said.map(|term| term.position).collect();
     places.dedup();
     places.len()

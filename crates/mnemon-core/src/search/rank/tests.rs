@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::search::index::Traits;
+use crate::ports::Traits;
 
 fn candidate(seq: u64, words: f32, meaning: f32) -> Candidate {
     Candidate {
