@@ -89,7 +89,7 @@ impl Records {
     /// That none of them is an entry of an agent's file: forgetting it would hide it only until the
     /// file changes.
     pub async fn check_no_file_entries(&self, ctx: &Ctx, ids: &[Id]) -> Result<(), Error> {
-        let found = self.get(ctx, ids).await?;
+        let found = self.get_all(ctx, ids).await?;
         let mut found = found.into_iter().flatten();
         match found.find(Record::is_of_agent_file) {
             Some(entry) => Err(Invalid::new("id", format!("{} {FILE_ENTRY}", entry.id)).into()),

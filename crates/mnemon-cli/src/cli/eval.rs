@@ -217,7 +217,8 @@ fn show(measured: &Response, door: &mut Door) -> Result<(), Error> {
     ))?;
     let is_answered = measured.rows.iter().any(|row| row.measures.right.is_some());
     let rows = measured.rows.iter().map(|row| {
-        let mut cells = vec![row.recipe.as_str().to_owned(), row.category.clone()];
+        let category = text::one_line(&row.category);
+        let mut cells = vec![row.recipe.as_str().to_owned(), category];
         cells.extend(percents(&row.measures, is_answered));
         cells.push(format!("{:>4}", row.questions));
         cells
@@ -298,7 +299,7 @@ fn show_comparison(comparison: &Comparison, door: &mut Door) -> Result<(), Error
             false => format!("{} − {}", row.recipe.as_str(), row.earlier.as_str()),
         };
         let measures = &row.measures;
-        let mut cells = vec![recipe, row.category.clone()];
+        let mut cells = vec![recipe, text::one_line(&row.category)];
         cells.extend([points(measures.recall_10), points(measures.ndcg_10)]);
         cells.extend(is_answered.then(|| measures.right.map(points).unwrap_or_default()));
         let counts = [row.better, row.worse, row.questions];

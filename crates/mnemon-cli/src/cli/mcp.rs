@@ -120,7 +120,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     if folder.is_dir() && !door.config.may_index_agents() {
         door.out.note(&not_indexed(&folder));
     }
-    let served = Served::new(as_server(&door.config), memory, options)?;
+    let config = as_server(&door.config, options.user.as_deref());
+    let served = Served::new(config, memory, options)?;
     let Some(address) = args.http else {
         if std::io::stdin().is_terminal() {
             door.out.note(
@@ -151,11 +152,14 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 }
 
 /// The configuration with an actor that the history, and undo, tell from the command line.
-fn as_server(config: &Config) -> Config {
+fn as_server(config: &Config, user: Option<&str>) -> Config {
     let mut config = config.clone();
     let actor = &mut config.actor;
-    if let (Origin::Default, Some(user)) = (&actor.origin, actor.value.strip_prefix("cli")) {
-        actor.value = format!("mcp{user}");
+    if let (Origin::Default, Some(account)) = (&actor.origin, actor.value.strip_prefix("cli")) {
+        actor.value = format!("mcp{account}");
+    }
+    if let Some(user) = user {
+        actor.value = format!("{}/{user}", actor.value);
     }
     config
 }

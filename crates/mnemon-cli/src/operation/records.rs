@@ -277,8 +277,8 @@ impl Operation for Undo {
 }
 
 /// The newest commit of the caller's own, or the one that is named. A server for one user undoes
-/// commits whose records are all that user's; any other server those that servers of the same
-/// account made. Nobody undoes another's work, and nobody the index of files.
+/// what servers for that user did, and commits whose records are all that user's; any other server
+/// what servers of the same account without a user did. Nobody undoes another's work, and nobody the index of files.
 async fn own_commit(
     access: &Access<'_>,
     commit: Option<u64>,
@@ -287,11 +287,12 @@ async fn own_commit(
     let (records, ctx, most) = (access.memory.records(), access.ctx, limits::CHANGES);
     let is_own = |change: &Change| {
         let versions = [&change.before, &change.after];
-        let mut owners = versions.into_iter().flatten();
+        let owners = versions.into_iter().flatten();
         match access.user {
             Some(user) => {
                 let is_index = change.actor == INDEX_ACTOR;
-                !is_index && owners.all(|record| record.owner.user.as_deref() == Some(user))
+                let mut users = owners.map(|record| record.owner.user.as_deref());
+                !is_index && (change.actor == ctx.actor || users.all(|owner| owner == Some(user)))
             }
             None => change.actor == ctx.actor,
         }

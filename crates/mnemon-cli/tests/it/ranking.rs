@@ -432,3 +432,47 @@ async fn the_first_person_is_the_user() {
         "{with} {without}"
     );
 }
+
+#[tokio::test]
+async fn days_without_other_words_find_what_was_written_on_them() {
+    let now = date(2024, 1, 5);
+    let note = |id: &str, day: Date, content: &str| Draft {
+        id: Some(id.parse().unwrap()),
+        owner: Owner::of(Some("ann"), None),
+        created: Some(time(day, 9)),
+        ..Draft::note(content)
+    };
+    let mut drafts: Vec<Draft> = (1..=28)
+        .map(|day| {
+            note(
+                &format!("sink-{day}"),
+                date(2023, 3, day),
+                "I fixed the sink.",
+            )
+        })
+        .collect();
+    drafts.push(note(
+        "april",
+        date(2023, 9, 9),
+        "April is our new accountant.",
+    ));
+    let memory = memory_of(drafts, now).await;
+    let first = async |question: &str| {
+        let query = Query::new(question, filter());
+        let hits = memory.search(&ctx(now), &query).await.unwrap();
+        hits.first().map(|hit| hit.record.id.to_string())
+    };
+    for (question, expected) in [
+        ("What did I do on 2 March?", "sink-2"),
+        ("what happened on 2023-03-17", "sink-17"),
+        ("What happened between 28 and 30 March 2023?", "sink-28"),
+        ("Who is April?", "april"),
+    ] {
+        assert_eq!(
+            first(question).await.as_deref(),
+            Some(expected),
+            "{question}"
+        );
+    }
+    assert_eq!(first("What did I do on 2 May 2021?").await, None);
+}

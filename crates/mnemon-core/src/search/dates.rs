@@ -24,6 +24,8 @@ const MOST: usize = 6;
 const LONG: i32 = 100;
 /// What it counts then.
 const LONG_WEIGHT: f32 = 0.3;
+/// Characters of a text without spaces that are read.
+const UNSPACED: usize = 20_000;
 /// Days before a date that `before` means.
 const OPEN: i32 = 365;
 /// Days of another year than the nearest one, where no year is given, fit less by this factor.
@@ -80,9 +82,12 @@ pub fn asked(query: &str, now: Time) -> (Vec<Asked>, String, String) {
     let (mut rest, mut words, mut kept) = (String::new(), String::new(), 0);
     let today = calendar::day_of(now);
     for (found, (start, end)) in Reader::new(query, now, true).all() {
-        let before = query.get(..start).unwrap_or_default().trim_end();
+        if asked.len() >= MOST {
+            break;
+        }
+        let before = last_words(query.get(..start).unwrap_or_default().trim_end());
         // It says from when the answer should be, not what it is about.
-        if before.to_lowercase().ends_with("as of") || asked.len() >= MOST {
+        if before.to_lowercase().ends_with("as of") {
             continue;
         }
         asked.push(open(before, found, today));
@@ -93,6 +98,12 @@ pub fn asked(query: &str, now: Time) -> (Vec<Asked>, String, String) {
     }
     rest.push_str(query.get(kept..).unwrap_or_default());
     (asked, rest, words)
+}
+
+/// The end of a text, enough for two short words.
+fn last_words(text: &str) -> &str {
+    let start = text.floor_char_boundary(text.len().saturating_sub(10));
+    text.get(start..).unwrap_or_default()
 }
 
 /// The days before or after a date, if the words before it say so.
@@ -175,7 +186,7 @@ impl<'a> Reader<'a> {
 
     fn unspaced(&self, all: &mut Vec<(Found, (usize, usize))>) {
         let mut read = 0;
-        for (start, _) in self.text.char_indices() {
+        for (start, _) in self.text.char_indices().take(UNSPACED) {
             let rest = self.text.get(start..).unwrap_or_default();
             if start < read {
                 continue;
@@ -213,7 +224,8 @@ impl<'a> Reader<'a> {
                 found(day.map(Days::one))
             }
             (2, [year, month, _]) if year.len() == 4 && !word.contains('.') => {
-                found(calendar::month(english::year(year)?, number(month)?))
+                let month = number(month).filter(|month| (1..=12).contains(month))?;
+                found(calendar::month(english::year(year)?, month))
             }
             (2, [month, year, _]) if year.len() == 4 && word.contains('/') => {
                 let month = number(month).filter(|month| (1..=12).contains(month))?;

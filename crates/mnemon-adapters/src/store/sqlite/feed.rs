@@ -96,11 +96,16 @@ impl<'a> TenantSnapshot<'a> {
         }
         let terms = row.get_ref(13).at(self.place)?;
         let terms = terms.as_blob().ok().and_then(Terms::from_bytes);
-        let terms = terms.ok_or_else(|| StoreError::Corrupt {
-            place: self.place.to_owned(),
-            what: "the words of a record cannot be read; rebuild the index".to_owned(),
-        })?;
         let vector = vector(row, 14, models).at(self.place)?;
+        let Some(terms) = terms else {
+            // A process of an older version that is still running wrote its own form.
+            let sql = "SELECT doc FROM records WHERE key = ?1";
+            let key: i64 = row.get(0).at(self.place)?;
+            let found = self.connection.query_row(sql, [key], |row| row.get(0));
+            let json: String = found.at(self.place)?;
+            let record = sums::record(self.place, &json, row.get(18).at(self.place)?)?;
+            return delta.add(&Doc::of(&record), &Terms::of(&record), vector.as_ref());
+        };
         let doc = doc(row).at(self.place)?;
         delta.add(&doc, &terms, vector.as_ref())
     }

@@ -7,6 +7,9 @@ const DIGITS: &str = "一二三四五六七八九";
 const WEEKDAYS: &str = "月火水木金土日";
 const SEASONS: &str = "春夏秋冬";
 
+/// Characters that a number of a date has at most.
+const LONGEST: usize = 6;
+
 /// The place of a character in a list.
 fn place(list: &str, c: char) -> Option<i32> {
     let at = list.chars().position(|known| known == c)?;
@@ -16,7 +19,7 @@ fn place(list: &str, c: char) -> Option<i32> {
 /// The number at the start of the text, and how many bytes it has: `12`, `１２`, `十二`.
 fn number(text: &str) -> Option<(i32, usize)> {
     let (mut value, mut bytes, mut tens) = (0_i32, 0, false);
-    for c in text.chars() {
+    for (read, c) in text.chars().enumerate() {
         let wide = u32::from(c)
             .checked_sub(u32::from('０'))
             .filter(|n| *n < 10);
@@ -24,12 +27,19 @@ fn number(text: &str) -> Option<(i32, usize)> {
         if let Some(digit) = digit.and_then(|digit| i32::try_from(digit).ok()) {
             value = value.checked_mul(10)?.checked_add(digit)?;
         } else if c == '十' {
-            value = value.max(1) * 10;
+            value = value.max(1).checked_mul(10)?;
             tens = true;
         } else if let Some(digit) = place(DIGITS, c) {
-            value = if tens { value + digit + 1 } else { digit + 1 };
+            value = if tens {
+                value.checked_add(digit + 1)?
+            } else {
+                digit + 1
+            };
         } else {
             break;
+        }
+        if read >= LONGEST {
+            return None;
         }
         bytes += c.len_utf8();
     }

@@ -82,6 +82,10 @@ fn texts_without_a_date_tell_of_none() {
         "",
         "？。",
         "2023-99-99",
+        "the 2023-24 season, 1990-1995",
+        "The plan covers 2023-2147483647 items",
+        "tháng 2147483647/2023",
+        "一十十十十十十十十十十十",
     ];
     for text in texts {
         assert_eq!(told_by(text), "", "{text}");
@@ -191,6 +195,21 @@ fn days_without_a_year_are_of_every_year() {
     assert_eq!(asked.fits(at("2023-07-01")), 0.0);
     let years = asked.in_years(18_000, 19_000);
     assert!(years.len() >= 4 && years.iter().all(|asked| !asked.any_year));
+}
+
+#[test]
+fn long_runs_of_digits_take_no_time() {
+    let start = std::time::Instant::now();
+    for text in [
+        "一".repeat(300_000),
+        "0".repeat(1_000_000) + "月",
+        "5月3日".repeat(100_000),
+    ] {
+        told(&text, today());
+        asked(&text, today());
+    }
+    // A minute if each digit is read again for each one before it.
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
 #[test]

@@ -107,7 +107,11 @@ impl Reader<'_> {
         }
         let word = self.word(at + 1);
         if let Some((month, year)) = word.split_once('/') {
-            let days = calendar::month(super::english::year(year)?, month.parse().ok()?)?;
+            let month = month
+                .parse()
+                .ok()
+                .filter(|month| (1..=12).contains(month))?;
+            let days = calendar::month(super::english::year(year)?, month)?;
             return Some(Found::new(days, 1.0, at + 2));
         }
         let number = match word {

@@ -357,15 +357,6 @@ impl Docs {
         dates::day_of_millis(self.created(doc))
     }
 
-    /// The first and the last day of the documents.
-    pub(super) fn days(&self) -> Option<(i32, i32)> {
-        let day = |millis: Option<&i64>| millis.map(|millis| dates::day_of_millis(*millis));
-        Some((
-            day(self.created.iter().min())?,
-            day(self.created.iter().max())?,
-        ))
-    }
-
     pub(super) fn has_expired(&self, doc: u32, now: Time) -> bool {
         self.some_expired(now)
             && self

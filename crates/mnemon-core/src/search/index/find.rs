@@ -9,9 +9,8 @@ use super::docs::{bits, clear_bit, count_bits as count, each_bit, has_bit as has
 use super::postings::Posting;
 use super::scratch::Scratch;
 use super::{Index, NOBODY, hash};
-use crate::model::{Filter, Time, limits};
+use crate::model::{Asked, Filter, Time, Told, limits};
 use crate::ports::{Answer, Background, Features, Match, Probe, QueryTerm};
-use crate::search::dates::Asked;
 use crate::search::rank::{Bm25, LENT_MEANING, lends, lent_words, mean_nearness};
 use crate::search::vector::{Candidates, ScanConfig, TopK, VectorError, VectorSet};
 
@@ -529,37 +528,40 @@ impl Index {
     /// The documents that tell of the days that are asked for, and those that are of such a day:
     /// the best of them.
     fn of_days(&self, asked: &[Asked], now: Time, mask: Option<&Mask>) -> Vec<u32> {
-        let Some((first, last)) = self.docs.days().filter(|_| !asked.is_empty()) else {
+        if asked.is_empty() {
             return Vec::new();
-        };
-        let asked = asked.iter().flat_map(|asked| asked.in_years(first, last));
-        let asked: Vec<Asked> = asked.collect();
+        }
         let may_be_found = |doc: u32| match mask {
             Some(mask) => has(mask, doc),
             None => self.is_live(doc, now),
         };
+        let told = self.told.all().filter(|(doc, _)| may_be_found(*doc));
+        let told: Vec<(u32, Told)> = told.collect();
+        let docs = (0..self.docs.len() as u32).filter(|doc| may_be_found(*doc));
+        let docs: Vec<(u32, i32)> = docs.map(|doc| (doc, self.docs.day(doc))).collect();
+        // Only the years of what may be found: other users' records must not count.
+        let days = docs.iter().map(|(_, day)| *day);
+        let days = days.chain(
+            told.iter()
+                .flat_map(|(_, told)| [told.days.from, told.days.to]),
+        );
+        let (first, last) = days.fold((i32::MAX, i32::MIN), |(first, last), day| {
+            (first.min(day), last.max(day))
+        });
+        let asked = asked.iter().flat_map(|asked| asked.in_years(first, last));
+        let asked: Vec<Asked> = asked.collect();
         let mut top = TopK::new(OF_DAYS);
-        for (doc, told) in self.told.all() {
-            let fit = asked
-                .iter()
-                .map(|asked| told.fits(asked))
-                .fold(0.0, f32::max);
-            if fit > 0.0 && may_be_found(doc) {
+        for (doc, told) in told {
+            let fits = asked.iter().map(|asked| told.fits(asked));
+            let fit = fits.fold(0.0, f32::max);
+            if fit > 0.0 {
                 top.push(fit, doc);
             }
         }
-        for doc in 0..self.docs.len() as u32 {
-            let day = self.docs.day(doc);
-            let mut asked = asked.iter().filter(|asked| asked.has(day));
-            if let Some(asked) = asked.next().filter(|_| may_be_found(doc)) {
-                top.push(
-                    if asked.is_short() {
-                        OF_DAY
-                    } else {
-                        OF_DAY / 2.0
-                    },
-                    doc,
-                );
+        for (doc, day) in docs {
+            if let Some(asked) = asked.iter().find(|asked| asked.has(day)) {
+                let share = if asked.is_short() { 1.0 } else { 0.5 };
+                top.push(OF_DAY * share, doc);
             }
         }
         top.into_sorted().into_iter().map(|(_, doc)| doc).collect()

@@ -268,12 +268,19 @@ impl Terms {
         let counts = terms
             .iter()
             .map(|[a, b, c, d, tf]| (u32::from_le_bytes([*a, *b, *c, *d]), *tf));
+        let counts: Vec<(u32, u8)> = counts.collect();
+        let told: Vec<Told> = told.collect();
+        // Bytes of another form have terms in no order.
+        let is_sorted = counts.is_sorted_by(|one, other| one.0 < other.0);
+        if !is_sorted || told.iter().any(|told| told.days.from > told.days.to) {
+            return None;
+        }
         Some(Self {
             length: u16::from_le_bytes([low, high]),
             asking,
             traits: Traits(traits),
-            told: told.collect(),
-            counts: counts.collect(),
+            told,
+            counts,
         })
     }
 }
