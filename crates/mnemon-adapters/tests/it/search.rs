@@ -356,19 +356,14 @@ fn a_saved_index_is_used_and_a_damaged_one_is_not() {
     assert_eq!(shown(&store, "tea"), ["a"]);
     // What was written later is read from the rows.
     put(&store, "c", "tea at home");
-    // The words of the rows that it knows are not read: they are nonsense now.
+    // The words of the rows that it knows are not read: they are none now.
     let raw = rusqlite::Connection::open(&file).unwrap();
-    let words = "SELECT key, terms FROM search ORDER BY key";
-    let words: Vec<(i64, Vec<u8>)> = raw
-        .prepare(words)
-        .and_then(|mut select| {
-            select
-                .query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?
-                .collect()
-        })
-        .unwrap();
-    let nonsense = "UPDATE search SET terms = x'0102' WHERE key < (SELECT max(key) FROM search)";
-    assert_eq!(raw.execute(nonsense, []).unwrap(), 2);
+    let replace = |terms: &str| {
+        let older = "key < (SELECT max(key) FROM search)";
+        let sql = format!("UPDATE search SET terms = x'{terms}' WHERE {older}");
+        assert_eq!(raw.execute(&sql, []).unwrap(), 2);
+    };
+    replace("0000000000");
     assert_eq!(shown(&saves_always(&file), "tea"), ["a", "c"]);
 
     let saved = folder.path().join("m.db-index.1");
@@ -376,13 +371,10 @@ fn a_saved_index_is_used_and_a_damaged_one_is_not() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&saved, bytes).unwrap();
-    let probe = probe("tea");
-    let failed = wait(saves_always(&file).index.find(&grant(at(0)), &probe)).unwrap_err();
-    assert!(failed.to_string().contains("rebuild"), "{failed}");
-    for (key, terms) in words {
-        let mend = "UPDATE search SET terms = ?2 WHERE key = ?1";
-        raw.execute(mend, rusqlite::params![key, terms]).unwrap();
-    }
+    assert_eq!(shown(&saves_always(&file), "tea"), ["c"]);
+    // Words that cannot be read, such as those of a process of an older version, are analysed again.
+    replace("0102");
+    std::fs::remove_file(&saved).unwrap();
     assert_eq!(shown(&saves_always(&file), "tea"), ["a", "c"]);
 }
 

@@ -70,6 +70,13 @@ pub(super) const RULES: &[Rule] = &[
     rule("docs/mcp.md", "mnemon mcp --http…", How::Server),
     rule("docs/mcp.md", "MNEMON_API_KEY=…", How::Server),
     rule("docs/trust.md", "mnemon trust", How::Confirmed),
+    rule("docs/embedders.md", "cargo install…", COMPILES),
+    rule("docs/embedders.md", "mnemon model pull…", DOWNLOADS),
+    rule(
+        "docs/embedders.md",
+        "MNEMON_EMBEDDER=minilm:target/models/minilm cargo…",
+        COMPILES,
+    ),
     rule("docs/evaluation.md", "mnemon eval…", NO_DATA),
     rule("help mnemon eval", "…", NO_DATA),
     rule(

@@ -143,6 +143,10 @@ const PATTERNS: &[(&str, &str)] = &[
     // The project's folder as part of a name.
     ("work.hhhhhhhhhhhhhhhh", "work.[hash]"),
     (".tmpxxxxxx", "[folder]"),
+    // Scores depend on the words of paths, and so on the folder of the run.
+    ("dd.d%", "[score]"),
+    ("d.d%", "[score]"),
+    ("d.dd", "[score]"),
 ];
 
 fn redact(text: &str) -> String {
@@ -155,7 +159,10 @@ fn redact(text: &str) -> String {
         let length = match hit.filter(|_| !is_named) {
             Some((pattern, word)) => {
                 out.push_str(word);
-                pattern.len()
+                let rest = &rest[pattern.len()..];
+                let is_number = word == &"[score]";
+                let digits = rest.bytes().take_while(|c| is_number && c.is_ascii_digit());
+                pattern.len() + digits.count()
             }
             None => {
                 out.push(first);
