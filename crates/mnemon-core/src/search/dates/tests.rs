@@ -197,19 +197,13 @@ fn days_without_a_year_are_of_every_year() {
     assert!(years.len() >= 4 && years.iter().all(|asked| !asked.any_year));
 }
 
+/// Read digit by digit from every digit on, they would take minutes.
 #[test]
-fn long_runs_of_digits_take_no_time() {
-    let start = std::time::Instant::now();
-    for text in [
-        "一".repeat(300_000),
-        "0".repeat(1_000_000) + "月",
-        "5月3日".repeat(100_000),
-    ] {
-        told(&text, today());
-        asked(&text, today());
-    }
-    // A minute if each digit is read again for each one before it.
-    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+fn long_runs_of_digits_are_read_once() {
+    assert_eq!(told_by(&"一".repeat(300_000)), "");
+    assert_eq!(told_by(&("0".repeat(1_000_000) + "月")), "");
+    let (asked, ..) = asked(&"5月3日".repeat(100_000), today());
+    assert_eq!(asked.len(), MOST);
 }
 
 #[test]
