@@ -371,7 +371,11 @@ fn a_saved_index_is_used_and_a_damaged_one_is_not() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&saved, bytes).unwrap();
-    assert_eq!(shown(&saves_always(&file), "tea"), ["c"]);
+    // The rows are read instead, and they have no words.
+    let found = wait(saves_always(&file).index.find(&grant(at(0)), &probe("tea"))).unwrap();
+    let mut found = found.matches.into_iter();
+    let first = found.find(|found| found.id.as_str() == "a");
+    assert_eq!(first.and_then(|found| found.words), None);
     // Words that cannot be read, such as those of a process of an older version, are analysed again.
     replace("0102");
     std::fs::remove_file(&saved).unwrap();
