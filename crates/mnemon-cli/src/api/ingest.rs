@@ -54,7 +54,7 @@ impl Response {
     pub fn named_failures(&self) -> impl Iterator<Item = &FileOutcome> {
         self.files
             .iter()
-            .filter(|told| told.named && told.kind.is_some())
+            .filter(|file| file.named && file.kind.is_some())
     }
 }
 
@@ -100,7 +100,7 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// What cannot be taken in is told in the response and does not hinder the rest.
+/// What cannot be taken in is reported in the response and does not hinder the rest.
 pub async fn run(
     memory: &Memory,
     ctx: &Ctx,
@@ -212,7 +212,7 @@ impl Work<'_> {
                 None => Fate::Added,
                 Some(_) => Fate::Replaced,
             };
-            return self.tell(told(&file.path, fate));
+            return self.report(outcome(&file.path, fate));
         }
         self.pending.push(Pending {
             path: file.path.clone(),
@@ -229,7 +229,7 @@ impl Work<'_> {
         self.pending.len() >= DOCUMENTS || bytes.sum::<usize>() >= BYTES
     }
 
-    /// Adds what is pending. A document that is refused is told; the others go in.
+    /// Adds what is pending. A refused document is reported; the others are added.
     async fn flush(&mut self) -> Result<(), Error> {
         let pending = std::mem::take(&mut self.pending);
         let documents: Vec<Document> = pending.iter().map(|it| it.document.clone()).collect();
@@ -252,11 +252,11 @@ impl Work<'_> {
         {
             match self.records.add_documents(self.ctx, vec![document]).await {
                 Ok(receipts) => receipts.into_iter().for_each(|it| self.added(&path, it)),
-                Err(error) if is_of_document(&error) => self.tell(FileOutcome {
+                Err(error) if is_of_document(&error) => self.report(FileOutcome {
                     reason: Some(error.to_string()),
                     kind: Some(error.kind()),
                     named,
-                    ..told(&path, Fate::Failed)
+                    ..outcome(&path, Fate::Failed)
                 }),
                 Err(error) => return Err(error.into()),
             }
@@ -278,11 +278,11 @@ impl Work<'_> {
         all.added += receipt.chunks.added;
         all.kept += receipt.chunks.kept;
         all.removed += receipt.chunks.removed;
-        self.tell(FileOutcome {
+        self.report(FileOutcome {
             id: Some(receipt.id),
             chunks: Some(receipt.chunks),
             notices: receipt.notices,
-            ..told(path, fate)
+            ..outcome(path, fate)
         });
     }
 
@@ -293,23 +293,23 @@ impl Work<'_> {
             false => Fate::Failed,
         };
         let source = std::error::Error::source(why).map(|source| format!(": {source}"));
-        self.tell(FileOutcome {
+        self.report(FileOutcome {
             reason: Some(format!("{why}{}", source.unwrap_or_default())),
             kind: Some(why.kind()),
             named,
-            ..told(path, fate)
+            ..outcome(path, fate)
         });
     }
 
-    fn tell(&mut self, told: FileOutcome) {
-        *match told.fate {
+    fn report(&mut self, outcome: FileOutcome) {
+        *match outcome.fate {
             Fate::Added => &mut self.response.added,
             Fate::Replaced => &mut self.response.replaced,
             Fate::Pruned => &mut self.response.pruned,
             Fate::Skipped => &mut self.response.skipped,
             Fate::Failed => &mut self.response.failed,
         } += 1;
-        self.response.files.push(told);
+        self.response.files.push(outcome);
     }
 
     /// Forgets the documents of this owner whose files in the folders are gone.
@@ -336,9 +336,9 @@ impl Work<'_> {
             }
             for record in gone {
                 let path = record.source.clone().unwrap_or_default();
-                self.tell(FileOutcome {
+                self.report(FileOutcome {
                     id: Some(record.id.clone()),
-                    ..told(Path::new(&path), Fate::Pruned)
+                    ..outcome(Path::new(&path), Fate::Pruned)
                 });
             }
         }
@@ -357,7 +357,7 @@ impl Work<'_> {
     }
 }
 
-fn told(path: &Path, fate: Fate) -> FileOutcome {
+fn outcome(path: &Path, fate: Fate) -> FileOutcome {
     FileOutcome {
         path: path.display().to_string(),
         fate,

@@ -144,7 +144,7 @@ impl ServerHandler for Handler {
         let name = request.name.to_string();
         let progress = Progress::new(context.peer.clone(), context.meta.get_progress_token());
         let result = match self.call(&name, request, progress).await {
-            Ok(answer) => told(answer),
+            Ok(answer) => succeeded(answer),
             Err(error) => failed(&error),
         };
         Ok(result.into())
@@ -212,13 +212,13 @@ impl ServerHandler for Handler {
     }
 }
 
-fn told(answer: Answer) -> CallToolResult {
+fn succeeded(answer: Answer) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
     result.structured_content = answer.data;
     result
 }
 
-/// Characters of an error that a caller is told.
+/// Characters of an error message at most.
 const MESSAGE: usize = 2000;
 
 fn failed(error: &Error) -> CallToolResult {

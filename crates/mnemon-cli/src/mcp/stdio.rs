@@ -44,9 +44,8 @@ pub async fn serve(served: Served) -> Result<(), Error> {
     }
 }
 
-/// Has the index read that searches need: it takes longer the more there is. What goes wrong will
-/// go wrong for a caller, too, and be told there. Then loads the embedder for the records that have no
-/// vector.
+/// Reads the index that searches need, so that the first call does not wait for it. An error is
+/// left to the call that meets it again and can report it. Then embeds records without a vector.
 async fn warm(served: Arc<Served>) {
     if let Ok(ctx) = served.ctx() {
         let _ = served.memory.records().warm(&ctx).await;

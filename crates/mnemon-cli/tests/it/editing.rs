@@ -151,3 +151,26 @@ fn nobody_takes_back_what_another_did() {
     assert!(said.contains("there is no record"), "{said}");
     assert_eq!(bob.call("memory_undo", json!({}))["records"], 1);
 }
+
+/// What a user's server did to a shared record is what it takes back, not something older.
+#[test]
+fn a_change_of_a_shared_record_is_taken_back_by_the_one_who_made_it() {
+    let sandbox = Sandbox::new();
+    let mut everyone = Client::start(&sandbox, &[]);
+    let mut ann = Client::start(&sandbox, &["--user", "ann"]);
+    let own = ann.call("memory_add", json!({"content": "the garden has roses"}));
+    let shared = everyone.call("memory_add", json!({"content": "printer on floor three"}));
+    ann.call("memory_delete", json!({"id": shared["id"]}));
+    ann.call("memory_undo", json!({}));
+    for id in [&own["id"], &shared["id"]] {
+        ann.call("memory_get", json!({"id": id}));
+    }
+    // And a server without a user leaves alone what a user's server did.
+    let added = everyone.call("memory_add", json!({"content": "the office is in Hanoi"}));
+    let later = ann.call("memory_add", json!({"content": "the roses are red"}));
+    everyone.call("memory_undo", json!({}));
+    ann.fails("memory_get", json!({"id": added["id"]}));
+    for id in [&later["id"], &shared["id"]] {
+        ann.call("memory_get", json!({"id": id}));
+    }
+}

@@ -17,7 +17,19 @@ const WORDS: [&str; 10] = [
     "tea", "garden", "train", "letter", "invoice", "river", "music", "winter", "bread", "island",
 ];
 const SPEAKERS: [&str; 4] = ["Ann Lee", "Bob", "River Song", "Tea"];
-const QUERIES: [&str; 7] = [
+/// Days that records name.
+const DAYS: [&str; 6] = [
+    "yesterday",
+    "last weekend",
+    "on 3 May",
+    "on 3 May 2010",
+    "two weeks ago",
+    "in October",
+];
+const QUERIES: [&str; 10] = [
+    "What happened on 3 May?",
+    "what did I do yesterday",
+    "the garden in October",
     "what did Ann say about the garden?",
     "River's letter and the invoice",
     "tea",
@@ -42,14 +54,21 @@ fn ctx() -> Ctx {
 /// A record of this user, and whether it is deleted later.
 fn draft(dice: &mut Dice, id: String, user: Option<&str>) -> (Draft, bool) {
     let words = (0..=dice.below(9)).map(|_| WORDS[dice.below(10).min(dice.below(10))]);
-    let words: Vec<&str> = words.collect();
+    let mut words: Vec<&str> = words.collect();
+    if dice.once_in(3) {
+        words.push(DAYS[dice.below(DAYS.len())]);
+    }
     let mut draft = Draft {
         id: Some(id.parse().unwrap()),
         owner: Owner {
             user: user.map(str::to_owned),
             ..Owner::default()
         },
-        created: Some(ctx().now.plus_days(-(dice.below(40) as i64))),
+        created: Some(ctx().now.plus_days(match dice.once_in(10) {
+            // Years ago.
+            true => -400 * (1 + dice.below(20) as i64),
+            false => -(dice.below(40) as i64),
+        })),
         ..Draft::note(words.join(" "))
     };
     if dice.once_in(2) {
@@ -75,7 +94,13 @@ fn search(memory: &Memory, query: &Query) -> Vec<String> {
     let hits = wait(memory.records().search(&ctx, query)).unwrap();
     let told = |hit: &Hit| {
         let parts = hit.parts.unwrap();
-        let numbers = [parts.words, parts.meaning, parts.speaker, parts.date];
+        let numbers = [
+            parts.words,
+            parts.meaning,
+            parts.told,
+            parts.speaker,
+            parts.date,
+        ];
         let bits = (hit.score.to_bits(), numbers.map(f32::to_bits));
         format!("{} {bits:?} {:?}", hit.record.id, hit.matched)
     };

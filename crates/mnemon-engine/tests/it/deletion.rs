@@ -301,3 +301,12 @@ fn a_chunk_that_is_replaced_leaves_what_has_another_source() {
     wait(records.undo(&ctx(), done[0].commit.unwrap())).unwrap();
     assert_eq!(sources(&memory, "both"), [chunk.id, id("book")]);
 }
+
+/// More ids than one page of records are checked, as many as can be forgotten at once.
+#[test]
+fn entries_of_files_are_looked_for_among_many_ids() {
+    let memory = memory();
+    let ids: Vec<Id> = (0..2500).map(|n| id(&format!("n{n}"))).collect();
+    assert!(ids.len() > Limits::DEFAULT.page);
+    wait(memory.records().check_no_file_entries(&ctx(), &ids)).unwrap();
+}

@@ -100,9 +100,9 @@ fn judgements(path: &Path, keys: &Keys) -> Result<BTreeMap<String, Vec<Evidence>
             }
         };
         let score: f64 = match score.parse() {
-            Ok(score) => score,
+            Ok(score) if f64::is_finite(score) => score,
             Err(_) if n == 1 => continue,
-            Err(_) => {
+            _ => {
                 let what = format!("`{}` is not a score", score.escape_debug());
                 return Err(malformed_line(path, n, what));
             }

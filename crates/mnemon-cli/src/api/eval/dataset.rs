@@ -146,6 +146,10 @@ pub(super) fn read_text(path: &Path) -> Result<String, Error> {
         verb: "read",
         source,
     };
+    // Opening a pipe would wait for its writer.
+    if !path.metadata().map_err(failed)?.is_file() {
+        return Err(malformed(path, "is not a file"));
+    }
     let file = File::open(path).map_err(failed)?;
     let mut text = String::new();
     let mut file = file.take(FILE_BYTES as u64 + 1);

@@ -1,5 +1,6 @@
 //! Your own records and questions, as JSON lines.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use mnemon_core::{Invalid, Kind, Role, Time};
@@ -50,6 +51,8 @@ struct Asked {
 struct Reader {
     conversation: Conversation,
     keys: Keys,
+    /// Ids of the questions.
+    asked: HashSet<String>,
     /// The time of the record before; a record without one follows it by a millisecond.
     last: Option<Time>,
 }
@@ -135,12 +138,7 @@ impl Reader {
         }
         let number = self.conversation.questions.len();
         let id = asked.id.unwrap_or_else(|| format!("{number}"));
-        if self
-            .conversation
-            .questions
-            .iter()
-            .any(|other| other.id == id)
-        {
+        if !self.asked.insert(id.clone()) {
             let id = id.escape_debug();
             return Err(format!("id: there is another question `{id}`"));
         }

@@ -41,7 +41,7 @@ pub(super) fn found(found: &FoundNotes, is_cut: bool, door: &mut Door) -> Result
     }
     for note in &found.results {
         head(note, door)?;
-        told(note, door)?;
+        body(note, door)?;
     }
     Ok(())
 }
@@ -63,7 +63,8 @@ fn head(note: &NoteView, door: &mut Door) -> Result<(), Error> {
     door.out.line(style(line).dim())
 }
 
-fn told(note: &NoteView, door: &mut Door) -> Result<(), Error> {
+/// The summary, and the beginning of the content if it was asked for.
+fn body(note: &NoteView, door: &mut Door) -> Result<(), Error> {
     let room = door.out.width.saturating_sub(INDENT.len());
     let line = text::cut(&note.summary, room);
     say!(door, "{INDENT}{line}")?;

@@ -182,6 +182,8 @@ fn malformed_beir_files_are_named_with_the_line() {
         &args,
         &["qrels/test.tsv, line 2: `high` is not a score"],
     );
+    write_beir(&sandbox, "q1\td2\tinf\n");
+    refused(&sandbox, &args, &["line 1: `inf` is not a score"]);
     write_beir(&sandbox, "q1 d2 1\n");
     refused(&sandbox, &args, &["qrels/test.tsv, line 1", "tabs"]);
     let (code, message) = sandbox
@@ -244,6 +246,31 @@ fn own_questions_are_measured() {
 }
 
 #[test]
+fn categories_cannot_steer_the_terminal() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.path("own.jsonl");
+    let record = json!({"id": "a", "content": "tea"});
+    let question = json!({"question": "tea?", "expected": ["a"], "category": "c\u{1b}[31m"});
+    fs::write(&file, format!("{record}\n{question}\n")).unwrap();
+    let shown = sandbox.run(&["eval", "jsonl", "--data", &file.display().to_string()]);
+    let shown = shown.ok();
+    assert!(
+        !shown.contains('\u{1b}') && shown.contains("[31m"),
+        "{shown}"
+    );
+}
+
+/// Reading a pipe would wait for its writer.
+#[test]
+fn data_is_read_from_files_only() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("folder");
+    fs::create_dir(&folder).unwrap();
+    let folder = folder.display().to_string();
+    refused(&sandbox, &["jsonl", "--data", &folder], &["is not a file"]);
+}
+
+#[test]
 fn malformed_lines_are_named() {
     let sandbox = Sandbox::new();
     let cases = [
@@ -265,6 +292,12 @@ fn malformed_lines_are_named() {
         (
             "{\"id\":\"a\",\"content\":\"x\"}\n{\"id\":\"a\",\"content\":\"y\"}\n",
             "line 2: id: there is another record `a`",
+        ),
+        (
+            "{\"id\":\"a\",\"content\":\"x\"}\n\
+             {\"id\":\"q\",\"question\":\"x\",\"expected\":[\"a\"]}\n\
+             {\"id\":\"q\",\"question\":\"y\",\"expected\":[\"a\"]}\n",
+            "line 3: id: there is another question `q`",
         ),
         (
             "{\"question\":\"x\",\"expected\":[\"b\"]}\n",
