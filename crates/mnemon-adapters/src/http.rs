@@ -42,7 +42,7 @@ impl fmt::Debug for Secret {
 
 /// A client whose calls take no longer than this, the answer included. It follows no redirects:
 /// they could carry a key to somebody else.
-pub(crate) fn client(timeout: Duration) -> Result<reqwest::Client, reqwest::Error> {
+pub fn client(timeout: Duration) -> Result<reqwest::Client, reqwest::Error> {
     // Without a provider of its own rustls would panic; an earlier one stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()

@@ -17,6 +17,7 @@ mod store;
 
 pub use files::{Disk, sweep_stale};
 pub use health::{BackupSummary, Examination, Finding};
+pub use http::client as http_client;
 pub use open::{
     Opened, Restored, SCHEMES, backup, check_backup, examine, missing, open, repair, restore,
 };

@@ -52,9 +52,11 @@ mod policy;
 mod progress;
 mod read;
 mod reembed;
+mod remote;
 mod report;
 mod restore;
 mod search;
+mod serve;
 mod session;
 mod shared;
 mod skill;
@@ -104,6 +106,9 @@ struct Global {
     /// URL of the store, for example sqlite:notes.db [env: MNEMON_STORE]
     #[arg(long, value_name = "URL", global = true)]
     store: Option<String>,
+    /// URL of a server that runs the command, instead of this machine [env: MNEMON_SERVER]
+    #[arg(long, value_name = "URL", global = true, conflicts_with_all = ["store", "tenant"])]
+    server: Option<String>,
     /// Tenant whose memory is used [env: MNEMON_TENANT]
     #[arg(long, value_name = "NAME", global = true)]
     tenant: Option<String>,
@@ -167,7 +172,7 @@ enum Command {
     Trust(trust::Args),
     Demo(demo::Args),
     Init(init::Args),
-    #[command(alias = "serve")]
+    Serve(serve::Args),
     Mcp(mcp::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -219,8 +224,11 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
     let parsed = Cli::command()
         .color(color)
         .try_get_matches_from(args)
-        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, only_reads(&matches))));
-    let (cli, reads) = match parsed {
+        .and_then(|matches| {
+            let cli = Cli::from_arg_matches(&matches)?;
+            Ok((cli, only_reads(&matches), name_of(&matches)))
+        });
+    let (cli, reads, name) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return report::usage(&error, wants_json),
     };
@@ -230,6 +238,7 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
         store: cli.global.store,
         tenant: cli.global.tenant,
         json: cli.global.json,
+        server: cli.global.server,
     };
     let project = match &cli.command {
         Command::Mcp(args) => args.project(),
@@ -246,7 +255,7 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
     };
     let json = config.json.value;
     let surroundings = verbose.then(|| surroundings(&config));
-    let done = start(cli.command, config, quiet, reads);
+    let done = start(cli.command, config, (quiet, reads), name);
     if let Some(surroundings) = surroundings {
         let millis = started.elapsed().as_millis();
         out::error_line(format!("{surroundings}, {millis} ms"));
@@ -278,6 +287,17 @@ const READING: &[(&str, &[&str])] = &[
     ("experience", &["failures", "traces"]),
     ("learn", &["status", "dry-run"]),
 ];
+
+/// The command with its group, as it is typed.
+fn name_of(matches: &ArgMatches) -> String {
+    let Some((name, inner)) = matches.subcommand() else {
+        return String::new();
+    };
+    match inner.subcommand_name() {
+        Some(inner) => format!("{name} {inner}"),
+        None => name.to_owned(),
+    }
+}
 
 /// Whether this command only reads the store. A conversation in a project's files is read into it.
 fn only_reads(matches: &ArgMatches) -> bool {
@@ -342,9 +362,15 @@ fn check_descriptors() -> Result<(), Error> {
     Ok(())
 }
 
-fn start(command: Command, config: Config, quiet: bool, reads: bool) -> Result<(), Error> {
+fn start(
+    command: Command,
+    config: Config,
+    (quiet, reads): (bool, bool),
+    name: String,
+) -> Result<(), Error> {
     check_descriptors()?;
     let mut runtime = match &command {
+        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
         Command::Mcp(args) if args.serves_http() => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
@@ -352,7 +378,7 @@ fn start(command: Command, config: Config, quiet: bool, reads: bool) -> Result<(
         .enable_all()
         .build()
         .map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
-    let mut door = Door::new(config, quiet, reads);
+    let mut door = Door::new(config, quiet, reads, name)?;
     // These two say it in their answers.
     if !matches!(command, Command::Config(_) | Command::Trust(_)) {
         let ignored = ignored_notice(&door.config.ignored);
@@ -408,6 +434,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Trust(args) => trust::run(args, door),
         Command::Demo(args) => demo::run(args, door).await,
         Command::Init(args) => init::run(args, door),
+        Command::Serve(args) => serve::run(args, door).await,
         Command::Mcp(args) => mcp::run(args, door).await,
         Command::Completions(args) => completions::run(args, door),
         Command::Man(args) => man::run(args, door),

@@ -105,6 +105,7 @@ pub struct Flags {
     pub store: Option<String>,
     pub tenant: Option<String>,
     pub json: bool,
+    pub server: Option<String>,
 }
 
 impl Flags {
@@ -139,6 +140,9 @@ pub struct Config {
     pub embedder: Sourced<EmbedderChoice>,
     /// The embedder's key; only from the environment, so that it lies in no file of ours.
     pub embedder_key: Option<Secret>,
+    /// The server that has the memory, instead of a store of this machine. Never from a file: a
+    /// project could send what is said in it elsewhere.
+    pub server: Option<String>,
     /// What clients over HTTP must show; only from the environment.
     pub api_key: Option<Secret>,
     /// A file that holds it.
@@ -211,6 +215,7 @@ impl Config {
             json: Sourced::default(false),
             embedder: Sourced::default(EmbedderChoice::Builtin),
             embedder_key: None,
+            server: None,
             api_key: None,
             api_key_file: None,
             reranker: Sourced::default(RerankerChoice::None),
@@ -265,6 +270,10 @@ impl Config {
             json: layers.read(&JSON, false, parse_bool)?,
             embedder: layers.embedder()?,
             embedder_key: env.get(env_vars::MNEMON_EMBEDDER_KEY)?.map(Secret::new),
+            server: match &flags.server {
+                Some(server) => Some(server.clone()),
+                None => env.get(env_vars::MNEMON_SERVER)?.map(str::to_owned),
+            },
             api_key: env.get(env_vars::MNEMON_API_KEY)?.map(Secret::new),
             api_key_file: env.get(env_vars::MNEMON_API_KEY_FILE)?.map(PathBuf::from),
             reranker: layers.reranker()?,

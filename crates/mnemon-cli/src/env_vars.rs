@@ -22,6 +22,7 @@ env_vars! {
         nearest one above that has it, else `mnemon` in the user's data folder.";
     MNEMON_STORE = "The store, as a URL such as `sqlite:PATH`. Same as `--store`.";
     MNEMON_TENANT = "Tenant whose memory is used. Same as `--tenant`.";
+    MNEMON_SERVER = "The server that runs the commands, as a URL. Same as `--server`.";
     MNEMON_ACTOR = "Name recorded in the history for changes. Unset: `cli:` and the user's name.";
     MNEMON_JSON = "`true` or `false`: answer in JSON. Same as `--json`.";
     MNEMON_EMBEDDER = "The embedder: `builtin`, `none`, `minilm:FOLDER` or \
@@ -44,8 +45,8 @@ env_vars! {
     MNEMON_AGENT_LANGUAGE = "The language of labels in new files of agents and teams: `en`, `vi` \
         or `bilingual`. An existing file keeps its language. Unset: `en`.";
     MNEMON_AGENTS = "The folder of agents' and teams' Markdown. Unset: `.microai` in this folder or the nearest one above that has it, up to the project's root. Same as `--root` of `mnemon agent` and `mnemon team`.";
-    MNEMON_API_KEY = "The key that clients of `mnemon mcp --http` must send, at least 16 \
-        characters.";
+    MNEMON_API_KEY = "The key of a server: `mnemon serve` and `mnemon mcp --http` expect it of \
+        clients (at least 16 characters), and `--server` sends it.";
     MNEMON_API_KEY_FILE = "A file that holds that key.";
     ORT_DYLIB_PATH = "The ONNX runtime library, if `MNEMON_ONNXRUNTIME` is unset and this path is absolute.";
     XDG_CONFIG_HOME = "The user's configuration folder. Unset: `~/.config`.";

@@ -108,6 +108,23 @@ pub enum Error {
     DamagedBackup(#[source] StoreError),
     #[error("nothing was changed: {0}")]
     Unconfirmed(String),
+    /// An error that a server had.
+    #[error("{message}")]
+    Remote {
+        kind: ErrorKind,
+        message: String,
+        /// Errors that it came from.
+        causes: Vec<String>,
+        hint: Option<String>,
+    },
+    #[error("the server {url} does not answer")]
+    Server {
+        url: String,
+        #[source]
+        source: Box<dyn Cause + Send + Sync>,
+    },
+    #[error("`mnemon {0}` works on the store of this machine only")]
+    LocalCommand(String),
     #[error("internal error: {0}")]
     Internal(String),
 }
@@ -163,15 +180,29 @@ impl Error {
             Self::NotErased { left: 0, .. } => ErrorKind::Busy,
             Self::NotErased { .. } => ErrorKind::Denied,
             Self::Unwell { .. } | Self::Lint(_) => ErrorKind::Corrupt,
+            Self::Remote { kind, .. } => *kind,
+            Self::Server { .. } => ErrorKind::Unavailable,
+            Self::LocalCommand(_) => ErrorKind::Unsupported,
             Self::Internal(_) => ErrorKind::Internal,
         }
     }
 
     /// What to do about it, in a sentence, where the message does not say so already.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Remote { hint, .. } => hint.clone(),
+            other => other.own_hint().map(str::to_owned),
+        }
+    }
+
+    fn own_hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Engine(error) => return engine_hint(error),
-            Self::Line { source, .. } => return source.hint(),
+            Self::Line { source, .. } => return source.own_hint(),
+            Self::Server { .. } => "check the URL, and that `mnemon serve` runs there",
+            Self::LocalCommand(_) => {
+                "run it where the store is, without --server and MNEMON_SERVER"
+            }
             Self::NoConversation { .. } => {
                 "`mnemon chat list` shows the conversations of all users, `mnemon chat append` begins one"
             }

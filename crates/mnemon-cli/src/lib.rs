@@ -12,6 +12,7 @@
 //!   the call behind them. The doors make their arguments, schemas and checks from it.
 //! - [`cli`]: the command line. It decodes arguments and prints the answers.
 //! - [`mcp`]: the door for MCP clients, over stdio or HTTP.
+//! - [`http`]: the server. It derives its routes from the operations, and has MCP at `/mcp`.
 //!
 //! Whatever goes wrong is an [`Error`]; its kind is looked up in [`code`], the one table of exit
 //! codes, HTTP statuses, MCP codes and hints.
@@ -38,6 +39,7 @@ pub mod cli;
 pub mod code;
 pub mod config;
 pub mod env_vars;
+pub mod http;
 pub mod mcp;
 pub mod wiring;
 

@@ -18,7 +18,7 @@ mod tools;
 
 use crate::operation::{arguments, field};
 
-pub use http::{Access, HttpLimits, serve as serve_http, stop_signal};
+pub(crate) use http::router;
 pub use profile::Profile;
 pub use served::{Options, Served};
 pub use stdio::serve as serve_stdio;
@@ -27,7 +27,7 @@ pub use stdio::serve as serve_stdio;
 #[cfg(test)]
 pub(crate) fn schema_of(tool: &str) -> Option<serde_json::Value> {
     use mnemon_engine::longterm::Mode;
-    let tools = tools::of(&[Profile::All], Mode::Agent);
+    let tools = tools::of(&[Profile::All], Mode::Agent, false);
     let tool = tools.iter().find(|known| known.name == tool)?;
     Some(serde_json::json!(field::schema(&tool.fields)))
 }

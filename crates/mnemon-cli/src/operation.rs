@@ -17,6 +17,7 @@ mod learning;
 mod long_term;
 mod notes;
 mod records;
+pub(crate) mod routes;
 mod search;
 pub(crate) mod teams;
 pub(crate) mod when;

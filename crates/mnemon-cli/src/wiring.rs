@@ -474,6 +474,11 @@ pub fn restore(config: &Config, from: &Path) -> Result<Restored, StoreError> {
     mnemon_adapters::restore(&config.store.value, from)
 }
 
+/// A client for HTTP whose calls take no longer than this.
+pub fn http_client(timeout: std::time::Duration) -> Result<reqwest::Client, reqwest::Error> {
+    mnemon_adapters::http_client(timeout)
+}
+
 /// Two processes must not make the same ids, even when they start in the same moment.
 fn seed() -> u64 {
     let (high, low) = uuid::Uuid::new_v4().as_u64_pair();

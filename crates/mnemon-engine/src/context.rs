@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use mnemon_core::budget::{Budget, Compiled, Counter, Form, Section, Share, compile};
 use mnemon_core::{Ctx, Invalid, Scope, limits};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::memory::reading::Answer;
 use crate::memory::{Memory, MemoryItem, MemoryPolicy, MemoryQuery};
@@ -97,7 +97,7 @@ fn scope_of(section: Section) -> Scope {
 }
 
 /// A compiled context, and which scopes said nothing.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Context {
     #[serde(flatten)]
     pub compiled: Compiled,
@@ -106,7 +106,7 @@ pub struct Context {
 }
 
 /// A scope that said nothing, and why: the policy, no query to search by, or an error.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silent {
     pub scope: Scope,
     pub why: String,

@@ -11,7 +11,7 @@ use mnemon_core::budget::Family;
 use mnemon_core::window::{CompressionEvent, Measure, Settings};
 use mnemon_core::{Ctx, Cursor, Invalid, Message, Receipt, Role, limits};
 use mnemon_engine::{LogLine, Memory, Project, Shown, Window};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use input::{message_of, messages_of};
 pub use listing::{ListRequest, Listed, Page, list};
@@ -49,14 +49,14 @@ pub struct Append<'a> {
     pub leave_window: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Appended {
     #[serde(flatten)]
     pub receipt: Receipt,
     /// Whether the window was compressed.
     pub compressed: bool,
     /// What the compression did, and who wrote the summaries.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<CompressionEvent>,
     /// Whether the model is among the speakers.
     #[serde(skip)]

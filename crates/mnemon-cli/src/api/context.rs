@@ -3,14 +3,14 @@
 use mnemon_core::budget::{Counter, Family, Why};
 use mnemon_core::{Ctx, limits};
 use mnemon_engine::{Context, ContextQuery, Memory};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Error, wiring};
 
 /// Tokens of a context when nobody says.
 pub const BUDGET: usize = 2000;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     #[serde(flatten)]
     pub context: Context,

@@ -2,11 +2,11 @@
 
 use mnemon_core::{Ctx, Id, Record, Viewer};
 use mnemon_engine::Memory;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     /// Those that are there, in the order asked.
     pub records: Vec<Record>,

@@ -2,14 +2,14 @@
 
 use mnemon_core::{Change, Changes, Ctx, limits};
 use mnemon_engine::Memory;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 /// How many changes a page has when nobody says.
 pub const LIMIT: usize = 20;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     /// Newest first.
     pub changes: Vec<Change>,

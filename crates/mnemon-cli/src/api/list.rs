@@ -2,26 +2,19 @@
 
 use mnemon_core::{Ctx, Cursor, Kind, Record, Scan};
 use mnemon_engine::Memory;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 /// How many records a page has when nobody says.
 pub const LIMIT: usize = 50;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     pub records: Vec<Record>,
     /// Where the next page begins; absent when this is the last one.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Cursor>,
-}
-
-fn as_text<S: Serializer>(cursor: &Option<Cursor>, serializer: S) -> Result<S::Ok, S::Error> {
-    match cursor {
-        Some(cursor) => serializer.collect_str(cursor),
-        None => serializer.serialize_none(),
-    }
 }
 
 /// Without kinds in its filter: all but the records that only hold a state of ours, which have no

@@ -2,11 +2,11 @@
 
 use mnemon_core::{Change, Changes, Ctx, Id, Receipt, limits};
 use mnemon_engine::Memory;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     /// The commit that was taken back.
     pub undone: u64,

@@ -44,6 +44,9 @@ pub(super) struct Root {
 
 impl Root {
     pub(super) fn open(&self, door: &Door) -> Result<AgentFiles, Error> {
+        if self.root.is_some() {
+            door.local()?;
+        }
         let folder = self.root.as_deref();
         let folder = folder.unwrap_or(&door.config.agents.value);
         let agents = wiring::agents(&door.config.tenant.value, folder)?;
@@ -270,7 +273,7 @@ impl Shown for Warnings {
             return door.out.line("no warnings");
         }
         self.warnings.iter().try_for_each(|warning| {
-            let (file, line, rule) = (&warning.file, warning.line, warning.rule);
+            let (file, line, rule) = (&warning.file, warning.line, &warning.rule);
             let said = format!("{file}:{line}: {rule}: {}", warning.what);
             door.out.line(text::one_line(&said))
         })

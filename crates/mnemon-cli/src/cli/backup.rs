@@ -26,6 +26,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    door.local()?;
     let backup = wiring::backup(&door.config, &args.file, args.force)?;
     return_json!(door, &backup);
     let (place, held) = (text::one_line(&backup.place), contents(&backup));

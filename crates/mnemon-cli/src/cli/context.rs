@@ -4,7 +4,7 @@ use mnemon_core::budget::{Family, LeftOut, Why};
 
 use super::door::Door;
 use super::out::{error_line, table_lines};
-use super::shared::{Shared, call_on};
+use super::shared::{Shared, call_with_files};
 use super::text;
 use crate::operation::Context;
 use crate::{Error, api};
@@ -29,8 +29,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let about = args.about.arguments()?;
     let model = about.text("model");
-    let memory = door.memory_with_files().await?;
-    let made = call_on::<Context, _>(&memory, about, door).await?;
+    let made = call_with_files::<Context>(about, door).await?;
     if let Some(needs) = made.needs {
         let budget = made.context.compiled.budget;
         door.out.note(&format!(

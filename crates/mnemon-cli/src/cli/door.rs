@@ -7,7 +7,9 @@ use mnemon_core::{CommitGroup, Ctx, Id, Viewer};
 use mnemon_engine::Memory;
 
 use super::out::Out;
-use crate::config::{Config, Origin};
+use super::remote::Remote;
+use super::{input, text};
+use crate::config::{Config, Origin, Secret};
 use crate::{Error, wiring};
 
 pub(super) struct Door {
@@ -17,18 +19,41 @@ pub(super) struct Door {
     group: CommitGroup,
     /// Whether the command only reads, and so creates no store.
     reads: bool,
+    /// The command, without the name of the program.
+    command: String,
+    /// The server that runs the operations, if one is named.
+    pub(super) remote: Option<Remote>,
 }
 
 impl Door {
-    pub(super) fn new(config: Config, quiet: bool, reads: bool) -> Self {
+    pub(super) fn new(
+        config: Config,
+        quiet: bool,
+        reads: bool,
+        command: String,
+    ) -> Result<Self, Error> {
+        let remote = match &config.server {
+            Some(url) => Some(Remote::new(url, key(&config)?)?),
+            None => None,
+        };
         let out = Out::new(config.json.value, quiet);
         out.notes(&config.notices);
         let group = CommitGroup::default();
-        Self {
+        Ok(Self {
             config,
             out,
             group,
             reads,
+            command,
+            remote,
+        })
+    }
+
+    /// That the command may use this machine: no server is named.
+    pub(super) fn local(&self) -> Result<(), Error> {
+        match &self.remote {
+            Some(_) => Err(Error::LocalCommand(self.command.clone())),
+            None => Ok(()),
         }
     }
 
@@ -38,6 +63,7 @@ impl Door {
     }
 
     fn opened(&self, to_read: bool) -> Result<Arc<Memory>, Error> {
+        self.local()?;
         let wired = match to_read {
             true => wiring::open_to_read(&self.config)?,
             false => wiring::open(&self.config)?,
@@ -89,6 +115,19 @@ impl Door {
             ..wiring::stamp(&self.config)?
         })
     }
+}
+
+/// The key of a server: the key itself, or what its file holds.
+pub(super) fn key(config: &Config) -> Result<Option<Secret>, Error> {
+    if let Some(key) = &config.api_key {
+        return Ok(Some(key.clone()));
+    }
+    let Some(path) = &config.api_key_file else {
+        return Ok(None);
+    };
+    let key = input::file(path)?;
+    let key = text::one_line(key.trim());
+    Ok(Some(Secret::new(&key)))
 }
 
 /// Why a project's files are not searched, and how they would be.

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use mnemon_core::{Invalid, Owner};
 use mnemon_engine::longterm::Mode;
 
-use super::door::{Door, not_indexed};
-use super::{input, text};
-use crate::config::{Config, Origin, Secret};
-use crate::mcp::{self, Access, HttpLimits, Options, Profile, Served};
+use super::door::{Door, key, not_indexed};
+use crate::config::{Config, Origin};
+use crate::http::{self, Access, HttpLimits, Routes};
+use crate::mcp::{self, Options, Profile, Served};
 use crate::{Error, wiring};
 
 /// Serve this memory to an MCP client, over standard input and output or over HTTP
@@ -115,12 +115,13 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         user: args.user,
         long_term: args.long_term,
         structured: args.structured,
+        read_only: false,
     };
     let folder = wiring::agents_folder(&door.config);
     if folder.is_dir() && !door.config.may_index_agents() {
         door.out.note(&not_indexed(&folder));
     }
-    let config = as_server(&door.config, options.user.as_deref());
+    let config = as_server(&door.config, "mcp", options.user.as_deref());
     let served = Served::new(config, memory, options)?;
     let Some(address) = args.http else {
         if std::io::stdin().is_terminal() {
@@ -132,18 +133,19 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         return mcp::serve_stdio(served).await;
     };
     let access = Access {
-        key: key(door)?,
+        key: key(&door.config)?,
         hosts: args.allow_host,
         origins: args.allow_origin,
     };
     let out = &door.out;
     let limits = HttpLimits::default();
-    mcp::serve_http(
+    http::serve(
         served,
+        Routes::Mcp,
         address,
         access,
         limits,
-        mcp::stop_signal(),
+        http::stop_signal(),
         |address| {
             out.note(&format!("serving at http://{address}/mcp"));
         },
@@ -152,27 +154,14 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 }
 
 /// The configuration with an actor that the history, and undo, tell from the command line.
-fn as_server(config: &Config, user: Option<&str>) -> Config {
+pub(super) fn as_server(config: &Config, door: &str, user: Option<&str>) -> Config {
     let mut config = config.clone();
     let actor = &mut config.actor;
     if let (Origin::Default, Some(account)) = (&actor.origin, actor.value.strip_prefix("cli")) {
-        actor.value = format!("mcp{account}");
+        actor.value = format!("{door}{account}");
     }
     if let Some(user) = user {
         actor.value = format!("{}/{user}", actor.value);
     }
     config
-}
-
-/// The key itself, or what the file holds.
-fn key(door: &Door) -> Result<Option<Secret>, Error> {
-    if let Some(key) = &door.config.api_key {
-        return Ok(Some(key.clone()));
-    }
-    let Some(path) = &door.config.api_key_file else {
-        return Ok(None);
-    };
-    let key = input::file(path)?;
-    let key = text::one_line(key.trim());
-    Ok(Some(Secret::new(&key)))
 }

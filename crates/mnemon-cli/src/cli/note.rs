@@ -1,6 +1,5 @@
 //! `mnemon note`
 
-mod json;
 mod printing;
 
 pub(super) use printing::nearly;
@@ -11,6 +10,7 @@ use super::door::Door;
 use super::shared::{Shared, call};
 use super::text;
 use crate::Error;
+use crate::operation::routes::Routed;
 use crate::operation::{
     Arguments, NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch,
     NoteStats, Operation, Update,
@@ -77,15 +77,15 @@ struct ClearArgs {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
-        What::Add(args) => args.run_as(json::answer, door).await,
+        What::Add(args) => args.run(door).await,
         What::Search(args) => search(args, door).await,
-        What::Get(args) => args.run_as(json::answer, door).await,
-        What::List(args) => args.run_as(json::answer, door).await,
+        What::Get(args) => args.run(door).await,
+        What::List(args) => args.run(door).await,
         What::Edit(args) => args.run(door).await,
         What::Delete(args) => delete(args, door).await,
         What::Clear(args) => clear(args, door).await,
-        What::Stats(args) => args.run_as(json::answer, door).await,
-        What::Cleanup(args) => args.run_as(json::answer, door).await,
+        What::Stats(args) => args.run(door).await,
+        What::Cleanup(args) => args.run(door).await,
     }
 }
 
@@ -93,7 +93,7 @@ async fn search(args: Shared<NoteSearch>, door: &mut Door) -> Result<(), Error> 
     let arguments = args.arguments()?;
     let is_cut = arguments.number("min_score") != Some(0.0);
     let found = call::<NoteSearch>(arguments, door).await?;
-    return_json!(door, &json::hits(&found));
+    return_json!(door, &NoteSearch::json(&found)?);
     printing::found(&found, is_cut, door)
 }
 
@@ -101,7 +101,7 @@ async fn delete(args: Shared<NoteDelete>, door: &mut Door) -> Result<(), Error> 
     let mut missing = Vec::new();
     let tell = |done: <NoteDelete as Operation>::Answer, door: &mut Door| {
         if door.out.json {
-            door.out.json(&done)?;
+            door.out.json(&NoteDelete::json(&done)?)?;
         } else if done.deleted {
             say!(door, "forgotten {}", done.id)?;
         }
@@ -132,6 +132,6 @@ async fn clear(args: ClearArgs, door: &mut Door) -> Result<(), Error> {
         return say!(door, "would forget {count}");
     }
     let cleared = call::<NoteClear>(which, door).await?;
-    return_json!(door, &cleared);
+    return_json!(door, &NoteClear::json(&cleared)?);
     printing::cleared(&cleared, door)
 }

@@ -143,6 +143,23 @@ pub(super) fn table_lines(header: &[&str], rows: Vec<Vec<String>>) -> Vec<String
         .collect()
 }
 
+/// Logs requests on stderr, a line for people each.
+pub(super) fn log_lines() {
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_target(false);
+    // Another subscriber is set by nobody but a test.
+    let _ = tracing::subscriber::set_global_default(subscriber.finish());
+}
+
+/// The same as objects for programs.
+pub(super) fn log_json() {
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_target(false);
+    let _ = tracing::subscriber::set_global_default(subscriber.json().flatten_event(true).finish());
+}
+
 /// A line on stderr. When even that fails there is nobody left to tell.
 pub(super) fn error_line(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");

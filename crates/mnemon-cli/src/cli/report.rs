@@ -18,7 +18,7 @@ pub(super) fn failure(error: &Error, as_json: bool) -> ExitCode {
     let exit = code::of(kind).exit;
     let chain: Vec<String> = chain(error).iter().map(|said| discreet(said)).collect();
     if as_json {
-        return as_document(kind, &chain.join(": "), hint);
+        return as_document(kind, &chain.join(": "), hint.as_deref());
     }
     let mut words = chain.iter();
     if let Some(first) = words.next() {
@@ -44,10 +44,10 @@ struct ErrorDocument<'a> {
     kind: ErrorKind,
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<&'static str>,
+    hint: Option<&'a str>,
 }
 
-fn as_document(kind: ErrorKind, message: &str, hint: Option<&'static str>) -> ExitCode {
+fn as_document(kind: ErrorKind, message: &str, hint: Option<&str>) -> ExitCode {
     let row = code::of(kind);
     let error = ErrorDocument {
         kind,
@@ -63,6 +63,9 @@ fn as_document(kind: ErrorKind, message: &str, hint: Option<&'static str>) -> Ex
 /// The error and what it came from, each said once.
 fn chain(error: &Error) -> Vec<String> {
     let mut chain = vec![error.to_string()];
+    if let Error::Remote { causes, .. } = error {
+        chain.extend(causes.iter().cloned());
+    }
     let mut source = error.source();
     while let Some(cause) = source {
         let cause_text = cause.to_string();

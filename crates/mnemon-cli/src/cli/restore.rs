@@ -30,6 +30,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    door.local()?;
     let mut done = api::restore::run(&door.config, &args.file, true)?;
     let held = contents(&done.backup);
     if !args.check {

@@ -8,7 +8,7 @@ use mnemon_engine::Hit;
 use std::collections::HashSet;
 
 use super::door::Door;
-use super::shared::{Shared, call_on};
+use super::shared::{Shared, call_with_files};
 use super::text;
 use crate::Error;
 use crate::operation::Search;
@@ -38,8 +38,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let query = arguments.text("query").unwrap_or_default();
     let words = query_words(&query);
     let is_cut = !query.is_empty() && arguments.number("min_score") != Some(0.0);
-    let memory = door.memory_with_files().await?;
-    let found = call_on::<Search, _>(&memory, arguments, door).await?;
+    let found = call_with_files::<Search>(arguments, door).await?;
     return_json!(door, &found);
     if found.hits.is_empty() {
         return nothing(is_cut, door);

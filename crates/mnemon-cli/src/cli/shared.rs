@@ -7,12 +7,14 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches};
 use mnemon_core::Invalid;
 use mnemon_engine::Memory;
+use mnemon_engine::agentfiles::AgentFiles;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::door::Door;
 use super::input;
 use crate::Error;
+use crate::operation::routes::{Routed, Target};
 use crate::operation::{Access, Arguments, Field, Interface, Operation, Shape, Spelling};
 
 /// The arguments of an operation as they were given.
@@ -40,26 +42,14 @@ fn fields<O: Operation<On>, On>() -> impl Iterator<Item = Field> {
     fields.filter(|field| field.is_on(Interface::CommandLine))
 }
 
-impl<O: Operation> Shared<O> {
+impl<O: Routed> Shared<O> {
     /// Calls the operation and prints its answer.
     pub(super) async fn run(self, door: &mut Door) -> Result<(), Error>
     where
         O::Answer: Shown,
     {
-        self.run_as(|answer| json!(answer), door).await
-    }
-
-    /// The same with a JSON form of its own.
-    pub(super) async fn run_as(
-        self,
-        json: impl Fn(&O::Answer) -> Value,
-        door: &mut Door,
-    ) -> Result<(), Error>
-    where
-        O::Answer: Shown,
-    {
         let answer = self.call(door).await?;
-        return_json!(door, &json(&answer));
+        return_json!(door, &O::json(&answer)?);
         answer.show(door)
     }
 
@@ -90,6 +80,34 @@ impl<O: Operation> Shared<O> {
     }
 }
 
+impl<O: Routed<AgentFiles>> Shared<O, AgentFiles> {
+    /// Calls the operation on these files, or those of the server, and prints its answer.
+    pub(super) async fn run_on(self, files: &AgentFiles, door: &mut Door) -> Result<(), Error>
+    where
+        O::Answer: Shown,
+    {
+        let answer = self.call_on(files, door).await?;
+        return_json!(door, &O::json(&answer)?);
+        answer.show(door)
+    }
+
+    /// Calls the operation on these files, or those of the server.
+    pub(super) async fn call_on(self, files: &AgentFiles, door: &Door) -> Result<O::Answer, Error> {
+        let arguments = self.arguments()?;
+        match remotely::<O, _>(arguments, door).await {
+            Ok(answer) => answer,
+            Err(arguments) => call_on::<O, _>(files, arguments, door).await,
+        }
+    }
+}
+
+impl<O: Operation> Shared<O> {
+    /// Calls a part of another operation, which needs this machine's store.
+    pub(super) async fn open(self, door: &Door) -> Result<O::Answer, Error> {
+        open::<O>(self.arguments()?, door).await
+    }
+}
+
 impl<O: Operation<On>, On> Shared<O, On> {
     fn of(given: Map<String, Value>) -> Self {
         Self {
@@ -97,21 +115,6 @@ impl<O: Operation<On>, On> Shared<O, On> {
             data: Map::new(),
             operation: PhantomData,
         }
-    }
-
-    /// Calls the operation on this memory and prints its answer.
-    pub(super) async fn run_on(self, memory: &On, door: &mut Door) -> Result<(), Error>
-    where
-        O::Answer: Shown,
-    {
-        let answer = self.call_on(memory, door).await?;
-        return_json!(door, &answer);
-        answer.show(door)
-    }
-
-    /// Calls the operation on this memory.
-    pub(super) async fn call_on(self, memory: &On, door: &Door) -> Result<O::Answer, Error> {
-        call_on::<O, On>(memory, self.arguments()?, door).await
     }
 
     /// The fields of a JSON object, beside those that are given as options.
@@ -196,8 +199,42 @@ fn opened(field: &Field, value: Value) -> Result<Value, Error> {
     })
 }
 
-/// Calls an operation for the user of the command line.
-pub(super) async fn call<O: Operation>(
+/// Calls an operation for the user of the command line, here or on the server.
+pub(super) async fn call<O: Routed>(arguments: Arguments, door: &Door) -> Result<O::Answer, Error> {
+    match remotely::<O, _>(arguments, door).await {
+        Ok(answer) => answer,
+        Err(arguments) => call_on::<O, _>(&door.memory()?, arguments, door).await,
+    }
+}
+
+/// The same for an operation that finds what agents and teams wrote into their files, too.
+pub(super) async fn call_with_files<O: Routed>(
+    arguments: Arguments,
+    door: &Door,
+) -> Result<O::Answer, Error> {
+    match remotely::<O, _>(arguments, door).await {
+        Ok(answer) => answer,
+        Err(arguments) => {
+            let memory = door.memory_with_files().await?;
+            call_on::<O, _>(&memory, arguments, door).await
+        }
+    }
+}
+
+/// The answer of the server; the arguments again if none is named.
+async fn remotely<O: Routed<On>, On: Target>(
+    arguments: Arguments,
+    door: &Door,
+) -> Result<Result<O::Answer, Error>, Arguments> {
+    let Some(remote) = &door.remote else {
+        return Err(arguments);
+    };
+    let answer = remote.call::<O, On>(arguments, &door.out.notices).await;
+    Ok(answer.map_err(|error| error.spelling(|name| spelling(&O::fields(), name))))
+}
+
+/// Calls a part of another operation, which needs this machine's store.
+pub(super) async fn open<O: Operation>(
     arguments: Arguments,
     door: &Door,
 ) -> Result<O::Answer, Error> {

@@ -35,6 +35,7 @@ pub struct Served {
     pub(super) long_term: Mode,
     pub(super) structured: bool,
     user: Option<String>,
+    options: Options,
     refining: Arc<Mutex<()>>,
 }
 
@@ -50,6 +51,8 @@ pub struct Options {
     pub long_term: Mode,
     /// Whether tools that read answer with structured content beside the text.
     pub structured: bool,
+    /// Whether tools that write are left out.
+    pub read_only: bool,
 }
 
 impl Served {
@@ -60,10 +63,11 @@ impl Served {
             agents: wiring::agents(&config.tenant.value, &config.agents.value)?
                 .safety(config.safety())
                 .language(config.agent_language.value),
-            tools: tools::of(&options.tools, options.long_term),
+            tools: tools::of(&options.tools, options.long_term, options.read_only),
             long_term: options.long_term,
             structured: options.structured,
-            user: options.user,
+            user: options.user.clone(),
+            options,
             refining: Arc::default(),
             config,
         })
@@ -87,7 +91,7 @@ impl Served {
     /// Embeds records that have no vector of the current embedder, as after a change of the embedder,
     /// a few at a time while clients are served. An endpoint may cost money for each text, so it is
     /// asked by `mnemon upkeep` and `mnemon reembed` only.
-    pub(super) async fn embed_missing(&self) {
+    pub(crate) async fn embed_missing(&self) {
         if let EmbedderChoice::OpenAi { .. } = self.config.embedder.value {
             return;
         }
@@ -100,6 +104,34 @@ impl Served {
             }
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    /// The only user that is served, if there is one.
+    pub(crate) fn bound_user(&self) -> Option<String> {
+        self.user.clone()
+    }
+
+    pub(crate) fn memory(&self) -> Arc<Memory> {
+        self.memory.clone()
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The same memory for another caller.
+    pub(crate) fn for_caller(
+        &self,
+        config: Config,
+        user: Option<String>,
+        read_only: bool,
+    ) -> Result<Self, Error> {
+        let options = Options {
+            user,
+            read_only,
+            ..self.options.clone()
+        };
+        Self::new(config, self.memory.clone(), options)
     }
 
     /// A call that is made now.

@@ -10,7 +10,7 @@ mod teams;
 use mnemon_engine::longterm::{self, Mode};
 
 use super::profile::Profile;
-use super::tool::Tool;
+use super::tool::{Tool, Touch};
 
 fn all() -> Vec<Tool> {
     let groups = [
@@ -27,13 +27,14 @@ fn all() -> Vec<Tool> {
 
 /// The tools of these profiles, each once. In static mode the model has no tools of the long-term
 /// memory: the server uses it for them.
-pub(super) fn of(profiles: &[Profile], long_term: Mode) -> Vec<Tool> {
+pub(super) fn of(profiles: &[Profile], long_term: Mode, read_only: bool) -> Vec<Tool> {
     let wanted = |tool: &Tool| {
         let is_in_profile = profiles
             .iter()
             .any(|profile| *profile == Profile::All || tool.profiles.contains(profile));
         let is_of_agent_mode = [longterm::RECORD, longterm::RETRIEVE].contains(&tool.name);
-        is_in_profile && !(is_of_agent_mode && long_term == Mode::Static)
+        let is_allowed = !read_only || tool.touch == Touch::Reads;
+        is_in_profile && is_allowed && !(is_of_agent_mode && long_term == Mode::Static)
     };
     all().into_iter().filter(wanted).collect()
 }
@@ -54,11 +55,10 @@ mod tests {
     use mnemon_core::budget::Family;
 
     use super::super::field::schema;
-    use super::super::tool::Touch;
     use super::*;
 
     fn names(profiles: &[Profile]) -> Vec<&'static str> {
-        of(profiles, Mode::Agent)
+        of(profiles, Mode::Agent, false)
             .iter()
             .map(|tool| tool.name)
             .collect()
@@ -77,7 +77,7 @@ mod tests {
             "memory_context",
         ];
         assert_eq!(names(&[Profile::Small]), small);
-        let tools = of(&[Profile::Small], Mode::Agent);
+        let tools = of(&[Profile::Small], Mode::Agent, false);
         let listed = serde_json::json!(listed(&tools)).to_string();
         let tokens = crate::wiring::counter(Family::O200k).count(&listed);
         assert!(tokens <= 1200, "{tokens} tokens: {listed}");
@@ -91,13 +91,13 @@ mod tests {
         let unique: HashSet<&str> = all.iter().copied().collect();
         assert_eq!(unique.len(), all.len());
         assert_eq!(all.len(), 40);
-        let in_static = of(&[Profile::All], Mode::Static);
+        let in_static = of(&[Profile::All], Mode::Static, false);
         assert_eq!(in_static.len(), 38);
     }
 
     #[test]
     fn every_tool_says_when_to_use_it_and_bounds_its_fields() {
-        for tool in of(&[Profile::All], Mode::Agent) {
+        for tool in of(&[Profile::All], Mode::Agent, false) {
             let about = tool.about.to_lowercase();
             assert!(
                 about.contains("use it") || about.contains("call it") || about.contains("then"),
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn no_name_of_a_field_means_two_fields() {
-        for tool in of(&[Profile::All], Mode::Agent) {
+        for tool in of(&[Profile::All], Mode::Agent, false) {
             for field in &tool.fields {
                 for name in field.aliases.iter().chain([&field.name]) {
                     let called = tool.fields.iter().filter(|field| field.is_called(name));
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_takes_away_says_so() {
-        let removing: Vec<&str> = of(&[Profile::All], Mode::Agent)
+        let removing: Vec<&str> = of(&[Profile::All], Mode::Agent, false)
             .iter()
             .filter(|tool| tool.touch == Touch::Removes)
             .map(|tool| tool.name)

@@ -85,30 +85,30 @@ fn target(access: &Files<'_>, arguments: &mut Arguments) -> (AgentFiles, String)
     (agents, arguments.take_needed("agent"))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Agents {
     pub(crate) agents: Vec<AgentInfo>,
 }
 
 /// The files that were made.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Created {
     pub(crate) files: Vec<String>,
 }
 
 /// The file that has the new entry.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Written {
     pub(crate) file: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Warnings {
     pub(crate) warnings: Vec<Warning>,
 }
 
 /// The context of an agent or a team.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ShownContext {
     /// The context as it is now.
     pub(crate) context: String,

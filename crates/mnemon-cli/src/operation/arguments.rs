@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 use super::field::{Field, Interface, Shape, Spelling};
 use crate::Error;
 
+mod strict;
+
 /// Arguments that keep the limits of their fields, under the fields' own names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Arguments(Map<String, Value>);
@@ -65,6 +67,11 @@ impl Arguments {
             }
         }
         Ok(())
+    }
+
+    /// All fields under their own names.
+    pub(crate) fn into_fields(self) -> Map<String, Value> {
+        self.0
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -167,7 +174,11 @@ fn object(
     let mut named: Vec<(&str, String)> = Vec::new();
     for (name, value) in sent {
         let mut here = fields.iter().filter(|field| field.is_on(interface));
-        let Some(field) = here.find(|field| field.is_called(&name)) else {
+        let is_meant = |field: &&Field| match interface {
+            Interface::Http => field.name == name,
+            _ => field.is_called(&name),
+        };
+        let Some(field) = here.find(is_meant) else {
             let here = fields.iter().filter(|field| field.is_on(interface));
             let known: Vec<String> = here.map(|field| field.spelled(interface)).collect();
             let what = match known.is_empty() {
@@ -178,12 +189,13 @@ fn object(
         };
         let value = match (interface, field.is_lenient) {
             (Interface::Mcp, true) => without_blanks(value),
+            (Interface::Http, _) => value,
             _ if field.is_joined => joined(value),
             (Interface::Mcp, _) if field.is_clamped => clamped(&field.shape, value),
             _ => value,
         };
         // A client that sends null for what it leaves out means just that.
-        if value.is_null() {
+        if value.is_null() && interface != Interface::Http {
             continue;
         }
         if let Some((_, before)) = named.iter().find(|(known, _)| *known == field.name) {
@@ -200,6 +212,10 @@ fn object(
             (Interface::CommandLine, Spelling::Parts, Value::Object(parts)) => {
                 object(interface, field.inner(), parts, within)?.into()
             }
+            (Interface::Http, _, value) => {
+                strict::check(&field.shape, &value, &place)?;
+                value_of(&field.shape, value, &place)?
+            }
             (_, _, value) => value_of(&field.shape, value, &place)?,
         };
         taken.insert(field.name.to_owned(), value);
@@ -208,7 +224,8 @@ fn object(
     let missing = fields
         .iter()
         .filter(|field| field.is_on(interface))
-        .filter(|field| field.is_required_on(interface) && !field.is_lenient)
+        .filter(|field| field.is_required_on(interface))
+        .filter(|field| !field.is_lenient || interface == Interface::Http)
         .find(|field| !taken.contains_key(field.name));
     match missing {
         Some(field) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mnemon_core::{Invalid, Message, Role, limits};
 use mnemon_engine::longterm::Mode;
 use mnemon_engine::{LogLine, Memory, Passage, PassageQuery};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::context::QUERY;
@@ -48,7 +48,7 @@ fn conversation(session: Field) -> Vec<Field> {
     vec![
         session,
         super::notes::user(user),
-        terminal(Field::text("files", limits::PATH_BYTES, files).value("ROOT")),
+        terminal(Field::text("files", limits::PATH_BYTES, files).value("ROOT")).local(),
     ]
 }
 
@@ -99,7 +99,7 @@ async fn open(access: &Access<'_>, arguments: &Arguments) -> Result<Chat, Error>
     let user = user.unwrap_or_else(|| USER.to_owned());
     let mut chat = Chat::new(access.memory, access.ctx, user, arguments.needed("session"));
     chat.settings = access.config.window;
-    chat.names_other_users = access.interface == Interface::CommandLine;
+    chat.names_other_users = access.interface != Interface::Mcp && access.user.is_none();
     if let Some(root) = arguments.text("files") {
         let opened = wiring::open_project(access.config, Path::new(&root)).await?;
         chat.settings = opened.settings(chat.settings);
@@ -171,10 +171,10 @@ impl Operation for ChatAppend {
                 .or(&["speaker"])
                 .excludes("message"),
             Field::json("message", message),
-            terminal(Field::text("jsonl", limits::PATH_BYTES, jsonl).value("FILE|-")),
+            terminal(Field::text("jsonl", limits::PATH_BYTES, jsonl).value("FILE|-")).local(),
             Field::text("key", limits::KEY_CHARS, key),
             terminal(Field::flag("leave_window", "Do not compress the window")),
-            terminal(Field::json("line", line)),
+            terminal(Field::json("line", line)).local(),
         ]);
         fields.extend(window());
         fields
@@ -241,7 +241,7 @@ impl Operation for ChatRecord {
 }
 
 /// Messages that are shown as they are.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Messages {
     pub(crate) messages: Vec<Message>,
 }
@@ -268,7 +268,7 @@ impl Operation for ChatReload {
         let uuid = arguments.needed("working_context_offload_uuid");
         let chat = open(access, &arguments).await?;
         let messages = match access.interface {
-            Interface::CommandLine => chat.reload(&uuid).await?,
+            Interface::CommandLine | Interface::Http => chat.reload(&uuid).await?,
             Interface::Mcp => access.memory.reload(access.ctx, &chat.user, &uuid).await?,
         };
         let messages = messages.ok_or(Error::NotReplaced)?;
@@ -277,7 +277,7 @@ impl Operation for ChatReload {
 }
 
 /// Passages that answer a query, the best first.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Passages {
     pub(crate) passages: Vec<Passage>,
 }
@@ -302,7 +302,7 @@ impl Operation for ChatQuery {
                 .default("5")
                 .or(&["max_results", "top_k", "k", "n"]),
             super::notes::user(user),
-            terminal(Field::text("files", limits::PATH_BYTES, files).value("ROOT")),
+            terminal(Field::text("files", limits::PATH_BYTES, files).value("ROOT")).local(),
         ]
     }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 pub(crate) enum Interface {
     CommandLine,
     Mcp,
+    Http,
 }
 
 /// How the command line takes a field.
@@ -48,8 +49,11 @@ pub(crate) struct Field {
     pub(crate) aliases: &'static [&'static str],
     /// Whether the smallest set of tools accepts it without listing it in the schema.
     pub(crate) is_rare: bool,
-    /// The only interface that has it; both have it otherwise.
+    /// The only interface that has it; all have it otherwise. The HTTP interface has what the command
+    /// line has.
     only: Option<Interface>,
+    /// Whether it names a file on the machine of the caller.
+    pub(crate) is_local: bool,
     /// Fields that may be given in its place: exactly one of all of them must be given.
     pub(crate) alternatives: &'static [&'static str],
     /// Another field that may not be given beside it.
@@ -140,6 +144,8 @@ setters! {
     rare(): is_rare = true;
     /// The only interface that has this field.
     only(interface: Interface): only = Some(interface);
+    /// The name of a file on the machine of the caller, so that a server cannot take it.
+    local(): is_local = true;
     /// Exactly one of this field and the others must be given.
     or_else(others: &'static [&'static str]): alternatives = others;
     /// At most one of this field and the other may be given.
@@ -175,6 +181,7 @@ impl Field {
             aliases: &[],
             is_rare: false,
             only: None,
+            is_local: false,
             alternatives: &[],
             excludes: None,
             default: None,
@@ -266,10 +273,17 @@ impl Field {
     }
 
     pub(crate) fn is_on(&self, interface: Interface) -> bool {
-        self.only.is_none_or(|only| only == interface)
+        match interface {
+            Interface::Http => self.only != Some(Interface::Mcp) && !self.is_local,
+            interface => self.only.is_none_or(|only| only == interface),
+        }
     }
 
     pub(crate) fn is_required_on(&self, interface: Interface) -> bool {
+        let interface = match interface {
+            Interface::Http => Interface::CommandLine,
+            interface => interface,
+        };
         self.is_required || self.required_only == Some(interface)
     }
 
@@ -305,7 +319,7 @@ impl Field {
     /// The field as the callers of an interface know it.
     pub(crate) fn spelled(&self, interface: Interface) -> String {
         match (interface, self.spelling) {
-            (Interface::Mcp, _) => self.name.to_owned(),
+            (Interface::Mcp | Interface::Http, _) => self.name.to_owned(),
             (_, Spelling::Option(_) | Spelling::Values(_)) => format!("--{}", self.option_name()),
             (_, Spelling::Parts) => {
                 let first = self.inner().first();
@@ -326,7 +340,7 @@ impl Field {
         plain(self.name) == name || self.aliases.iter().any(|alias| plain(alias) == name)
     }
 
-    fn schema(&self) -> Value {
+    pub(crate) fn schema(&self) -> Value {
         let mut schema = self.shape.schema();
         let about = match self.default {
             Some(default) => format!("{} [default: {default}]", self.about),

@@ -2,7 +2,7 @@
 
 use mnemon_core::{Invalid, Receipt, limits};
 use mnemon_engine::{FoundRule, FoundSkill, Step, TOP_SKILLS};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::context::QUERY;
@@ -87,10 +87,10 @@ impl Operation for LogStep {
 }
 
 /// The skills that fit a task, and the rules of its type.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Skills {
     pub(crate) skills: Vec<FoundSkill>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rules: Vec<FoundRule>,
 }
 

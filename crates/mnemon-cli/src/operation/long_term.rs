@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use mnemon_engine::longterm::{Mode, OwnLongTerm, RECORD, RETRIEVE, Remembering};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Access, Arguments, Field, Operation, Record, Retrieve};
 use crate::Error;
 
@@ -35,10 +37,23 @@ fn user() -> Field {
     super::notes::user("The owner; default: the user of this server")
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Recorded {
+    /// For the model.
+    pub(crate) message: String,
+    /// How many texts were recorded.
+    pub(crate) recorded: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Retrieved {
+    /// What is known, as a text for the model.
+    pub(crate) text: String,
+}
+
 impl Operation for Record {
     const TOOL: &'static str = RECORD;
-    /// The answer for the model, and how many texts were recorded.
-    type Answer = (String, usize);
+    type Answer = Recorded;
 
     fn fields() -> Vec<Field> {
         vec![
@@ -58,13 +73,16 @@ impl Operation for Record {
         let remembering = remembering(access, &mut arguments);
         let said = remembering.record_to_memory(access.ctx, thinking.as_deref(), &content);
         let recorded = content.iter().filter(|text| !text.trim().is_empty());
-        Ok((check(said.await)?, recorded.count()))
+        Ok(Recorded {
+            message: check(said.await)?,
+            recorded: recorded.count(),
+        })
     }
 }
 
 impl Operation for Retrieve {
     const TOOL: &'static str = RETRIEVE;
-    type Answer = String;
+    type Answer = Retrieved;
 
     fn fields() -> Vec<Field> {
         vec![
@@ -76,13 +94,12 @@ impl Operation for Retrieve {
         ]
     }
 
-    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<String, Error> {
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Retrieved, Error> {
         let keywords = arguments.texts("keywords");
         let remembering = remembering(access, &mut arguments);
-        check(
-            remembering
-                .retrieve_from_memory(access.ctx, &keywords)
-                .await,
-        )
+        let said = remembering.retrieve_from_memory(access.ctx, &keywords);
+        Ok(Retrieved {
+            text: check(said.await)?,
+        })
     }
 }

@@ -1,13 +1,15 @@
 //! Operations on notes. The names of the tools, of the fields and of the answers are those of the
 //! notes document.
 
+pub(crate) mod json;
+
 use mnemon_core::rank::Recipe;
 use mnemon_core::{Cursor, Id, Invalid, Namespace, Owner, limits};
 use mnemon_engine::notes::{
     Added, Cleaned, Cleared, FoundNotes, NewNote, NoteCounts, NoteFilter, NotePage, NoteQuery,
     NoteText,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::records::id;
 use super::{
@@ -101,6 +103,7 @@ impl Operation for NoteAdd {
                 .or(&["path", "file"])
                 .option("file")
                 .value("PATH")
+                .local()
                 .rare(),
             namespace(keep),
             tags("Words to find it by, without spaces"),
@@ -247,7 +250,7 @@ impl Operation for NoteList {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct NoteDeleted {
     pub(crate) deleted: bool,
     pub(crate) id: Id,

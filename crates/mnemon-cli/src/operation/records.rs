@@ -6,7 +6,7 @@ use mnemon_core::{
 };
 use mnemon_engine::notes::NearDuplicate;
 use mnemon_engine::{Draft, Edit, Edited, INDEX_ACTOR};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::notes::{metadata, namespace, owner, tags, ttl};
 use super::{
@@ -82,7 +82,7 @@ impl Operation for History {
 }
 
 /// What was stored, and what says nearly the same.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Stored {
     #[serde(flatten)]
     pub(crate) receipt: Receipt,
@@ -109,7 +109,8 @@ impl Operation for Add {
                 limits::PATH_BYTES,
                 "Read the content from this file, byte for byte",
             )
-            .value("PATH"),
+            .value("PATH")
+            .local(),
             Field::one_of(
                 "kind",
                 Kind::ALL.iter().map(|kind| kind.as_str()),
@@ -268,9 +269,10 @@ impl Operation for Undo {
             false => None,
         };
         let commit = arguments.whole("commit").map(|commit| commit as u64);
-        let commit = match access.interface {
-            Interface::CommandLine => commit,
-            Interface::Mcp => Some(own_commit(access, commit, record.as_ref()).await?),
+        let is_owner_of_all = access.interface != Interface::Mcp && access.user.is_none();
+        let commit = match is_owner_of_all {
+            true => commit,
+            false => Some(own_commit(access, commit, record.as_ref()).await?),
         };
         api::undo::run(access.memory, access.ctx, commit, record).await
     }

@@ -3,7 +3,7 @@
 use mnemon_core::rank::Recipe;
 use mnemon_core::{Filter, Invalid, Kind, Namespace, Order, Owner, Scan, Scope, Viewer, limits};
 use mnemon_engine::{Hit, Query};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::notes::{owner, tags};
 use super::records::ids;
@@ -17,7 +17,7 @@ use crate::{Error, api};
 const WHICH: &str = "Which records";
 
 /// Records that a search found, the best first.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Found {
     pub(crate) recipe: Recipe,
     pub(crate) hits: Vec<Hit>,

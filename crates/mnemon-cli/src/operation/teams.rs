@@ -155,7 +155,7 @@ async fn complete(access: &Files<'_>, arguments: Arguments) -> Result<HandoffInf
 }
 
 /// A blocker that was written or resolved.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Blocked {
     pub(crate) id: String,
     pub(crate) resolved: bool,

@@ -501,7 +501,7 @@ impl Changes {
 }
 
 /// One change of one record.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     pub commit: u64,
     pub seq: u64,

@@ -12,7 +12,7 @@ mod context;
 mod formula;
 mod question;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::words;
 use crate::model::{Id, Time};
@@ -130,7 +130,7 @@ pub struct Ranked {
 }
 
 /// What each step contributed.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Parts {
     /// The words arm: its share of the best, times its weight.
     pub words: f32,

@@ -6,7 +6,7 @@ use mnemon_core::Ctx;
 use mnemon_core::limits;
 use mnemon_core::markdown::{Day, Document, Label, Language, conflict, merge};
 use mnemon_core::{Invalid, files::FilesError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::context::template;
 use super::home::member_address;
@@ -19,7 +19,7 @@ use crate::records::Error;
 use crate::records::safety::TakenOut;
 
 /// An agent that has files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentInfo {
     /// `AGENT`, or `TEAM/MEMBER` for a member of a team.
     pub name: String,
@@ -33,7 +33,7 @@ pub struct AgentInfo {
 }
 
 /// What an agent is told before it begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activation {
     /// Memory, knowledge and the agent's own prompt, in this order.
     pub prompt: String,
@@ -44,7 +44,7 @@ pub struct Activation {
 }
 
 /// A part of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     pub name: String,
     /// Entries, where it has some.

@@ -48,7 +48,7 @@ pub struct SessionEnd {
 }
 
 /// What became of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// The files that were written.
     pub files: Vec<String>,
@@ -60,7 +60,7 @@ pub struct Ended {
 }
 
 /// What moved to the archive.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Archived {
     pub decisions: usize,
     pub learnings: usize,

@@ -40,7 +40,7 @@ pub struct FieldText {
 }
 
 /// An entry that was changed or removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedEntry {
     pub file: String,
     /// The heading as it is now, or was.

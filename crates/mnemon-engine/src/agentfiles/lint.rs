@@ -2,7 +2,7 @@
 
 use mnemon_core::Ctx;
 use mnemon_core::markdown::{Day, Document, Entry, conflict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::context::NEXT;
 use super::writing::{Says, says};
@@ -10,13 +10,13 @@ use super::{AgentFiles, Whose};
 use crate::records::Error;
 
 /// Something in a file that will help nobody later.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     pub file: String,
     /// Counted from 1.
     pub line: usize,
     /// A word for the rule.
-    pub rule: &'static str,
+    pub rule: String,
     pub what: String,
 }
 
@@ -104,7 +104,7 @@ impl Warning {
     /// Whether it is an error in every project: the file holds two versions of the same lines, or
     /// cannot be read.
     pub fn is_error(&self) -> bool {
-        [CONFLICT, UNREADABLE].contains(&self.rule)
+        [CONFLICT, UNREADABLE].contains(&self.rule.as_str())
     }
 
     pub(super) fn unreadable(path: &str, error: &Error) -> Self {
@@ -115,7 +115,7 @@ impl Warning {
         Self {
             file: file.to_owned(),
             line: 1,
-            rule: UNREADABLE,
+            rule: UNREADABLE.to_owned(),
             what,
         }
     }
@@ -140,7 +140,7 @@ impl Linter<'_> {
         self.found.push(Warning {
             file: self.file.clone(),
             line: self.breaks.partition_point(|place| *place < at) + 1,
-            rule,
+            rule: rule.to_owned(),
             what: what.into(),
         });
     }

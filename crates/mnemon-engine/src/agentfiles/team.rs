@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use mnemon_core::markdown::Document;
 use mnemon_core::{Ctx, Time, limits};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use beginning::NewTeam;
 pub use blockers::{Blocker, BlockerInfo};
@@ -21,7 +21,7 @@ use super::{Activation, AgentFiles, Part, Warning};
 use crate::records::Error;
 
 /// A team that has files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamInfo {
     pub name: String,
     /// Where it is.
@@ -30,7 +30,7 @@ pub struct TeamInfo {
     pub lead: Option<String>,
     pub members: Vec<String>,
     /// Definitions of members that cannot be read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Warning>,
 }
 
@@ -53,7 +53,7 @@ pub struct Member {
 }
 
 /// How a team stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamStatus {
     #[serde(flatten)]
     pub team: TeamInfo,

@@ -111,10 +111,10 @@ pub enum Recorded {
 }
 
 /// A tool as a model is told of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
-    pub name: &'static str,
-    pub description: &'static str,
+    pub name: String,
+    pub description: String,
     /// A JSON schema.
     pub parameters: Value,
 }
@@ -196,8 +196,8 @@ impl Remembering {
             |what: &str| json!({"type": "array", "items": {"type": "string"}, "description": what});
         vec![
             Tool {
-                name: RECORD,
-                description: "Record important info to long-term memory",
+                name: RECORD.to_owned(),
+                description: "Record important info to long-term memory".to_owned(),
                 parameters: json!({
                     "type": "object",
                     "properties": {
@@ -208,8 +208,8 @@ impl Remembering {
                 }),
             },
             Tool {
-                name: RETRIEVE,
-                description: "Retrieve info from long-term memory",
+                name: RETRIEVE.to_owned(),
+                description: "Retrieve info from long-term memory".to_owned(),
                 parameters: json!({
                     "type": "object",
                     "properties": {"keywords": texts("Keywords to search for")},

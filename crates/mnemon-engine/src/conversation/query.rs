@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use mnemon_core::{Ctx, Filter, Id, Kind, Record, Scope, Time, Viewer, markdown, text};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::project::session_in;
 use crate::memory::Memory;
@@ -33,7 +33,7 @@ pub struct PassageQuery<'a> {
 }
 
 /// A passage that answers a query.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Passage {
     /// The record that it is from.
     pub id: Id,

@@ -52,7 +52,7 @@ impl NewNote {
 }
 
 /// What became of a new note.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Added {
     pub id: Id,
@@ -63,13 +63,13 @@ pub struct Added {
     /// What was done, in a sentence.
     pub message: String,
     /// Whether the same was known already, so that nothing new was stored.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
     /// Whether it was not kept, as the namespace is full of more important notes.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_stored: bool,
     /// Whether the content was too long and was cut.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
     /// When it is forgotten by itself; absent for a note that is kept until somebody forgets it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ pub struct Added {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near_duplicate: Option<NearDuplicate>,
     /// How many notes went because the namespace was full.
-    #[serde(skip_serializing_if = "is_none_of_them")]
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
     pub evicted: usize,
 }
 

@@ -3,14 +3,14 @@
 use mnemon_core::{
     Ctx, Fate, Id, Invalid, Kind, Namespace, Owner, Record, Scan, Scope, Upkept, Viewer, clock,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{NoteFilter, Notes, notes_of};
 use crate::records::Error;
 use crate::records::edit::FILE_ENTRY;
 
 /// How many notes there are, expired ones that no cleanup has taken included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoteCounts {
     pub total: u64,
@@ -19,7 +19,7 @@ pub struct NoteCounts {
 }
 
 /// What clearing took away.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cleared {
     pub cleared: u64,
     /// How many notes are left in both namespaces, as far as the user may see them.
@@ -30,12 +30,12 @@ pub struct Cleared {
 }
 
 /// What a cleanup erased.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cleaned {
     pub cleaned: u64,
     pub message: String,
     /// Whether there is more to do.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
     /// Why nothing was erased although something has expired.
     #[serde(skip)]

@@ -8,7 +8,7 @@ use mnemon_core::{
     note,
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Notes, is_note};
 use crate::records::{Draft, Error, Records};
@@ -30,7 +30,7 @@ const QUICKLY_READ: u64 = 5_000;
 const NEAR: f64 = 0.7;
 
 /// A record that says nearly the same as a new one.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NearDuplicate {
     pub id: Id,
     /// The share of their words that both have, from 0 to 1.

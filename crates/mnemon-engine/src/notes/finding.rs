@@ -55,7 +55,7 @@ impl NoteQuery {
 }
 
 /// What a search found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundNotes {
     pub found: bool,
     /// The best first.
@@ -68,7 +68,7 @@ pub struct FoundNotes {
 }
 
 /// A page of notes, newest first.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NotePage {
     pub notes: Vec<NoteView>,
     /// Where the next page begins; absent when this is the last one.

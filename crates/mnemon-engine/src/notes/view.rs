@@ -1,12 +1,12 @@
 //! What is told about a note: little, unless more is asked for.
 
 use mnemon_core::{Id, Kind, Namespace, Record, Time, note};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Notes;
 
 /// A note without its content. The names of the fields are those of the notes document.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoteView {
     pub id: Id,
@@ -33,7 +33,7 @@ pub struct NoteView {
 }
 
 /// A note with its content, or a part of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoteText {
     #[serde(flatten)]

@@ -24,7 +24,7 @@ pub struct Edit {
 }
 
 /// A record after it was changed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Edited {
     pub id: Id,
     pub version: u64,

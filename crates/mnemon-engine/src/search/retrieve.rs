@@ -15,7 +15,7 @@ use mnemon_core::{
     Background, Ctx, Filter, Grant, Id, Invalid, Order, Origin, Probe, QueryTerm, Record, Right,
     Scan, TermRole, Viewer, limits, speakers,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::records::embedding::ask;
 use crate::records::project::is_of_other_project;
@@ -56,7 +56,7 @@ impl Query {
 }
 
 /// A record that was found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
     pub score: f64,
     /// What each arm and each step contributed; not for the formula.

@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use mnemon_core::{Message, Owner};
 use mnemon_engine::longterm::{Mode, OwnLongTerm, Recorded, Remembering, Tool};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Chat;
 use crate::Error;
 
 /// The input of the next call of a model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prepared {
     /// The window, and at its end what is known about the last user message.
     pub messages: Vec<Message>,
     /// Tools of the agent mode.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
 }
 
 /// The result of a recording.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remembered {
     /// Messages of the window that were looked at; those that are known already stay as they are.
     pub messages: usize,

@@ -72,7 +72,7 @@ impl RequestBody {
 }
 
 fn described(format: Format, tool: &Tool) -> Value {
-    let (name, about, schema) = (tool.name, tool.description, &tool.parameters);
+    let (name, about, schema) = (&tool.name, &tool.description, &tool.parameters);
     match format {
         Format::OpenAi => json!({
             "type": "function",

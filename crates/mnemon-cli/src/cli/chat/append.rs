@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::door::Door;
 use super::super::lines::{Lines, blame};
-use super::super::shared::{Shared, call};
+use super::super::shared::{Shared, call, open};
 use super::super::text;
 use super::messages::event_line;
 use crate::Error;
@@ -50,7 +50,7 @@ async fn append_lines(given: Arguments, path: &Path, door: &mut Door) -> Result<
     let mut lines = Lines::open(Some(path))?;
     lines.check(|json: &Value| message_of(&ctx, json.clone()).map(drop))?;
     let (key, leave_window) = (given.text("key"), given.flag("leave_window"));
-    let chat = call::<ConversationWindow>(given, door).await?;
+    let chat = open::<ConversationWindow>(given, door).await?;
     let place = lines.place.clone();
     let (mut messages, mut known, mut commit) = (0, 0, None);
     for batch in lines.batches::<Value>(|_| None)? {

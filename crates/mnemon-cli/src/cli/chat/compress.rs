@@ -29,7 +29,7 @@ pub(super) struct CompressArgs {
 }
 
 pub(super) async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = args.conversation.call(door).await?;
+    let chat = args.conversation.open(door).await?;
     if args.dry_run {
         return preview(&chat.existing().await?.preview(&chat.ctx).await?, door);
     }

@@ -27,7 +27,7 @@ pub(super) struct SnapshotArgs {
 }
 
 pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = args.conversation.call(door).await?;
+    let chat = args.conversation.open(door).await?;
     let messages = chat.existing().await?.fork(&chat.ctx, &args.to).await?;
     return_json!(door, &json!({ "session": args.to, "messages": messages }));
     let count = text::count(messages as u64, "message");
@@ -36,7 +36,7 @@ pub(super) async fn fork(args: ForkArgs, door: &mut Door) -> Result<(), Error> {
 }
 
 pub(super) async fn snapshot(args: SnapshotArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = args.conversation.call(door).await?;
+    let chat = args.conversation.open(door).await?;
     let messages = chat
         .existing()
         .await?
@@ -46,7 +46,7 @@ pub(super) async fn snapshot(args: SnapshotArgs, door: &mut Door) -> Result<(), 
 }
 
 pub(super) async fn restore(args: SnapshotArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = args.conversation.call(door).await?;
+    let chat = args.conversation.open(door).await?;
     let messages = chat.restore(&args.label).await?;
     say("restored", &args.label, messages, door)
 }
@@ -59,7 +59,7 @@ fn say(word: &str, label: &str, messages: usize, door: &mut Door) -> Result<(), 
 }
 
 pub(super) async fn clear(args: Shared<Conversation>, door: &mut Door) -> Result<(), Error> {
-    let chat = args.call(door).await?;
+    let chat = args.open(door).await?;
     chat.existing().await?.clear(&chat.ctx).await?;
     return_json!(door, &json!({ "cleared": chat.session }));
     door.out.line("the window is empty; every message is kept")

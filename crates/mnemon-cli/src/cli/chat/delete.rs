@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::confirm::agreed;
 use super::super::door::Door;
-use super::super::shared::{Shared, call};
+use super::super::shared::{Shared, open};
 use super::super::text;
 use crate::api::session_forget::{self, Response, Status};
 use crate::operation::Conversation;
@@ -33,7 +33,7 @@ pub(super) struct DeleteArgs {
 pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
     let given = args.conversation.arguments()?;
     let files = given.text("files").map(PathBuf::from);
-    let chat = call::<Conversation>(given, door).await?;
+    let chat = open::<Conversation>(given, door).await?;
     if let Some(label) = args.snapshot {
         chat.delete_snapshot(&label).await?;
         return_json!(door, &json!({ "deleted": label }));

@@ -43,7 +43,11 @@ pub(super) async fn prepare(args: PrepareArgs, door: &mut Door) -> Result<(), Er
     for message in &prepared.messages {
         door.out.line(text::clean(&line(message)))?;
     }
-    let names: Vec<&str> = prepared.tools.iter().map(|tool| tool.name).collect();
+    let names: Vec<&str> = prepared
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
     match names.is_empty() {
         true => Ok(()),
         false => say!(door, "tools: {}", names.join(", ")),

@@ -46,7 +46,7 @@ impl Shown for Passages {
 }
 
 pub(super) async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = args.conversation.call(door).await?;
+    let chat = args.conversation.open(door).await?;
     let tail = chat.tail(args.count, args.before.as_deref()).await?;
     return_json!(door, &tail);
     print(&tail.messages, door)?;
@@ -54,7 +54,7 @@ pub(super) async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
 }
 
 pub(super) async fn events(args: Shared<Conversation>, door: &mut Door) -> Result<(), Error> {
-    let chat = args.call(door).await?;
+    let chat = args.open(door).await?;
     let events = chat.existing().await?.events(&chat.ctx).await?;
     return_json!(door, &json!({ "events": events }));
     if events.is_empty() {

@@ -5,7 +5,7 @@ use mnemon_core::format::Unseen;
 use mnemon_engine::{Folded, Seen, SeenAs, Shown};
 
 use super::super::door::Door;
-use super::super::shared::{Shared, call};
+use super::super::shared::{Shared, open};
 use super::super::{progress, text};
 use super::messages::line;
 use crate::Error;
@@ -26,12 +26,12 @@ pub(super) async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
     if let Some(format) = args.format {
         let model = given.take_text("model");
         let model = model.or(door.config.llm.model.value.clone());
-        let chat = call::<ConversationWindow>(given, door).await?;
+        let chat = open::<ConversationWindow>(given, door).await?;
         let messages = chat.messages().await?;
         let body = RequestBody::new(format, &messages, &[], model.as_deref());
         return print_body(&body, door);
     }
-    let chat = call::<ConversationWindow>(given, door).await?;
+    let chat = open::<ConversationWindow>(given, door).await?;
     let shown = chat.show().await?;
     match door.out.json {
         true => door.out.json(&shown)?,

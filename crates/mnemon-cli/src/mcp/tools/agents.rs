@@ -164,7 +164,7 @@ impl Answered for Warnings {
             &self.warnings,
             ["warnings", "No warnings."],
             |one, chars| {
-                let (file, line, rule) = (&one.file, one.line, one.rule);
+                let (file, line, rule) = (&one.file, one.line, &one.rule);
                 let what = excerpt(&one.what, chars);
                 let row = json!({"file": file, "line": line, "rule": rule, "what": what});
                 (format!("{file}:{line}: {rule}: {what}"), row)

@@ -118,12 +118,12 @@ fn passages(excerpts: &[Passage], room: Room) -> Result<Answer, Error> {
 }
 
 async fn record(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let (said, recorded) = call.run::<Record>(served).await?;
-    Answer::with(said, &json!({ "recorded": recorded }))
+    let done = call.run::<Record>(served).await?;
+    Answer::with(done.message, &json!({ "recorded": done.recorded }))
 }
 
 async fn retrieve(served: &Served, mut call: Call) -> Result<Answer, Error> {
-    let said = call.run::<Retrieve>(served).await?;
+    let said = call.run::<Retrieve>(served).await?.text;
     // The text in the mark holds no `<`: the first and the last mark are the ones around it.
     let (open, close) = (format!("<{MARK}>\n"), format!("\n</{MARK}>"));
     let inside = said.split_once(&open).and_then(|(head, rest)| {

@@ -134,7 +134,7 @@ fn handoff(one: &HandoffInfo, chars: usize) -> (String, Value) {
 }
 
 fn blocker(one: &BlockerInfo, chars: usize) -> (String, Value) {
-    let (title, escalation) = (excerpt(&one.title, chars), one.escalation);
+    let (title, escalation) = (excerpt(&one.title, chars), &one.escalation);
     let line = format!("{}: {title}; escalation: {escalation}\n", one.id);
     let row = json!({
         "id": one.id, "title": title, "owner": one.owner, "minutes": one.minutes,

@@ -1,6 +1,6 @@
 //! From materials to a context: choose, write, count, and shrink until it fits.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::choose::{Chooser, Fate};
 use super::render::{self, ChatMessage};
@@ -12,7 +12,7 @@ use crate::model::{Id, limits};
 const SUMMARY_CHARS: usize = 100;
 
 /// What goes into the prompt, and what does not.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compiled {
     pub form: Form,
     /// What is sent: for [`Form::Messages`] the JSON of `messages`.
@@ -36,7 +36,7 @@ pub struct Compiled {
 }
 
 /// A material that is in the context.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
     pub id: Id,
     pub section: Section,
@@ -46,7 +46,7 @@ pub struct Taken {
 }
 
 /// A material that is not in the context.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub id: Id,
     pub section: Section,
@@ -58,7 +58,7 @@ pub struct LeftOut {
 }
 
 /// Why a material was left out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum Why {
     /// The budget was used by what is worth more.
@@ -74,7 +74,7 @@ pub enum Why {
 }
 
 /// How one section fared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionReport {
     pub section: Section,
     pub taken: usize,

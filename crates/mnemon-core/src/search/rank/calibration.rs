@@ -5,7 +5,7 @@
 //! stands out of the cosines of records that have nothing to do with the query. So a score means
 //! the same for every query and store. `docs/ranking.md` tells how the constants were fitted.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Candidate, Question, Ranked, Recipe};
 use crate::ports::Background;
@@ -93,7 +93,7 @@ impl Default for Scale {
 }
 
 /// What speaks for a hit, whatever the others are.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Evidence {
     /// The share of the query's information that it has; `None` if words do not count.
     #[serde(skip_serializing_if = "Option::is_none")]

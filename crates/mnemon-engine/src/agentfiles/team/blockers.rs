@@ -23,7 +23,7 @@ pub struct Blocker {
 }
 
 /// A blocker as it stands in the file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockerInfo {
     /// `BLOCKER-001`.
     pub id: String,
@@ -33,7 +33,7 @@ pub struct BlockerInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minutes: Option<i64>,
     /// Who must hear of it by now.
-    pub escalation: &'static str,
+    pub escalation: String,
 }
 
 const HOUR: i64 = 60;
@@ -86,7 +86,7 @@ pub(super) fn open(document: &Document, now: Time) -> Vec<BlockerInfo> {
             title: title.to_owned(),
             owner: field("Owner").unwrap_or_default(),
             minutes,
-            escalation: escalation(minutes),
+            escalation: escalation(minutes).to_owned(),
         })
     })
     .collect()
@@ -128,7 +128,7 @@ impl AgentFiles {
                     .clone()
                     .unwrap_or_else(|| "nobody yet".to_owned()),
                 minutes: Some(0),
-                escalation: "none",
+                escalation: "none".to_owned(),
             })
         })
         .await

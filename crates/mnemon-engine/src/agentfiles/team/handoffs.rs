@@ -31,7 +31,7 @@ pub struct Handoff {
 }
 
 /// A handoff as it stands in the file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffInfo {
     /// The heading: time, from and to.
     pub heading: String,

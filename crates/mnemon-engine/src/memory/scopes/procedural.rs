@@ -61,7 +61,7 @@ pub struct ToolSop {
 }
 
 /// A skill that was found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundSkill {
     pub id: Id,
     pub score: f64,
@@ -73,7 +73,7 @@ pub struct FoundSkill {
 }
 
 /// What a skill or a rule rests on, in short.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToldEvidence {
     /// Runs that speak for it.
     pub support: usize,
@@ -85,7 +85,7 @@ pub struct ToldEvidence {
 }
 
 /// A rule that applies to a type of task.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundRule {
     pub id: Id,
     /// When …, avoid or do …

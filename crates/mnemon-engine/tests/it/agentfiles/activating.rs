@@ -233,7 +233,7 @@ fn a_partial_update_touches_one_file_and_its_lines() {
 #[test]
 fn the_linter_speaks_of_the_documents_best_practices() {
     let desk = Desk::with_samples();
-    let rules = |desk: &Desk| -> Vec<(String, usize, &'static str)> {
+    let rules = |desk: &Desk| -> Vec<(String, usize, String)> {
         let found = wait(desk.agents.lint(&ctx(), "coder")).unwrap();
         found
             .into_iter()
@@ -260,7 +260,7 @@ fn the_linter_speaks_of_the_documents_best_practices() {
         &format!("{MEMORY}/sessions/2025-12-31.md"),
         &"line\n".repeat(61),
     );
-    let named = |file: &str, line: usize, rule: &'static str| (file.to_owned(), line, rule);
+    let named = |file: &str, line: usize, rule: &str| (file.to_owned(), line, rule.to_owned());
     assert_eq!(
         rules(&desk),
         [

@@ -287,7 +287,7 @@ fn new_files_have_the_language_that_is_set_and_old_ones_keep_theirs() {
         assert!(
             rules
                 .iter()
-                .all(|one| !matches!(one.rule, "reason" | "context" | "next")),
+                .all(|one| !matches!(one.rule.as_str(), "reason" | "context" | "next")),
             "{rules:?}"
         );
     }

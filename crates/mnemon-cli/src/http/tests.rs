@@ -10,7 +10,6 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::gate::shows;
 use super::*;
 
 const KEY: &str = "0123456789abcdef";
@@ -54,14 +53,14 @@ impl Server {
             .route("/echo", post(|body: String| async move { body }))
             .route("/wait", post(wait));
         let hosts = Hosts::new(address.ip(), &[]).unwrap();
-        let gate = Gate::new(hosts, Some(Secret::new(KEY)), limits.clone());
+        let gate = Gate::new(hosts, lock(), limits.clone());
         let (stop, stopped) = oneshot::channel();
         let stopped = async {
             let _ = stopped.await;
         };
         let task = tokio::spawn(server::serve(
             listener,
-            gated(router, gate),
+            gated(router, gate, Arc::new(Metrics::new())),
             limits,
             stopped,
         ));

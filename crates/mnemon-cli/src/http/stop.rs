@@ -1,7 +1,17 @@
 //! When the server is told to stop.
 
-/// Returns when the process is asked to end: by Ctrl-C, or by SIGTERM where there is such a thing.
+/// Returns when the process is asked to end: by Ctrl-C, or by SIGTERM where there is such a thing. When
+/// it is asked a second time, it ends at once.
 pub async fn stop_signal() {
+    asked_to_stop().await;
+    tokio::spawn(async {
+        asked_to_stop().await;
+        // As a shell does for a process that a signal ended.
+        std::process::exit(128 + 2);
+    });
+}
+
+async fn asked_to_stop() {
     tokio::select! {
         () = interrupted() => {}
         () = terminated() => {}

@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use mnemon_core::Invalid;
 
+use super::problem::Problem;
+
 /// A host, and a port if only that one is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Authority {
@@ -27,35 +29,29 @@ impl Hosts {
     }
 
     /// That the request names an allowed host, exactly once and as HTTP wants it.
-    pub(super) fn check(
-        &self,
-        headers: &HeaderMap,
-        uri: &Uri,
-    ) -> Result<(), (StatusCode, &'static str)> {
-        let wrong = (
-            StatusCode::BAD_REQUEST,
-            "the Host header must be one HOST or HOST:PORT\n",
-        );
+    pub(super) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
+        let said = "the Host header must be one HOST or HOST:PORT";
+        let wrong = || Problem::new(StatusCode::BAD_REQUEST, "wrong-host", said);
         let mut named = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (named.next(), named.next()) else {
-            return Err(wrong);
+            return Err(wrong());
         };
-        let asked = host.to_str().ok().and_then(parse).ok_or(wrong)?;
+        let asked = host.to_str().ok().and_then(parse).ok_or_else(wrong)?;
         // A whole address in the request line goes before the header, so both must agree.
         if let Some(authority) = uri.authority()
             && parse(authority.as_str()).as_ref() != Some(&asked)
         {
-            return Err(wrong);
+            return Err(wrong());
         }
         let is_allowed = self.0.iter().any(|allowed| {
             allowed.host == asked.host && (allowed.port.is_none() || allowed.port == asked.port)
         });
         match is_allowed {
             true => Ok(()),
-            false => Err((
-                StatusCode::FORBIDDEN,
-                "this host is not served; --allow-host NAME allows it\n",
-            )),
+            false => {
+                let said = "this host is not served; --allow-host NAME allows it";
+                Err(Problem::new(StatusCode::FORBIDDEN, "wrong-host", said))
+            }
         }
     }
 }

@@ -7,37 +7,47 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Frame, SizeHint};
-use subtle::ConstantTimeEq;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
+use super::caller::Lock;
 use super::connections::Connection;
 use super::hosts::Hosts;
 use super::limits::HttpLimits;
-use crate::config::Secret;
+use super::problem::Problem;
 
 /// Bodies are counted in units of so many bytes, as semaphores count no further than `u32`.
 const UNIT: usize = 1024;
 
+/// Paths that may be read without a key: they hold nothing of anybody.
+const OPEN: &[&str] = &[
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+    "/docs",
+    "/docs/reference.js",
+    "/docs/reference.css",
+];
+
 pub(super) struct Gate {
     hosts: Hosts,
-    key: Option<Secret>,
+    lock: Lock,
     limits: HttpLimits,
     requests: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
 }
 
 impl Gate {
-    pub(super) fn new(hosts: Hosts, key: Option<Secret>, limits: HttpLimits) -> Self {
+    pub(super) fn new(hosts: Hosts, lock: Lock, limits: HttpLimits) -> Self {
         Self {
             hosts,
-            key,
+            lock,
             requests: Arc::new(Semaphore::new(limits.requests)),
             bodies: Arc::new(Semaphore::new(limits.bodies_bytes / UNIT)),
             limits,
@@ -106,34 +116,37 @@ enum Refusal {
 impl IntoResponse for Refusal {
     /// The connection ends, as the rest of the request may still be on its way.
     fn into_response(self) -> Response {
-        let (status, said) = match self {
+        let (status, code, said) = match self {
             Self::TooMany => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "too many requests are being worked on; try again in a second\n".to_owned(),
+                "busy",
+                "too many requests are being worked on; try again in a second".to_owned(),
             ),
             Self::TooLarge(most) => (
                 StatusCode::PAYLOAD_TOO_LARGE,
-                format!("the request body has more than {most} bytes\n"),
+                "too-large",
+                format!("the request body has more than {most} bytes"),
             ),
             Self::TooLargeTogether => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "the requests being worked on are too large together; try again in a second\n"
+                "busy",
+                "the requests being worked on are too large together; try again in a second"
                     .to_owned(),
             ),
             Self::Incomplete => (
                 StatusCode::BAD_REQUEST,
-                "the request ends before its body does\n".to_owned(),
+                "incomplete",
+                "the request ends before its body does".to_owned(),
             ),
             Self::TooSlow => (
                 StatusCode::REQUEST_TIMEOUT,
-                "the request body took too long to arrive\n".to_owned(),
+                "timeout",
+                "the request body took too long to arrive".to_owned(),
             ),
         };
-        let mut response = (status, [(header::CONNECTION, "close")], said).into_response();
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            let second = header::HeaderValue::from_static("1");
-            response.headers_mut().insert(header::RETRY_AFTER, second);
-        }
+        let mut response = Problem::new(status, code, said).into_response();
+        let close = header::HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
         response
     }
 }
@@ -148,12 +161,14 @@ pub(super) async fn admit(
     if let Err(refused) = gate.hosts.check(request.headers(), request.uri()) {
         return refused.into_response();
     }
-    let is_known = |key| shows(request.headers(), key);
-    if !gate.key.as_ref().is_none_or(is_known) {
-        let headers = [(header::WWW_AUTHENTICATE, "Bearer")];
-        let said = "an API key is needed: send Authorization: Bearer KEY\n";
-        return (StatusCode::UNAUTHORIZED, headers, said).into_response();
+    if request.method() == Method::GET && OPEN.contains(&request.uri().path()) {
+        return next.run(request).await;
     }
+    let Some(caller) = gate.lock.caller(request.headers()) else {
+        let said = "an API key is needed: send Authorization: Bearer KEY";
+        return Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", said).into_response();
+    };
+    request.extensions_mut().insert(caller);
     if gate.requests.available_permits() == 0 {
         return Refusal::TooMany.into_response();
     }
@@ -169,16 +184,6 @@ pub(super) async fn admit(
     let work = Work::begin(connection, (permit, room), &gate.limits);
     let answer = next.run(Request::from_parts(head, body.into())).await;
     answer.map(|body| Body::new(Answer { body, _work: work }))
-}
-
-/// Takes as long for a wrong key as for the right one.
-pub(super) fn shows(headers: &HeaderMap, key: &Secret) -> bool {
-    let shown = headers.get(header::AUTHORIZATION);
-    let shown = shown.and_then(|value| value.as_bytes().split_first_chunk::<7>());
-    let Some((scheme, shown)) = shown else {
-        return false;
-    };
-    scheme.eq_ignore_ascii_case(b"bearer ") && bool::from(shown.ct_eq(key.reveal().as_bytes()))
 }
 
 /// A request that is worked on, until its answer was sent or given up.

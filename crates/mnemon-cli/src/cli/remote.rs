@@ -1,0 +1,192 @@
+//! Commands that run on a server: the operation is sent to its route, and the answer printed as if it
+//! were of this machine.
+
+use std::time::Duration;
+
+use mnemon_core::{ErrorKind, Invalid, Notices};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value};
+
+use crate::config::Secret;
+use crate::http::problem::Problem;
+use crate::operation::Arguments;
+use crate::operation::routes::{Method, Routed, Target};
+use crate::{Error, code, wiring};
+
+/// How long the server may take for an answer; it ends a request after as long.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// What stands in a path or a query as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// A server that has the memory.
+pub(super) struct Remote {
+    client: reqwest::Client,
+    url: String,
+    key: Option<Secret>,
+}
+
+impl Remote {
+    /// The server at an address such as `http://127.0.0.1:8750`.
+    pub(super) fn new(url: &str, key: Option<Secret>) -> Result<Self, Error> {
+        let parsed = reqwest::Url::parse(url);
+        let parsed =
+            parsed.map_err(|error| Invalid::new("--server", format!("is not a URL: {error}")))?;
+        if !matches!(parsed.scheme(), "http" | "https") {
+            return Err(Invalid::new("--server", "must begin with http:// or https://").into());
+        }
+        let client =
+            wiring::http_client(TIMEOUT).map_err(|error| Error::Internal(error.to_string()))?;
+        Ok(Self {
+            client,
+            url: url.trim_end_matches('/').to_owned(),
+            key,
+        })
+    }
+
+    /// Sends the operation, and reads its answer. Notices of the server become our own.
+    pub(super) async fn call<O: Routed<On>, On: Target>(
+        &self,
+        arguments: Arguments,
+        notices: &Notices,
+    ) -> Result<O::Answer, Error> {
+        let route = O::ROUTE;
+        let mut fields = arguments.into_fields();
+        if let Some(local) = O::fields()
+            .iter()
+            .find(|field| field.is_local && fields.contains_key(field.name))
+        {
+            let what = "names a file of this machine, which the server does not see";
+            return Err(Invalid::new(local.name, what).into());
+        }
+        let path = path(route.path, &mut fields);
+        let method = match route.method {
+            Method::Get => reqwest::Method::GET,
+            Method::Post => reqwest::Method::POST,
+            Method::Patch => reqwest::Method::PATCH,
+            Method::Delete => reqwest::Method::DELETE,
+        };
+        let mut request = match route.method.has_body() {
+            true => {
+                let request = self.client.request(method, format!("{}{path}", self.url));
+                request.json(&Value::Object(fields))
+            }
+            false => {
+                let query = query(&fields);
+                self.client
+                    .request(method, format!("{}{path}{query}", self.url))
+            }
+        };
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key.reveal());
+        }
+        let mut answer = self.sent(request).await?;
+        if let Some(Value::Array(told)) = answer
+            .as_object_mut()
+            .and_then(|fields| fields.remove("notices"))
+        {
+            let told = told
+                .into_iter()
+                .filter_map(|notice| notice.as_str().map(str::to_owned));
+            notices.extend(told);
+        }
+        O::from_json(answer).map_err(|error| self.unreadable(&error.to_string()))
+    }
+
+    async fn sent(&self, request: reqwest::RequestBuilder) -> Result<Value, Error> {
+        let failed = |source: reqwest::Error| Error::Server {
+            url: self.url.clone(),
+            // Its own words repeat the URL.
+            source: Box::new(source.without_url()),
+        };
+        let response = request.send().await.map_err(failed)?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(failed)?;
+        if status.is_success() {
+            return serde_json::from_slice(&body)
+                .map_err(|error| self.unreadable(&error.to_string()));
+        }
+        match serde_json::from_slice::<Problem>(&body) {
+            Ok(problem) => Err(error_of(problem)),
+            Err(_) => {
+                Err(self.unreadable(&format!("it has the status {status} and is not of Mnemon")))
+            }
+        }
+    }
+
+    fn unreadable(&self, why: &str) -> Error {
+        let what = format!("the answer of {} cannot be read: {why}", self.url);
+        Error::Remote {
+            kind: ErrorKind::Unavailable,
+            message: what,
+            causes: Vec::new(),
+            hint: Some("check the URL, and that both programs have the same version".to_owned()),
+        }
+    }
+}
+
+/// The error that the server had, as if it had happened here.
+fn error_of(problem: Problem) -> Error {
+    let by_status = ErrorKind::ALL
+        .into_iter()
+        .find(|kind| code::of(*kind).http == problem.status);
+    let kind = match (problem.kind(), problem.status) {
+        (Some(kind), _) => kind,
+        (None, 401 | 403) => ErrorKind::Denied,
+        _ => by_status.unwrap_or(ErrorKind::Unavailable),
+    };
+    match problem.field {
+        Some(field) if kind == ErrorKind::Invalid => Invalid::new(field, problem.detail).into(),
+        _ => Error::Remote {
+            kind,
+            message: problem.detail,
+            causes: problem.causes,
+            hint: problem.hint,
+        },
+    }
+}
+
+/// The path with its fields, which are taken out of the others.
+fn path(template: &str, fields: &mut Map<String, Value>) -> String {
+    let parts = template.split('/').map(|part| {
+        let name = part
+            .strip_prefix('{')
+            .and_then(|part| part.strip_suffix('}'));
+        match name.and_then(|name| fields.remove(name)) {
+            Some(Value::Array(items)) => {
+                let items: Vec<String> = items.iter().map(encoded).collect();
+                items.join(",")
+            }
+            Some(value) => encoded(&value),
+            None => part.to_owned(),
+        }
+    });
+    let parts: Vec<String> = parts.collect();
+    parts.join("/")
+}
+
+fn query(fields: &Map<String, Value>) -> String {
+    let mut pairs = Vec::new();
+    for (name, value) in fields {
+        match value {
+            Value::Array(items) => {
+                pairs.extend(items.iter().map(|item| format!("{name}={}", encoded(item))));
+            }
+            value => pairs.push(format!("{name}={}", encoded(value))),
+        }
+    }
+    match pairs.is_empty() {
+        true => String::new(),
+        false => format!("?{}", pairs.join("&")),
+    }
+}
+
+fn encoded(value: &Value) -> String {
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    utf8_percent_encode(&text, PLAIN).to_string()
+}

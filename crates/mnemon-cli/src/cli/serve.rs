@@ -1,0 +1,105 @@
+//! `mnemon serve`
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use mnemon_engine::longterm::Mode;
+
+use super::door::{Door, key, not_indexed};
+use super::mcp::as_server;
+use super::out;
+use crate::http::{self, Access, HttpLimits, Routes, Upkeep};
+use crate::mcp::{Options, Profile, Served};
+use crate::{Error, wiring};
+
+/// Serve this memory over HTTP: the API under /v1, MCP at /mcp, the reference at /docs
+///
+/// Without a key only this machine is served. The server stops at Ctrl-C or SIGTERM: it finishes the
+/// requests that it has begun. A second signal ends it at once. SIGHUP reads the configuration again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    mnemon serve\n  \
+    mnemon serve --listen 127.0.0.1:9000 --log json\n  \
+    MNEMON_API_KEY_FILE=key.txt mnemon serve --listen 0.0.0.0:8750 --allow-host memory.example.org\n\n\
+    See docs/server.md for keys, limits and monitoring.")]
+pub(super) struct Args {
+    /// Address to listen on; other machines need a key [env: MNEMON_API_KEY, MNEMON_API_KEY_FILE]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8750")]
+    listen: SocketAddr,
+    /// Additional host name of this server, besides localhost; may be repeated
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Origin of a web page that may call this server, as https://NAME:PORT; may be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Format of the log on stderr, one line per request
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log: Log,
+    /// Seconds between two slices of upkeep and learning; 0 does none
+    #[arg(long, value_name = "N", default_value = "60")]
+    upkeep: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Log {
+    /// A line for people
+    Text,
+    /// An object for programs
+    Json,
+    /// Nothing
+    None,
+}
+
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let memory = door.memory()?;
+    match args.log {
+        Log::None => {}
+        Log::Text => out::log_lines(),
+        Log::Json => out::log_json(),
+    }
+    let folder = wiring::agents_folder(&door.config);
+    if folder.is_dir() && !door.config.may_index_agents() {
+        door.out.note(&not_indexed(&folder));
+    }
+    let options = Options {
+        tools: vec![Profile::Small],
+        user: None,
+        long_term: Mode::Agent,
+        structured: false,
+        read_only: false,
+    };
+    let served = Served::new(as_server(&door.config, "http", None), memory, options)?;
+    let access = Access {
+        key: key(&door.config)?,
+        hosts: args.allow_host,
+        origins: args.allow_origin,
+    };
+    let (out, has_key) = (&door.out, access.key.is_some());
+    let every = (args.upkeep > 0).then(|| Duration::from_secs(args.upkeep));
+    let ready = |address| {
+        let key = match has_key {
+            true => " -H \"Authorization: Bearer $MNEMON_API_KEY\"",
+            false => "",
+        };
+        out.note(&format!(
+            "serving at http://{address}, reference at http://{address}/docs"
+        ));
+        out.note(&format!(
+            "try: curl{key} http://{address}/v1/search -H 'Content-Type: application/json' \
+             -d '{{\"query\": \"what does Ann drink\"}}'"
+        ));
+    };
+    let routes = Routes::All(Upkeep { every });
+    let limits = HttpLimits::default();
+    http::serve(
+        served,
+        routes,
+        args.listen,
+        access,
+        limits,
+        http::stop_signal(),
+        ready,
+    )
+    .await
+}

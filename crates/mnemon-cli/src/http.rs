@@ -1,0 +1,163 @@
+//! The HTTP server: every operation under `/v1`, MCP at `/mcp`.
+//!
+//! No session is kept: each request is answered by itself, so that clients that connect anew for
+//! each call cost nothing afterwards.
+
+mod api;
+mod background;
+mod caller;
+mod connections;
+mod gate;
+mod health;
+mod hosts;
+mod limits;
+mod mcp;
+mod metrics;
+pub mod openapi;
+mod outer;
+pub(crate) mod problem;
+mod reference;
+mod server;
+mod stop;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware;
+use mnemon_core::Invalid;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tower_http::compression::CompressionLayer;
+
+pub use limits::HttpLimits;
+pub use stop::stop_signal;
+
+use self::caller::{Caller, Lock};
+use self::gate::Gate;
+use self::hosts::Hosts;
+use self::metrics::Metrics;
+use self::problem::Problem;
+use crate::Error;
+use crate::config::{Config, Secret};
+use crate::mcp::Served;
+use crate::operation::routes::Right;
+
+/// Characters that a key must have: fewer can be guessed.
+const KEY_CHARS: usize = 16;
+
+/// Who may talk to the server.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// What a client must show; without one only this machine is served.
+    pub key: Option<Secret>,
+    /// Names under which clients may address the server, beside those of this machine.
+    pub hosts: Vec<String>,
+    /// Pages of the web that may talk to it, beside those of this machine.
+    pub origins: Vec<String>,
+}
+
+impl Access {
+    fn check(&self, address: SocketAddr) -> Result<(), Invalid> {
+        if let Some(key) = &self.key {
+            let length = key.reveal().chars().count();
+            if length < KEY_CHARS {
+                let what = format!("has {length} characters; at least {KEY_CHARS} are needed");
+                return Err(Invalid::new("MNEMON_API_KEY", what));
+            }
+        } else if !address.ip().is_loopback() {
+            let what = format!(
+                "{address} can be reached from other machines: set MNEMON_API_KEY or \
+                 MNEMON_API_KEY_FILE, or listen on 127.0.0.1"
+            );
+            return Err(Invalid::new("http", what));
+        }
+        Ok(())
+    }
+
+    fn lock(&self, config: &Config) -> Lock {
+        let caller = |name: &str| Caller {
+            tenant: config.tenant.value.clone(),
+            user: None,
+            agent: None,
+            rights: Right::Admin,
+            name: name.to_owned(),
+        };
+        match &self.key {
+            Some(key) => Lock::Key(key.clone(), caller("key")),
+            None => Lock::Open(caller("local")),
+        }
+    }
+}
+
+/// What is served beside MCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Routes {
+    /// MCP alone.
+    Mcp,
+    /// All, with upkeep in the background.
+    All(Upkeep),
+}
+
+/// How often upkeep is done, if at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Upkeep {
+    pub every: Option<Duration>,
+}
+
+/// Serves until `stop` returns. `ready` is given the address, which is of use where the port was left
+/// to the system.
+pub async fn serve(
+    served: Served,
+    routes: Routes,
+    address: SocketAddr,
+    access: Access,
+    limits: HttpLimits,
+    stop: impl Future<Output = ()>,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), Error> {
+    access.check(address)?;
+    let place = address.to_string();
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(Error::file("listened on", place.as_ref()))?;
+    let address = listener.local_addr().unwrap_or(address);
+    let hosts = Hosts::new(address.ip(), &access.hosts)?;
+    let lock = access.lock(served.config());
+    let served = Arc::new(served);
+    let callers = mcp::Callers::new(served.clone(), access.origins, limits.body_bytes);
+    let metrics = Arc::new(Metrics::new());
+    let mut router = callers.router();
+    let mut tasks = JoinSet::new();
+    if let Routes::All(upkeep) = routes {
+        let api = Arc::new(api::Api::new(served.memory(), served.config().clone()));
+        router = router.merge(api::router(&api)).merge(reference::router());
+        router = router.merge(health::router(&api, &metrics));
+        tasks.spawn(background::keep_up(api, upkeep));
+    }
+    let gate = Gate::new(hosts, lock, limits.clone());
+    ready(address);
+    tasks.spawn(async move { served.embed_missing().await });
+    let router = gated(router.fallback(no_route), gate, metrics);
+    server::serve(listener, router, limits, stop).await;
+    // Tasks that are left are ended with their set.
+    drop(tasks);
+    Ok(())
+}
+
+async fn no_route() -> Problem {
+    let what = "there is no such route; /openapi.json lists them";
+    Problem::new(StatusCode::NOT_FOUND, "not-found", what)
+}
+
+/// The router behind the gate.
+fn gated(router: Router, gate: Gate, metrics: Arc<Metrics>) -> Router {
+    let compressed = router.layer(CompressionLayer::new());
+    let admitted = middleware::from_fn_with_state(Arc::new(gate), gate::admit);
+    let completed = middleware::from_fn_with_state(metrics, outer::complete);
+    compressed.layer(admitted).layer(completed)
+}
+
+#[cfg(test)]
+mod tests;

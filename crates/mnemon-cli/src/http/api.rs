@@ -1,0 +1,431 @@
+//! The routes under `/v1`: a request becomes the arguments of an operation, its answer JSON.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{FromRequestParts, RawPathParams, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, on};
+use http_body_util::BodyExt;
+use mnemon_core::{Ctx, Invalid, Tenant};
+use mnemon_engine::Memory;
+use serde_json::{Map, Value, json};
+
+use super::caller::Caller;
+use super::problem::Problem;
+use crate::config::Config;
+use crate::operation::routes::{Endpoint, Method, Right, Seat, endpoints};
+use crate::operation::{Arguments, Field, Interface, Shape};
+use crate::{Error, wiring};
+
+/// Tenants whose seats are kept; making one again costs microseconds.
+const SEATS: usize = 256;
+
+/// What the routes work on.
+pub(crate) struct Api {
+    pub(crate) memory: Arc<Memory>,
+    config: RwLock<Config>,
+    seats: Mutex<HashMap<Tenant, Arc<Seat>>>,
+}
+
+impl Api {
+    pub(crate) fn new(memory: Arc<Memory>, config: Config) -> Self {
+        Self {
+            memory,
+            config: RwLock::new(config),
+            seats: Mutex::default(),
+        }
+    }
+
+    /// Uses another configuration from the next request on.
+    pub(crate) fn reload(&self, config: Config) {
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        seats.clear();
+    }
+
+    /// The tenant of the configuration, and others that were served lately.
+    pub(crate) fn tenants(&self) -> Vec<Tenant> {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        let own = config.tenant.value.clone();
+        let seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = seats.keys().filter(|tenant| **tenant != own).cloned();
+        std::iter::once(own.clone()).chain(others).collect()
+    }
+
+    /// What the operations of a tenant work on.
+    pub(crate) fn seat(&self, tenant: &Tenant) -> Result<Arc<Seat>, Error> {
+        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seat) = seats.get(tenant) {
+            return Ok(seat.clone());
+        }
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        let mut config = config.clone();
+        config.tenant.value = tenant.clone();
+        let agents = wiring::agents(tenant, &config.agents.value)?
+            .safety(config.safety())
+            .language(config.agent_language.value);
+        let seat = Arc::new(Seat {
+            memory: self.memory.clone(),
+            agents,
+            config,
+        });
+        if seats.len() >= SEATS {
+            seats.clear();
+        }
+        seats.insert(tenant.clone(), seat.clone());
+        Ok(seat)
+    }
+
+    /// That the store answers.
+    pub(crate) async fn check(&self) -> Result<(), Error> {
+        let seat = self.seat(&Tenant::default())?;
+        let ctx = wiring::stamp(&seat.config)?;
+        self.memory.records().last_commit(&ctx, None).await?;
+        Ok(())
+    }
+
+    /// A call that this caller makes now.
+    fn ctx(&self, seat: &Seat, caller: &Caller) -> Result<Ctx, Error> {
+        Ok(Ctx {
+            actor: format!("http:{}", caller.name),
+            ..wiring::stamp(&seat.config)?
+        })
+    }
+}
+
+/// A router with all routes of the table.
+pub(crate) fn router(api: &Arc<Api>) -> Router {
+    let mut router = Router::new();
+    for endpoint in endpoints() {
+        let method = match endpoint.route.method {
+            Method::Get => MethodFilter::GET,
+            Method::Post => MethodFilter::POST,
+            Method::Patch => MethodFilter::PATCH,
+            Method::Delete => MethodFilter::DELETE,
+        };
+        let (api, path) = (api.clone(), endpoint.route.path);
+        let endpoint = Arc::new(endpoint);
+        let handler = move |request: Request| {
+            let (api, endpoint) = (api.clone(), endpoint.clone());
+            async move { answer(&api, &endpoint, request).await }
+        };
+        router = router.route(path, on(method, handler));
+    }
+    router.method_not_allowed_fallback(wrong_method)
+}
+
+async fn wrong_method() -> Problem {
+    let what = "this route has another method; /openapi.json lists them";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", what)
+}
+
+async fn answer(api: &Api, endpoint: &Endpoint, request: Request) -> Response {
+    let (mut head, body) = request.into_parts();
+    // The gate has read and counted the body.
+    let body = body.collect().await.map(|body| body.to_bytes());
+    let Ok(body) = body else {
+        let what = "the request ends before its body does";
+        return Problem::new(StatusCode::BAD_REQUEST, "incomplete", what).into_response();
+    };
+    let has_precondition = head.headers.contains_key(header::IF_MATCH);
+    match answered(api, endpoint, &mut head, &body).await {
+        Ok(response) => response,
+        Err(Refused::Problem(problem)) => problem.into_response(),
+        Err(Refused::Error(error)) => {
+            let mut problem = Problem::of(&error);
+            if has_precondition && problem.status == StatusCode::CONFLICT.as_u16() {
+                let status = StatusCode::PRECONDITION_FAILED;
+                problem.status = status.as_u16();
+                problem.title = status.canonical_reason().unwrap_or_default().to_owned();
+            }
+            problem.into_response()
+        }
+    }
+}
+
+/// Why a request has no answer.
+enum Refused {
+    Problem(Problem),
+    Error(Error),
+}
+
+impl<E: Into<Error>> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+async fn answered(
+    api: &Api,
+    endpoint: &Endpoint,
+    head: &mut Parts,
+    body: &Bytes,
+) -> Result<Response, Refused> {
+    let Some(caller) = head.extensions.remove::<Caller>() else {
+        return Err(Error::Internal("a request has no caller".to_owned()).into());
+    };
+    allow(&caller, endpoint.route.right)?;
+    let arguments = arguments(endpoint, head, body).await?;
+    bind(&caller, &arguments)?;
+    let seat = api.seat(&caller.tenant)?;
+    let ctx = api.ctx(&seat, &caller)?;
+    let mut answer = (endpoint.run)(&seat, &ctx, caller.user.as_deref(), arguments).await?;
+    let version = version(&answer);
+    let notices = ctx.notices.list();
+    if let (Some(fields), false) = (answer.as_object_mut(), notices.is_empty()) {
+        fields.insert("notices".to_owned(), json!(notices));
+    }
+    let Some(version) = version else {
+        return Ok(json_response(&answer));
+    };
+    let tag = format!("\"{version}\"");
+    let is_known = |value: &HeaderValue| {
+        let known = value.to_str().unwrap_or_default();
+        known.split(',').any(|known| known.trim() == tag)
+    };
+    let etag = HeaderValue::from_str(&tag).map(|tag| [(header::ETAG, tag)]);
+    let etag = etag.map_err(|error| Error::Internal(error.to_string()))?;
+    let is_read = endpoint.route.method == Method::Get;
+    match is_read
+        && head
+            .headers
+            .get_all(header::IF_NONE_MATCH)
+            .iter()
+            .any(is_known)
+    {
+        true => Ok((StatusCode::NOT_MODIFIED, etag).into_response()),
+        false => Ok((etag, json_response(&answer)).into_response()),
+    }
+}
+
+pub(super) fn json_response(answer: &Value) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, kind)], answer.to_string()).into_response()
+}
+
+/// The version of the one record that an answer shows.
+fn version(answer: &Value) -> Option<u64> {
+    let record = match answer.get("records").and_then(Value::as_array) {
+        Some(records) => match records.as_slice() {
+            [record] => record,
+            _ => return None,
+        },
+        None => answer,
+    };
+    record.get("version")?.as_u64()
+}
+
+fn allow(caller: &Caller, right: Right) -> Result<(), Refused> {
+    match caller.rights >= right {
+        true => Ok(()),
+        false => {
+            let needed = match right {
+                Right::Read => "read",
+                Right::Write => "write",
+                Right::Admin => "admin",
+            };
+            let what = format!("this key has not the right `{needed}`");
+            Err(Refused::Problem(Problem::new(
+                StatusCode::FORBIDDEN,
+                "denied",
+                what,
+            )))
+        }
+    }
+}
+
+/// That a caller who is bound to a user or an agent names no other.
+fn bind(caller: &Caller, arguments: &Arguments) -> Result<(), Refused> {
+    let bound = [("user", &caller.user), ("agent", &caller.agent)];
+    for (field, own) in bound {
+        if let (Some(own), Some(named)) = (own, arguments.text(field))
+            && *own != named
+        {
+            let mut problem = Problem::new(
+                StatusCode::FORBIDDEN,
+                "denied",
+                format!("this key is for one {field} only; leave `{field}` out"),
+            );
+            problem.field = Some(field.to_owned());
+            return Err(Refused::Problem(problem));
+        }
+    }
+    let Some(user) = &caller.user else {
+        return Ok(());
+    };
+    match arguments.text("audience") {
+        Some(audience) if audience != "everyone" && audience != format!("user:{user}") => {
+            let what = "this key is for one user only: `everyone` and that user are allowed";
+            let problem = Problem::new(StatusCode::FORBIDDEN, "denied", what);
+            Err(Refused::Problem(Problem {
+                field: Some("audience".to_owned()),
+                ..problem
+            }))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The fields of a request: those of the path, of the body or the query, and of headers.
+async fn arguments(
+    endpoint: &Endpoint,
+    head: &mut Parts,
+    body: &Bytes,
+) -> Result<Arguments, Refused> {
+    let query = head.uri.query().unwrap_or_default().to_owned();
+    let mut sent = match endpoint.route.method.has_body() {
+        true => {
+            if !query.is_empty() {
+                let what = "is not used by this route: send the fields as a JSON body";
+                return Err(Invalid::new("query", what).into());
+            }
+            object(&head.headers, body)?
+        }
+        false => {
+            if !body.is_empty() {
+                let what = "is not used by this route: send the fields in the query";
+                return Err(Invalid::new("body", what).into());
+            }
+            from_query(&endpoint.fields, &query)?
+        }
+    };
+    for (name, value) in path_fields(head).await? {
+        if sent.contains_key(&name) {
+            let what = "is in the path, and cannot be sent again";
+            return Err(Invalid::new(name, what).into());
+        }
+        let field = endpoint.fields.iter().find(|field| field.name == name);
+        let value = match field.map(|field| &field.shape) {
+            Some(Shape::Texts { .. }) => value.split(',').collect(),
+            _ => Value::String(value),
+        };
+        sent.insert(name, value);
+    }
+    for (header, field) in [(&KEY_HEADER, "key"), (&header::IF_MATCH, "if_version")] {
+        from_header(endpoint, &head.headers, header, field, &mut sent)?;
+    }
+    Ok(Arguments::check_on(
+        Interface::Http,
+        &endpoint.fields,
+        sent,
+    )?)
+}
+
+const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// A field that may be sent as a header.
+fn from_header(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    header: &HeaderName,
+    field: &str,
+    sent: &mut Map<String, Value>,
+) -> Result<(), Invalid> {
+    let mut values = headers.get_all(header).iter();
+    let Some(value) = values.next() else {
+        return Ok(());
+    };
+    let wrong = |what: &str| Err(Invalid::new(header.as_str(), what));
+    let Ok(value) = value.to_str() else {
+        return wrong("has characters that are not printable ASCII");
+    };
+    if values.next().is_some() {
+        return wrong("is sent twice");
+    }
+    let has_field = endpoint.fields.iter().any(|known| known.name == field);
+    match (has_field, field) {
+        // Repeating these changes nothing anyway.
+        (false, "key") if endpoint.route.right == Right::Read => return Ok(()),
+        (false, "key") => return wrong("is not used by this route; it cannot be repeated safely"),
+        (false, _) => return wrong("is not used by this route"),
+        (true, _) if sent.contains_key(field) => {
+            return wrong(&format!(
+                "is sent together with `{field}`; use one of the two"
+            ));
+        }
+        (true, "key") => sent.insert(field.to_owned(), Value::String(value.to_owned())),
+        (true, _) => {
+            let version = value.trim().trim_matches('"').parse::<u64>();
+            let Ok(version) = version else {
+                return wrong("must be a version in quotes, as an ETag had it");
+            };
+            sent.insert(field.to_owned(), version.into())
+        }
+    };
+    Ok(())
+}
+
+/// The fields that stand in the path.
+async fn path_fields(head: &mut Parts) -> Result<Vec<(String, String)>, Invalid> {
+    let params = RawPathParams::from_request_parts(head, &()).await;
+    let params = params.map_err(|error| Invalid::new("path", error.body_text()))?;
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    Ok(params.iter().map(owned).collect())
+}
+
+/// A JSON body; an empty one has no fields.
+fn object(headers: &HeaderMap, body: &Bytes) -> Result<Map<String, Value>, Refused> {
+    if body.is_empty() {
+        return Ok(Map::new());
+    }
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        let what = "send the fields as Content-Type: application/json";
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(Refused::Problem(Problem::new(
+            status,
+            "unsupported-media-type",
+            what,
+        )));
+    }
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(Invalid::new("body", "is not a JSON object").into()),
+        Err(error) => Err(Invalid::new("body", format!("is not JSON: {error}")).into()),
+    }
+}
+
+/// The fields of a query, with the types that they have in JSON. A name may be repeated for a list.
+fn from_query(fields: &[Field], query: &str) -> Result<Map<String, Value>, Invalid> {
+    let mut sent: Map<String, Value> = Map::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (name, value) = (decoded(name)?, decoded(value)?);
+        let field = fields.iter().find(|field| field.name == name);
+        let shape = field.map(|field| &field.shape);
+        let is_list = matches!(
+            shape,
+            Some(Shape::Choices(_) | Shape::Texts { .. } | Shape::Words { .. })
+        );
+        match (sent.get_mut(&name), is_list) {
+            (Some(Value::Array(items)), true) => items.push(value.into()),
+            (Some(_), _) => return Err(Invalid::new(name, "is sent twice")),
+            (None, true) => drop(sent.insert(name, json!([value]))),
+            (None, false) => drop(sent.insert(name, typed(shape, value))),
+        }
+    }
+    Ok(sent)
+}
+
+/// The value that a text of a query stands for; the check of the arguments refuses what is none.
+fn typed(shape: Option<&Shape>, text: String) -> Value {
+    let is_text = matches!(shape, None | Some(Shape::Text { .. } | Shape::Choice(_)));
+    match is_text {
+        true => Value::String(text),
+        false => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    }
+}
+
+fn decoded(text: &str) -> Result<String, Invalid> {
+    let text = text.replace('+', " ");
+    let decoded = percent_encoding::percent_decode_str(&text).decode_utf8();
+    let decoded = decoded.map_err(|_| Invalid::new("query", "is not UTF-8"))?;
+    Ok(decoded.into_owned())
+}

@@ -1,0 +1,284 @@
+//! The contract of the server as OpenAPI 3.1, made from the table of routes, the fields of the
+//! operations, and the shapes of their answers.
+
+use serde_json::{Map, Value, json};
+
+use super::problem::MEDIA_TYPE;
+use crate::cli;
+use crate::operation::Shape;
+use crate::operation::routes::{Endpoint, Right, endpoints};
+
+/// The shapes of the answers, which the JSON of the command line has, too.
+const SHAPES: &str = include_str!("../../../../docs/json.schema.json");
+
+/// Statuses of errors, and when they come. Every route may answer with each.
+const ERRORS: &[(&str, &str)] = &[
+    (
+        "400",
+        "The request is wrong; `field` names the part that is",
+    ),
+    (
+        "401",
+        "A key is needed, or the one that was shown is not valid",
+    ),
+    (
+        "403",
+        "The key does not allow it, or the host is not served",
+    ),
+    ("404", "It does not exist, or the key may not see it"),
+    ("405", "The route has another method"),
+    ("408", "The request took too long to arrive"),
+    (
+        "409",
+        "It was changed meanwhile, or the idempotency key belongs to another request",
+    ),
+    ("412", "The version in If-Match is not the current one"),
+    ("413", "The request is too large"),
+    ("415", "The body is not JSON"),
+    ("429", "Too often; Retry-After says when to come again"),
+    ("500", "The store is damaged, or the server has a bug"),
+    ("501", "The store of this server cannot do it"),
+    ("503", "The server is busy or stopping; try again"),
+    ("507", "The disk of the server, or the quota, is full"),
+];
+
+/// The whole document.
+pub fn document() -> Value {
+    let shapes: Value = serde_json::from_str(SHAPES).unwrap_or_default();
+    let mut paths: Map<String, Value> = Map::new();
+    for endpoint in endpoints() {
+        let item = paths.entry(endpoint.route.path).or_insert(json!({}));
+        let method = endpoint.route.method.as_str().to_lowercase();
+        if let Some(item) = item.as_object_mut() {
+            item.insert(method, operation(&endpoint, &shapes));
+        }
+    }
+    for (path, about) in [
+        ("/healthz", "Whether the process runs"),
+        ("/readyz", "Whether the store can be used"),
+    ] {
+        paths.insert(path.to_owned(), json!({"get": health(path, about)}));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Mnemon",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Memory for AI agents. Every operation of the command line that makes sense \
+                remotely has one route. docs/server.md describes keys, limits and errors.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "security": [{"key": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "schemas": schemas(&shapes),
+            "responses": {"problem": {
+                "description": "Error",
+                "headers": {"X-Request-Id": request_id()},
+                "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/problem"}}},
+            }},
+        },
+    })
+}
+
+fn request_id() -> Value {
+    json!({"description": "The id of the request, for the logs", "schema": {"type": "string"}})
+}
+
+fn health(path: &str, about: &str) -> Value {
+    let id = path.trim_start_matches('/');
+    json!({
+        "operationId": id, "summary": about, "tags": ["server"], "security": [],
+        "responses": {
+            "200": {"description": "Yes", "content": {"application/json": {"schema": {
+                "type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"],
+            }}}},
+            "400": {"$ref": "#/components/responses/problem"},
+            "403": {"$ref": "#/components/responses/problem"},
+            "503": {"$ref": "#/components/responses/problem"},
+        },
+    })
+}
+
+/// The shapes, with references that fit into this document.
+fn schemas(shapes: &Value) -> Value {
+    let mut schemas = shapes.get("$defs").cloned().unwrap_or(json!({}));
+    refer(&mut schemas);
+    if let Some(schemas) = schemas.as_object_mut() {
+        schemas.insert("problem".to_owned(), problem());
+    }
+    schemas
+}
+
+fn problem() -> Value {
+    let text = json!({"type": "string"});
+    json!({
+        "type": "object",
+        "description": "An error, as RFC 9457 has it",
+        "required": ["title", "status", "code", "detail"],
+        "properties": {
+            "title": text, "status": {"type": "integer"}, "detail": text, "hint": text,
+            "code": {"type": "string", "description": "A word that stays the same: decide by it"},
+            "causes": {"type": "array", "items": text},
+            "field": {"type": "string", "description": "The field that is wrong"},
+            "request_id": text,
+        },
+    })
+}
+
+fn refer(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(place)) = fields.get_mut("$ref") {
+                *place = place.replace("#/$defs/", "#/components/schemas/");
+            }
+            fields.values_mut().for_each(refer);
+        }
+        Value::Array(items) => items.iter_mut().for_each(refer),
+        _ => {}
+    }
+}
+
+fn operation(endpoint: &Endpoint, shapes: &Value) -> Value {
+    let route = endpoint.route;
+    let in_path = |name: &str| route.path.contains(&format!("{{{name}}}"));
+    let mut parameters = Vec::new();
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for field in &endpoint.fields {
+        let mut schema = field.schema();
+        bound(&field.shape, &mut schema);
+        let is_required = field.is_required_on(crate::operation::Interface::Http);
+        if in_path(field.name) {
+            parameters.push(json!({"name": field.name, "in": "path", "required": true, "schema": schema, "style": "simple"}));
+        } else if !route.method.has_body() {
+            parameters.push(json!({"name": field.name, "in": "query", "required": is_required, "schema": schema}));
+        } else {
+            if is_required {
+                required.push(field.name);
+            }
+            properties.insert(field.name.to_owned(), schema);
+        }
+    }
+    for (field, header, about) in HEADERS {
+        if endpoint.fields.iter().any(|known| known.name == *field) {
+            parameters.push(json!({"name": header, "in": "header", "description": about,
+                "schema": {"type": "string", "maxLength": 200, "pattern": "^[!-~]+$"}}));
+        }
+    }
+    let mut operation = json!({
+        "operationId": operation_id(endpoint),
+        "summary": summary(endpoint),
+        "tags": [tag(route.path)],
+        "parameters": parameters,
+        "responses": responses(endpoint, shapes),
+        "x-right": right(route.right),
+    });
+    if let (true, Some(object)) = (route.method.has_body(), operation.as_object_mut()) {
+        let is_required = !required.is_empty();
+        let mut schema =
+            json!({"type": "object", "properties": properties, "additionalProperties": false});
+        if let (true, Some(schema)) = (is_required, schema.as_object_mut()) {
+            schema.insert("required".to_owned(), json!(required));
+        }
+        let body =
+            json!({"required": is_required, "content": {"application/json": {"schema": schema}}});
+        object.insert("requestBody".to_owned(), body);
+    }
+    operation
+}
+
+/// Fields that may be sent as headers.
+const HEADERS: &[(&str, &str, &str)] = &[
+    (
+        "key",
+        "Idempotency-Key",
+        "The same as `key`: a repeated request is carried out once",
+    ),
+    (
+        "if_version",
+        "If-Match",
+        "The same as `if_version`: the ETag of an earlier answer",
+    ),
+];
+
+pub(crate) fn right(right: Right) -> &'static str {
+    match right {
+        Right::Read => "read",
+        Right::Write => "write",
+        Right::Admin => "admin",
+    }
+}
+
+/// Texts of fields are not blank.
+fn bound(shape: &Shape, schema: &mut Value) {
+    let Some(schema) = schema.as_object_mut() else {
+        return;
+    };
+    match shape {
+        Shape::Text { min: 1.., .. } => {
+            schema.insert("minLength".to_owned(), json!(1));
+        }
+        Shape::Json => {
+            schema.insert("type".to_owned(), json!(["object", "array"]));
+        }
+        _ => {}
+    }
+}
+
+fn operation_id(endpoint: &Endpoint) -> String {
+    let words = match endpoint.command {
+        "" => endpoint.route.path.trim_start_matches("/v1/"),
+        command => command,
+    };
+    words.replace([' ', '/', '-'], "_")
+}
+
+/// The first sentence of the command's help.
+fn summary(endpoint: &Endpoint) -> String {
+    let mut command = cli::command();
+    for word in endpoint.command.split_whitespace() {
+        match command.find_subcommand(word) {
+            Some(inner) => command = inner.clone(),
+            None => return operation_id(endpoint),
+        }
+    }
+    match (endpoint.command, command.get_about()) {
+        ("/v1/long-term/record" | "", None) | ("", _) => match endpoint.route.path {
+            "/v1/long-term/record" => "Record facts to long-term memory".to_owned(),
+            _ => "Retrieve what long-term memory knows".to_owned(),
+        },
+        (_, about) => about.map(ToString::to_string).unwrap_or_default(),
+    }
+}
+
+fn tag(path: &str) -> &str {
+    let rest = path.trim_start_matches("/v1/");
+    rest.split('/').next().unwrap_or(rest)
+}
+
+fn responses(endpoint: &Endpoint, shapes: &Value) -> Value {
+    let shape = shapes.pointer(&format!("/properties/{}", endpoint.command));
+    let mut shape = shape.cloned().unwrap_or(json!({"type": "object"}));
+    refer(&mut shape);
+    let mut responses = Map::new();
+    let headers = json!({
+        "X-Request-Id": request_id(),
+        "ETag": {"description": "The version of the record, where the answer shows one", "schema": {"type": "string"}},
+    });
+    responses.insert(
+        "200".to_owned(),
+        json!({"description": "Done", "headers": headers, "content": {"application/json": {"schema": shape}}}),
+    );
+    if !endpoint.route.method.has_body() {
+        responses.insert(
+            "304".to_owned(),
+            json!({"description": "The version in If-None-Match is the current one"}),
+        );
+    }
+    for (status, about) in ERRORS {
+        let reference = json!({"$ref": "#/components/responses/problem", "description": about});
+        responses.insert((*status).to_owned(), reference);
+    }
+    Value::Object(responses)
+}

@@ -1,0 +1,94 @@
+"use strict";
+// Shows /openapi.json. All texts are set as text, never as HTML.
+
+const element = (name, text, className) => {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+};
+
+const typeOf = (schema) => {
+  if (!schema) return "";
+  if (schema.$ref) return schema.$ref.split("/").pop();
+  if (schema.enum) return schema.enum.join(" | ");
+  if (schema.type === "array") return `list of ${typeOf(schema.items)}`;
+  const range = schema.minimum !== undefined ? ` ${schema.minimum} to ${schema.maximum}` : "";
+  const length = schema.maxLength !== undefined ? ` up to ${schema.maxLength} characters` : "";
+  return `${[].concat(schema.type || "any").join(" or ")}${range}${length}`;
+};
+
+const fieldsOf = (operation) => {
+  const parameters = (operation.parameters || []).map((one) => ({
+    name: one.name, place: one.in, required: one.required, schema: one.schema,
+    about: one.description || one.schema.description || "",
+  }));
+  const body = operation.requestBody?.content["application/json"].schema;
+  const properties = Object.entries(body?.properties || {}).map(([name, schema]) => ({
+    name, place: "body", required: (body.required || []).includes(name), schema,
+    about: schema.description || "",
+  }));
+  return parameters.concat(properties);
+};
+
+const example = (method, path, operation) => {
+  const fields = fieldsOf(operation).filter((one) => one.place === "body" && one.required);
+  const body = Object.fromEntries(fields.map((one) => [one.name, one.schema.type === "string" ? "…" : one.schema.type]));
+  const data = operation.requestBody
+    ? ` \\\n  -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'` : "";
+  const verb = method === "GET" ? "" : ` -X ${method}`;
+  return `curl${verb} ${location.origin}${path}${data}`;
+};
+
+const show = (method, path, operation) => {
+  const box = element("details");
+  const head = element("summary");
+  head.append(element("span", method, `method ${method}`), element("code", path), element("span", operation.summary));
+  const body = element("div", undefined, "body");
+  body.append(element("p", `Needs the right “${operation["x-right"] || "none"}”.`));
+  const fields = fieldsOf(operation);
+  if (fields.length) {
+    const table = element("table");
+    const row = (cells, kind) => {
+      const line = element("tr");
+      cells.forEach((cell) => line.append(element(kind, cell)));
+      table.append(line);
+    };
+    row(["Field", "In", "Type", ""], "th");
+    fields.forEach((one) => row([one.required ? `${one.name} *` : one.name, one.place, typeOf(one.schema), one.about], "td"));
+    body.append(table);
+  }
+  body.append(element("pre", example(method, path, operation)));
+  const answer = operation.responses["200"]?.content?.["application/json"].schema;
+  body.append(element("p", `Answer: ${typeOf(answer)}`));
+  box.append(head, body);
+  box.dataset.words = `${method} ${path} ${operation.summary}`.toLowerCase();
+  return box;
+};
+
+const draw = (document_) => {
+  document.getElementById("about").textContent = `${document_.info.description} Version ${document_.info.version}.`;
+  const main = document.getElementById("operations");
+  const tags = new Map();
+  for (const [path, item] of Object.entries(document_.paths)) {
+    for (const [method, operation] of Object.entries(item)) {
+      const tag = operation.tags[0];
+      if (!tags.has(tag)) tags.set(tag, []);
+      tags.get(tag).push(show(method.toUpperCase(), path, operation));
+    }
+  }
+  for (const [tag, boxes] of tags) {
+    const heading = element("h2", tag);
+    heading.id = tag;
+    main.append(heading, ...boxes);
+    const link = element("a", tag);
+    link.href = `#${tag}`;
+    document.getElementById("tags").append(link);
+  }
+  document.getElementById("filter").addEventListener("input", (event) => {
+    const word = event.target.value.trim().toLowerCase();
+    document.querySelectorAll("details").forEach((box) => { box.hidden = !box.dataset.words.includes(word); });
+  });
+};
+
+fetch("/openapi.json").then((answer) => answer.json()).then(draw);

@@ -1,0 +1,230 @@
+//! The route of each operation that another machine can ask for: the one table that the HTTP server,
+//! its OpenAPI document and the remote command line are made from.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use mnemon_core::Ctx;
+use mnemon_engine::Memory;
+use mnemon_engine::agentfiles::AgentFiles;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{
+    Access, Add, Arguments, ChatAppend, ChatQuery, ChatRead, ChatRecord, ChatReload, Context,
+    Field, Get, History, Interface, List, LogStep, NoteAdd, NoteCleanup, NoteClear, NoteDelete,
+    NoteGet, NoteList, NoteSearch, NoteStats, Operation, Record, Retrieve, Search, SkillSearch,
+    Undo, Update, agents, notes, teams,
+};
+use crate::Error;
+use crate::config::Config;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+impl Method {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// Whether the fields are in a JSON body; otherwise they are in the query.
+    pub(crate) fn has_body(self) -> bool {
+        matches!(self, Self::Post | Self::Patch)
+    }
+}
+
+/// What a key must allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Right {
+    Read,
+    Write,
+    Admin,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    /// Fields in the path stand in braces.
+    pub(crate) path: &'static str,
+    pub(crate) right: Right,
+}
+
+/// An operation that another machine can ask for.
+pub(crate) trait Routed<On = Arc<Memory>>:
+    Operation<On, Answer: Serialize + DeserializeOwned>
+{
+    const ROUTE: Route;
+
+    /// The answer in the JSON that every interface uses, which `docs/json.md` describes.
+    fn json(answer: &Self::Answer) -> Result<Value, Error> {
+        serde_json::to_value(answer).map_err(Error::no_json)
+    }
+
+    /// The answer that was sent as JSON.
+    fn from_json(json: Value) -> serde_json::Result<Self::Answer> {
+        serde_json::from_value(json)
+    }
+}
+
+/// What a tenant's operations work on.
+pub(crate) struct Seat {
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) agents: AgentFiles,
+    pub(crate) config: Config,
+}
+
+/// The part of a seat that an operation works on.
+pub(crate) trait Target: Send + Sync + Sized + 'static {
+    fn of(seat: &Seat) -> &Self;
+}
+
+impl Target for Arc<Memory> {
+    fn of(seat: &Seat) -> &Self {
+        &seat.memory
+    }
+}
+
+impl Target for AgentFiles {
+    fn of(seat: &Seat) -> &Self {
+        &seat.agents
+    }
+}
+
+type Answering<'a> = Pin<Box<dyn Future<Output = Result<Value, Error>> + Send + 'a>>;
+
+/// A routed operation, without its type.
+pub(crate) struct Endpoint {
+    pub(crate) route: Route,
+    pub(crate) command: &'static str,
+    pub(crate) fields: Vec<Field>,
+    pub(crate) run: for<'a> fn(&'a Seat, &'a Ctx, Option<&'a str>, Arguments) -> Answering<'a>,
+}
+
+impl Endpoint {
+    fn of<O: Routed<On>, On: Target>() -> Self {
+        let fields = O::fields().into_iter();
+        Self {
+            route: O::ROUTE,
+            command: O::COMMAND,
+            fields: fields
+                .filter(|field| field.is_on(Interface::Http))
+                .collect(),
+            run: |seat, ctx, user, arguments| Box::pin(run::<O, On>(seat, ctx, user, arguments)),
+        }
+    }
+}
+
+async fn run<O: Routed<On>, On: Target>(
+    seat: &Seat,
+    ctx: &Ctx,
+    user: Option<&str>,
+    arguments: Arguments,
+) -> Result<Value, Error> {
+    let access = Access {
+        memory: On::of(seat),
+        ctx,
+        config: &seat.config,
+        interface: Interface::Http,
+        user,
+    };
+    O::json(&O::run(&access, arguments).await?)
+}
+
+/// Each row: the method and the path, the right that it needs, the operation; behind it the memory
+/// that it works on and the module that knows its JSON, where these are not the usual ones.
+macro_rules! routes {
+    ($($method:ident $path:literal $right:ident $operation:ty $(, on $on:ty)? $(, json $($json:ident)::+)?;)+) => {
+        $(
+            impl Routed $(<$on>)? for $operation {
+                const ROUTE: Route = Route {
+                    method: Method::$method,
+                    path: $path,
+                    right: Right::$right,
+                };
+                $(
+                    fn json(answer: &Self::Answer) -> Result<Value, Error> {
+                        $($json)::+::to_json(answer)
+                    }
+
+                    fn from_json(json: Value) -> serde_json::Result<Self::Answer> {
+                        $($json)::+::from_json(json)
+                    }
+                )?
+            }
+        )+
+
+        /// All of them.
+        pub(crate) fn endpoints() -> Vec<Endpoint> {
+            vec![$(Endpoint::of::<$operation, routes!(@on $($on)?)>()),+]
+        }
+    };
+    (@on) => { Arc<Memory> };
+    (@on $on:ty) => { $on };
+}
+
+routes! {
+    Post "/v1/records" Write Add;
+    Get "/v1/records" Read List;
+    Get "/v1/records/{ids}" Read Get;
+    Patch "/v1/records/{id}" Write Update;
+    Post "/v1/search" Read Search;
+    Post "/v1/context" Read Context;
+    Get "/v1/history" Read History;
+    Post "/v1/undo" Write Undo;
+
+    Post "/v1/notes" Write NoteAdd, json notes::json;
+    Get "/v1/notes" Read NoteList, json notes::json;
+    Post "/v1/notes/search" Read NoteSearch, json notes::json::hits;
+    Get "/v1/notes/stats" Read NoteStats, json notes::json;
+    Post "/v1/notes/clear" Write NoteClear, json notes::json;
+    Post "/v1/notes/cleanup" Admin NoteCleanup, json notes::json;
+    Get "/v1/notes/{id}" Read NoteGet, json notes::json;
+    Delete "/v1/notes/{id}" Write NoteDelete, json notes::json;
+
+    Post "/v1/conversations/{session}/messages" Write ChatAppend;
+    Get "/v1/conversations/{session}/prepared" Read ChatRead;
+    Post "/v1/conversations/{session}/record" Write ChatRecord;
+    Get "/v1/conversations/{session}/replaced/{working_context_offload_uuid}" Read ChatReload;
+    Post "/v1/conversations/query" Read ChatQuery;
+
+    Post "/v1/long-term/record" Write Record;
+    Post "/v1/long-term/retrieve" Read Retrieve;
+
+    Post "/v1/experience" Write LogStep;
+    Post "/v1/skills/search" Read SkillSearch;
+
+    Get "/v1/agents" Read agents::List, on AgentFiles;
+    Post "/v1/agents" Write agents::New, on AgentFiles;
+    Get "/v1/agents/lint" Read agents::Lint, on AgentFiles;
+    Post "/v1/agents/{agent}/activate" Read agents::Activate, on AgentFiles;
+    Post "/v1/agents/{agent}/context" Write agents::Context, on AgentFiles;
+    Post "/v1/agents/{agent}/decisions" Write agents::Decide, on AgentFiles;
+    Post "/v1/agents/{agent}/learnings" Write agents::Learn, on AgentFiles;
+    Patch "/v1/agents/{agent}/entries" Write agents::Edit, on AgentFiles;
+    Delete "/v1/agents/{agent}/entries" Write agents::Remove, on AgentFiles;
+    Post "/v1/agents/{agent}/end" Write agents::End, on AgentFiles;
+    Post "/v1/agents/{agent}/archive" Write agents::Archive, on AgentFiles;
+
+    Post "/v1/teams" Write teams::New, on AgentFiles;
+    Get "/v1/teams/{team}" Read teams::Status, on AgentFiles;
+    Post "/v1/teams/{team}/activate" Read teams::Activate, on AgentFiles;
+    Post "/v1/teams/{team}/context" Write teams::Context, on AgentFiles;
+    Post "/v1/teams/{team}/decisions" Write teams::Decide, on AgentFiles;
+    Patch "/v1/teams/{team}/entries" Write teams::Edit, on AgentFiles;
+    Delete "/v1/teams/{team}/entries" Write teams::Remove, on AgentFiles;
+    Post "/v1/teams/{team}/handoffs" Write teams::Handoff, on AgentFiles;
+    Post "/v1/teams/{team}/handoffs/accept" Write teams::Accept, on AgentFiles;
+    Post "/v1/teams/{team}/handoffs/complete" Write teams::Complete, on AgentFiles;
+    Post "/v1/teams/{team}/block" Write teams::Block, on AgentFiles;
+}
