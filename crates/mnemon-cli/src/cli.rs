@@ -255,7 +255,11 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
     };
     let json = config.json.value;
     let surroundings = verbose.then(|| surroundings(&config));
-    let done = start(cli.command, config, (quiet, reads), name);
+    let reload = {
+        let (flags, env) = (flags, env.clone());
+        std::sync::Arc::new(move || Ok(Config::load(&flags, &env)?))
+    };
+    let done = start(cli.command, config, (quiet, reads), name, reload);
     if let Some(surroundings) = surroundings {
         let millis = started.elapsed().as_millis();
         out::error_line(format!("{surroundings}, {millis} ms"));
@@ -367,6 +371,7 @@ fn start(
     config: Config,
     (quiet, reads): (bool, bool),
     name: String,
+    reload: door::Reload,
 ) -> Result<(), Error> {
     check_descriptors()?;
     let mut runtime = match &command {
@@ -378,7 +383,7 @@ fn start(
         .enable_all()
         .build()
         .map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
-    let mut door = Door::new(config, quiet, reads, name)?;
+    let mut door = Door::new(config, quiet, reads, name, reload)?;
     // These two say it in their answers.
     if !matches!(command, Command::Config(_) | Command::Trust(_)) {
         let ignored = ignored_notice(&door.config.ignored);
@@ -407,7 +412,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::History(args) => args.page.run(door).await,
         Command::Undo(args) => undo::run(args, door).await,
         Command::Update(args) => args.change.run(door).await,
-        Command::Stats(args) => stats::run(args, door).await,
+        Command::Stats(args) => args.stats.run(door).await,
         Command::Export(args) => export::run(args, door).await,
         Command::Import(args) => import::run(args, door).await,
         Command::Backup(args) => backup::run(args, door),

@@ -93,18 +93,19 @@ impl Access {
 }
 
 /// What is served beside MCP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Routes {
     /// MCP alone.
     Mcp,
     /// All, with upkeep in the background.
-    All(Upkeep),
+    All(Background),
 }
 
-/// How often upkeep is done, if at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Upkeep {
-    pub every: Option<Duration>,
+/// Work of the server that nobody asks for.
+pub struct Background {
+    /// How often upkeep is done, if at all.
+    pub upkeep: Option<Duration>,
+    /// Reads the configuration again, when the process is asked to.
+    pub reload: Arc<dyn Fn() -> Result<Config, Error> + Send + Sync>,
 }
 
 /// Serves until `stop` returns. `ready` is given the address, which is of use where the port was left
@@ -130,11 +131,12 @@ pub async fn serve(
     let metrics = Arc::new(Metrics::new());
     let mut router = callers.router();
     let mut tasks = JoinSet::new();
-    if let Routes::All(upkeep) = routes {
+    if let Routes::All(background) = routes {
         let api = Arc::new(api::Api::new(served.memory(), served.config().clone()));
         router = router.merge(api::router(&api)).merge(reference::router());
         router = router.merge(health::router(&api, &metrics));
-        tasks.spawn(background::keep_up(api, upkeep));
+        tasks.spawn(background::keep_up(api.clone(), background.upkeep));
+        tasks.spawn(background::reload(api, background.reload));
     }
     let gate = Gate::new(hosts, lock, limits.clone());
     ready(address);

@@ -19,6 +19,8 @@ mod notes;
 mod records;
 pub(crate) mod routes;
 mod search;
+mod sessions;
+mod skills;
 pub(crate) mod teams;
 pub(crate) mod when;
 
@@ -30,8 +32,11 @@ use mnemon_engine::Memory;
 pub(crate) use arguments::Arguments;
 pub(crate) use conversations::{MODES, Messages, Passages, mode_word};
 pub(crate) use field::{Field, Interface, Shape, Spelling};
-pub(crate) use learning::Skills;
+pub(crate) use learning::{FailedSteps, Skills, TracedSteps};
 pub(crate) use records::Stored;
+pub(crate) use search::WouldForget;
+pub(crate) use sessions::DeletedSession;
+pub(crate) use skills::{Exported, Imported, Lessons, Reworded};
 
 use crate::Error;
 use crate::config::Config;
@@ -53,14 +58,17 @@ macro_rules! operations {
 
 operations! {
     NoteAdd NoteSearch NoteGet NoteList NoteDelete NoteClear NoteStats NoteCleanup
-    Add Update Undo Get History
-    Search List Forget
+    Add Update Undo Get History Stats Write
+    Search List Forget ForgetPreview
     /// The options by which several commands choose records; the answer is a filter.
     Selection
     /// The options that say whose records are meant.
     Ownership
     Context
-    LogStep SkillSearch
+    LogStep Failures Traces SkillSearch SkillList SkillShow SkillExport SkillImport
+    SkillApprove SkillReject SkillRetire SkillPin SkillUnpin SkillEdit
+    LearnRun LearnState LearnDryRun LearnImprove
+    SessionSave SessionLoad SessionList SessionFork SessionSnapshot SessionRestore SessionDelete
     ChatAppend ChatRead ChatRecord ChatReload ChatQuery
     /// The options by which a command names a conversation; the answer is the conversation.
     Conversation

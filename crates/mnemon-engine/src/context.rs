@@ -101,7 +101,7 @@ fn scope_of(section: Section) -> Scope {
 pub struct Context {
     #[serde(flatten)]
     pub compiled: Compiled,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<Silent>,
 }
 

@@ -37,7 +37,7 @@ use std::collections::HashSet;
 use mnemon_core::{
     Batch, Ctx, Fate, Id, IdempotencyKey, Invalid, Op, Receipt, Record, Right, StoreError, limits,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use session::{Forgotten, SessionForget};
 pub use session_files::{ProjectFiles, SavedFolder};
@@ -74,7 +74,7 @@ impl Mode {
 }
 
 /// A file or a record that holds text of a session, and why it stays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotErased {
     pub path: String,
     pub why: String,

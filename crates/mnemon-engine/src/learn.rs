@@ -39,7 +39,7 @@ pub struct Learning<'a> {
 }
 
 /// What became of a skill or a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transition {
     /// It is new, and waits for more evidence or for approval.
@@ -54,7 +54,7 @@ pub enum Transition {
 }
 
 /// A skill or a rule that changed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Learnt {
     pub id: Id,
     pub task_type: String,
@@ -84,7 +84,7 @@ impl NotKept {
 }
 
 /// What a slice of learning did.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LearnReport {
     /// Steps that were read.
     pub steps: u64,
@@ -97,7 +97,7 @@ pub struct LearnReport {
     pub tasks: u64,
     pub learnt: Vec<Learnt>,
     /// What was found and is not told to agents, at most [`limits::NOT_KEPT_LISTED`].
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_kept: Vec<NotKept>,
     /// Whether there is more to do now.
     pub more: bool,

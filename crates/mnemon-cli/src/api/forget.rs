@@ -2,7 +2,7 @@
 
 use mnemon_core::{Ctx, Filter, HiddenScan, Id, Invalid, Receipt, Scan, limits};
 use mnemon_engine::{Memory, NotErased, Purged};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::list;
 use crate::Error;
@@ -19,14 +19,14 @@ pub struct Request {
     pub key: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     #[serde(flatten)]
     pub receipt: Receipt,
     /// Whether the filter means more records than one commit may take; ask again for the rest.
     pub more: bool,
     /// After a purge: logs and pages that still hold the text of records.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<NotErased>,
 }
 

@@ -2,17 +2,17 @@
 
 use mnemon_core::{Ctx, Invalid, Limits};
 use mnemon_engine::session::{self, SessionId, SessionInfo, SessionState, Sessions};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Error;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// By name.
     pub sessions: Vec<SessionInfo>,
     /// Names that look like sessions but cannot be read, and why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
 }
 

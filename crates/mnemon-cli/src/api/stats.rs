@@ -2,15 +2,15 @@
 
 use mnemon_core::{Ctx, Tally, Tenant};
 use mnemon_engine::Memory;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     pub tenant: Tenant,
     /// The kind of store.
-    pub backend: &'static str,
+    pub backend: String,
     /// Records that can be seen.
     pub records: u64,
     #[serde(flatten)]
@@ -22,7 +22,7 @@ pub async fn run(memory: &Memory, ctx: &Ctx) -> Result<Response, Error> {
     let capabilities = memory.records().capabilities();
     Ok(Response {
         tenant: ctx.tenant.clone(),
-        backend: capabilities.backend,
+        backend: capabilities.backend.to_owned(),
         records: tally.records().saturating_sub(tally.expired),
         tally,
     })

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mnemon_core::{CommitGroup, Ctx, Id, Viewer};
+use mnemon_core::{CommitGroup, Ctx};
 use mnemon_engine::Memory;
 
 use super::out::Out;
@@ -11,6 +11,9 @@ use super::remote::Remote;
 use super::{input, text};
 use crate::config::{Config, Origin, Secret};
 use crate::{Error, wiring};
+
+/// Reads the configuration again.
+pub(super) type Reload = Arc<dyn Fn() -> Result<Config, Error> + Send + Sync>;
 
 pub(super) struct Door {
     pub(super) config: Config,
@@ -21,6 +24,8 @@ pub(super) struct Door {
     reads: bool,
     /// The command, without the name of the program.
     command: String,
+    /// Reads the configuration again, as it is now.
+    pub(super) reload: Reload,
     /// The server that runs the operations, if one is named.
     pub(super) remote: Option<Remote>,
 }
@@ -31,6 +36,7 @@ impl Door {
         quiet: bool,
         reads: bool,
         command: String,
+        reload: Reload,
     ) -> Result<Self, Error> {
         let remote = match &config.server {
             Some(url) => Some(Remote::new(url, key(&config)?)?),
@@ -45,6 +51,7 @@ impl Door {
             group,
             reads,
             command,
+            reload,
             remote,
         })
     }
@@ -99,12 +106,6 @@ impl Door {
             self.out.notices.add(what);
         }
         Ok(memory)
-    }
-
-    /// The record that is meant by this id, or by the beginning of one.
-    pub(super) async fn resolve(&self, memory: &Memory, ctx: &Ctx, id: Id) -> Result<Id, Error> {
-        let records = memory.records();
-        Ok(records.resolve(ctx, &Viewer::Tenant, id).await?)
     }
 
     /// A call that is made now. Its notices are printed with the answer.

@@ -1,13 +1,12 @@
 //! `mnemon experience`
 
-use mnemon_core::{Invalid, Owner, Receipt, Viewer};
-use mnemon_engine::{LIMIT_STEPS, LoggedStep, Step};
-use serde_json::json;
+use mnemon_core::{Invalid, Receipt};
+use mnemon_engine::{LoggedStep, Step};
 
 use super::door::Door;
-use super::shared::Shared;
+use super::shared::{Shared, Shown};
 use super::{add, input, text};
-use crate::operation::{LogStep, Ownership};
+use crate::operation::{FailedSteps, Failures, LogStep, TracedSteps, Traces};
 use crate::{Error, api};
 
 /// Log the steps of tasks and show how they went
@@ -36,65 +35,37 @@ enum What {
         fields: Shared<LogStep>,
     },
     /// List the newest steps that failed
-    Failures(Which),
+    Failures(Shared<Failures>),
     /// List the newest traces that succeeded
-    Traces(Which),
-}
-
-#[derive(Debug, clap::Args)]
-struct Which {
-    /// Select those of this type of task
-    #[arg(long, value_name = "TYPE")]
-    task_type: Option<String>,
-    #[command(flatten)]
-    owner: Shared<Ownership>,
-    /// Maximum number of results
-    #[arg(long, value_name = "N", default_value_t = LIMIT_STEPS)]
-    limit: usize,
-}
-
-/// Whose steps, and who reads them: the user and the agent that are named, the tenant if no user
-/// is.
-fn owner(owner: Shared<Ownership>) -> Result<(Owner, Viewer), Error> {
-    let owner = owner.arguments()?.take_owner();
-    let viewer = Viewer::of_caller(owner.user.clone(), owner.agent.clone());
-    Ok((owner, viewer))
+    Traces(Shared<Traces>),
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
         What::Log { step, fields } => log(step, fields, door).await,
-        What::Failures(which) => failures(which, door).await,
-        What::Traces(which) => traces(which, door).await,
+        What::Failures(args) => args.run(door).await,
+        What::Traces(args) => args.run(door).await,
     }
 }
 
-async fn failures(which: Which, door: &mut Door) -> Result<(), Error> {
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let (owner, viewer) = owner(which.owner)?;
-    let (task_type, experience) = (which.task_type.as_deref(), memory.experience());
-    let found = experience.get_failures(&ctx, &viewer, &owner, task_type, which.limit);
-    let failures = found.await?;
-    return_json!(door, &json!({ "failures": failures }));
-    let mut failures = failures.iter();
-    failures.try_for_each(|step| door.out.line(line(step)))
+impl Shown for FailedSteps {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        let mut failures = self.failures.iter();
+        failures.try_for_each(|step| door.out.line(line(step)))
+    }
 }
 
-async fn traces(which: Which, door: &mut Door) -> Result<(), Error> {
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let (owner, viewer) = owner(which.owner)?;
-    let (task_type, experience) = (which.task_type.as_deref(), memory.experience());
-    let found = experience.get_successful_traces(&ctx, &viewer, &owner, task_type, which.limit);
-    let traces = found.await?;
-    return_json!(door, &json!({ "traces": traces }));
-    for trace in &traces {
-        let name = trace.trace_id.as_deref().unwrap_or("(without a trace id)");
-        door.out.line(text::one_line(name))?;
-        for step in &trace.steps {
-            say!(door, "  {}", line(step))?;
+impl Shown for TracedSteps {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        for trace in &self.traces {
+            let name = trace.trace_id.as_deref().unwrap_or("(without a trace id)");
+            door.out.line(text::one_line(name))?;
+            for step in &trace.steps {
+                say!(door, "  {}", line(step))?;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 async fn log(step: Option<String>, fields: Shared<LogStep>, door: &mut Door) -> Result<(), Error> {

@@ -1,14 +1,13 @@
 //! `mnemon forget`
 
-use mnemon_core::{Ctx, Fate, Filter, HiddenScan, Id, Record, Scan, Viewer, limits};
-use mnemon_engine::Memory;
+use mnemon_core::{Fate, Id};
 
 use super::confirm::confirm;
 use super::door::Door;
-use super::shared::{Shared, call_on};
+use super::shared::{Shared, call};
 use super::{list, text};
-use crate::operation::Forget;
-use crate::{Error, api, wiring};
+use crate::operation::{Arguments, Forget, ForgetPreview, WouldForget};
+use crate::{Error, api};
 
 /// Delete records and everything derived only from them
 ///
@@ -34,29 +33,28 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let request = call_on::<Forget, _>(&memory, args.which.arguments()?, door).await?;
-    let words = match &request.filter {
-        None if args.dry_run => {
-            return Chosen::by_ids(&memory, &ctx, request.ids).await?.show(door);
-        }
-        None => text::count(request.ids.len() as u64, "record"),
-        Some(filter) => {
-            let chosen = Chosen::by_filter(&memory, &ctx, filter.clone(), request.purge).await?;
+    let given = args.which.arguments()?;
+    let (purge, by_ids) = (given.flag("purge").unwrap_or(false), given.has("ids"));
+    let words = match by_ids && !args.dry_run {
+        true => text::count(given.texts("ids").len() as u64, "record"),
+        false => {
+            let mut which = given.clone();
+            which.take("key");
+            let chosen = call::<ForgetPreview>(which, door).await?;
             if args.dry_run {
-                return chosen.show(door);
+                return preview(chosen, door);
             }
-            if chosen.records.is_empty() && chosen.earlier == 0 {
+            if chosen.records.is_empty() && chosen.forgotten_earlier == 0 {
                 return nothing(door);
             }
-            chosen.words()
+            words(&chosen)
         }
     };
-    if request.purge {
+    if purge {
         let what = format!("This erases {words}; it cannot be undone.");
         confirm(&what, args.yes)?;
     }
-    remove(&memory, request, door).await
+    remove(given, door).await
 }
 
 fn nothing(door: &mut Door) -> Result<(), Error> {
@@ -67,110 +65,48 @@ fn nothing(door: &mut Door) -> Result<(), Error> {
     door.out.line("nothing to forget")
 }
 
-/// What would go: the first page of it.
-struct Chosen {
-    records: Vec<Record>,
-    /// How many of those that were forgotten earlier or have expired a purge would erase.
-    earlier: usize,
-    missing: Vec<Id>,
-    more: bool,
+fn words(chosen: &WouldForget) -> String {
+    let mut count = text::count(chosen.records.len() as u64, "record");
+    if chosen.forgotten_earlier > 0 {
+        count = format!("{count} and {} forgotten earlier", chosen.forgotten_earlier);
+    }
+    match chosen.more {
+        true => format!("more than {count}"),
+        false => count,
+    }
 }
 
-impl Chosen {
-    async fn by_ids(memory: &Memory, ctx: &Ctx, ids: Vec<Id>) -> Result<Self, Error> {
-        let found = api::get::run(memory, ctx, &Viewer::Tenant, ids).await?;
-        Ok(Self {
-            records: found.records,
-            earlier: 0,
-            missing: found.missing,
-            more: false,
-        })
-    }
-
-    async fn by_filter(
-        memory: &Memory,
-        ctx: &Ctx,
-        filter: Filter,
-        purge: bool,
-    ) -> Result<Self, Error> {
-        let earlier = match purge {
-            true => {
-                let scan = HiddenScan::new(filter.clone());
-                memory.records().hidden(ctx, &scan).await?
-            }
-            false => Vec::new(),
-        };
-        let scan = Scan::new(filter, limits::PAGE);
-        let page = api::list::run(memory, ctx, scan).await?;
-        Ok(Self {
-            more: page.next.is_some() || earlier.len() == limits::PAGE,
-            records: page.records,
-            earlier: earlier.iter().filter(|hidden| !hidden.is_live).count(),
-            missing: Vec::new(),
-        })
-    }
-
-    fn words(&self) -> String {
-        let mut count = text::count(self.records.len() as u64, "record");
-        if self.earlier > 0 {
-            count = format!("{count} and {} forgotten earlier", self.earlier);
-        }
-        match self.more {
-            true => format!("more than {count}"),
-            false => count,
+fn preview(chosen: WouldForget, door: &mut Door) -> Result<(), Error> {
+    if door.out.json {
+        door.out.json(&chosen)?;
+    } else {
+        let words = words(&chosen);
+        say!(
+            door,
+            "This would forget {words}, and what was derived only from them. Nothing was changed."
+        )?;
+        if !chosen.records.is_empty() {
+            door.out.line("")?;
+            list::table(&chosen.records, door)?;
         }
     }
-
-    fn show(self, door: &mut Door) -> Result<(), Error> {
-        if door.out.json {
-            door.out.json(&serde_json::json!({
-                "dry_run": true,
-                "records": self.records,
-                "forgotten_earlier": self.earlier,
-                "missing": self.missing,
-                "more": self.more,
-            }))?;
-        } else {
-            let words = self.words();
-            say!(
-                door,
-                "This would forget {words}, and what was derived only from them. Nothing was changed."
-            )?;
-            if !self.records.is_empty() {
-                door.out.line("")?;
-                list::table(&self.records, door)?;
-            }
-        }
-        match self.missing.is_empty() {
-            true => Ok(()),
-            false => Err(Error::Missing(self.missing)),
-        }
+    match chosen.missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Missing(chosen.missing)),
     }
 }
 
 /// Until nothing is left; all rounds are one commit.
-async fn remove(
-    memory: &Memory,
-    request: api::forget::Request,
-    door: &mut Door,
-) -> Result<(), Error> {
+async fn remove(given: Arguments, door: &mut Door) -> Result<(), Error> {
     let mut missing = Vec::new();
     let (mut left, mut commit) = (0, None);
     let mut round: usize = 1;
     loop {
-        let key = request.key.as_deref().map(|key| match round {
-            1 => key.to_owned(),
-            _ => format!("{key}#{round}"),
-        });
-        let request = api::forget::Request {
-            key,
-            ..request.clone()
-        };
-        let purge = request.purge;
-        let mut done = api::forget::run(memory, &door.ctx()?, request).await?;
-        if purge && !done.more {
-            done.left.extend(wiring::kept_copies(&door.config));
+        let mut given = given.clone();
+        if let (Some(key), 2..) = (given.text("key"), round) {
+            given.set("key", format!("{key}#{round}"));
         }
+        let done = call::<Forget>(given, door).await?;
         show(&done, door)?;
         left += done.left.len();
         commit = commit.or(done.receipt.commit);

@@ -1,15 +1,12 @@
 //! `mnemon learn`
 
-use mnemon_core::limits;
-use mnemon_engine::learn::{Improved, LearnReport, NotKept, Transition};
-use serde_json::json;
+use mnemon_engine::learn::{Improved, LearnReport, LearnStatus, NotKept, Transition};
 
 use super::door::Door;
+use super::shared::{Shared, Shown};
 use super::text;
-use crate::{Error, api};
-
-/// Steps that a dry run reads when nobody says.
-const DRY_RUN_STEPS: usize = 100_000;
+use crate::Error;
+use crate::operation::{LearnDryRun, LearnImprove, LearnRun, LearnState, Reworded};
 
 /// Learn skills and rules from logged steps
 ///
@@ -30,65 +27,34 @@ pub(super) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Learn from the steps logged since the last run
-    Run {
-        /// Maximum number of steps to read [default: all]
-        #[arg(long, value_name = "N")]
-        limit: Option<usize>,
-    },
+    Run(Shared<LearnRun>),
     /// Show the steps read and waiting, the skills and rules learnt, and the findings rejected
-    Status,
+    Status(Shared<LearnState>),
     /// Preview what would be learnt if every trace had ended; write nothing
-    DryRun {
-        /// Maximum number of steps to read
-        #[arg(long, value_name = "N", default_value_t = DRY_RUN_STEPS)]
-        limit: usize,
-    },
+    DryRun(Shared<LearnDryRun>),
     /// Let the language model improve the wording of skills; tools and order stay the same
-    Improve {
-        /// Maximum number of skills
-        #[arg(long, value_name = "N", default_value_t = api::learn::IMPROVED)]
-        limit: usize,
-    },
+    Improve(Shared<LearnImprove>),
 }
 
-/// How often others may be faster before the rest is left to them.
-const TRIES: usize = 16;
 /// Findings that were not kept and are listed as text.
 const NOT_KEPT: usize = 20;
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
-        What::Run { limit } => learn(limit, door).await,
-        What::Status => status(door).await,
-        What::DryRun { limit } => {
-            let (memory, ctx) = (door.memory()?, door.ctx()?);
-            show(&memory.learning().dry_run(&ctx, limit).await?, door)
-        }
-        What::Improve { limit } => improve(limit, door).await,
+        What::Run(args) => args.run(door).await,
+        What::Status(args) => args.run(door).await,
+        What::DryRun(args) => args.run(door).await,
+        What::Improve(args) => args.run(door).await,
     }
 }
 
-async fn learn(limit: Option<usize>, door: &mut Door) -> Result<(), Error> {
-    let memory = door.memory()?;
-    let mut all = LearnReport::default();
-    let mut left = limit.unwrap_or(usize::MAX);
-    let mut contended = 0;
-    // In slices, so that other processes get their turn in between.
-    loop {
-        let steps = left.min(limits::LEARN_SLICE);
-        let slice = memory.learning().slice(&door.ctx()?, steps).await?;
-        contended += usize::from(slice.contended);
-        left = left.saturating_sub(usize::try_from(slice.steps).unwrap_or(usize::MAX));
-        all.add(slice);
-        if !all.more || left == 0 || contended > TRIES {
-            break;
-        }
+impl Shown for LearnReport {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        report(self, door)
     }
-    show(&all, door)
 }
 
-fn show(report: &LearnReport, door: &mut Door) -> Result<(), Error> {
-    return_json!(door, report);
+fn report(report: &LearnReport, door: &mut Door) -> Result<(), Error> {
     let read = format!(
         "{} read ({} skipped), {} touched, {} analysed",
         text::count(report.steps, "step"),
@@ -141,10 +107,13 @@ fn show_not_kept(not_kept: &[NotKept], door: &mut Door) -> Result<(), Error> {
     Ok(())
 }
 
-async fn status(door: &mut Door) -> Result<(), Error> {
-    let memory = door.memory()?;
-    let status = memory.learning().status(&door.ctx()?).await?;
-    return_json!(door, &status);
+impl Shown for LearnStatus {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        status(self, door)
+    }
+}
+
+fn status(status: &LearnStatus, door: &mut Door) -> Result<(), Error> {
     say!(door, "{} read", text::count(status.steps, "step"))?;
     say!(
         door,
@@ -160,10 +129,14 @@ async fn status(door: &mut Door) -> Result<(), Error> {
     show_not_kept(&status.not_kept, door)
 }
 
-async fn improve(limit: usize, door: &mut Door) -> Result<(), Error> {
-    let skills = api::learn::improve(&*door.memory()?, &door.ctx()?, limit).await?;
-    return_json!(door, &json!({ "skills": skills }));
-    for skill in &skills {
+impl Shown for Reworded {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        improved(&self.skills, door)
+    }
+}
+
+fn improved(skills: &[Improved], door: &mut Door) -> Result<(), Error> {
+    for skill in skills {
         let line = match skill {
             Improved::Reworded { id, use_when } => format!("reworded {id}: {use_when}"),
             Improved::Merged { id, into } => format!("merged {id} into {into}"),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::config::Secret;
 use crate::http::problem::Problem;
 use crate::operation::Arguments;
-use crate::operation::routes::{Method, Routed, Target};
+use crate::operation::routes::{Method, Routed, Target, is_in_path};
 use crate::{Error, code, wiring};
 
 /// How long the server may take for an answer; it ends a request after as long.
@@ -151,18 +151,18 @@ fn error_of(problem: Problem) -> Error {
 
 /// The path with its fields, which are taken out of the others.
 fn path(template: &str, fields: &mut Map<String, Value>) -> String {
-    let parts = template.split('/').map(|part| {
-        let name = part
-            .strip_prefix('{')
-            .and_then(|part| part.strip_suffix('}'));
-        match name.and_then(|name| fields.remove(name)) {
-            Some(Value::Array(items)) => {
-                let items: Vec<String> = items.iter().map(encoded).collect();
-                items.join(",")
-            }
-            Some(value) => encoded(&value),
-            None => part.to_owned(),
+    let mut taken = |part: &str| {
+        let name = part.strip_prefix('{')?.strip_suffix('}')?;
+        let field = fields.keys().find(|field| is_in_path(name, field))?.clone();
+        fields.remove(&field)
+    };
+    let parts = template.split('/').map(|part| match taken(part) {
+        Some(Value::Array(items)) => {
+            let items: Vec<String> = items.iter().map(encoded).collect();
+            items.join(",")
         }
+        Some(value) => encoded(&value),
+        None => part.to_owned(),
     });
     let parts: Vec<String> = parts.collect();
     parts.join("/")

@@ -9,7 +9,7 @@ use mnemon_engine::longterm::Mode;
 use super::door::{Door, key, not_indexed};
 use super::mcp::as_server;
 use super::out;
-use crate::http::{self, Access, HttpLimits, Routes, Upkeep};
+use crate::http::{self, Access, Background, HttpLimits, Routes};
 use crate::mcp::{Options, Profile, Served};
 use crate::{Error, wiring};
 
@@ -75,6 +75,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         hosts: args.allow_host,
         origins: args.allow_origin,
     };
+    let reload = door.reload.clone();
     let (out, has_key) = (&door.out, access.key.is_some());
     let every = (args.upkeep > 0).then(|| Duration::from_secs(args.upkeep));
     let ready = |address| {
@@ -90,7 +91,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
              -d '{{\"query\": \"what does Ann drink\"}}'"
         ));
     };
-    let routes = Routes::All(Upkeep { every });
+    let routes = Routes::All(Background {
+        upkeep: every,
+        reload,
+    });
     let limits = HttpLimits::default();
     http::serve(
         served,

@@ -2,9 +2,11 @@
 
 mod state_commands;
 
-use self::state_commands::{Copy, copy};
+use self::state_commands::copy;
 use super::door::Door;
+use super::shared::Shared;
 use crate::Error;
+use crate::operation::{SessionFork, SessionList, SessionLoad, SessionRestore, SessionSnapshot};
 
 /// Save, load and copy the state of an agent's components
 ///
@@ -34,15 +36,15 @@ enum Command {
     /// state for each component.
     Save(state_commands::SaveArgs),
     /// Print the saved states of a session as JSON
-    Load(state_commands::OneArgs),
+    Load(Shared<SessionLoad>),
     /// List the saved sessions
-    List(state_commands::Place),
+    List(Shared<SessionList>),
     /// Copy the saved states to another session id, which must be free
-    Fork(state_commands::ForkArgs),
+    Fork(Shared<SessionFork>),
     /// Copy the saved states to SESSION@LABEL, to be restored later
-    Snapshot(state_commands::LabelArgs),
+    Snapshot(Shared<SessionSnapshot>),
     /// Replace the saved states by those of a snapshot
-    Restore(state_commands::LabelArgs),
+    Restore(Shared<SessionRestore>),
     /// Delete the saved states of a session or a snapshot
     Delete(state_commands::DeleteArgs),
 }
@@ -50,11 +52,11 @@ enum Command {
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.command {
         Command::Save(args) => state_commands::save(args, door).await,
-        Command::Load(args) => state_commands::load(args, door).await,
-        Command::List(place) => state_commands::list(place, door).await,
-        Command::Fork(args) => copy(args.one, Copy::Fork(args.to), door).await,
-        Command::Snapshot(args) => copy(args.one, Copy::Snapshot(args.label), door).await,
-        Command::Restore(args) => copy(args.one, Copy::Restore(args.label), door).await,
+        Command::Load(args) => args.run(door).await,
+        Command::List(args) => args.run(door).await,
+        Command::Fork(args) => copy(args, "forked", door).await,
+        Command::Snapshot(args) => copy(args, "saved", door).await,
+        Command::Restore(args) => copy(args, "restored", door).await,
         Command::Delete(args) => state_commands::delete(args, door).await,
     }
 }

@@ -2,20 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use mnemon_core::learn::{Evidence, Rate, Status};
-use mnemon_core::{Audience, Id, Invalid, Viewer};
+use mnemon_core::learn::{Evidence, Rate};
+use mnemon_core::{Audience, Invalid};
 use mnemon_engine::Sop;
-use mnemon_engine::learn::{Lesson, LessonBody, Review};
+use mnemon_engine::learn::{Lesson, LessonBody};
 use serde_json::json;
 
 use super::door::Door;
-use super::shared::{Shared, Shown};
+use super::shared::{Shared, Shown, call};
 use super::{input, text};
-use crate::operation::{SkillSearch, Skills};
+use crate::operation::{
+    Exported, Imported, Lessons, SkillApprove, SkillEdit, SkillExport, SkillImport, SkillList,
+    SkillPin, SkillReject, SkillRetire, SkillSearch, SkillShow, SkillUnpin, Skills,
+};
 use crate::{Error, api, wiring};
-
-/// Skills and rules that are listed when nobody says.
-const LISTED: usize = 100;
 
 /// Manage the skills and rules that were learnt
 #[derive(Debug, clap::Args)]
@@ -35,131 +35,73 @@ pub(super) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// List skills and rules, the newest first
-    List {
-        /// Select those for this type of task
-        #[arg(long, value_name = "TYPE")]
-        task_type: Option<String>,
-        /// Select by status: candidate, active, retired
-        #[arg(long, value_name = "STATUS", value_parser = status)]
-        status: Option<Status>,
-        /// Only skills and rules that this user may see [default: those of all users]
-        #[arg(long, value_name = "NAME")]
-        user: Option<String>,
-        /// Maximum number of results
-        #[arg(long, value_name = "N", default_value_t = LISTED)]
-        limit: usize,
-    },
+    #[command(visible_alias = "ls")]
+    List(Shared<SkillList>),
     /// Show a skill or rule with its evidence
-    Show { id: Id },
+    Show(Shared<SkillShow>),
     /// Find the skills and rules for a task, as agents get them
     Search(Shared<SkillSearch>),
     /// Approve a skill or rule: agents get it from now on
-    Approve { id: Id },
+    Approve(Shared<SkillApprove>),
     /// Reject a skill or rule: agents do not get it, and it is not learnt again
-    Reject {
-        id: Id,
-        /// Reason
-        #[arg(long, value_name = "TEXT")]
-        why: Option<String>,
-    },
+    Reject(Shared<SkillReject>),
     /// Retire a skill or rule that is no longer useful
-    Retire {
-        id: Id,
-        /// Reason
-        #[arg(long, value_name = "TEXT")]
-        why: Option<String>,
-    },
+    Retire(Shared<SkillRetire>),
     /// Protect a skill or rule from automatic retirement
-    Pin { id: Id },
+    Pin(Shared<SkillPin>),
     /// Allow automatic retirement again
-    Unpin { id: Id },
+    Unpin(Shared<SkillUnpin>),
     /// Edit the wording of a skill; learning keeps your text
-    Edit {
-        id: Id,
-        /// Situation in which to use it
-        #[arg(long, value_name = "TEXT", required_unless_present = "preferences")]
-        use_when: Option<String>,
-        /// Preferences to follow
-        #[arg(long, value_name = "TEXT")]
-        preferences: Option<String>,
-    },
+    Edit(Shared<SkillEdit>),
     /// Write the active skills as folders with a SKILL.md, or as JSON to stdout
     Export {
         /// Folder to write to; without it, JSON is printed
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
-        /// Select those for this type of task
-        #[arg(long, value_name = "TYPE")]
-        task_type: Option<String>,
-        /// Only skills that this user may see [default: those of all users]
-        #[arg(long, value_name = "NAME")]
-        user: Option<String>,
+        #[command(flatten)]
+        which: Shared<SkillExport>,
     },
     /// Import skills: a folder of SKILL.md folders, or a JSON file (- for stdin)
     Import {
         #[arg(value_name = "FOLDER|FILE|-")]
         from: PathBuf,
-        /// User who owns them; without it, they are shared by all users
-        #[arg(long, value_name = "NAME")]
-        user: Option<String>,
+        #[command(flatten)]
+        skills: Shared<SkillImport>,
     },
-}
-
-fn status(word: &str) -> Result<Status, String> {
-    word.parse().map_err(|wrong: Invalid| wrong.what)
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
-        What::List {
-            task_type,
-            status,
-            user,
-            limit,
-        } => {
-            let (memory, ctx) = (door.memory()?, door.ctx()?);
-            let (learning, viewer) = (memory.learning(), Viewer::of_caller(user, None));
-            let lessons = learning.lessons(&ctx, &viewer, task_type.as_deref(), status, limit);
-            list(&lessons.await?, door)
-        }
-        What::Show { id } => {
-            let (memory, ctx) = (door.memory()?, door.ctx()?);
-            let id = door.resolve(&memory, &ctx, id).await?;
-            show(&memory.learning().lesson(&ctx, &id).await?, door)
-        }
+        What::List(args) => args.run(door).await,
+        What::Show(args) => args.run(door).await,
         What::Search(args) => args.run(door).await,
-        What::Approve { id } => review(id, Review::Approve, door).await,
-        What::Reject { id, why } => review(id, Review::Reject { why }, door).await,
-        What::Retire { id, why } => review(id, Review::Retire { why }, door).await,
-        What::Pin { id } => review(id, Review::Pin, door).await,
-        What::Unpin { id } => review(id, Review::Unpin, door).await,
-        What::Edit {
-            id,
-            use_when,
-            preferences,
-        } => {
-            let edit = Review::Edit {
-                use_when,
-                preferences,
-            };
-            review(id, edit, door).await
+        What::Approve(args) => args.run(door).await,
+        What::Reject(args) => args.run(door).await,
+        What::Retire(args) => args.run(door).await,
+        What::Pin(args) => args.run(door).await,
+        What::Unpin(args) => args.run(door).await,
+        What::Edit(args) => args.run(door).await,
+        What::Export { folder, which } => {
+            let Exported { skills } = which.call(door).await?;
+            export(folder.as_deref(), &skills, door).await
         }
-        What::Export {
-            folder,
-            task_type,
-            user,
-        } => {
-            let (memory, ctx) = (door.memory()?, door.ctx()?);
-            let viewer = Viewer::of_caller(user, None);
-            let skills = api::skill::export::skills(&memory, &ctx, &viewer, task_type.as_deref());
-            export(folder.as_deref(), &skills.await?, door).await
-        }
-        What::Import { from, user } => import(&from, user, door).await,
+        What::Import { from, skills } => import(&from, skills, door).await,
+    }
+}
+
+impl Shown for Lessons {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        list(&self.skills, door)
+    }
+}
+
+impl Shown for Lesson {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        show(self, door)
     }
 }
 
 fn list(lessons: &[Lesson], door: &mut Door) -> Result<(), Error> {
-    return_json!(door, &json!({ "skills": lessons }));
     let width = door.out.width;
     let rows = lessons.iter().map(|lesson| {
         vec![
@@ -194,7 +136,6 @@ fn share(rate: Rate) -> String {
 }
 
 fn show(lesson: &Lesson, door: &mut Door) -> Result<(), Error> {
-    return_json!(door, lesson);
     let mut lines = match &lesson.body {
         LessonBody::Skill(sop) => skill_lines(sop),
         LessonBody::Rule(rule) => vec![rule.text.clone()],
@@ -296,14 +237,6 @@ impl Shown for Skills {
     }
 }
 
-async fn review(id: Id, review: Review, door: &mut Door) -> Result<(), Error> {
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let id = door.resolve(&memory, &ctx, id).await?;
-    let learning = memory.learning();
-    learning.review(&ctx, &id, review).await?;
-    show(&learning.lesson(&ctx, &id).await?, door)
-}
-
 async fn export(folder: Option<&Path>, skills: &[Sop], door: &mut Door) -> Result<(), Error> {
     let Some(folder) = folder else {
         return door.out.json(&skills);
@@ -313,15 +246,17 @@ async fn export(folder: Option<&Path>, skills: &[Sop], door: &mut Door) -> Resul
     written.iter().try_for_each(|file| door.out.line(file))
 }
 
-async fn import(from: &Path, user: Option<String>, door: &mut Door) -> Result<(), Error> {
+async fn import(from: &Path, given: Shared<SkillImport>, door: &mut Door) -> Result<(), Error> {
     let skills = match from {
         folder if folder.is_dir() => api::skill::import::read(&wiring::files(folder)).await?,
         stdin if stdin == Path::new("-") => parse(&input::stdin()?)?,
         file => parse(&input::file(file)?)?,
     };
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let ids = api::skill::import::run(&memory, &ctx, user, skills).await?;
-    return_json!(door, &json!({ "ids": ids }));
+    let mut arguments = given.arguments()?;
+    arguments.set("skills", json!(skills));
+    let done = call::<SkillImport>(arguments, door).await?;
+    return_json!(door, &done);
+    let Imported { ids } = done;
     let count = text::count(ids.len() as u64, "skill");
     say!(door, "{count} imported")
 }

@@ -1,14 +1,10 @@
 //! `mnemon write`
 
-use mnemon_core::{Invalid, Scope};
-use mnemon_engine::MemoryWriteEvent;
-use serde_json::{Map, Value};
-
 use super::door::Door;
-use super::filters;
-use super::read::Caller;
-use super::{add, input, text};
+use super::shared::Shared;
+use super::{add, text};
 use crate::Error;
+use crate::operation::Write;
 
 /// Save the result of an agent step
 ///
@@ -29,32 +25,11 @@ use crate::Error;
 )]
 pub(super) struct Args {
     #[command(flatten)]
-    caller: Caller,
-    /// Scope to write to
-    #[arg(long, value_parser = filters::scope())]
-    scope: Scope,
-    /// Data to save, as a JSON object; - reads it from stdin, @PATH from a file
-    #[arg(long, value_name = "JSON|-|@PATH")]
-    data: String,
-    /// Options of the write: idempotency_key, expected_version, trace_id, or custom metadata
-    #[arg(long, value_name = "JSON")]
-    meta: Option<String>,
+    event: Shared<Write>,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let data = input::given_or_file(&args.data)?;
-    let meta = args.meta.as_deref().map(|meta| object("meta", meta));
-    let event = MemoryWriteEvent {
-        user_id: args.caller.user,
-        session_id: args.caller.session,
-        agent_id: args.caller.agent,
-        flow_id: args.caller.flow,
-        node_id: args.caller.node,
-        scope: args.scope,
-        data: object("data", &data)?,
-        meta: meta.transpose()?.unwrap_or_default(),
-    };
-    let receipt = door.memory()?.write(&door.ctx()?, &event).await?;
+    let receipt = args.event.call(door).await?;
     return_json!(door, &receipt);
     for item in &receipt.items {
         let fate = text::one_line(&add::fate(&item.fate));
@@ -64,9 +39,4 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn object(field: &str, json: &str) -> Result<Map<String, Value>, Invalid> {
-    serde_json::from_str(json)
-        .map_err(|error| Invalid::new(field, format!("is not a JSON object: {error}")))
 }

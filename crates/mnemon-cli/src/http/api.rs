@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::caller::Caller;
 use super::problem::Problem;
 use crate::config::Config;
-use crate::operation::routes::{Endpoint, Method, Right, Seat, endpoints};
+use crate::operation::routes::{Endpoint, Method, Right, Route, Seat, endpoints};
 use crate::operation::{Arguments, Field, Interface, Shape};
 use crate::{Error, wiring};
 
@@ -169,7 +169,7 @@ async fn answered(
     let Some(caller) = head.extensions.remove::<Caller>() else {
         return Err(Error::Internal("a request has no caller".to_owned()).into());
     };
-    allow(&caller, endpoint.route.right)?;
+    allow(&caller, &endpoint.route)?;
     let arguments = arguments(endpoint, head, body).await?;
     bind(&caller, &arguments)?;
     let seat = api.seat(&caller.tenant)?;
@@ -220,7 +220,13 @@ fn version(answer: &Value) -> Option<u64> {
     record.get("version")?.as_u64()
 }
 
-fn allow(caller: &Caller, right: Right) -> Result<(), Refused> {
+fn allow(caller: &Caller, route: &Route) -> Result<(), Refused> {
+    if route.is_of_tenant && caller.user.is_some() {
+        let what = "this route concerns the whole tenant, and this key is for one user";
+        let problem = Problem::new(StatusCode::FORBIDDEN, "denied", what);
+        return Err(Refused::Problem(problem));
+    }
+    let right = route.right;
     match caller.rights >= right {
         true => Ok(()),
         false => {
@@ -294,12 +300,13 @@ async fn arguments(
             from_query(&endpoint.fields, &query)?
         }
     };
-    for (name, value) in path_fields(head).await? {
+    for (part, value) in path_fields(head).await? {
+        let field = endpoint.in_path(&part);
+        let name = field.map_or(part, |field| field.name.to_owned());
         if sent.contains_key(&name) {
             let what = "is in the path, and cannot be sent again";
             return Err(Invalid::new(name, what).into());
         }
-        let field = endpoint.fields.iter().find(|field| field.name == name);
         let value = match field.map(|field| &field.shape) {
             Some(Shape::Texts { .. }) => value.split(',').collect(),
             _ => Value::String(value),

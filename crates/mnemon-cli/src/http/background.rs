@@ -1,20 +1,23 @@
 //! Work that is due while nobody asks for it: bounded slices of upkeep and learning.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::Upkeep;
 use super::api::Api;
+use super::stop::hung_up;
+use crate::Error;
 use crate::api::upkeep;
+use crate::config::Config;
 
 /// Pieces of work of one slice.
 const SLICE: usize = 200;
 
 /// Does a slice of upkeep for the tenant of the configuration, again and again. A failure is logged,
 /// and the next slice tries again.
-pub(super) async fn keep_up(api: Arc<Api>, upkeep: Upkeep) {
-    let Some(every) = upkeep.every else {
+pub(super) async fn keep_up(api: Arc<Api>, every: Option<Duration>) {
+    let Some(every) = every else {
         return;
     };
     let mut ticks = interval(every);
@@ -33,6 +36,24 @@ pub(super) async fn keep_up(api: Arc<Api>, upkeep: Upkeep) {
                 }
                 Err(error) => tracing::warn!(kind = ?error.kind(), "upkeep failed"),
             }
+        }
+    }
+}
+
+/// Uses the configuration as it is whenever the process gets SIGHUP. One that cannot be read is
+/// logged, and the earlier one stays. The store, the address and the keys of the environment stay, too.
+pub(super) async fn reload(
+    api: Arc<Api>,
+    read: Arc<dyn Fn() -> Result<Config, Error> + Send + Sync>,
+) {
+    loop {
+        hung_up().await;
+        match read() {
+            Ok(config) => {
+                api.reload(config);
+                tracing::info!("the configuration was read again");
+            }
+            Err(error) => tracing::error!(%error, "the configuration was not read again"),
         }
     }
 }

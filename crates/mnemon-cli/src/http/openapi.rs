@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::problem::MEDIA_TYPE;
 use crate::cli;
 use crate::operation::Shape;
-use crate::operation::routes::{Endpoint, Right, endpoints};
+use crate::operation::routes::{Endpoint, Right, endpoints, is_in_path};
 
 /// The shapes of the answers, which the JSON of the command line has, too.
 const SHAPES: &str = include_str!("../../../../docs/json.schema.json");
@@ -142,15 +142,16 @@ fn refer(value: &mut Value) {
 
 fn operation(endpoint: &Endpoint, shapes: &Value) -> Value {
     let route = endpoint.route;
-    let in_path = |name: &str| route.path.contains(&format!("{{{name}}}"));
+    let parts = || route.path.split(['{', '}']).skip(1).step_by(2);
+    let in_path = |name: &str| parts().find(|part| is_in_path(part, name));
     let mut parameters = Vec::new();
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for field in &endpoint.fields {
         let mut schema = field.schema();
         bound(&field.shape, &mut schema);
         let is_required = field.is_required_on(crate::operation::Interface::Http);
-        if in_path(field.name) {
-            parameters.push(json!({"name": field.name, "in": "path", "required": true, "schema": schema, "style": "simple"}));
+        if let Some(part) = in_path(field.name) {
+            parameters.push(json!({"name": part, "in": "path", "required": true, "schema": schema, "style": "simple"}));
         } else if !route.method.has_body() {
             parameters.push(json!({"name": field.name, "in": "query", "required": is_required, "schema": schema}));
         } else {

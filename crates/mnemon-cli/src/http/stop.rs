@@ -40,3 +40,20 @@ async fn terminated() {
 async fn terminated() {
     std::future::pending().await
 }
+
+/// Returns when the process gets SIGHUP, where there is such a thing.
+#[cfg(unix)]
+pub(super) async fn hung_up() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::hangup()) {
+        Ok(mut signals) => {
+            signals.recv().await;
+        }
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) async fn hung_up() {
+    std::future::pending().await
+}

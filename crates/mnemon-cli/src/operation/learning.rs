@@ -1,13 +1,15 @@
 //! Operations on what was tried, and on the skills that were drawn from it.
 
 use mnemon_core::{Invalid, Receipt, limits};
-use mnemon_engine::{FoundRule, FoundSkill, Step, TOP_SKILLS};
+use mnemon_engine::{FoundRule, FoundSkill, LIMIT_STEPS, LoggedStep, Step, TOP_SKILLS, Trace};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::context::QUERY;
 use super::notes::{metadata, owner, user};
-use super::{Access, Arguments, Field, LogStep, Operation, SkillSearch, Spelling};
+use super::{
+    Access, Arguments, Failures, Field, LogStep, Operation, SkillSearch, Spelling, Traces,
+};
 use crate::{Error, api};
 
 /// What a step took or gave, in characters.
@@ -20,7 +22,7 @@ const OUTCOMES: &[&str] = &["success", "failure", "abandoned"];
 /// Fields that a step keeps in its metadata: learning knows them by these names.
 const IN_METADATA: [&str; 4] = ["goal", "outcome", "correction", "remember"];
 
-fn task_type() -> Field {
+pub(super) fn task_type() -> Field {
     let about = "The type of task, such as deploy or book_flight";
     let field = Field::text("task_type", limits::TASK_TYPE_CHARS, about);
     field.or(&["task", "type"]).value("TYPE")
@@ -83,6 +85,66 @@ impl Operation for LogStep {
         arguments.set("metadata", metadata);
         let step: Step = arguments.read()?;
         api::experience::log(access.memory, access.ctx, &owner, step).await
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FailedSteps {
+    pub(crate) failures: Vec<LoggedStep>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TracedSteps {
+    pub(crate) traces: Vec<Trace>,
+}
+
+fn steps() -> Vec<Field> {
+    let most = limits::PAGE as u64;
+    let limit = Field::whole("limit", 1, most, "Maximum number of results").default("20");
+    let mut fields = vec![task_type(), limit];
+    fields.extend(owner("User it is about or from"));
+    fields
+}
+
+impl Operation for Failures {
+    const COMMAND: &'static str = "experience failures";
+    type Answer = FailedSteps;
+
+    fn fields() -> Vec<Field> {
+        steps()
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<FailedSteps, Error> {
+        let owner = arguments.take_owner();
+        let (viewer, task_type) = (access.viewer(&owner), arguments.text("task_type"));
+        let limit = arguments.whole("limit").unwrap_or(LIMIT_STEPS);
+        let experience = access.memory.experience();
+        let found =
+            experience.get_failures(access.ctx, &viewer, &owner, task_type.as_deref(), limit);
+        Ok(FailedSteps {
+            failures: found.await?,
+        })
+    }
+}
+
+impl Operation for Traces {
+    const COMMAND: &'static str = "experience traces";
+    type Answer = TracedSteps;
+
+    fn fields() -> Vec<Field> {
+        steps()
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<TracedSteps, Error> {
+        let owner = arguments.take_owner();
+        let (viewer, task_type) = (access.viewer(&owner), arguments.text("task_type"));
+        let limit = arguments.whole("limit").unwrap_or(LIMIT_STEPS);
+        let experience = access.memory.experience();
+        let task_type = task_type.as_deref();
+        let found = experience.get_successful_traces(access.ctx, &viewer, &owner, task_type, limit);
+        Ok(TracedSteps {
+            traces: found.await?,
+        })
     }
 }
 

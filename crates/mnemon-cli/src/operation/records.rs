@@ -5,12 +5,14 @@ use mnemon_core::{
     Viewer, limits,
 };
 use mnemon_engine::notes::NearDuplicate;
-use mnemon_engine::{Draft, Edit, Edited, INDEX_ACTOR};
+use mnemon_engine::{Draft, Edit, Edited, INDEX_ACTOR, MemoryWriteEvent};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::notes::{metadata, namespace, owner, tags, ttl};
 use super::{
-    Access, Add, Arguments, Field, Get, History, Interface, Operation, Spelling, Undo, Update, when,
+    Access, Add, Arguments, Field, Get, History, Interface, Operation, Spelling, Stats, Undo,
+    Update, Write, when,
 };
 use crate::{Error, api};
 
@@ -40,6 +42,65 @@ impl Operation for Get {
         let ids = access.ids(&arguments.texts("ids")).await?;
         let viewer = access.viewer(&Owner::default());
         api::get::run(access.memory, access.ctx, &viewer, ids).await
+    }
+}
+
+impl Operation for Stats {
+    const COMMAND: &'static str = "stats";
+    type Answer = api::stats::Response;
+
+    async fn run(access: &Access<'_>, _: Arguments) -> Result<Self::Answer, Error> {
+        api::stats::run(access.memory, access.ctx).await
+    }
+}
+
+/// Whose call it is.
+pub(super) fn caller() -> Vec<Field> {
+    let name = |name, about| Field::text(name, limits::NAME_CHARS, about).value("NAME");
+    vec![
+        name("user", "User who makes the call").required(),
+        name("session", "Session of the user").required(),
+        name("agent", "Agent that makes the call").default("cli"),
+        name("flow", "Flow; its policy applies"),
+        name("node", "Node of the flow"),
+    ]
+}
+
+impl Operation for Write {
+    const COMMAND: &'static str = "write";
+    type Answer = Receipt;
+
+    fn fields() -> Vec<Field> {
+        let scopes = Scope::ALL.iter().map(|scope| scope.as_str());
+        let meta = "Options of the write: idempotency_key, expected_version, trace_id, or custom \
+            metadata";
+        let mut fields = caller();
+        fields.extend([
+            Field::one_of("scope", scopes, "Scope to write to").required(),
+            Field::json("data", "Data to save, as a JSON object").required(),
+            Field::json("meta", meta).value("JSON"),
+        ]);
+        fields
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Receipt, Error> {
+        let mut object = |name: &str| match arguments.take(name) {
+            None => Ok(Map::new()),
+            Some(Value::Object(fields)) => Ok(fields),
+            Some(_) => Err(Invalid::new(name, "is not a JSON object")),
+        };
+        let (data, meta) = (object("data")?, object("meta")?);
+        let event = MemoryWriteEvent {
+            user_id: arguments.needed("user"),
+            session_id: arguments.needed("session"),
+            agent_id: arguments.text("agent").unwrap_or_else(|| "cli".to_owned()),
+            flow_id: arguments.text("flow"),
+            node_id: arguments.text("node"),
+            scope: arguments.needed("scope").parse()?,
+            data,
+            meta,
+        };
+        Ok(access.memory.write(access.ctx, &event).await?)
     }
 }
 

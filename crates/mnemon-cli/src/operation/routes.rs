@@ -11,14 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{
-    Access, Add, Arguments, ChatAppend, ChatQuery, ChatRead, ChatRecord, ChatReload, Context,
-    Field, Get, History, Interface, List, LogStep, NoteAdd, NoteCleanup, NoteClear, NoteDelete,
-    NoteGet, NoteList, NoteSearch, NoteStats, Operation, Record, Retrieve, Search, SkillSearch,
-    Undo, Update, agents, notes, teams,
-};
-use crate::Error;
-use crate::config::Config;
+use super::*;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
@@ -58,6 +51,8 @@ pub(crate) struct Route {
     /// Fields in the path stand in braces.
     pub(crate) path: &'static str,
     pub(crate) right: Right,
+    /// Whether it concerns the whole tenant, so that a key of one user does not do.
+    pub(crate) is_of_tenant: bool,
 }
 
 /// An operation that another machine can ask for.
@@ -111,7 +106,19 @@ pub(crate) struct Endpoint {
     pub(crate) run: for<'a> fn(&'a Seat, &'a Ctx, Option<&'a str>, Arguments) -> Answering<'a>,
 }
 
+/// Whether a part of a path in braces is the field of this name. `id` stands for `ids`, too, as one
+/// position of a path has one name.
+pub(crate) fn is_in_path(part: &str, field: &str) -> bool {
+    part == field || field.strip_suffix('s') == Some(part)
+}
+
 impl Endpoint {
+    /// The field that stands in the path under this name.
+    pub(crate) fn in_path(&self, part: &str) -> Option<&Field> {
+        let mut fields = self.fields.iter();
+        fields.find(|field| is_in_path(part, field.name))
+    }
+
     fn of<O: Routed<On>, On: Target>() -> Self {
         let fields = O::fields().into_iter();
         Self {
@@ -144,13 +151,14 @@ async fn run<O: Routed<On>, On: Target>(
 /// Each row: the method and the path, the right that it needs, the operation; behind it the memory
 /// that it works on and the module that knows its JSON, where these are not the usual ones.
 macro_rules! routes {
-    ($($method:ident $path:literal $right:ident $operation:ty $(, on $on:ty)? $(, json $($json:ident)::+)?;)+) => {
+    ($($method:ident $path:literal $right:ident $operation:ty $(, on $on:ty)? $(, whole $tenant:ident)? $(, json $($json:ident)::+)?;)+) => {
         $(
             impl Routed $(<$on>)? for $operation {
                 const ROUTE: Route = Route {
                     method: Method::$method,
                     path: $path,
                     right: Right::$right,
+                    is_of_tenant: routes!(@whole $($tenant)?),
                 };
                 $(
                     fn json(answer: &Self::Answer) -> Result<Value, Error> {
@@ -169,6 +177,8 @@ macro_rules! routes {
             vec![$(Endpoint::of::<$operation, routes!(@on $($on)?)>()),+]
         }
     };
+    (@whole) => { false };
+    (@whole $tenant:ident) => { true };
     (@on) => { Arc<Memory> };
     (@on $on:ty) => { $on };
 }
@@ -176,7 +186,7 @@ macro_rules! routes {
 routes! {
     Post "/v1/records" Write Add;
     Get "/v1/records" Read List;
-    Get "/v1/records/{ids}" Read Get;
+    Get "/v1/records/{id}" Read Get;
     Patch "/v1/records/{id}" Write Update;
     Post "/v1/search" Read Search;
     Post "/v1/context" Read Context;
@@ -188,7 +198,7 @@ routes! {
     Post "/v1/notes/search" Read NoteSearch, json notes::json::hits;
     Get "/v1/notes/stats" Read NoteStats, json notes::json;
     Post "/v1/notes/clear" Write NoteClear, json notes::json;
-    Post "/v1/notes/cleanup" Admin NoteCleanup, json notes::json;
+    Post "/v1/notes/cleanup" Admin NoteCleanup, whole tenant, json notes::json;
     Get "/v1/notes/{id}" Read NoteGet, json notes::json;
     Delete "/v1/notes/{id}" Write NoteDelete, json notes::json;
 
@@ -201,8 +211,39 @@ routes! {
     Post "/v1/long-term/record" Write Record;
     Post "/v1/long-term/retrieve" Read Retrieve;
 
+    Post "/v1/write" Write Write;
+    Get "/v1/stats" Read Stats, whole tenant;
+    Post "/v1/forget" Write Forget;
+    Post "/v1/forget/preview" Read ForgetPreview;
+
+    Get "/v1/sessions" Read SessionList;
+    Get "/v1/sessions/{session}" Read SessionLoad;
+    Post "/v1/sessions/{session}" Write SessionSave;
+    Delete "/v1/sessions/{session}" Write SessionDelete;
+    Post "/v1/sessions/{session}/fork" Write SessionFork;
+    Post "/v1/sessions/{session}/snapshots" Write SessionSnapshot;
+    Post "/v1/sessions/{session}/restore" Write SessionRestore;
+
     Post "/v1/experience" Write LogStep;
+    Get "/v1/experience/failures" Read Failures;
+    Get "/v1/experience/traces" Read Traces;
+
+    Get "/v1/skills" Read SkillList;
     Post "/v1/skills/search" Read SkillSearch;
+    Get "/v1/skills/export" Read SkillExport;
+    Post "/v1/skills/import" Write SkillImport;
+    Get "/v1/skills/{id}" Read SkillShow;
+    Post "/v1/skills/{id}/approve" Write SkillApprove, whole tenant;
+    Post "/v1/skills/{id}/reject" Write SkillReject, whole tenant;
+    Post "/v1/skills/{id}/retire" Write SkillRetire, whole tenant;
+    Post "/v1/skills/{id}/pin" Write SkillPin, whole tenant;
+    Post "/v1/skills/{id}/unpin" Write SkillUnpin, whole tenant;
+    Post "/v1/skills/{id}/edit" Write SkillEdit, whole tenant;
+
+    Post "/v1/learn" Write LearnRun, whole tenant;
+    Get "/v1/learn" Read LearnState, whole tenant;
+    Post "/v1/learn/preview" Read LearnDryRun, whole tenant;
+    Post "/v1/learn/improve" Write LearnImprove, whole tenant;
 
     Get "/v1/agents" Read agents::List, on AgentFiles;
     Post "/v1/agents" Write agents::New, on AgentFiles;

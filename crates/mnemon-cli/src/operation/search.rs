@@ -1,17 +1,20 @@
 //! Operations on the records that a filter chooses.
 
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Filter, Invalid, Kind, Namespace, Order, Owner, Scan, Scope, Viewer, limits};
+use mnemon_core::{
+    Filter, HiddenScan, Id, Invalid, Kind, Namespace, Order, Owner, Record, Scan, Scope, Viewer,
+    limits,
+};
 use mnemon_engine::{Hit, Query};
 use serde::{Deserialize, Serialize};
 
 use super::notes::{owner, tags};
 use super::records::ids;
 use super::{
-    Access, Arguments, Field, Forget, Interface, List, Operation, Ownership, Search, Selection,
-    Spelling, when,
+    Access, Arguments, Field, Forget, ForgetPreview, Interface, List, Operation, Ownership, Search,
+    Selection, Spelling, when,
 };
-use crate::{Error, api};
+use crate::{Error, api, wiring};
 
 /// The heading of the options that choose records.
 const WHICH: &str = "Which records";
@@ -116,54 +119,144 @@ impl Operation for List {
     }
 }
 
+/// The records that are to go.
+fn chosen() -> Vec<Field> {
+    let purge = "Erase permanently, with history: this cannot be undone";
+    let mut fields = vec![ids(), Field::flag("purge", purge)];
+    fields.extend(which());
+    fields
+}
+
+/// Records by id or by filter, of which the caller may forget each: a key of one user means that
+/// user's own records.
+async fn request(
+    access: &Access<'_>,
+    arguments: &mut Arguments,
+) -> Result<api::forget::Request, Error> {
+    let (key, given) = (arguments.take_text("key"), arguments.texts("ids"));
+    let ids = match (&key, access.user) {
+        // A retry under the same key must mean the same ids, also when they are gone.
+        (Some(_), None) => given
+            .iter()
+            .map(|id| id.parse())
+            .collect::<Result<_, _>>()?,
+        _ => access.ids(&given).await?,
+    };
+    let mut filter = Filter {
+        // Forgetting a user reaches all that belongs to them, also what only an agent may see.
+        viewer: Viewer::Tenant,
+        ..filter(access, arguments)?
+    };
+    let has_filter = !filter.is_empty();
+    if let Some(user) = access.user {
+        filter.owner.user = Some(user.to_owned());
+        check_own(access, user, &ids).await?;
+    }
+    let request = api::forget::Request {
+        ids,
+        filter: has_filter.then_some(filter),
+        purge: arguments.flag("purge").unwrap_or(false),
+        key,
+    };
+    let what = match (request.ids.is_empty(), &request.filter) {
+        (true, None) => {
+            "are missing; name the records, or select them with options such as --session"
+        }
+        (false, Some(_)) => {
+            "are given together with options that choose records; use one or the other"
+        }
+        _ => return Ok(request),
+    };
+    Err(Invalid::new("ids", what).into())
+}
+
+/// That every record is this user's own.
+async fn check_own(access: &Access<'_>, user: &str, ids: &[Id]) -> Result<(), Error> {
+    let viewer = access.viewer(&Owner::default());
+    let records = access.memory.records();
+    let found = records.get_seen_by(access.ctx, &viewer, ids).await?;
+    let is_own = |record: &Option<Record>| {
+        let owner = record.as_ref().map(|record| record.owner.user.as_deref());
+        owner == Some(Some(user))
+    };
+    let others = ids.iter().zip(&found).filter(|(_, record)| !is_own(record));
+    let others: Vec<Id> = others.map(|(id, _)| id.clone()).collect();
+    match others.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Missing(others)),
+    }
+}
+
 impl Operation for Forget {
     const COMMAND: &'static str = "forget";
-    /// What is to be removed: the command asks, and removes it in rounds.
-    type Answer = api::forget::Request;
+    /// One round; there are more if the filter means more records than one commit may take.
+    type Answer = api::forget::Response;
 
     fn fields() -> Vec<Field> {
-        let purge = "Erase permanently, with history: this cannot be undone";
         let key = "Idempotency key: a repeated call with the same key changes nothing";
-        let mut fields = vec![
-            ids(),
-            Field::flag("purge", purge),
-            Field::text("key", limits::KEY_CHARS, key),
-        ];
-        fields.extend(which());
+        let mut fields = chosen();
+        fields.insert(2, Field::text("key", limits::KEY_CHARS, key));
         fields
     }
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Self::Answer, Error> {
-        let (key, given) = (arguments.text("key"), arguments.texts("ids"));
-        let ids = match key {
-            None => access.ids(&given).await?,
-            // A retry under the same key must mean the same ids, also when they are gone.
-            Some(_) => given
-                .iter()
-                .map(|id| id.parse())
-                .collect::<Result<_, _>>()?,
+        let request = request(access, &mut arguments).await?;
+        let purge = request.purge;
+        let mut done = api::forget::run(access.memory, access.ctx, request).await?;
+        if purge && !done.more {
+            done.left.extend(wiring::kept_copies(access.config));
+        }
+        Ok(done)
+    }
+}
+
+/// Records that would be forgotten: the first page of them.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WouldForget {
+    pub(crate) dry_run: bool,
+    pub(crate) records: Vec<Record>,
+    /// How many of those that were forgotten earlier or have expired a purge would erase.
+    pub(crate) forgotten_earlier: usize,
+    pub(crate) missing: Vec<Id>,
+    pub(crate) more: bool,
+}
+
+impl Operation for ForgetPreview {
+    type Answer = WouldForget;
+
+    fn fields() -> Vec<Field> {
+        chosen()
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<WouldForget, Error> {
+        let (memory, ctx) = (access.memory, access.ctx);
+        let request = request(access, &mut arguments).await?;
+        let Some(filter) = request.filter else {
+            let viewer = access.viewer(&Owner::default());
+            let found = api::get::run(memory, ctx, &viewer, request.ids).await?;
+            return Ok(WouldForget {
+                dry_run: true,
+                records: found.records,
+                forgotten_earlier: 0,
+                missing: found.missing,
+                more: false,
+            });
         };
-        let filter = Filter {
-            // Forgetting a user reaches all that belongs to them, also what only an agent may see.
-            viewer: Viewer::Tenant,
-            ..filter(access, &mut arguments)?
-        };
-        let request = api::forget::Request {
-            ids,
-            filter: (!filter.is_empty()).then_some(filter),
-            purge: arguments.flag("purge").unwrap_or(false),
-            key,
-        };
-        let what = match (request.ids.is_empty(), &request.filter) {
-            (true, None) => {
-                "are missing; name the records, or select them with options such as --session"
+        let earlier = match request.purge {
+            true => {
+                let scan = HiddenScan::new(filter.clone());
+                memory.records().hidden(ctx, &scan).await?
             }
-            (false, Some(_)) => {
-                "are given together with options that choose records; use one or the other"
-            }
-            _ => return Ok(request),
+            false => Vec::new(),
         };
-        Err(Invalid::new("ids", what).into())
+        let page = api::list::run(memory, ctx, Scan::new(filter, limits::PAGE)).await?;
+        Ok(WouldForget {
+            dry_run: true,
+            more: page.next.is_some() || earlier.len() == limits::PAGE,
+            records: page.records,
+            forgotten_earlier: earlier.iter().filter(|hidden| !hidden.is_live).count(),
+            missing: Vec::new(),
+        })
     }
 }
 

@@ -575,7 +575,7 @@ impl<'de> Deserialize<'de> for Cause {
 }
 
 /// How many records there are of which sort, expired ones that upkeep has not erased yet included.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// Sorted by scope, kind and namespace; none is empty.
     pub groups: Vec<Group>,
@@ -594,7 +594,7 @@ impl Tally {
 }
 
 /// Records of one sort.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Group {
     pub scope: Scope,
     pub kind: Kind,

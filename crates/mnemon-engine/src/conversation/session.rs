@@ -14,7 +14,7 @@ mod store_backed;
 use async_trait::async_trait;
 use mnemon_core::files::Stamp;
 use mnemon_core::{Ctx, ErrorKind, Invalid, Time, limits};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use copies::{FORK_OF, SNAPSHOT_OF, copied_from, copies_of};
@@ -77,7 +77,7 @@ pub enum Mark {
 }
 
 /// A session as a listing shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionInfo {
     #[serde(rename = "session")]
     pub session_id: String,

@@ -21,7 +21,7 @@ const ANSWER_TOKENS: u32 = 2000;
 const COMPARED: usize = 20;
 
 /// What became of the wording of a skill.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "did")]
 pub enum Improved {
     /// It has better words now.

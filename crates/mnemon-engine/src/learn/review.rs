@@ -44,7 +44,7 @@ impl RuleBody {
 }
 
 /// What a lesson says.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LessonBody {
     Skill(Sop),
@@ -52,7 +52,7 @@ pub enum LessonBody {
 }
 
 /// A skill or a rule, with what it rests on.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lesson {
     pub id: Id,
     #[serde(flatten)]
@@ -178,7 +178,7 @@ pub enum Review {
 }
 
 /// How learning stands.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LearnStatus {
     /// Steps that were read so far.
     pub steps: u64,
@@ -188,12 +188,12 @@ pub struct LearnStatus {
     pub candidates: usize,
     pub retired: usize,
     /// What was found and is not told to agents, at most [`limits::NOT_KEPT_LISTED`].
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_kept: Vec<NotKept>,
 }
 
 /// When a type of task is looked at next.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskStatus {
     pub task_type: String,
     pub due: Time,

@@ -63,7 +63,7 @@ pub struct Hit {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
     /// Words of the query that stand in the record, if the query asked to explain.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched: Vec<String>,
     pub record: Record,
 }

@@ -32,9 +32,9 @@ pub struct Step {
     /// Also read as `tool_name`.
     #[serde(alias = "tool_name", skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    #[serde(skip_serializing_if = "Value::is_null")]
+    #[serde(default, skip_serializing_if = "Value::is_null")]
     pub input: Value,
-    #[serde(skip_serializing_if = "Value::is_null")]
+    #[serde(default, skip_serializing_if = "Value::is_null")]
     pub output: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -49,12 +49,12 @@ pub struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
     /// Whatever else is worth knowing; filters can ask for it.
-    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
 
 /// A step as it is kept.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoggedStep {
     pub id: Id,
     #[serde(rename = "created")]
@@ -65,7 +65,7 @@ pub struct LoggedStep {
 }
 
 /// Steps with one trace id, oldest first. A step without one is a trace by itself.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
