@@ -14,6 +14,7 @@ mod limits;
 mod mcp;
 mod metrics;
 pub mod openapi;
+mod origins;
 mod outer;
 pub(crate) mod problem;
 mod reference;
@@ -39,6 +40,7 @@ use self::caller::{Caller, Lock};
 use self::gate::Gate;
 use self::hosts::Hosts;
 use self::metrics::Metrics;
+use self::origins::Origins;
 use self::problem::Problem;
 use crate::Error;
 use crate::config::{Config, Secret};
@@ -125,6 +127,7 @@ pub async fn serve(
     let listener = listener.map_err(Error::file("listened on", place.as_ref()))?;
     let address = listener.local_addr().unwrap_or(address);
     let hosts = Hosts::new(address.ip(), &access.hosts)?;
+    let origins = Origins::new(&access.origins);
     let lock = access.lock(served.config());
     let served = Arc::new(served);
     let callers = mcp::Callers::new(served.clone(), access.origins, limits.body_bytes);
@@ -138,7 +141,7 @@ pub async fn serve(
         tasks.spawn(background::keep_up(api.clone(), background.upkeep));
         tasks.spawn(background::reload(api, background.reload));
     }
-    let gate = Gate::new(hosts, lock, limits.clone());
+    let gate = Gate::new(hosts, origins, lock, limits.clone());
     ready(address);
     tasks.spawn(async move { served.embed_missing().await });
     let router = gated(router.fallback(no_route), gate, metrics);

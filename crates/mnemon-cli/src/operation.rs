@@ -30,7 +30,9 @@ use mnemon_core::{Ctx, Id, Invalid, Owner, Time, Viewer};
 use mnemon_engine::Memory;
 
 pub(crate) use arguments::Arguments;
-pub(crate) use conversations::{MODES, Messages, Passages, mode_word};
+pub(crate) use conversations::{
+    Events, MODES, Messages, Passages, Previews, Snapshot, forgetting, mode_word,
+};
 pub(crate) use field::{Field, Interface, Shape, Spelling};
 pub(crate) use learning::{FailedSteps, Skills, TracedSteps};
 pub(crate) use records::Stored;
@@ -70,6 +72,8 @@ operations! {
     LearnRun LearnState LearnDryRun LearnImprove
     SessionSave SessionLoad SessionList SessionFork SessionSnapshot SessionRestore SessionDelete
     ChatAppend ChatRead ChatRecord ChatReload ChatQuery
+    ChatList ChatShow ChatTail ChatEvents ChatCompress ChatCompressPreview
+    ChatFork ChatSnapshot ChatRestore ChatClear ChatDelete ChatDeleteSnapshot
     /// The options by which a command names a conversation; the answer is the conversation.
     Conversation
     /// The same with the size of its window.

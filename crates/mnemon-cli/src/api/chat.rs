@@ -72,7 +72,7 @@ pub struct Compression {
     pub wait: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compressed {
     /// What was done now, oldest first; empty when there was nothing to be gained.
     pub events: Vec<CompressionEvent>,
@@ -82,7 +82,7 @@ pub struct Compressed {
 }
 
 /// Messages as they were said, oldest first.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
     pub messages: Vec<Message>,
     /// The cursor of the messages before these; absent when there are none.

@@ -27,7 +27,7 @@ pub struct Request {
 }
 
 /// How far it went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     Forgotten,
@@ -39,18 +39,18 @@ pub enum Status {
 }
 
 /// How much is gone, how much stays because it has other sources, and what could not be erased.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
     pub status: Status,
     #[serde(flatten)]
     pub forgotten: Forgotten,
     /// Conversations of the same user and name in projects: they were not meant, and stay.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<InProject>,
 }
 
 /// The project of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InProject {
     /// The name of its folder.
     pub project: String,

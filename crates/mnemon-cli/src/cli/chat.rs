@@ -14,7 +14,10 @@ pub(super) use long_term::mode;
 use super::door::Door;
 use super::shared::Shared;
 use crate::Error;
-use crate::operation::{ChatAppend, ChatQuery, ChatRecord, ChatReload, Conversation};
+use crate::operation::{
+    ChatAppend, ChatClear, ChatEvents, ChatFork, ChatList, ChatQuery, ChatRecord, ChatReload,
+    ChatRestore, ChatSnapshot, ChatTail,
+};
 
 /// Store conversations and keep each one within the context window of a model
 #[derive(Debug, clap::Args)]
@@ -43,7 +46,7 @@ enum Command {
     /// SQLite counts messages without reading them; other stores read every message once. At most
     /// the 10000 conversations that were used last are listed.
     #[command(visible_alias = "ls")]
-    List(list::ListArgs),
+    List(Shared<ChatList>),
     /// Show the window: which messages are whole, summarised or offloaded, and their tokens
     ///
     /// With --format, print the request body for a provider instead.
@@ -59,23 +62,23 @@ enum Command {
     /// Print the messages that a CONTEXT_OFFLOAD tag in the window replaces
     Reload(Shared<ChatReload>),
     /// Print the last messages as they were appended
-    Tail(messages::TailArgs),
+    Tail(Shared<ChatTail>),
     /// List the last 1000 compressions, oldest first
-    Events(Shared<Conversation>),
+    Events(Shared<ChatEvents>),
     /// Find passages in conversations, pages, notes and documents
     Query(Shared<ChatQuery>),
     /// Copy a conversation, with its window, to a new name
     ///
     /// A fork that was interrupted is completed when it is repeated.
-    Fork(copies::ForkArgs),
+    Fork(Shared<ChatFork>),
     /// Save the window under a label, to be restored later
-    Snapshot(copies::SnapshotArgs),
+    Snapshot(Shared<ChatSnapshot>),
     /// Restore the window from a snapshot
     ///
     /// Messages appended since the snapshot stay in the conversation, but not in its window.
-    Restore(copies::SnapshotArgs),
+    Restore(Shared<ChatRestore>),
     /// Empty the window; every message stays in the conversation
-    Clear(Shared<Conversation>),
+    Clear(Shared<ChatClear>),
     /// Delete a conversation and everything known only from it, or one of its snapshots
     ///
     /// Deletes its messages, summaries, state and experience, its snapshots, and all records that
@@ -107,8 +110,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         Command::Append(args) => append::append(args, door).await,
         Command::Compress(args) => compress::compress(args, door).await,
         Command::Reload(args) => args.run(door).await,
-        Command::Tail(args) => messages::tail(args, door).await,
-        Command::Events(args) => messages::events(args, door).await,
+        Command::Tail(args) => args.run(door).await,
+        Command::Events(args) => args.run(door).await,
         Command::Query(args) => args.run(door).await,
         Command::Fork(args) => copies::fork(args, door).await,
         Command::Snapshot(args) => copies::snapshot(args, door).await,

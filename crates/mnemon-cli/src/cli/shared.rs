@@ -364,7 +364,10 @@ fn arguments(field: &Field) -> Vec<Arg> {
         Spelling::Option(_) | Spelling::Values(_) => {
             let aliases = field.aliases.iter().map(|alias| alias.replace('_', "-"));
             let aliases: Vec<String> = aliases.filter(|alias| *alias != option).collect();
-            let arg = arg.long(option).aliases(aliases);
+            let mut arg = arg.long(option).aliases(aliases);
+            if let Some(letter) = field.short {
+                arg = arg.short(letter);
+            }
             vec![match field.is_prose {
                 true => arg.allow_hyphen_values(true).value_parser(option_text),
                 false => arg,

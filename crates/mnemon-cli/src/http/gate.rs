@@ -20,6 +20,7 @@ use super::caller::Lock;
 use super::connections::Connection;
 use super::hosts::Hosts;
 use super::limits::HttpLimits;
+use super::origins::Origins;
 use super::problem::Problem;
 
 /// Bodies are counted in units of so many bytes, as semaphores count no further than `u32`.
@@ -37,6 +38,7 @@ const OPEN: &[&str] = &[
 
 pub(super) struct Gate {
     hosts: Hosts,
+    origins: Origins,
     lock: Lock,
     limits: HttpLimits,
     requests: Arc<Semaphore>,
@@ -44,9 +46,10 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    pub(super) fn new(hosts: Hosts, lock: Lock, limits: HttpLimits) -> Self {
+    pub(super) fn new(hosts: Hosts, origins: Origins, lock: Lock, limits: HttpLimits) -> Self {
         Self {
             hosts,
+            origins,
             lock,
             requests: Arc::new(Semaphore::new(limits.requests)),
             bodies: Arc::new(Semaphore::new(limits.bodies_bytes / UNIT)),
@@ -158,7 +161,8 @@ pub(super) async fn admit(
     next: Next,
 ) -> Response {
     let connection = request.extensions_mut().remove::<Arc<Connection>>();
-    if let Err(refused) = gate.hosts.check(request.headers(), request.uri()) {
+    let hosts = gate.hosts.check(request.headers(), request.uri());
+    if let Err(refused) = hosts.and_then(|()| gate.origins.check(request.headers())) {
         return refused.into_response();
     }
     if request.method() == Method::GET && OPEN.contains(&request.uri().path()) {

@@ -33,9 +33,9 @@ pub struct HttpLimits {
 impl Default for HttpLimits {
     fn default() -> Self {
         Self {
-            connections: 128,
-            address_connections: 48,
-            requests: 64,
+            connections: 1024,
+            address_connections: 512,
+            requests: 256,
             head_bytes: 64 * 1024,
             body_bytes: 64 * 1024 * 1024,
             bodies_bytes: 256 * 1024 * 1024,

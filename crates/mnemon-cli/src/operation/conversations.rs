@@ -3,19 +3,26 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mnemon_core::window::CompressionEvent;
 use mnemon_core::{Invalid, Message, Role, limits};
 use mnemon_engine::longterm::Mode;
-use mnemon_engine::{LogLine, Memory, Passage, PassageQuery};
+use mnemon_engine::{LogLine, Memory, Passage, PassageQuery, Preview, Shown};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::context::QUERY;
 use super::{
-    Access, Arguments, ChatAppend, ChatQuery, ChatRead, ChatRecord, ChatReload, Conversation,
-    ConversationWindow, Field, Interface, Operation, Spelling, USER,
+    Access, Arguments, ChatAppend, ChatClear, ChatCompress, ChatCompressPreview, ChatDelete,
+    ChatDeleteSnapshot, ChatEvents, ChatFork, ChatList, ChatQuery, ChatRead, ChatRecord,
+    ChatReload, ChatRestore, ChatShow, ChatSnapshot, ChatTail, Conversation, ConversationWindow,
+    Field, Interface, Operation, Spelling, USER,
 };
-use crate::api::chat::{Append, Appended, Chat, Prepared, Remembered, messages_of};
-use crate::{Error, wiring};
+use crate::api::chat::{
+    Append, Appended, Chat, Compressed, Compression, ListRequest, Page, Prepared, Remembered, Tail,
+    messages_of,
+};
+use crate::api::session_forget;
+use crate::{Error, api, wiring};
 
 /// Passages that a query shows when nobody says.
 const PASSAGES: usize = 5;
@@ -351,4 +358,304 @@ async fn read_agents(access: &Access<'_>, pages: &Memory) -> Result<(), Error> {
         ctx.notices.add(what);
     }
     Ok(())
+}
+
+impl Operation for ChatList {
+    const COMMAND: &'static str = "chat list";
+    type Answer = Page;
+
+    fn fields() -> Vec<Field> {
+        let most = limits::PAGE as u64;
+        let skip = "Leave out this many, to get the next page";
+        vec![
+            super::notes::user("List the conversations of this user only"),
+            Field::whole("limit", 1, most, "Conversations on a page").default("50"),
+            Field::whole("skip", 0, u64::from(u32::MAX), skip).default("0"),
+        ]
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Page, Error> {
+        let request = ListRequest {
+            user: arguments.text("user").or(access.user.map(str::to_owned)),
+            limit: arguments.whole("limit").unwrap_or(ListRequest::LIMIT),
+            skip: arguments.whole("skip").unwrap_or(0),
+        };
+        api::chat::list(access.memory, access.ctx, &request).await
+    }
+}
+
+impl Operation for ChatShow {
+    type Answer = Shown;
+
+    fn fields() -> Vec<Field> {
+        ConversationWindow::fields()
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Shown, Error> {
+        open(access, &arguments).await?.show().await
+    }
+}
+
+impl Operation for ChatTail {
+    const COMMAND: &'static str = "chat tail";
+    type Answer = Tail;
+
+    fn fields() -> Vec<Field> {
+        let before = "The messages before this place, which the page after them names";
+        let mut fields = conversation(session().required());
+        fields.extend([
+            Field::whole(
+                "count",
+                1,
+                limits::PAGE as u64,
+                "Maximum number of messages",
+            )
+            .default("10")
+            .short('n'),
+            Field::text("before", limits::ID_CHARS * 2, before).value("CURSOR"),
+        ]);
+        fields
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Tail, Error> {
+        let chat = open(access, &arguments).await?;
+        let count = arguments.whole("count").unwrap_or(api::chat::TAIL);
+        chat.tail(count, arguments.text("before").as_deref()).await
+    }
+}
+
+/// Compressions, oldest first.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Events {
+    pub(crate) events: Vec<CompressionEvent>,
+}
+
+impl Operation for ChatEvents {
+    const COMMAND: &'static str = "chat events";
+    type Answer = Events;
+
+    fn fields() -> Vec<Field> {
+        conversation(session().required())
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Events, Error> {
+        let chat = open(access, &arguments).await?;
+        let events = chat.existing().await?.events(&chat.ctx).await?;
+        Ok(Events { events })
+    }
+}
+
+impl Operation for ChatCompress {
+    const COMMAND: &'static str = "chat compress";
+    type Answer = Compressed;
+
+    fn fields() -> Vec<Field> {
+        let wait = "Wait for the language model to write the summaries; otherwise `mnemon upkeep` asks \
+            it later";
+        let mut fields = ConversationWindow::fields();
+        fields.extend([
+            Field::flag("if_needed", "Compress only if it is due"),
+            Field::flag("wait", wait),
+        ]);
+        fields
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Compressed, Error> {
+        let how = Compression {
+            if_needed: arguments.flag("if_needed").unwrap_or(false),
+            wait: arguments.flag("wait").unwrap_or(false),
+        };
+        open(access, &arguments).await?.compress(how).await
+    }
+}
+
+/// What a compression would do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Previews {
+    pub(crate) dry_run: bool,
+    pub(crate) changes: Vec<Preview>,
+}
+
+impl Operation for ChatCompressPreview {
+    type Answer = Previews;
+
+    fn fields() -> Vec<Field> {
+        ConversationWindow::fields()
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Previews, Error> {
+        let chat = open(access, &arguments).await?;
+        let changes = chat.existing().await?.preview(&chat.ctx).await?;
+        Ok(Previews {
+            dry_run: true,
+            changes,
+        })
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Forked {
+    pub(crate) session: String,
+    pub(crate) messages: usize,
+}
+
+fn with(name: &'static str, value: &'static str, about: &'static str) -> Vec<Field> {
+    let field = Field::text(name, limits::NAME_CHARS, about).required();
+    let mut fields = conversation(session().required());
+    fields.insert(1, field.positional(Spelling::Positional, value));
+    fields
+}
+
+impl Operation for ChatFork {
+    const COMMAND: &'static str = "chat fork";
+    type Answer = Forked;
+
+    fn fields() -> Vec<Field> {
+        with("to", "NEW", "Name of the copy")
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Forked, Error> {
+        let (chat, session) = (open(access, &arguments).await?, arguments.needed("to"));
+        let messages = chat.existing().await?.fork(&chat.ctx, &session).await?;
+        Ok(Forked { session, messages })
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Snapshot {
+    pub(crate) snapshot: String,
+    pub(crate) messages: usize,
+}
+
+impl Operation for ChatSnapshot {
+    const COMMAND: &'static str = "chat snapshot";
+    type Answer = Snapshot;
+
+    fn fields() -> Vec<Field> {
+        with("label", "LABEL", "Label of the snapshot")
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Snapshot, Error> {
+        let (chat, snapshot) = (open(access, &arguments).await?, arguments.needed("label"));
+        let window = chat.existing().await?;
+        let messages = window.snapshot(&chat.ctx, &snapshot).await?;
+        Ok(Snapshot { snapshot, messages })
+    }
+}
+
+impl Operation for ChatRestore {
+    const COMMAND: &'static str = "chat restore";
+    type Answer = Snapshot;
+
+    fn fields() -> Vec<Field> {
+        with("label", "LABEL", "Label of the snapshot")
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Snapshot, Error> {
+        let (chat, snapshot) = (open(access, &arguments).await?, arguments.needed("label"));
+        let messages = chat.restore(&snapshot).await?;
+        Ok(Snapshot { snapshot, messages })
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Emptied {
+    pub(crate) cleared: String,
+}
+
+impl Operation for ChatClear {
+    const COMMAND: &'static str = "chat clear";
+    type Answer = Emptied;
+
+    fn fields() -> Vec<Field> {
+        conversation(session().required())
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Emptied, Error> {
+        let chat = open(access, &arguments).await?;
+        chat.existing().await?.clear(&chat.ctx).await?;
+        Ok(Emptied {
+            cleared: chat.session,
+        })
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct DeletedSnapshot {
+    pub(crate) deleted: String,
+}
+
+impl Operation for ChatDeleteSnapshot {
+    type Answer = DeletedSnapshot;
+
+    fn fields() -> Vec<Field> {
+        with("label", "LABEL", "Label of the snapshot")
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<DeletedSnapshot, Error> {
+        let (chat, deleted) = (open(access, &arguments).await?, arguments.needed("label"));
+        chat.delete_snapshot(&deleted).await?;
+        Ok(DeletedSnapshot { deleted })
+    }
+}
+
+impl Operation for ChatDelete {
+    const COMMAND: &'static str = "chat delete";
+    type Answer = session_forget::Response;
+
+    fn fields() -> Vec<Field> {
+        let purge = "Erase permanently, with history and files: this cannot be undone";
+        let folder = Field::texts(
+            "folder",
+            MOST_FOLDERS,
+            limits::PATH_BYTES,
+            "Folder in which its states were saved",
+        );
+        let mut fields = conversation(session().required());
+        fields.extend([
+            Field::flag("purge", purge),
+            terminal(folder).value("DIR").excludes("files").local(),
+        ]);
+        fields
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Self::Answer, Error> {
+        let chat = open(access, &arguments).await?;
+        let request = forgetting(&chat, &arguments);
+        let purge = request.purge;
+        if !purge {
+            // What lies in a log unread would be shown as if it was not deleted.
+            chat.catch_up().await?;
+        }
+        let mut gone = session_forget::run(&chat.memory, &chat.ctx, request).await?;
+        if gone.status == session_forget::Status::Nothing {
+            return Err(chat.unknown().await?);
+        }
+        if purge {
+            gone.list(wiring::kept_copies(access.config));
+        }
+        Ok(gone)
+    }
+}
+
+/// Folders with saved states in one call.
+const MOST_FOLDERS: usize = 100;
+
+/// The session that is to be forgotten.
+pub(crate) fn forgetting(chat: &Chat, arguments: &Arguments) -> session_forget::Request {
+    session_forget::Request {
+        user: chat.user.clone(),
+        session: chat.session.clone(),
+        purge: arguments.flag("purge").unwrap_or(false),
+        files: arguments
+            .text("files")
+            .map(PathBuf::from)
+            .into_iter()
+            .collect(),
+        folders: arguments
+            .texts("folder")
+            .into_iter()
+            .map(PathBuf::from)
+            .collect(),
+    }
 }

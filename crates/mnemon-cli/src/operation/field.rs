@@ -61,6 +61,8 @@ pub(crate) struct Field {
     /// The value that counts when none is given, for the documentation.
     pub(crate) default: Option<&'static str>,
     pub(crate) spelling: Spelling,
+    /// The short option of the command line.
+    pub(crate) short: Option<char>,
     /// The name of its value in the help of the command line.
     value: Option<&'static str>,
     /// The heading above it in the help of the command line.
@@ -151,6 +153,7 @@ setters! {
     /// At most one of this field and the other may be given.
     excludes(other: &'static str): excludes = Some(other);
     default(value: &'static str): default = Some(value);
+    short(letter: char): short = Some(letter);
     value(name: &'static str): value = Some(name);
     under(heading: &'static str): heading = Some(heading);
     /// On the command line `-` stands for the text on stdin.
@@ -186,6 +189,7 @@ impl Field {
             excludes: None,
             default: None,
             spelling: Spelling::Option(None),
+            short: None,
             value: None,
             heading: None,
             is_piped: false,

@@ -41,7 +41,12 @@ impl Operation for Get {
     async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Self::Answer, Error> {
         let ids = access.ids(&arguments.texts("ids")).await?;
         let viewer = access.viewer(&Owner::default());
-        api::get::run(access.memory, access.ctx, &viewer, ids).await
+        let found = api::get::run(access.memory, access.ctx, &viewer, ids).await?;
+        // The command prints those that are there, and then names the others.
+        match access.interface == Interface::Http && found.records.is_empty() {
+            true => Err(Error::Missing(found.missing)),
+            false => Ok(found),
+        }
     }
 }
 

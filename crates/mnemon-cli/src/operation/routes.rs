@@ -207,6 +207,18 @@ routes! {
     Post "/v1/conversations/{session}/record" Write ChatRecord;
     Get "/v1/conversations/{session}/replaced/{working_context_offload_uuid}" Read ChatReload;
     Post "/v1/conversations/query" Read ChatQuery;
+    Get "/v1/conversations" Read ChatList;
+    Delete "/v1/conversations/{session}" Write ChatDelete;
+    Get "/v1/conversations/{session}/window" Read ChatShow;
+    Get "/v1/conversations/{session}/messages" Read ChatTail;
+    Get "/v1/conversations/{session}/compressions" Read ChatEvents;
+    Post "/v1/conversations/{session}/compressions" Write ChatCompress;
+    Post "/v1/conversations/{session}/compressions/preview" Read ChatCompressPreview;
+    Post "/v1/conversations/{session}/fork" Write ChatFork;
+    Post "/v1/conversations/{session}/snapshots" Write ChatSnapshot;
+    Post "/v1/conversations/{session}/snapshots/{label}/restore" Write ChatRestore;
+    Delete "/v1/conversations/{session}/snapshots/{label}" Write ChatDeleteSnapshot;
+    Post "/v1/conversations/{session}/clear" Write ChatClear;
 
     Post "/v1/long-term/record" Write Record;
     Post "/v1/long-term/retrieve" Read Retrieve;

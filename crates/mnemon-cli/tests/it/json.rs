@@ -121,7 +121,7 @@ init                    init
 const COMMAND: usize = 24;
 
 /// The lines of [`CALLS`]. Words with spaces stand between quotes.
-fn calls() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+pub(crate) fn calls() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     CALLS.trim().lines().map(|line| {
         let (command, args) = line.split_at(COMMAND);
         let parts = args.split('\'').enumerate();
@@ -139,7 +139,7 @@ fn schema() -> Schema {
 }
 
 /// A folder with the files that the calls name.
-fn prepared() -> Sandbox {
+pub(crate) fn prepared() -> Sandbox {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("docs")).unwrap();
     sandbox.file(
@@ -155,7 +155,7 @@ fn prepared() -> Sandbox {
 }
 
 /// The id that a word of a call stands for.
-fn meant(sandbox: &Sandbox, word: &str) -> String {
+pub(crate) fn meant(sandbox: &Sandbox, word: &str) -> String {
     let (args, pointer): (&[&str], _) = match word {
         "NOTE" => (&["note", "list", "--json"], "/notes/0/id"),
         "SKILL" => (&["skill", "list", "--json"], "/skills/0/id"),

@@ -54,6 +54,7 @@ mod readability;
 mod sandbox;
 mod search;
 mod secrets;
+mod server;
 mod sessions;
 mod stores;
 mod streams;

@@ -1,14 +1,14 @@
 //! The list of conversations.
 
 use mnemon_core::{Ctx, Filter, Kind, Owner, Scope, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::window::Snapshot;
 use crate::memory::Memory;
 use crate::records::Error;
 
 /// A conversation as a list shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     pub user: String,
     pub session: String,

@@ -1,7 +1,7 @@
 //! Forgetting a session: what was said and done in it, and what is known only from it.
 
 use mnemon_core::{Batch, Ctx, Expect, Fate, Id, Op, Record, Right, Scope, limits};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::family::derived_from;
 use super::listing::each;
@@ -32,7 +32,7 @@ pub struct SessionForget<'a> {
 }
 
 /// What became of a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forgotten {
     /// Records that are gone: the session's own, and what was derived only from them.
     pub records: u64,
@@ -43,17 +43,17 @@ pub struct Forgotten {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<u64>,
     /// Files that were erased.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// What still holds text of the session.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<NotErased>,
     /// Sessions that were forked from it: they are sessions of their own, and stay.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forks: Vec<String>,
     /// Whether records were written to the session as fast as they were removed, so that some may be
     /// left.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use mnemon_core::{Ctx, Invalid, limits};
 use mnemon_engine::{Conversation, Memory, Project, Snapshot};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Chat;
 use crate::Error;
@@ -28,15 +28,15 @@ impl ListRequest {
     pub const LIMIT: usize = 50;
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     #[serde(flatten)]
     pub conversation: Conversation,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<Snapshot>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     /// The one that was used last comes first.
     pub conversations: Vec<Listed>,

@@ -1,43 +1,29 @@
 //! `mnemon chat compress`
 
-use mnemon_engine::Preview;
-use serde_json::json;
-
 use super::super::door::Door;
-use super::super::shared::Shared;
+use super::super::shared::{Shared, call};
 use super::super::text;
 use super::messages::event_line;
 use crate::Error;
-use crate::api::chat::Compression;
-use crate::operation::ConversationWindow;
+use crate::operation::{ChatCompress, ChatCompressPreview, Previews};
 
 const NOTHING: &str = "nothing was compressed: no strategy makes the window smaller";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CompressArgs {
     #[command(flatten)]
-    conversation: Shared<ConversationWindow>,
-    /// Compress only if it is due
-    #[arg(long)]
-    if_needed: bool,
+    conversation: Shared<ChatCompress>,
     /// Show the strategy, the messages and the resulting summary; write nothing
     #[arg(long, conflicts_with_all = ["if_needed", "wait"])]
     dry_run: bool,
-    /// Wait for the language model to write the summaries; otherwise `mnemon upkeep` asks it later
-    #[arg(long)]
-    wait: bool,
 }
 
 pub(super) async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = args.conversation.open(door).await?;
+    let given = args.conversation.arguments()?;
     if args.dry_run {
-        return preview(&chat.existing().await?.preview(&chat.ctx).await?, door);
+        return preview(&call::<ChatCompressPreview>(given, door).await?, door);
     }
-    let how = Compression {
-        if_needed: args.if_needed,
-        wait: args.wait,
-    };
-    let done = chat.compress(how).await?;
+    let done = call::<ChatCompress>(given, door).await?;
     return_json!(door, &done);
     if done.events.is_empty() {
         return door.out.line(NOTHING);
@@ -50,12 +36,12 @@ pub(super) async fn compress(args: CompressArgs, door: &mut Door) -> Result<(), 
 }
 
 /// What a compression would do: the strategy, which messages, their tokens and the new text.
-fn preview(previews: &[Preview], door: &mut Door) -> Result<(), Error> {
-    return_json!(door, &json!({ "dry_run": true, "changes": previews }));
-    if previews.is_empty() {
+fn preview(previews: &Previews, door: &mut Door) -> Result<(), Error> {
+    return_json!(door, previews);
+    if previews.changes.is_empty() {
         return door.out.line(NOTHING);
     }
-    for change in previews {
+    for change in &previews.changes {
         let (strategy, first, last) = (&change.strategy, change.from, change.to - 1);
         let (before, after) = (change.tokens_before, change.tokens_after);
         let count = text::count((change.to - change.from) as u64, "message");

@@ -1,71 +1,47 @@
 //! `mnemon chat delete`
 
-use std::path::PathBuf;
-
-use serde_json::json;
-
 use super::super::confirm::agreed;
 use super::super::door::Door;
-use super::super::shared::{Shared, open};
+use super::super::shared::{Shared, call, open};
 use super::super::text;
+use crate::Error;
 use crate::api::session_forget::{self, Response, Status};
-use crate::operation::Conversation;
-use crate::{Error, wiring};
+use crate::operation::{ChatDelete, ChatDeleteSnapshot, Conversation, USER, forgetting};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DeleteArgs {
     #[command(flatten)]
-    conversation: Shared<Conversation>,
+    conversation: Shared<ChatDelete>,
     /// Delete only this snapshot
     #[arg(long, value_name = "LABEL", conflicts_with_all = ["purge", "folder"])]
     snapshot: Option<String>,
-    /// Erase permanently, with history and files: this cannot be undone
-    #[arg(long)]
-    purge: bool,
-    /// Folder in which its states were saved
-    #[arg(long, value_name = "DIR", conflicts_with = "files")]
-    folder: Vec<PathBuf>,
     /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }
 
 pub(super) async fn delete(args: DeleteArgs, door: &mut Door) -> Result<(), Error> {
-    let given = args.conversation.arguments()?;
-    let files = given.text("files").map(PathBuf::from);
-    let chat = open::<Conversation>(given, door).await?;
+    let mut given = args.conversation.arguments()?;
     if let Some(label) = args.snapshot {
-        chat.delete_snapshot(&label).await?;
-        return_json!(door, &json!({ "deleted": label }));
-        let label = text::one_line(&label);
+        given.set("label", label);
+        let gone = call::<ChatDeleteSnapshot>(given, door).await?;
+        return_json!(door, &gone);
+        let label = text::one_line(&gone.deleted);
         return say!(door, "deleted: snapshot {label}");
     }
-    let whose = format!("conversation {} of {}", chat.session, chat.user);
-    let request = session_forget::Request {
-        user: chat.user.clone(),
-        session: chat.session.clone(),
-        purge: args.purge,
-        files: files.into_iter().collect(),
-        folders: args.folder,
-    };
-    let (memory, ctx) = (&chat.memory, &chat.ctx);
-    if !args.purge {
-        // What lies in a log unread would be shown as if it was not deleted.
-        chat.catch_up().await?;
-    }
-    if args.purge && !args.yes {
-        if !session_forget::is_there(memory, ctx, &request).await? {
-            return Err(chat.unknown().await?);
+    if given.flag("purge") == Some(true) && !args.yes {
+        let user = given.text("user").unwrap_or_else(|| USER.to_owned());
+        if door.remote.is_none() {
+            let chat = open::<Conversation>(given.clone(), door).await?;
+            let request = forgetting(&chat, &given);
+            if !session_forget::is_there(&chat.memory, &chat.ctx, &request).await? {
+                return Err(chat.unknown().await?);
+            }
         }
+        let whose = format!("conversation {} of {user}", given.needed("session"));
         agreed(&format!("This erases {whose}; it cannot be undone."), false)?;
     }
-    let mut gone = session_forget::run(memory, ctx, request).await?;
-    if gone.status == Status::Nothing {
-        return Err(chat.unknown().await?);
-    }
-    if args.purge {
-        gone.list(wiring::kept_copies(&door.config));
-    }
+    let gone = call::<ChatDelete>(given, door).await?;
     if door.out.json {
         door.out.json(&gone)?;
     } else {

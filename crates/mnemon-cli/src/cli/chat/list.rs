@@ -1,33 +1,18 @@
 //! `mnemon chat list`
 
 use super::super::door::Door;
+use super::super::shared::{Shared, call};
 use super::super::text;
 use crate::Error;
-use crate::api::chat::{ListRequest, Listed, list as conversations};
+use crate::api::chat::Listed;
+use crate::operation::ChatList;
 
-#[derive(Debug, clap::Args)]
-pub(super) struct ListArgs {
-    /// List the conversations of this user only
-    #[arg(long, value_name = "NAME")]
-    user: Option<String>,
-    /// Conversations on a page, up to 1000
-    #[arg(long, value_name = "N", default_value_t = ListRequest::LIMIT)]
-    limit: usize,
-    /// Leave out this many, to get the next page
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    skip: usize,
-}
-
-pub(super) async fn list(args: ListArgs, door: &mut Door) -> Result<(), Error> {
-    let request = ListRequest {
-        user: args.user,
-        limit: args.limit,
-        skip: args.skip,
-    };
-    let page = conversations(&*door.memory()?, &door.ctx()?, &request).await?;
+pub(super) async fn list(args: Shared<ChatList>, door: &mut Door) -> Result<(), Error> {
+    let given = args.arguments()?;
+    let skip = given.whole("skip").unwrap_or(0);
+    let page = call::<ChatList>(given, door).await?;
     return_json!(door, &page);
-    if page.conversations.is_empty() && request.skip > 0 {
-        let skip = request.skip;
+    if page.conversations.is_empty() && skip > 0 {
         return say!(door, "no conversation comes after the first {skip}");
     }
     if page.conversations.is_empty() {

@@ -2,25 +2,14 @@
 
 use mnemon_core::window::CompressionEvent;
 use mnemon_core::{Block, Message, Time};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::door::Door;
-use super::super::shared::{Shared, Shown};
+use super::super::shared::Shown;
 use super::super::text;
-use crate::operation::{Conversation, Messages, Passages};
-use crate::{Error, api};
-
-#[derive(Debug, clap::Args)]
-pub(super) struct TailArgs {
-    #[command(flatten)]
-    conversation: Shared<Conversation>,
-    /// Messages to print, up to 1000
-    #[arg(short = 'n', long, value_name = "N", default_value_t = api::chat::TAIL)]
-    count: usize,
-    /// Print the messages before this place, which the page after them names
-    #[arg(long, value_name = "CURSOR")]
-    before: Option<String>,
-}
+use crate::Error;
+use crate::api::chat::Tail;
+use crate::operation::{Events, Messages, Passages};
 
 impl Shown for Messages {
     fn show(&self, door: &mut Door) -> Result<(), Error> {
@@ -45,27 +34,25 @@ impl Shown for Passages {
     }
 }
 
-pub(super) async fn tail(args: TailArgs, door: &mut Door) -> Result<(), Error> {
-    let chat = args.conversation.open(door).await?;
-    let tail = chat.tail(args.count, args.before.as_deref()).await?;
-    return_json!(door, &tail);
-    print(&tail.messages, door)?;
-    door.out.next_page("--before", tail.before)
+impl Shown for Tail {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        print(&self.messages, door)?;
+        door.out.next_page("--before", self.before.as_ref())
+    }
 }
 
-pub(super) async fn events(args: Shared<Conversation>, door: &mut Door) -> Result<(), Error> {
-    let chat = args.open(door).await?;
-    let events = chat.existing().await?.events(&chat.ctx).await?;
-    return_json!(door, &json!({ "events": events }));
-    if events.is_empty() {
-        return door.out.line("the window was never compressed");
+impl Shown for Events {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        if self.events.is_empty() {
+            return door.out.line("the window was never compressed");
+        }
+        for event in &self.events {
+            let at = Time::from_millis(event.timestamp).map(text::local);
+            let at = at.unwrap_or_default();
+            say!(door, "{at}  {}", event_line(event))?;
+        }
+        Ok(())
     }
-    for event in &events {
-        let at = Time::from_millis(event.timestamp).map(text::local);
-        let at = at.unwrap_or_default();
-        say!(door, "{at}  {}", event_line(event))?;
-    }
-    Ok(())
 }
 
 pub(super) fn event_line(event: &CompressionEvent) -> String {

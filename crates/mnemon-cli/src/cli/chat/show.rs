@@ -1,16 +1,17 @@
 //! `mnemon chat show`
 
 use indicatif::ProgressBar;
+use mnemon_core::Message;
 use mnemon_core::format::Unseen;
 use mnemon_engine::{Folded, Seen, SeenAs, Shown};
 
 use super::super::door::Door;
-use super::super::shared::{Shared, open};
+use super::super::shared::{Shared, call, open};
 use super::super::{progress, text};
 use super::messages::line;
 use crate::Error;
 use crate::api::chat::{Format, RequestBody};
-use crate::operation::ConversationWindow;
+use crate::operation::{ChatShow, ConversationWindow};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ShowArgs {
@@ -26,10 +27,25 @@ pub(super) async fn show(args: ShowArgs, door: &mut Door) -> Result<(), Error> {
     if let Some(format) = args.format {
         let model = given.take_text("model");
         let model = model.or(door.config.llm.model.value.clone());
-        let chat = open::<ConversationWindow>(given, door).await?;
-        let messages = chat.messages().await?;
+        let messages: Vec<Message> = match &door.remote {
+            Some(_) => {
+                let shown = call::<ChatShow>(given, door).await?.messages.into_iter();
+                shown.map(|seen| seen.message).collect()
+            }
+            None => {
+                open::<ConversationWindow>(given, door)
+                    .await?
+                    .messages()
+                    .await?
+            }
+        };
         let body = RequestBody::new(format, &messages, &[], model.as_deref());
         return print_body(&body, door);
+    }
+    if door.remote.is_some() {
+        let shown = call::<ChatShow>(given, door).await?;
+        return_json!(door, &shown);
+        return draw(&shown, door);
     }
     let chat = open::<ConversationWindow>(given, door).await?;
     let shown = chat.show().await?;

@@ -13,7 +13,7 @@ fn check(hosts: &[&str], uri: &str) -> u16 {
     }
     match allowed.check(&headers, &uri.parse().unwrap()) {
         Ok(()) => 200,
-        Err((status, _)) => status.as_u16(),
+        Err(problem) => problem.status,
     }
 }
 

@@ -4,7 +4,7 @@ use mnemon_core::window::{
     Change, CompressionEvent, Extract, Strategy, message_tokens, paired, plan, tokens,
 };
 use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Message, Origin, Scope, StoreError, limits};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
 use super::stored::{Entry, Offload, PENDING, TAG};
@@ -27,7 +27,7 @@ pub(super) struct Made {
 }
 
 /// What a compression would do to some messages of the window.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Preview {
     pub strategy: String,
     /// The first message that would be replaced, and the first one after them that would not.

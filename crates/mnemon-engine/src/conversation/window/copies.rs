@@ -1,7 +1,7 @@
 //! Copies of a conversation: a fork goes its own way, a snapshot is gone back to.
 
 use mnemon_core::{Ctx, Expect, Id, Invalid, Kind, Origin, Scan, Scope, StoreError, Time, limits};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::stored::Working;
@@ -16,7 +16,7 @@ const LABEL: &str = "snapshot";
 const COMPLETE: &str = "complete";
 
 /// A snapshot of a conversation's window.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     pub label: String,
     pub taken: Time,

@@ -2,7 +2,7 @@
 
 use mnemon_core::window::{CompressionEvent, Strategy, message_tokens};
 use mnemon_core::{Ctx, Invalid, Message, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::stored::{Entry, Offload};
@@ -10,7 +10,7 @@ use super::{Window, told_as_text};
 use crate::records::Error;
 
 /// How near a message still is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeenAs {
     /// Word for word.
@@ -22,7 +22,7 @@ pub enum SeenAs {
 }
 
 /// What a message of the window stands for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Folded {
     /// When the first and the last of the messages were said.
     pub from: Time,
@@ -35,7 +35,7 @@ pub struct Folded {
 }
 
 /// One message of the window.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     #[serde(rename = "as")]
     pub as_: SeenAs,
@@ -52,7 +52,7 @@ pub struct Seen {
 }
 
 /// The whole window.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shown {
     pub messages: Vec<Seen>,
     pub tokens: usize,
