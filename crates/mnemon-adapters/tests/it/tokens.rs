@@ -26,10 +26,37 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+fn same_count(text: &str) -> Result<(), TestCaseError> {
+    for (family, (name, vocabulary)) in [Family::O200k, Family::Cl100k]
+        .into_iter()
+        .zip(vocabularies())
+    {
+        let count = counter(family).count(text);
+        prop_assert_eq!(
+            count,
+            vocabulary.count_ordinary(text),
+            "{}: {:?}",
+            name,
+            text
+        );
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn the_bound_holds_for_anything(text in mixed()) {
         check(&text)?;
+    }
+
+    #[test]
+    fn exact_counts_equal_those_of_tiktoken(text in mixed()) {
+        same_count(&text)?;
+    }
+
+    #[test]
+    fn exact_counts_of_signs_equal_those_of_tiktoken(text in "[ -~\n\r\t²٣]{0,60}") {
+        same_count(&text)?;
     }
 
     #[test]
@@ -60,6 +87,29 @@ fn exact_counts_are_those_of_the_vocabularies() {
     assert_eq!(counter(Family::O200k).family(), Family::O200k);
     // A control sign of the model is text like any other.
     assert!(counter(Family::O200k).count("<|endoftext|>") > 1);
+}
+
+/// `UPDATE_TOKENS=1 cargo test -p mnemon-adapters --test it -- tokens` writes the files anew.
+#[test]
+fn the_token_files_hold_the_vocabularies_in_order() {
+    for (name, vocabulary) in vocabularies() {
+        let token = |rank| vocabulary.decode_bytes(&[rank]).ok();
+        // The ranks of control tokens begin after a gap.
+        let packed: Vec<u8> = (0..).map_while(token).flat_map(packed).collect();
+        let path = format!("{}/assets/{name}.deflate", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("UPDATE_TOKENS").is_some() {
+            let deflated = miniz_oxide::deflate::compress_to_vec(&packed, 10);
+            std::fs::write(&path, deflated).unwrap();
+        }
+        let deflated = std::fs::read(&path).unwrap();
+        let stored = miniz_oxide::inflate::decompress_to_vec(&deflated).unwrap();
+        assert!(stored == packed, "{path} is outdated");
+    }
+}
+
+fn packed(token: Vec<u8>) -> Vec<u8> {
+    let length = u8::try_from(token.len()).unwrap();
+    [vec![length], token].concat()
 }
 
 /// The bound must not cut a page far shorter than the model's own vocabulary would: characters
