@@ -24,6 +24,7 @@ mod skills;
 pub(crate) mod teams;
 pub(crate) mod when;
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use mnemon_core::{Ctx, Id, Invalid, Owner, Time, Viewer};
@@ -99,6 +100,17 @@ pub(crate) trait Operation<On = Arc<Memory>>: Send + Sync + 'static {
         access: &Access<'_, On>,
         arguments: Arguments,
     ) -> impl Future<Output = Result<Self::Answer, Error>> + Send;
+}
+
+/// A call that has begun.
+pub(crate) type Call<'a, Answer> = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send + 'a>>;
+
+/// Calls an operation. Boxed: every interface calls it, and each would get a copy of its code.
+pub(crate) fn call<'a, O: Operation<On>, On: Sync>(
+    access: &'a Access<'_, On>,
+    arguments: Arguments,
+) -> Call<'a, O::Answer> {
+    Box::pin(O::run(access, arguments))
 }
 
 /// The user, or the session, of a call that names none.

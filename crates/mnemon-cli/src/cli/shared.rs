@@ -15,7 +15,7 @@ use super::door::Door;
 use super::input;
 use crate::Error;
 use crate::operation::routes::{Routed, Target};
-use crate::operation::{Access, Arguments, Field, Interface, Operation, Shape, Spelling};
+use crate::operation::{self, Access, Arguments, Field, Interface, Operation, Shape, Spelling};
 
 /// The arguments of an operation as they were given.
 pub(super) struct Shared<O, On = Arc<Memory>> {
@@ -98,13 +98,6 @@ impl<O: Routed<AgentFiles>> Shared<O, AgentFiles> {
             Ok(answer) => answer,
             Err(arguments) => call_on::<O, _>(files, arguments, door).await,
         }
-    }
-}
-
-impl<O: Operation> Shared<O> {
-    /// Calls a part of another operation, which needs this machine's store.
-    pub(super) async fn open(self, door: &Door) -> Result<O::Answer, Error> {
-        open::<O>(self.arguments()?, door).await
     }
 }
 
@@ -242,7 +235,7 @@ pub(super) async fn open<O: Operation>(
 }
 
 /// The same for a memory that is open already.
-pub(super) async fn call_on<O: Operation<On>, On>(
+pub(super) async fn call_on<O: Operation<On>, On: Sync>(
     memory: &On,
     arguments: Arguments,
     door: &Door,
@@ -254,7 +247,7 @@ pub(super) async fn call_on<O: Operation<On>, On>(
         interface: Interface::CommandLine,
         user: None,
     };
-    let answer = O::run(&access, arguments).await;
+    let answer = operation::call::<O, On>(&access, arguments).await;
     answer.map_err(|error| error.spelling(|name| spelling(&O::fields(), name)))
 }
 

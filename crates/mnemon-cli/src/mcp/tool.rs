@@ -14,7 +14,7 @@ use super::field::{self, Field};
 use super::profile::Profile;
 use super::served::Served;
 use crate::Error;
-use crate::operation::{Access, Interface, Operation};
+use crate::operation::{self, Access, Interface, Operation};
 
 /// What a tool does to the memory, for whoever asks people before it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Call {
             interface: Interface::Mcp,
             user: user.as_deref(),
         };
-        O::run(&access, arguments).await
+        operation::call::<O, _>(&access, arguments).await
     }
 
     /// Tokens that the answer may have beside the notices so far.

@@ -145,7 +145,7 @@ async fn run<O: Routed<On>, On: Target>(
         interface: Interface::Http,
         user,
     };
-    O::json(&O::run(&access, arguments).await?)
+    O::json(&call::<O, On>(&access, arguments).await?)
 }
 
 /// Each row: the method and the path, the right that it needs, the operation; behind it the memory

@@ -275,7 +275,7 @@ fn bad_requests_are_refused_with_the_reason_and_change_nothing() {
         (
             post("/v1/search", r#"{"query":"tea","kind":["zebra"]}"#),
             400,
-            "must be one of",
+            "is not one of",
         ),
         (
             post("/v1/search?limit=5", r#"{"query":"tea"}"#),

@@ -10,7 +10,7 @@ use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch};
 use crate::Error;
 use crate::operation::agents::{self, Agents, Created, ShownContext, Warnings, Written};
-use crate::operation::{Access, Interface, Operation};
+use crate::operation::{self, Access, Interface, Operation};
 
 /// Characters of one line in a list.
 pub(super) const LINE: usize = 300;
@@ -41,7 +41,7 @@ where
         interface: Interface::Mcp,
         user: None,
     };
-    let answer = O::run(&access, call.arguments.clone()).await?;
+    let answer = operation::call::<O, _>(&access, call.arguments.clone()).await?;
     answer.answer(&call)
 }
 
