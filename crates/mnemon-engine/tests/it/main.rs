@@ -18,6 +18,7 @@ mod documents;
 mod duplicates;
 mod editing;
 mod facade;
+mod feed;
 mod import;
 mod learn;
 mod longterm;
