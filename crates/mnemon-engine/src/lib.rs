@@ -32,6 +32,7 @@ mod memory;
 pub mod notes;
 mod records;
 mod search;
+pub mod webhooks;
 
 pub use context::{Context, ContextQuery, Silent};
 pub use conversation::{

@@ -34,6 +34,7 @@ mod simulator;
 
 mod undo;
 mod undo_groups;
+mod webhooks;
 mod window;
 
 use std::sync::Arc;
