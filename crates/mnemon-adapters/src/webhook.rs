@@ -142,7 +142,7 @@ fn hmac_sha256(key: &[u8], message: &[&[u8]]) -> [u8; 32] {
         false => key,
     };
     let padded = |pad: u8| {
-        let zeros = std::iter::repeat(&0).take(BLOCK - key.len());
+        let zeros = std::iter::repeat_n(&0, BLOCK - key.len());
         let bytes = key.iter().chain(zeros).map(move |byte| byte ^ pad);
         bytes.collect::<Vec<u8>>()
     };

@@ -14,6 +14,7 @@ mod delivering;
 mod stored;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use mnemon_core::webhook::WebhookSender;
@@ -82,6 +83,8 @@ pub struct Webhooks {
     /// How far each webhook has read without finding a change to send. Kept here, because writing
     /// it down for every change that is not meant would be a change itself.
     scanned: Mutex<HashMap<Id, u64>>,
+    /// How often progress was written down.
+    saves: AtomicU64,
 }
 
 impl Webhooks {
@@ -96,6 +99,7 @@ impl Webhooks {
             sender,
             holder: holder.into(),
             scanned: Mutex::default(),
+            saves: AtomicU64::default(),
         }
     }
 

@@ -32,10 +32,12 @@ impl CommitSignal {
     /// A commit of this tenant was acknowledged.
     pub(crate) fn announce(&self, tenant: &Tenant) {
         let mut tenants = self.tenants();
-        if !tenants.contains_key(tenant) {
-            tenants.insert(tenant.clone(), Listeners::default());
-        }
         let Some(listeners) = tenants.get_mut(tenant) else {
+            let first = Listeners {
+                commits: 1,
+                ..Listeners::default()
+            };
+            tenants.insert(tenant.clone(), first);
             return;
         };
         listeners.commits += 1;

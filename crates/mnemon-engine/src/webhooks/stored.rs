@@ -1,10 +1,11 @@
 //! A webhook as two records of the system tenant.
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 
 use mnemon_core::{
-    Batch, Ctx, Expect, Filter, Id, Invalid, Kind, Op, Origin, Record, Right, StoreError, Tenant,
-    Time,
+    Batch, Ctx, Expect, Filter, Id, Invalid, Kind, Op, Origin, Policy, Record, Right, StoreError,
+    Tenant, Time,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,11 @@ use crate::records::Error;
 const DEFINITION: &str = "webhook-";
 const PROGRESS: &str = "webhook-progress-";
 const TAG: &str = "webhook";
+/// Days for which old versions of the system tenant's records are kept.
+const HISTORY_DAYS: i64 = 1;
+/// Old versions are dropped after so many writes of progress, and so many at once.
+const TIDY_EVERY: u64 = 100;
+const TIDIED: usize = 1_000;
 
 /// A secret that cannot be printed by accident.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,11 +216,26 @@ impl Webhooks {
         match self.write(ctx, Right::Write, vec![op]).await {
             Ok(()) => {
                 stored.version += 1;
+                if self.saves.fetch_add(1, Ordering::Relaxed) % TIDY_EVERY == TIDY_EVERY - 1 {
+                    self.tidy(ctx).await?;
+                }
                 Ok(true)
             }
             Err(Error::Store(StoreError::Conflict { .. })) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Drops old versions of the system tenant's records, whatever the policy keeps of others:
+    /// every delivery leaves one.
+    async fn tidy(&self, ctx: &Ctx) -> Result<(), Error> {
+        let policy = Policy {
+            history_days: Some(HISTORY_DAYS),
+            ..self.records.policy.clone()
+        };
+        let grant = policy.check(&Self::system(ctx)?, Right::Write)?;
+        self.records.store.upkeep(&grant, TIDIED).await?;
+        Ok(())
     }
 
     /// Neither screened for secrets nor embedded: nobody searches these records.

@@ -253,6 +253,13 @@ fn dead_letters_are_bounded() {
         (DEAD_LETTERS, 3)
     );
     assert_eq!(shown.dead_letters[0].number, 4);
+    // So is what the attempts leave in the history of the system tenant, which keeps a day of it.
+    let system = Ctx {
+        tenant: SYSTEM_TENANT.parse().unwrap(),
+        ..later(now)
+    };
+    let left = wait(world.memory.records().stats(&system)).unwrap().history;
+    assert!((1..400).contains(&left), "{left} old versions");
 }
 
 #[test]
