@@ -83,7 +83,8 @@ fn a_listener_gets_what_it_may_see_and_passes_the_rest() {
         );
     }
     // A purge is an id, for those who may see the whole tenant and perhaps hold a copy.
-    wait(records.purge(&ctx(), &[plan.clone()], None)).unwrap();
+    let purged = std::slice::from_ref(&plan);
+    wait(records.purge(&ctx(), purged, None)).unwrap();
     let page = next(&memory, &Filter::all_of_tenant(), 5, 9);
     assert_eq!((page.reached, page.more, page.changes.len()), (6, false, 1));
     let purge = serde_json::to_value(&page.changes[0]).unwrap();
