@@ -6,6 +6,7 @@ pub mod documents;
 pub mod embed;
 pub mod llm;
 pub mod tokens;
+pub mod webhook;
 
 mod blocking;
 mod files;

@@ -409,7 +409,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Get(args) => get::run(args, door).await,
         Command::List(args) => args.page.run(door).await,
         Command::Forget(args) => forget::run(args, door).await,
-        Command::History(args) => args.page.run(door).await,
+        Command::History(args) => args.run(door).await,
         Command::Undo(args) => undo::run(args, door).await,
         Command::Update(args) => args.change.run(door).await,
         Command::Stats(args) => args.stats.run(door).await,

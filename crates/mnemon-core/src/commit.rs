@@ -189,8 +189,9 @@ pub enum Effect {
     Write { entry: Entry, record: Box<Record> },
     /// Moves the current version to the history, and marks there that it was deleted.
     Bury { entry: Entry, id: Id },
-    /// Leaves nothing of the record: no version, no history, no links.
-    Erase { id: Id },
+    /// Leaves nothing of the record's content: no version, no history, no links. A purge leaves a
+    /// tombstone, which holds the id, for listeners of the change feed.
+    Erase { id: Id, purged: Option<Entry> },
     /// Keeps the receipt under its key.
     Receipt {
         key: IdempotencyKey,

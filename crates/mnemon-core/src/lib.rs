@@ -52,6 +52,6 @@ pub use ports::{
     Fate, Features, Group, Hidden, HiddenScan, IdempotencyKey, IndexCapabilities, IndexFilters,
     Match, Op, Outcome, Probe, QueryTerm, Receipt, ScoreScale, SearchIndex, SessionCount,
     SessionWindow, Statistics, Store, StoreError, Tally, TermRole, Traits, Upkept, embed, files,
-    llm, log, longterm, rerank, sessions_by_scan,
+    llm, log, longterm, rerank, sessions_by_scan, webhook,
 };
 pub use search::{Candidate, dates, index, rank, speakers, text, vector};

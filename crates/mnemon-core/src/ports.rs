@@ -8,6 +8,7 @@ pub mod longterm;
 pub mod rerank;
 pub(crate) mod search_index;
 pub(crate) mod store;
+pub mod webhook;
 
 pub use search_index::{
     Answer, Backend, Background, Embedding, Features, IndexCapabilities, IndexFilters, Match,

@@ -114,6 +114,10 @@ impl Store for Ram {
         Ok(self.with(grant, |image| image.changes(grant, changes)))
     }
 
+    async fn newest_change(&self, grant: &Grant) -> Result<u64, StoreError> {
+        Ok(self.with(grant, |image| image.last_seq()))
+    }
+
     async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
         Ok(self.with(grant, |image| image.tally(grant)))
     }

@@ -26,11 +26,13 @@ mod context;
 mod conversation;
 mod deletion;
 mod documents;
+pub mod feed;
 pub mod learn;
 mod memory;
 pub mod notes;
 mod records;
 mod search;
+pub mod webhooks;
 
 pub use context::{Context, ContextQuery, Silent};
 pub use conversation::{
@@ -48,6 +50,7 @@ pub use memory::{
     TaskStatus, TaskStep, ToldEvidence, ToolSop, Trace, Turn, UserProfile, Utterance, Whom,
 };
 pub use records::{
-    Draft, Edit, Edited, Embedded, Error, INDEX_ACTOR, OnConflict, Records, Retention, Safety,
+    Draft, Edit, Edited, Embedded, Error, INDEX_ACTOR, NextCommit, OnConflict, Records, Retention,
+    Safety,
 };
 pub use search::{Hit, Query};

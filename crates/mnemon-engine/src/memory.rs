@@ -231,6 +231,7 @@ impl Builder {
                 .map(crate::records::project::project_tag),
             recalled: Arc::default(),
             readings: Arc::default(),
+            signal: Arc::default(),
         }
     }
 }

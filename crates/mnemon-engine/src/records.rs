@@ -1,5 +1,6 @@
 //! The verbs over one store.
 
+pub(crate) mod commit_signal;
 pub(crate) mod draft;
 pub(crate) mod edit;
 pub(crate) mod embedding;
@@ -11,6 +12,7 @@ pub(crate) mod safety;
 pub(crate) mod session_marks;
 pub(crate) mod undo;
 
+pub use commit_signal::NextCommit;
 pub use draft::{Draft, Retention};
 pub use edit::{Edit, Edited};
 pub use embedding::Embedded;
@@ -31,6 +33,7 @@ use mnemon_core::{
     SearchIndex, SessionCount, Store, StoreError, Tally, Upkept, Viewer,
 };
 
+use crate::records::commit_signal::CommitSignal;
 use crate::records::draft::{check_alive, intent};
 use crate::records::safety::TakenOut;
 
@@ -57,6 +60,8 @@ pub struct Records {
     pub(crate) recalled: Arc<AtomicBool>,
     /// What messages say, read once for all summaries of their conversation.
     pub(crate) readings: Arc<Readings>,
+    /// Wakes listeners of the change feed.
+    pub(crate) signal: Arc<CommitSignal>,
 }
 
 impl Records {
@@ -157,17 +162,24 @@ impl Records {
         mut batch: Batch,
     ) -> Result<Receipt, StoreError> {
         let Some(group) = &ctx.group else {
-            return self.store.apply(grant, batch).await;
+            return self.commit(grant, batch).await;
         };
         let mut begun = group.begun().await;
         let place = (ctx.tenant.clone(), self.store_number());
         batch.continues = begun.get(&place).copied();
         if batch.continues.is_some() {
             drop(begun);
-            return self.store.apply(grant, batch).await;
+            return self.commit(grant, batch).await;
         }
-        let receipt = self.store.apply(grant, batch).await?;
+        let receipt = self.commit(grant, batch).await?;
         begun.extend(receipt.commit.map(|commit| (place, commit)));
+        Ok(receipt)
+    }
+
+    /// Applies the batch as it is, and wakes listeners of the change feed.
+    pub(crate) async fn commit(&self, grant: &Grant, batch: Batch) -> Result<Receipt, StoreError> {
+        let receipt = self.store.apply(grant, batch).await?;
+        self.signal.announce(grant.tenant());
         Ok(receipt)
     }
 

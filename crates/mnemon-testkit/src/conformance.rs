@@ -5,6 +5,7 @@
 pub mod caps;
 pub mod clock;
 pub mod expiry;
+pub mod feed;
 pub mod finding;
 pub mod history;
 pub mod idempotency;
@@ -178,6 +179,11 @@ macro_rules! conformance {
                     pruning_takes_deleted_records_whole
                     pruned_links_are_gone
                     pruning_keeps_the_links_of_what_is_left
+                }
+                feed {
+                    the_feed_is_the_history_the_other_way_round
+                    a_purge_is_in_the_feed_as_an_id
+                    listeners_that_resume_hear_each_change_once
                 }
                 tenants {
                     one_id_in_two_tenants_is_two_records

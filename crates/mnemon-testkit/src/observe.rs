@@ -11,6 +11,8 @@ pub struct Observed {
     pub newest: Vec<Id>,
     pub oldest: Vec<Id>,
     pub changes: Vec<Change>,
+    /// The changes as the feed shows them.
+    pub feed: Vec<Change>,
     pub tally: Tally,
 }
 
@@ -27,6 +29,7 @@ pub async fn observe(
         newest: ids(scan_all(store, grant, &all, Order::Newest, page).await?),
         oldest: ids(scan_all(store, grant, &all, Order::Oldest, page).await?),
         changes: changes_all(store, grant, &Changes::all_of_tenant(0), page).await?,
+        feed: changes_all(store, grant, &Changes::feed(0, 0), page).await?,
         tally: store.tally(grant).await?,
     })
 }
@@ -69,11 +72,16 @@ pub(crate) async fn changes_all(
     let page = page.min(grant.limits().changes);
     let mut all: Vec<Change> = Vec::new();
     loop {
-        let next = Changes {
-            before: all.last().map(|last| last.seq).or(wanted.before),
+        let mut next = Changes {
             limit: page,
             ..wanted.clone()
         };
+        if let Some(last) = all.last() {
+            match &mut next.after {
+                Some(after) => *after = last.seq,
+                None => next.before = Some(last.seq),
+            }
+        }
         let found = store.changes(grant, &next).await?;
         assert!(found.len() <= page, "a page of more than {page}");
         assert!(all.len() <= 1_000_000, "the pages have no end");

@@ -225,6 +225,7 @@ impl<F: Fixture> Pair<'_, F> {
         same("newest", &theirs.newest, &ours.newest)?;
         same("oldest", &theirs.oldest, &ours.oldest)?;
         same("changes", &theirs.changes, &ours.changes)?;
+        same("feed", &theirs.feed, &ours.feed)?;
         let ids: Vec<Id> = steps::NAMES.iter().map(|name| id(name)).collect();
         for ids in ids.chunks(limits().page) {
             let theirs = self.store().get(&grant, ids).await;

@@ -220,6 +220,10 @@ impl Store for Jsonl {
             .await
     }
 
+    async fn newest_change(&self, grant: &Grant) -> Result<u64, StoreError> {
+        self.read(grant, |image| image.last_seq()).await
+    }
+
     async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
         let held = grant.clone();
         self.read(grant, move |image| image.tally(&held)).await

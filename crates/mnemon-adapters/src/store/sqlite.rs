@@ -211,6 +211,12 @@ impl Store for Sqlite {
             .await
     }
 
+    async fn newest_change(&self, grant: &Grant) -> Result<u64, StoreError> {
+        let grant = grant.clone();
+        self.read(move |reader| reads::newest_change(reader, &grant))
+            .await
+    }
+
     async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError> {
         let grant = grant.clone();
         self.read(move |reader| reads::tally(reader, &grant)).await

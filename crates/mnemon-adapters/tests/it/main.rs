@@ -31,3 +31,4 @@ mod sqlite_damage;
 mod sqlite_file;
 mod sqlite_format;
 mod tokens;
+mod webhook;

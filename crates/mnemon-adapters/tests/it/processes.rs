@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use mnemon_core::{Batch, Op, Record};
+use mnemon_core::{Batch, Changes, Op, Record};
 
 use crate::kit::{
     assert_healthy, child, childs_work, ctx, everything, grant, ids, on_disk, open, wait,
@@ -26,6 +26,22 @@ fn writer_of_many() {
     }
 }
 
+/// Follows the change feed until every write is there: the numbers have no gap, so that no later
+/// write can get one that was passed.
+fn follow(url: &str) {
+    let store = open(url);
+    let most = (PROCESSES * WRITES) as u64;
+    let mut reached = 0;
+    while reached < most {
+        let page = wait(store.changes(&grant(), &Changes::feed(reached, 100))).unwrap();
+        for change in page {
+            assert_eq!(change.seq, reached + 1, "{url}");
+            reached = change.seq;
+        }
+        assert!(reached <= wait(store.newest_change(&grant())).unwrap());
+    }
+}
+
 #[test]
 fn eight_processes_write_into_one_store() {
     let folder = tempfile::tempdir().unwrap();
@@ -38,6 +54,7 @@ fn eight_processes_write_into_one_store() {
                     .unwrap()
             })
             .collect();
+        follow(&url);
         for child in children {
             let output = child.wait_with_output().unwrap();
             let errors = String::from_utf8_lossy(&output.stderr);

@@ -21,11 +21,11 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 fn put(store: &dyn Store, content: &str) {
-    let record = Record::note(ids().next(ctx().now), &ctx(), content);
-    let record = Record {
-        id: content.replace(' ', "-").parse().unwrap(),
-        ..record
-    };
+    put_under(store, &content.replace(' ', "-"), content);
+}
+
+fn put_under(store: &dyn Store, id: &str, content: &str) {
+    let record = Record::note(id.parse().unwrap(), &ctx(), content);
     wait(store.apply(&grant(), Batch::of(Op::put(record)))).unwrap();
 }
 
@@ -201,7 +201,7 @@ fn a_purge_that_waits_for_a_reader_keeps_nobody_from_writing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.db");
     let store = Sqlite::open(&path).unwrap();
-    put(&store, "secret-hunter2");
+    put_under(&store, "gone", "secret-hunter2");
     put(&store, "plain");
     let reader = Connection::open(&path).unwrap();
     reader.execute_batch("BEGIN").unwrap();
@@ -211,7 +211,7 @@ fn a_purge_that_waits_for_a_reader_keeps_nobody_from_writing() {
     assert_eq!(seen, 2);
 
     let purge = || {
-        let id = "secret-hunter2".parse().unwrap();
+        let id = "gone".parse().unwrap();
         wait(store.apply(&grant(), Batch::of(Op::Purge { id })))
     };
     let written = std::thread::scope(|scope| {
@@ -372,10 +372,10 @@ fn a_backup_of_a_store_in_use_is_whole_and_has_nothing_that_was_purged() {
     let folder = tempfile::tempdir().unwrap();
     for url in on_disk(folder.path()) {
         let store = open(&url);
-        put(store.as_ref(), "purged-hunter2");
+        put_under(store.as_ref(), "gone", "purged-hunter2");
         put(store.as_ref(), "kept");
         put(store.as_ref(), "kept");
-        let id = "purged-hunter2".parse().unwrap();
+        let id = "gone".parse().unwrap();
         wait(store.apply(&grant(), Batch::of(Op::Purge { id }))).unwrap();
         let scheme = url.split(':').next().unwrap();
         let to = folder.path().join(format!("{scheme}.backup"));

@@ -153,7 +153,7 @@ fn a_purge_after_a_migration_leaves_no_bytes() {
     let path = dir.path().join("old.db");
     let notes = |what: fn(usize) -> Op| Batch::from((0..400).map(what).collect::<Vec<_>>());
     let put = notes(|n| {
-        let text = format!("purged{n:04} ").repeat(1 + n % 40);
+        let text = format!("hunter{n:04} ").repeat(1 + n % 40);
         Op::put(Record::note(id(n), &ctx(), text))
     });
     let store = Sqlite::open(&path).unwrap();
@@ -177,7 +177,7 @@ fn a_purge_after_a_migration_leaves_no_bytes() {
     wait(store.apply(&grant(), purge)).unwrap();
     drop(store);
     let bytes = std::fs::read(&path).unwrap();
-    let left = bytes.windows(6).filter(|part| part == b"purged").count();
+    let left = bytes.windows(6).filter(|part| part == b"hunter").count();
     assert_eq!(left, 0);
 }
 

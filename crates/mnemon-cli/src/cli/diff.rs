@@ -58,6 +58,7 @@ pub(super) fn show(change: &Change, door: &mut Door) -> Result<(), Error> {
 fn verb(change: &Change) -> String {
     let version = change.version;
     match (&change.before, &change.after) {
+        (_, None) if change.cause == Cause::Purged => "purged".to_owned(),
         (_, None) => "removed".to_owned(),
         (None, Some(_)) if version == 1 => "added".to_owned(),
         (None, Some(_)) => format!("restored as version {version}:"),
@@ -67,7 +68,7 @@ fn verb(change: &Change) -> String {
 
 fn cause(change: &Change) -> String {
     match &change.cause {
-        Cause::Written | Cause::Forgotten => String::new(),
+        Cause::Written | Cause::Forgotten | Cause::Purged => String::new(),
         Cause::Cascaded(id) => format!(", being derived from {id}"),
         Cause::Evicted => ", because the namespace was full".to_owned(),
         Cause::Undone(commit) => format!(", undoing commit {commit}"),

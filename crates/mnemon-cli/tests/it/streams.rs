@@ -1,7 +1,10 @@
 //! Standard streams: pipes that break, disks that are full, colours that are not wanted.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+
+use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 
@@ -78,4 +81,45 @@ fn a_wrong_argument_is_json_for_programs_too() {
         message.contains("'--ordre'") && message.contains("'--order'"),
         "{message}"
     );
+}
+
+/// Changes of other processes are printed as they come, each once and in order.
+#[test]
+fn history_follows_other_processes() {
+    let sandbox = Sandbox::new();
+    sandbox.note("before", "not shown");
+    let mut child = sandbox
+        .command()
+        .args(["history", "--follow", "--json"])
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let (sender, printed) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    // The first notes may be written before the child has begun to follow.
+    let mut seen: Vec<Value> = Vec::new();
+    let mut written = 0;
+    while seen.len() < 3 {
+        assert!(written < 2000, "nothing was printed");
+        sandbox.note(&format!("n{written}"), "new");
+        written += 1;
+        let new = printed.try_iter();
+        seen.extend(new.map(|line| serde_json::from_str(&line).unwrap()));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(printed);
+    reader.join().unwrap();
+    let seqs: Vec<u64> = seen.iter().map(|it| it["seq"].as_u64().unwrap()).collect();
+    assert!(seqs.windows(2).all(|two| two[0] + 1 == two[1]), "{seqs:?}");
+    assert!(seqs[0] > 1, "{seqs:?}");
+    assert_eq!(seen[0]["after"]["content"], "new");
+    let refused = sandbox.run(&["history", "--follow", "--commit", "1"]);
+    assert_eq!(refused.failed().0, 2);
 }

@@ -97,6 +97,7 @@ impl Planner {
             undoes: batch.undoes,
             grown: HashSet::new(),
             is_over: false,
+            is_undoable: false,
             cascaded: Vec::new(),
             moves: Vec::with_capacity(batch.ops.len()),
         };
@@ -106,9 +107,10 @@ impl Planner {
         }
         let evicted = work.evict();
         let notices = work.clear_expired();
-        let (commit, cascaded, mut moves) = (work.commit, work.cascaded, work.moves);
+        let commit = work.is_undoable.then_some(work.commit);
+        let (cascaded, mut moves) = (work.cascaded, work.moves);
         let receipt = Receipt {
-            commit: (self.view.last_seq >= first).then_some(commit),
+            commit,
             items,
             cascaded,
             evicted,
@@ -282,6 +284,13 @@ fn replay(key: &IdempotencyKey, kept: &KeptReceipt) -> Result<Planned, StoreErro
     })
 }
 
+/// Why a record is erased. Expiry is no change: listeners read the time in the record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Erasure {
+    Expired,
+    Purged,
+}
+
 /// A batch under way.
 struct Work<'a> {
     planner: &'a mut Planner,
@@ -295,6 +304,8 @@ struct Work<'a> {
     grown: HashSet<Namespace>,
     /// Whether a cap was passed.
     is_over: bool,
+    /// Whether something was written or deleted that undo can take back; a purge is not.
+    is_undoable: bool,
     cascaded: Vec<Id>,
     moves: Vec<Move>,
 }
@@ -317,7 +328,7 @@ impl Work<'_> {
         let was_live = there.is_some_and(|slot| slot.is_live(self.grant.now()));
         if there.is_some() && !was_live && self.days_ahead.is_none() {
             // What expired must not live on in the history; only its version number counts on.
-            self.erase(&record.id);
+            self.erase(&record.id, Erasure::Expired);
             there = None;
         }
         let entry = self.entry(self.undoes.map_or(Cause::Written, Cause::Undone));
@@ -358,7 +369,7 @@ impl Work<'_> {
                 }
                 // It was not seen any more, so its deletion is not for the history.
                 Some(_) => {
-                    self.erase(&derived);
+                    self.erase(&derived, Erasure::Expired);
                 }
                 None => {}
             }
@@ -368,11 +379,11 @@ impl Work<'_> {
 
     fn purge(&mut self, id: &Id) -> Result<Fate, StoreError> {
         for derived in self.planner.downstream(id, self.grant.limits().cascade)? {
-            if self.erase(&derived) {
+            if self.erase(&derived, Erasure::Purged) {
                 self.cascaded.push(derived);
             }
         }
-        Ok(match self.erase(id) {
+        Ok(match self.erase(id, Erasure::Purged) {
             true => Fate::Purged,
             false => Fate::Missing,
         })
@@ -409,7 +420,7 @@ impl Work<'_> {
         let due = due.filter(|(_, slot)| meant(slot)).take(most);
         let due: Vec<Id> = due.map(|(id, _)| id.clone()).collect();
         for id in &due {
-            self.erase(id);
+            self.erase(id, Erasure::Expired);
         }
         due.len()
     }
@@ -446,12 +457,17 @@ impl Work<'_> {
 
     /// Whether there was anything to erase. It is erased in any case: a store may have remains
     /// that it cannot read.
-    fn erase(&mut self, id: &Id) -> bool {
+    fn erase(&mut self, id: &Id, why: Erasure) -> bool {
         let there = self.planner.view.records.get(id).copied();
+        let is_change = there.is_some() && why == Erasure::Purged;
+        let purged = is_change.then(|| self.entry(Cause::Purged));
         self.planner.set_sources(id, &[]);
         self.planner.set(id, None);
         self.moves.push(Move {
-            effect: Effect::Erase { id: id.clone() },
+            effect: Effect::Erase {
+                id: id.clone(),
+                purged,
+            },
             leaves: there.and_then(Presence::slot),
         });
         there.is_some()
@@ -476,6 +492,7 @@ impl Work<'_> {
 
     fn entry(&mut self, cause: Cause) -> Entry {
         self.planner.view.last_seq += 1;
+        self.is_undoable |= cause != Cause::Purged;
         Entry {
             seq: self.planner.view.last_seq,
             commit: self.commit,

@@ -46,7 +46,18 @@ pub trait Store: Send + Sync {
     /// What was changed, newest first, with the record before and after. A change whose version
     /// has expired is not shown, nor is it known as what was before the next one, whether or not
     /// upkeep has erased it yet. A deletion expires with the version that it deleted.
+    ///
+    /// With [`Changes::after`] it is the change feed: oldest first, and purges are shown, too. A
+    /// change becomes visible together with all changes of lower numbers, so a listener that asks
+    /// for the changes after the last one it saw misses none and sees none twice. The cost does not
+    /// depend on the number of changes before it.
     async fn changes(&self, grant: &Grant, changes: &Changes) -> Result<Vec<Change>, StoreError>;
+
+    /// The number of the tenant's newest change, 0 if there is none: cheap enough to ask every
+    /// second whether another process has written.
+    async fn newest_change(&self, grant: &Grant) -> Result<u64, StoreError> {
+        Ok(self.tally(grant).await?.seq)
+    }
 
     /// How much there is. Does not read the records.
     async fn tally(&self, grant: &Grant) -> Result<Tally, StoreError>;
@@ -470,6 +481,8 @@ pub struct Changes {
     pub commit: Option<u64>,
     /// Only those older than this `seq`, to page on.
     pub before: Option<u64>,
+    /// Only those newer than this `seq`, the oldest first and purges included: the change feed.
+    pub after: Option<u64>,
     /// At most this many, and never more than [`Limits::changes`](crate::model::Limits::changes).
     pub limit: usize,
 }
@@ -482,6 +495,7 @@ impl Changes {
             id: None,
             commit: None,
             before: None,
+            after: None,
             limit,
         }
     }
@@ -491,8 +505,22 @@ impl Changes {
         Self::seen_by(Viewer::Tenant, limit)
     }
 
-    /// Whether the viewer may see the change.
+    /// The first changes of the tenant after this one.
+    pub fn feed(after: u64, limit: usize) -> Self {
+        Self {
+            after: Some(after),
+            ..Self::all_of_tenant(limit)
+        }
+    }
+
+    /// Whether the change is asked for, as far as its number does not say so: by its commit, by
+    /// its kind (only the feed shows purges), and because the viewer may see it.
     pub fn shows(&self, change: &Change) -> bool {
+        if self.commit.is_some_and(|commit| commit != change.commit)
+            || (self.after.is_none() && change.cause == Cause::Purged)
+        {
+            return false;
+        }
         let mut versions = change.before.iter().chain(&change.after).peekable();
         // Of a deletion whose content is gone nobody can tell whom it was for.
         self.viewer == Viewer::Tenant
@@ -531,6 +559,8 @@ pub enum Cause {
     Evicted,
     /// Another commit was taken back.
     Undone(u64),
+    /// It was erased with its history. Its id is left, as a tombstone for the change feed.
+    Purged,
 }
 
 impl fmt::Display for Cause {
@@ -541,6 +571,7 @@ impl fmt::Display for Cause {
             Self::Cascaded(id) => write!(f, "cascaded:{id}"),
             Self::Evicted => f.write_str("evicted"),
             Self::Undone(commit) => write!(f, "undo:{commit}"),
+            Self::Purged => f.write_str("purged"),
         }
     }
 }
@@ -554,6 +585,7 @@ impl FromStr for Cause {
             None if text == "written" => Ok(Self::Written),
             None if text == "forgotten" => Ok(Self::Forgotten),
             None if text == "evicted" => Ok(Self::Evicted),
+            None if text == "purged" => Ok(Self::Purged),
             Some(("cascaded", id)) => Ok(Self::Cascaded(id.parse()?)),
             Some(("undo", commit)) => Ok(Self::Undone(commit.parse().map_err(|_| unknown())?)),
             _ => Err(unknown()),

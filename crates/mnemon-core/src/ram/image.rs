@@ -26,7 +26,7 @@ pub struct Past {
     pub entry: Entry,
     pub id: Id,
     pub version: u64,
-    /// `None` marks the deletion.
+    /// `None` for a deletion or a purge.
     pub record: Option<Record>,
     /// When the version expires; of a deletion, when the version that it deleted does.
     pub expires: Option<Time>,
@@ -42,6 +42,21 @@ impl Past {
             expires: record.expires,
             record: Some(record),
         }
+    }
+
+    /// The tombstone of a purge. Its version is 0: for every rule the record was never there.
+    pub fn purged(entry: Entry, id: Id) -> Self {
+        Self {
+            entry,
+            id,
+            version: 0,
+            record: None,
+            expires: None,
+        }
+    }
+
+    fn is_purge(&self) -> bool {
+        self.version == 0
     }
 
     fn is_live(&self, now: Time) -> bool {
@@ -71,6 +86,8 @@ pub struct Image {
     past: BTreeMap<u64, Past>,
     past_of: HashMap<Id, BTreeSet<u64>>,
     past_by_expiry: BTreeSet<(Time, u64)>,
+    /// How many of `past` are tombstones of purges.
+    tombstones: u64,
     derived: HashMap<Id, BTreeSet<Id>>,
     receipts: HashMap<String, Receipted>,
     groups: BTreeMap<(Scope, Kind, Namespace), u64>,
@@ -118,8 +135,12 @@ impl Image {
         match effect {
             Effect::Write { entry, record } => self.write(entry, *record),
             Effect::Bury { entry, id } => self.bury(entry, &id),
-            Effect::Erase { id } => {
+            Effect::Erase { id, purged } => {
                 self.erase(&id);
+                if let Some(entry) = purged {
+                    self.last_seq = self.last_seq.max(entry.seq);
+                    self.keep_past(Past::purged(entry, id));
+                }
             }
             Effect::Receipt { key, at, receipt } => {
                 self.receipts
@@ -319,14 +340,20 @@ impl Image {
         }
     }
 
-    fn erase(&mut self, id: &Id) -> bool {
+    /// Takes out every version and deletion; tombstones of earlier purges stay.
+    fn erase(&mut self, id: &Id) {
         self.unlink(id);
-        let row = self.take_row(id);
+        self.take_row(id);
         let seqs = self.past_of.remove(id).unwrap_or_default();
-        for seq in &seqs {
-            self.take_past(*seq);
+        let is_tombstone = |seq: &u64| self.past.get(seq).is_some_and(Past::is_purge);
+        let (tombstones, gone): (BTreeSet<u64>, BTreeSet<u64>) =
+            seqs.into_iter().partition(is_tombstone);
+        for seq in gone {
+            self.take_past(seq);
         }
-        row.is_some() || !seqs.is_empty()
+        if !tombstones.is_empty() {
+            self.past_of.insert(id.clone(), tombstones);
+        }
     }
 
     /// Forgets what the newest version of the record was derived from. Whoever changes which
@@ -410,6 +437,7 @@ impl Image {
         if let Some(expires) = past.expires {
             self.past_by_expiry.insert((expires, seq));
         }
+        self.tombstones += u64::from(past.is_purge());
         self.past.insert(seq, past);
     }
 
@@ -419,6 +447,7 @@ impl Image {
         if let Some(expires) = past.expires {
             self.past_by_expiry.remove(&(expires, seq));
         }
+        self.tombstones -= u64::from(past.is_purge());
         Some(past)
     }
 

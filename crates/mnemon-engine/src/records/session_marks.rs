@@ -154,7 +154,7 @@ impl Records {
     /// own: whoever undoes a command still has its files.
     async fn keep_mark(&self, ctx: &Ctx, mark: Record) -> Result<(), Error> {
         let grant = self.policy.check(ctx, Right::Write)?;
-        self.store.apply(&grant, Batch::of(Op::put(mark))).await?;
+        self.commit(&grant, Batch::of(Op::put(mark))).await?;
         Ok(())
     }
 }

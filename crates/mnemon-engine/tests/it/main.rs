@@ -18,6 +18,7 @@ mod documents;
 mod duplicates;
 mod editing;
 mod facade;
+mod feed;
 mod import;
 mod learn;
 mod longterm;
@@ -33,6 +34,7 @@ mod simulator;
 
 mod undo;
 mod undo_groups;
+mod webhooks;
 mod window;
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A clock that is wrong for a moment erases nothing.
 
-use mnemon_core::{Batch, Fate, Grant, Op, Right, limits};
+use mnemon_core::{Batch, Cause, Fate, Grant, Op, Right, limits};
 
 use super::Subject;
 use crate::make::{Caller, Remade, at, grant, id, key, note};
@@ -45,6 +45,8 @@ pub async fn a_clock_that_jumps_ahead_erases_nothing(s: Subject) {
     assert!(receipt.notices.is_empty(), "{receipt:?}");
     let mut after = s.seen(&g).await;
     after.tally.seq = before.tally.seq;
+    let purge = after.feed.pop().unwrap();
+    assert_eq!((purge.id, purge.cause), (id("late"), Cause::Purged));
     assert_eq!(after, before);
     let keyed = Batch::of(Op::put(note("other"))).with_key(key("k", "other"));
     s.refused(&g, keyed).await;

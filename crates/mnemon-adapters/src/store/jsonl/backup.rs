@@ -130,8 +130,11 @@ pub(crate) fn check_backup(folder: &Path) -> Result<BackupSummary, StoreError> {
         history: 0,
     };
     for log in logs {
-        let (records, history) =
-            log.read(|image| (image.len() as u64, image.past().count() as u64))?;
+        let (records, history) = log.read(|image| {
+            // Tombstones of purges are not counted as history.
+            let history = image.past().filter(|past| past.version > 0).count();
+            (image.len() as u64, history as u64)
+        })?;
         summary.records += records;
         summary.history += history;
     }

@@ -57,6 +57,10 @@ pub(super) fn decode_kept(line: &[u8], tenant: &Tenant) -> Result<Kept, Unread> 
             expires,
         })),
         receipt @ Effect::Receipt { .. } => Kept::Receipt(receipt),
+        Effect::Erase {
+            id,
+            purged: Some(entry),
+        } => Kept::Past(Box::new(Past::purged(entry, id))),
         Effect::Erase { .. } | Effect::Drop { .. } => {
             return Err(bad("such a line is not valid in a history file".to_owned()));
         }
@@ -124,12 +128,16 @@ fn effect(raw: Raw<'_>, stamp: Stamp, tenant: &Tenant) -> Result<Effect, Unread>
         }
         "delete" => {
             let id = raw.id.ok_or_else(|| lacks("id"))?.into_owned();
-            match stamp.cause.as_deref() {
-                Some(ERASED) => Effect::Erase { id },
-                _ => Effect::Bury {
-                    entry: entry(at, stamp)?,
+            if stamp.cause.as_deref() == Some(ERASED) {
+                return Ok(Effect::Erase { id, purged: None });
+            }
+            let entry = entry(at, stamp)?;
+            match entry.cause {
+                Cause::Purged => Effect::Erase {
                     id,
+                    purged: Some(entry),
                 },
+                _ => Effect::Bury { entry, id },
             }
         }
         "receipt" => Effect::Receipt {

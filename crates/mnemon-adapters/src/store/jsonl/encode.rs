@@ -85,10 +85,13 @@ impl<'a> Raw<'a> {
         match effect {
             Effect::Write { entry, record } => Self::write(record, entry.at, stamp.with(entry)),
             Effect::Bury { entry, id } => Self::delete(id, entry.at, stamp.with(entry)),
-            Effect::Erase { id } => {
-                let cause = Some(ERASED.to_owned());
-                Self::delete(id, now, Stamp { cause, ..stamp })
-            }
+            Effect::Erase { id, purged } => match purged {
+                Some(entry) => Self::delete(id, entry.at, stamp.with(entry)),
+                None => {
+                    let cause = Some(ERASED.to_owned());
+                    Self::delete(id, now, Stamp { cause, ..stamp })
+                }
+            },
             Effect::Receipt { key, at, receipt } => Self {
                 key: Some(Cow::Borrowed(key)),
                 receipt: Some(Cow::Borrowed(receipt)),
@@ -155,7 +158,8 @@ pub(super) fn batch(
     let of = effects.len() as u64;
     let first = effects.iter().find_map(|effect| match effect {
         Effect::Write { entry, .. } | Effect::Bury { entry, .. } => Some(entry),
-        _ => None,
+        Effect::Erase { purged, .. } => purged.as_ref(),
+        Effect::Receipt { .. } | Effect::Drop { .. } => None,
     });
     let continued = first.filter(|first| first.seq != first.commit);
     for (at, effect) in (1..).zip(effects) {

@@ -312,7 +312,7 @@ impl Lines {
             encode::batch(&effects, grant, &mut lines.bytes)?;
             if *purges {
                 let erased = effects.into_iter().filter_map(|effect| match effect {
-                    Effect::Erase { id } => Some(id.clone()),
+                    Effect::Erase { id, .. } => Some(id.clone()),
                     _ => None,
                 });
                 lines.purged.extend(erased);

@@ -120,7 +120,7 @@ pub(crate) fn check_backup(file: &Path) -> Result<BackupSummary, StoreError> {
         format,
         tenants: count("SELECT count(*) FROM tenants")?,
         records: count("SELECT count(*) FROM records")?,
-        history: count("SELECT count(*) FROM history")?,
+        history: count("SELECT count(*) FROM history WHERE version > 0")?,
         place,
     })
 }

@@ -296,7 +296,7 @@ SELECT count(*) FROM (
     EXCEPT SELECT tenant, scope, kind, namespace, count(*) FROM records GROUP BY 1, 2, 3, 4)
 UNION ALL
 SELECT count(*) FROM tenants t
-WHERE t.history <> (SELECT count(*) FROM history h WHERE h.tenant = t.num)
+WHERE t.history <> (SELECT count(*) FROM history h WHERE h.tenant = t.num AND h.version > 0)
     OR t.last_seq < (SELECT coalesce(max(key), 0) & ((1 << 40) - 1) FROM records
         WHERE key >= t.num << 40 AND key < (t.num + 1) << 40)
     OR t.last_seq < (SELECT coalesce(max(key), 0) & ((1 << 40) - 1) FROM history
@@ -306,7 +306,8 @@ pub(super) const RECOUNT: &str = "
 DELETE FROM tally;
 INSERT INTO tally (tenant, scope, kind, namespace, count)
     SELECT tenant, scope, kind, namespace, count(*) FROM records GROUP BY 1, 2, 3, 4;
-UPDATE tenants SET history = (SELECT count(*) FROM history h WHERE h.tenant = num),
+UPDATE tenants SET history = (SELECT count(*) FROM history h
+        WHERE h.tenant = num AND h.version > 0),
     last_seq = max(last_seq,
         (SELECT coalesce(max(key), 0) & ((1 << 40) - 1) FROM records
             WHERE key >= num << 40 AND key < (num + 1) << 40),

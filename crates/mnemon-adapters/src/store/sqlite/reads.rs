@@ -351,32 +351,9 @@ pub(super) fn changes(
         return Ok(Vec::new());
     };
     let _moment = reader.connection.unchecked_transaction().at(reader.place)?;
-    let mut upper = key(tenant + 1, 0);
-    let mut where_ = Conditions {
-        sql: "(expires IS NULL OR expires >= ?)".to_owned(),
-        values: vec![grant.now().millis().into()],
-    };
-    where_.and("key >= ?", key(tenant, wanted.commit.unwrap_or(0)));
-    if let Some(commit) = wanted.commit {
-        // Changes of others may stand between those of one commit.
-        where_.and("commit_seq = ?", commit.cast_signed());
-    }
-    if let Some(before) = wanted.before {
-        upper = upper.min(key(tenant, before));
-    }
-    where_.and("key < ?", upper);
-    if let Some(id) = &wanted.id {
-        where_.and("tenant = ?", tenant);
-        where_.and("id = ?", id.as_str().to_owned());
-    }
-    let sql = format!(
-        "SELECT {COLUMNS} FROM records WHERE {0} UNION ALL SELECT {COLUMNS} FROM history WHERE {0}
-         ORDER BY 1 DESC",
-        where_.sql
-    );
-    let twice: Vec<Value> = [where_.values.clone(), where_.values].concat();
+    let Conditions { sql, values } = select_changes(tenant, grant, wanted);
     let mut select = reader.connection.prepare_cached(&sql).at(reader.place)?;
-    let mut rows = select.query(params_from_iter(twice)).at(reader.place)?;
+    let mut rows = select.query(params_from_iter(values)).at(reader.place)?;
     let limit = wanted.limit.min(grant.limits().changes);
     let mut found = Vec::new();
     while found.len() < limit
@@ -391,6 +368,54 @@ pub(super) fn changes(
         }
     }
     Ok(found)
+}
+
+/// The statement that reads the changes in order. Numbers are given out inside the write
+/// transaction and SQLite has one writer at a time, so the changes that a reader sees are all
+/// those up to a number: none of a lower number is added later.
+fn select_changes(tenant: i64, grant: &Grant, wanted: &Changes) -> Conditions {
+    let mut where_ = Conditions {
+        sql: "(expires IS NULL OR expires >= ?)".to_owned(),
+        values: vec![grant.now().millis().into()],
+    };
+    match wanted.after {
+        Some(after) => where_.and("key > ?", key(tenant, after)),
+        None => where_.and("key >= ?", key(tenant, wanted.commit.unwrap_or(0))),
+    }
+    if let Some(commit) = wanted.commit {
+        // Changes of others may stand between those of one commit.
+        where_.and("commit_seq = ?", commit.cast_signed());
+    }
+    let mut upper = key(tenant + 1, 0);
+    if let Some(before) = wanted.before {
+        upper = upper.min(key(tenant, before));
+    }
+    where_.and("key < ?", upper);
+    if let Some(id) = &wanted.id {
+        where_.and("tenant = ?", tenant);
+        where_.and("id = ?", id.as_str().to_owned());
+    }
+    let order = match wanted.after {
+        Some(_) => "ASC",
+        None => "DESC",
+    };
+    Conditions {
+        sql: format!(
+            "SELECT {COLUMNS} FROM records WHERE {0}
+             UNION ALL SELECT {COLUMNS} FROM history WHERE {0} ORDER BY 1 {order}",
+            where_.sql
+        ),
+        values: [where_.values.clone(), where_.values].concat(),
+    }
+}
+
+pub(super) fn newest_change(reader: &Reader<'_>, grant: &Grant) -> Result<u64, StoreError> {
+    grant.require(Right::Read)?;
+    let sql = "SELECT last_seq FROM tenants WHERE name = ?1";
+    let newest = reader
+        .connection
+        .first(sql, [grant.tenant().as_str()], |row| row.get::<_, i64>(0));
+    Ok(newest.at(reader.place)?.unwrap_or(0).cast_unsigned())
 }
 
 /// The change with the version before it, if that is known.
@@ -464,12 +489,16 @@ mod tests {
 
     /// The steps of SQLite's plan for a scan.
     fn plans(scan: &Scan) -> Vec<String> {
+        explain(|grant| statements(1, grant, scan))
+    }
+
+    fn explain(statements: impl FnOnce(&Grant) -> Vec<Conditions>) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let connection = schema::open(&folder.path().join("m.db")).unwrap();
         let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
         let grant = Policy::default().check(&ctx, Right::Read).unwrap();
         let mut steps = Vec::new();
-        for Conditions { sql, values } in statements(1, &grant, scan) {
+        for Conditions { sql, values } in statements(&grant) {
             let mut plan = connection
                 .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
                 .unwrap();
@@ -477,6 +506,23 @@ mod tests {
             steps.extend(rows.unwrap().map(Result::unwrap));
         }
         steps
+    }
+
+    /// A listener of the change feed reads what is new, however much there is before it; nothing
+    /// is sorted.
+    #[test]
+    fn a_feed_enters_both_tables_at_its_number() {
+        for after in [Some(7), None] {
+            let wanted = Changes {
+                after,
+                ..Changes::all_of_tenant(10)
+            };
+            let plan = explain(|grant| vec![select_changes(1, grant, &wanted)]);
+            let seek = "INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
+            let seeks = plan.iter().filter(|step| step.contains(seek));
+            assert_eq!(seeks.count(), 2, "{plan:?}");
+            assert!(!plan.concat().contains("TEMP B-TREE"), "{plan:?}");
+        }
     }
 
     /// Whoever follows the log reads what is new, however much there is before it.

@@ -162,9 +162,11 @@ pub(super) struct FoundBy {
     pub(super) vector: Option<StoredVector>,
 }
 
-/// The key of the row with this number.
+/// The key of the row with this number. A number that no row can have becomes the largest one.
 pub(super) fn key(tenant: i64, seq: u64) -> i64 {
-    let seq = i64::try_from(seq).unwrap_or(i64::MAX) & ((1 << SEQ_BITS) - 1);
+    let seq = i64::try_from(seq)
+        .unwrap_or(i64::MAX)
+        .min((1 << SEQ_BITS) - 1);
     (tenant << SEQ_BITS) | seq
 }
 
@@ -239,7 +241,13 @@ impl<'c, 'b> SqlTables<'c, 'b> {
                     self.write(&entry, &record, leaves, found_by.next())?;
                 }
                 (Effect::Bury { entry, id }, Some(slot)) => self.bury(&entry, &id, slot)?,
-                (Effect::Erase { id }, leaves) => self.erase(&id, leaves)?,
+                (Effect::Erase { id, purged }, leaves) => {
+                    self.erase(&id, leaves)?;
+                    if let Some(entry) = purged {
+                        // Version 0: for every rule the record was never there.
+                        self.insert_tombstone(&entry, &id, 0, None)?;
+                    }
+                }
                 (Effect::Receipt { key, at, receipt }, _) => {
                     self.keep_receipt(&key, at, &receipt)?;
                 }
@@ -464,33 +472,46 @@ impl<'c, 'b> SqlTables<'c, 'b> {
 
     fn bury(&mut self, entry: &Entry, id: &Id, slot: Slot) -> Result<(), StoreError> {
         self.retire(&slot, entry.at)?;
+        self.state.history_grown += 1;
+        self.insert_tombstone(entry, id, slot.version + 1, slot.expires)
+    }
+
+    /// Adds the tombstone of a deletion or a purge to the history.
+    fn insert_tombstone(
+        &self,
+        entry: &Entry,
+        id: &Id,
+        version: u64,
+        expires: Option<Time>,
+    ) -> Result<(), StoreError> {
         let cause = entry.cause.to_string();
         let row = sums::Row {
             key: key(self.tenant, entry.seq),
             id: id.as_str(),
-            version: (slot.version + 1).cast_signed(),
+            version: version.cast_signed(),
             commit: entry.commit.cast_signed(),
             at: entry.at.millis(),
             actor: &entry.actor,
             cause: &cause,
-            expires: slot.expires.map(Time::millis),
+            expires: expires.map(Time::millis),
             doc: None,
         };
         self.connection
             .prepare_cached(INSERT_PAST)
             .and_then(|mut insert| insert_past(&mut insert, &row, row.at))
-            .at(self.place)?;
-        self.state.history_grown += 1;
-        Ok(())
+            .at(self.place)
+            .map(drop)
     }
 
-    /// Leaves nothing of the record, of which `slot` is the current version.
+    /// Leaves nothing of the record, of which `slot` is the current version, but the
+    /// tombstones of earlier purges.
     pub(super) fn erase(&mut self, id: &Id, slot: Option<Slot>) -> Result<(), StoreError> {
         if let Some(slot) = slot {
             self.remove(&slot)?;
         }
         let target = params![self.tenant, id.as_str()];
-        let dropped = self.run("DELETE FROM history WHERE tenant = ?1 AND id = ?2", target)?;
+        let sql = "DELETE FROM history WHERE tenant = ?1 AND id = ?2 AND version > 0";
+        let dropped = self.run(sql, target)?;
         self.state.history_grown -= count(dropped);
         self.run(
             "DELETE FROM links WHERE tenant = ?1 AND derived = ?2",

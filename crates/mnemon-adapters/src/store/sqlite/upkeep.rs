@@ -100,7 +100,8 @@ impl SqlTables<'_, '_> {
         self.run(
             "UPDATE history SET (replaced, replaced_sum) =
                 (SELECT replaced, replaced_sum FROM history WHERE key = ?3)
-             WHERE key = (SELECT max(key) FROM history WHERE tenant = ?1 AND id = ?2 AND key < ?3)",
+             WHERE version > 0 AND key =
+                (SELECT max(key) FROM history WHERE tenant = ?1 AND id = ?2 AND key < ?3)",
             params![self.tenant, id.as_str(), key],
         )?;
         let dropped = self.run("DELETE FROM history WHERE key = ?1", params![key])?;
@@ -133,9 +134,12 @@ impl SqlTables<'_, '_> {
         let values = params![tenant, until, most];
         let sql = format!("SELECT DISTINCT id FROM history WHERE key IN ({due})");
         let touched = self.ids(&sql, values)?;
+        // Tombstones of purges are not counted as history.
+        let sql = format!("SELECT count(*) FROM history WHERE version = 0 AND key IN ({due})");
+        let tombstones: i64 = self.one(&sql, values)?;
         let sql = format!("DELETE FROM history WHERE key IN ({due})");
         let dropped = self.run(&sql, values)?;
-        self.state.history_grown -= count(dropped);
+        self.state.history_grown -= count(dropped) - tombstones;
         for id in touched {
             self.unlink_if_gone(&id)?;
         }

@@ -192,14 +192,12 @@ impl Pair {
                 wait(self.oracle.scan(&grant, &scan)).unwrap()
             );
         }
-        let changes = Changes {
-            limit: 1000,
-            ..Changes::all_of_tenant(0)
-        };
-        assert_eq!(
-            wait(ours.changes(&grant, &changes)).unwrap(),
-            wait(self.oracle.changes(&grant, &changes)).unwrap()
-        );
+        for changes in [Changes::all_of_tenant(1000), Changes::feed(0, 1000)] {
+            assert_eq!(
+                wait(ours.changes(&grant, &changes)).unwrap(),
+                wait(self.oracle.changes(&grant, &changes)).unwrap()
+            );
+        }
         assert_eq!(
             wait(ours.tally(&grant)).unwrap(),
             wait(self.oracle.tally(&grant)).unwrap()

@@ -131,28 +131,47 @@ impl Image {
         found.take(scan.limit.min(grant.limits().page)).collect()
     }
 
-    /// A part of the history, newest first.
+    /// A part of the history, newest first, or oldest first if the changes after one are asked for.
     pub fn changes(&self, grant: &Grant, changes: &Changes) -> Vec<Change> {
-        let limit = changes.limit.min(grant.limits().changes);
+        match (changes.after, &changes.id) {
+            (Some(after), None) => self.page(grant, changes, self.changes_after(after)),
+            (Some(after), Some(id)) => {
+                let seqs = self.seqs_of(id).into_iter();
+                self.page(grant, changes, seqs.filter(|seq| *seq > after))
+            }
+            (None, Some(id)) => self.page(grant, changes, self.seqs_of(id).into_iter().rev()),
+            (None, None) => {
+                let seqs = self.seqs_from(changes.commit.unwrap_or(0));
+                self.page(grant, changes, seqs.into_iter().rev())
+            }
+        }
+    }
+
+    /// The first of these changes that are asked for.
+    fn page(
+        &self,
+        grant: &Grant,
+        changes: &Changes,
+        seqs: impl Iterator<Item = u64>,
+    ) -> Vec<Change> {
         let before = changes.before.unwrap_or(u64::MAX);
-        let seqs: BTreeSet<u64> = match (&changes.id, changes.commit) {
-            (Some(id), _) => self.seqs_of(id),
-            (None, Some(commit)) => self.seqs_from(commit),
-            (None, None) => self
-                .by_seq
-                .keys()
-                .chain(self.past.keys())
-                .copied()
-                .collect(),
-        };
-        seqs.into_iter()
-            .rev()
-            .filter(|seq| *seq < before)
+        seqs.filter(|seq| *seq < before)
             .filter_map(|seq| self.change(seq, grant.now()))
-            .filter(|change| changes.commit.is_none_or(|commit| change.commit == commit))
             .filter(|change| changes.shows(change))
-            .take(limit)
+            .take(changes.limit.min(grant.limits().changes))
             .collect()
+    }
+
+    /// The numbers of changes after this one, in order; the ones before it are not read.
+    fn changes_after(&self, after: u64) -> impl Iterator<Item = u64> {
+        let mut reached = after;
+        std::iter::from_fn(move || {
+            let beyond = reached.checked_add(1)?;
+            let current = self.by_seq.range(beyond..).next().map(|(seq, _)| *seq);
+            let past = self.past.range(beyond..).next().map(|(seq, _)| *seq);
+            reached = current.into_iter().chain(past).min()?;
+            Some(reached)
+        })
     }
 
     fn seqs_of(&self, id: &Id) -> BTreeSet<u64> {
@@ -212,7 +231,7 @@ impl Image {
         Tally {
             groups: groups.collect(),
             expired: expired as u64,
-            history: self.past.len() as u64,
+            history: self.past.len() as u64 - self.tombstones,
             seq: self.last_seq,
         }
     }

@@ -30,7 +30,7 @@ impl Image {
         let due = self.expired(now).take(left).map(|(_, id)| id.clone());
         for id in due.collect::<Vec<_>>() {
             self.erase(&id);
-            effects.push(Effect::Erase { id });
+            effects.push(Effect::Erase { id, purged: None });
             done.expired += 1;
             left -= 1;
         }
@@ -40,7 +40,7 @@ impl Image {
         {
             if self.was_deleted_and_expired(&id, now) {
                 self.erase(&id);
-                effects.push(Effect::Erase { id });
+                effects.push(Effect::Erase { id, purged: None });
             } else {
                 self.drop_past(seq);
                 seqs.push(seq);
@@ -106,7 +106,11 @@ impl Image {
         self.past
             .values()
             .filter(move |past| {
-                let next = self.next_of(&past.id, past.entry.seq);
+                // A record that is written after its purge has nothing to do with the tombstone.
+                let next = match past.is_purge() {
+                    true => None,
+                    false => self.next_of(&past.id, past.entry.seq),
+                };
                 next.unwrap_or(past.entry.at) < until
             })
             .map(|past| past.entry.seq)

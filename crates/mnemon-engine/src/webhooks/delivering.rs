@@ -1,0 +1,290 @@
+//! Sending what is due.
+
+use std::collections::VecDeque;
+
+use futures::future::join_all;
+use mnemon_core::webhook::{Delivery, NotDelivered};
+use mnemon_core::{Change, Ctx, Id, Tenant, Time};
+use serde::Serialize;
+
+use super::stored::{DeadLetter, Lease, Stored};
+use super::{ATTEMPTS, FIRST_WAIT_MS, MOST_WAIT_MS, Webhooks};
+use crate::feed::FeedPage;
+use crate::records::Error;
+
+/// Changes in one delivery.
+const PAGE: usize = 100;
+/// Bytes of a delivery, from which on it has fewer changes; one change is sent whatever its size.
+const BODY_BYTES: usize = 1024 * 1024;
+/// How long a process may send for a webhook without writing down that it still does.
+const LEASE_MS: i64 = 120_000;
+/// Changes that are not meant, after which the progress is written down all the same.
+const SCANNED: u64 = 10_000;
+/// Webhooks that are sent at the same time.
+const AT_ONCE: usize = 16;
+/// Bytes of an error that are kept.
+const ERROR_BYTES: usize = 300;
+
+/// What a round of deliveries did.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Delivered {
+    /// Deliveries that arrived.
+    pub sent: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Deliveries that were given up.
+    pub dead: u64,
+    /// Whether something is left because the budget was spent.
+    pub more: bool,
+}
+
+/// The body of a delivery.
+#[derive(Serialize)]
+struct Body<'a> {
+    webhook: &'a Id,
+    tenant: &'a Tenant,
+    /// The changes after this number, up to `reached`.
+    after: u64,
+    reached: u64,
+    changes: &'a [Change],
+}
+
+/// A page of changes and its JSON.
+struct Letter {
+    page: FeedPage,
+    body: Vec<u8>,
+}
+
+impl Webhooks {
+    /// Sends what is due at `ctx.now`, of all tenants, with at most `budget` pages of changes read.
+    /// Every webhook gets a page before one gets a second. A few are sent at the same time, so that
+    /// a receiver that does not answer holds up only those.
+    pub async fn deliver_due(&self, ctx: &Ctx, budget: usize) -> Result<Delivered, Error> {
+        let mut done = Delivered::default();
+        let due = self.stored(ctx).await?.into_iter();
+        let mut due: VecDeque<Stored> = due.filter(|one| self.is_due(one, ctx.now)).collect();
+        let mut left = budget;
+        while !due.is_empty() && left > 0 {
+            let count = due.len().min(left).min(AT_ONCE);
+            left -= count;
+            let steps = due.drain(..count).map(|webhook| self.step(ctx, webhook));
+            for step in join_all(steps).await {
+                let (step, webhook) = step?;
+                done.sent += step.sent;
+                done.failed += step.failed;
+                done.dead += step.dead;
+                due.extend(webhook);
+            }
+        }
+        done.more = !due.is_empty();
+        Ok(done)
+    }
+
+    fn is_due(&self, webhook: &Stored, now: Time) -> bool {
+        let progress = &webhook.progress;
+        let waits = progress.next_attempt.is_some_and(|next| next > now);
+        let lease = progress.lease.as_ref();
+        let is_taken = lease.is_some_and(|it| it.holder != self.holder && it.until > now);
+        !waits && !is_taken
+    }
+
+    /// Reads a page and sends it. Answers with the webhook if there may be another page.
+    async fn step(
+        &self,
+        ctx: &Ctx,
+        mut webhook: Stored,
+    ) -> Result<(Delivered, Option<Stored>), Error> {
+        let mut done = Delivered::default();
+        let ctx = &of_tenant(ctx, &webhook);
+        let after = self.position(&webhook);
+        let newest = self.records.feed().newest(ctx).await?;
+        if newest <= after {
+            self.rewind(ctx, &mut webhook, newest).await?;
+            return Ok((done, None));
+        }
+        let letter = self.letter(ctx, &webhook, after).await?;
+        let (reached, more) = (letter.page.reached, letter.page.more);
+        if letter.page.changes.is_empty() {
+            let goes_on = self.pass(ctx, &mut webhook, reached).await? && more;
+            return Ok((done, goes_on.then_some(webhook)));
+        }
+        if !self.claim(ctx, &mut webhook).await? {
+            return Ok((done, None));
+        }
+        match self.send(ctx, &webhook, &letter, after).await {
+            Ok(()) => {
+                done.sent = 1;
+                let progress = &mut webhook.progress;
+                (progress.reached, progress.failures) = (reached, 0);
+                (progress.next_attempt, progress.last_error) = (None, None);
+            }
+            Err(NotDelivered(why)) => {
+                done.failed = 1;
+                done.dead = u64::from(fail(&mut webhook, ctx.now, after, reached, why));
+            }
+        }
+        let goes_on = self.save(ctx, &mut webhook).await? && done.sent > 0 && more;
+        Ok((done, goes_on.then_some(webhook)))
+    }
+
+    /// If a backup was restored, numbers begin again where it ended.
+    async fn rewind(&self, ctx: &Ctx, webhook: &mut Stored, newest: u64) -> Result<(), Error> {
+        self.scanned().remove(&webhook.id);
+        if newest < webhook.progress.reached {
+            webhook.progress.reached = newest;
+            self.save(ctx, webhook).await?;
+        }
+        Ok(())
+    }
+
+    /// Passes changes that are not meant; `false` if another process has gone on meanwhile.
+    async fn pass(&self, ctx: &Ctx, webhook: &mut Stored, reached: u64) -> Result<bool, Error> {
+        self.scanned().insert(webhook.id.clone(), reached);
+        if reached - webhook.progress.reached < SCANNED {
+            return Ok(true);
+        }
+        webhook.progress.reached = reached;
+        self.save(ctx, webhook).await
+    }
+
+    /// The change up to which everything was sent or is not meant.
+    fn position(&self, webhook: &Stored) -> u64 {
+        let scanned = self.scanned().get(&webhook.id).copied();
+        scanned.unwrap_or(0).max(webhook.progress.reached)
+    }
+
+    /// Takes or renews the lease; `false` if another process has taken it. Written down only when
+    /// half of it is over, as every delivery is written down anyway.
+    async fn claim(&self, ctx: &Ctx, webhook: &mut Stored) -> Result<bool, Error> {
+        let lease = webhook.progress.lease.as_ref();
+        let half = ctx.now.plus_millis(LEASE_MS / 2);
+        let is_held = lease.is_some_and(|it| it.holder == self.holder && it.until > half);
+        webhook.progress.lease = Some(Lease {
+            holder: self.holder.clone(),
+            until: ctx.now.plus_millis(LEASE_MS),
+        });
+        Ok(is_held || self.save(ctx, webhook).await?)
+    }
+
+    /// The next page, of as many changes as fit into a delivery.
+    async fn letter(&self, ctx: &Ctx, webhook: &Stored, after: u64) -> Result<Letter, Error> {
+        let filter = &webhook.definition.filter;
+        let mut limit = PAGE;
+        loop {
+            let page = self.records.feed().next(ctx, filter, after, limit).await?;
+            let body = body(webhook, after, &page);
+            if body.len() <= BODY_BYTES || limit == 1 {
+                return Ok(Letter { page, body });
+            }
+            limit /= 2;
+        }
+    }
+
+    async fn send(
+        &self,
+        ctx: &Ctx,
+        webhook: &Stored,
+        letter: &Letter,
+        after: u64,
+    ) -> Result<(), NotDelivered> {
+        let id = format!("{}-{after}-{}", webhook.id, letter.page.reached);
+        let delivery = Delivery {
+            url: &webhook.definition.url,
+            secret: webhook.definition.secret.reveal(),
+            id: &id,
+            at: ctx.now,
+            body: &letter.body,
+        };
+        self.sender.send(&delivery).await
+    }
+
+    /// Sends a dead letter of the tenant's webhook again, as the changes are now, and removes it
+    /// when it has arrived. `Ok(Err(..))` if it has not.
+    pub async fn redeliver(
+        &self,
+        ctx: &Ctx,
+        id: &Id,
+        number: u64,
+    ) -> Result<Result<(), NotDelivered>, Error> {
+        let missing = || Error::NotThere(format!("webhook {id} has no dead letter {number}"));
+        let mut webhook = self.find(ctx, id).await?.ok_or_else(missing)?;
+        let letters = webhook.progress.dead_letters.iter();
+        let mut letters = letters.filter(|letter| letter.number == number);
+        let DeadLetter { after, reached, .. } = letters.next().ok_or_else(missing)?.clone();
+        let mut position = after;
+        while position < reached {
+            let mut letter = self.letter(ctx, &webhook, position).await?;
+            letter.page.changes.retain(|change| change.seq <= reached);
+            letter.page.reached = letter.page.reached.min(reached);
+            letter.body = body(&webhook, position, &letter.page);
+            if !letter.page.changes.is_empty() {
+                let sent = self.send(ctx, &webhook, &letter, position).await;
+                if sent.is_err() {
+                    return Ok(sent);
+                }
+            }
+            position = letter.page.reached;
+        }
+        loop {
+            let letters = &mut webhook.progress.dead_letters;
+            letters.retain(|letter| letter.number != number);
+            if self.save(ctx, &mut webhook).await? {
+                return Ok(Ok(()));
+            }
+            // A delivery was written down meanwhile.
+            webhook = self.find(ctx, id).await?.ok_or_else(missing)?;
+        }
+    }
+}
+
+/// The same call on the webhook's tenant, as a commit of its own.
+fn of_tenant(ctx: &Ctx, webhook: &Stored) -> Ctx {
+    Ctx {
+        tenant: webhook.definition.tenant.clone(),
+        group: None,
+        ..ctx.clone()
+    }
+}
+
+fn body(webhook: &Stored, after: u64, page: &FeedPage) -> Vec<u8> {
+    let body = Body {
+        webhook: &webhook.id,
+        tenant: &webhook.definition.tenant,
+        after,
+        reached: page.reached,
+        changes: &page.changes,
+    };
+    // Records came from JSON and have a JSON form.
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+/// Notes a failed attempt; whether the delivery is given up.
+fn fail(webhook: &mut Stored, now: Time, after: u64, reached: u64, mut why: String) -> bool {
+    why.truncate(why.floor_char_boundary(ERROR_BYTES));
+    let progress = &mut webhook.progress;
+    progress.failures += 1;
+    progress.next_attempt = Some(now.plus_millis(wait_ms(progress.failures)));
+    progress.last_error = Some(why.clone());
+    let is_dead = progress.failures >= ATTEMPTS;
+    if is_dead {
+        let attempts = std::mem::take(&mut progress.failures);
+        progress.reached = reached;
+        progress.give_up(DeadLetter {
+            number: progress.last_letter + 1,
+            after,
+            reached,
+            at: now,
+            attempts,
+            error: why,
+        });
+    }
+    is_dead
+}
+
+/// How long to wait after so many failures.
+fn wait_ms(failures: u32) -> i64 {
+    let doublings = failures.saturating_sub(1).min(20);
+    FIRST_WAIT_MS
+        .saturating_mul(1 << doublings)
+        .min(MOST_WAIT_MS)
+}
