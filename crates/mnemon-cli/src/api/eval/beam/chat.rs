@@ -29,6 +29,9 @@ impl Chat {
     }
 }
 
+/// The number of a batch is a part of the name of its session; one of more bytes is not used.
+const NUMBER_BYTES: usize = 40;
+
 /// The messages that were read, with the date that was seen last.
 #[derive(Default)]
 struct Reader {
@@ -48,6 +51,7 @@ impl Reader {
                 }
                 Value::Object(map) => {
                     let number = map.get("batch_number").and_then(id_of);
+                    let number = number.filter(|number| number.len() <= NUMBER_BYTES);
                     let number = number.unwrap_or_else(|| n.to_string());
                     self.session = format!("{plan}batch {number}");
                     self.anchor(map.get("time_anchor"));
