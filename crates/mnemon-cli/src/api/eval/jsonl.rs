@@ -133,7 +133,7 @@ impl Reader {
             return Err(format!("expected: there is no record `{unknown}`"));
         }
         let expected = self.keys.evidence(ids);
-        let number = self.conversation.questions.len();
+        let number = self.asked.len();
         let id = asked.id.unwrap_or_else(|| format!("{number}"));
         if !self.asked.insert(id.clone()) {
             let id = id.escape_debug();

@@ -534,7 +534,10 @@ fn a_record_takes_at_most_750_bytes() {
     };
     let mut index = Index::new();
     for seq in 1..=RECORDS {
-        let words = (0..10 + seq % 30).map(|_| format!("w{}", random(1 << random(12))));
+        let words = (0..10 + seq % 30).map(|_| {
+            let below = 1 << random(12);
+            format!("w{}", random(below))
+        });
         let words: Vec<String> = words.collect();
         let mut record = said(seq, &format!("s{}", seq / 40), &words.join(" "));
         record.owner.user = Some(format!("u{}", seq % 100));

@@ -260,6 +260,8 @@ mod tests {
         assert_eq!(sessions(&plans), expected);
         let bare = json!([[said(1, "a"), said(2, "b")], [[said(3, "c")]]]);
         assert_eq!(sessions(&bare), ["batch 1", "batch 1", "batch 2"]);
+        let endless = json!([{"batch_number": "9".repeat(1000), "turns": [[said(1, "a")]]}]);
+        assert_eq!(sessions(&endless), ["batch 1"]);
     }
 
     #[test]
