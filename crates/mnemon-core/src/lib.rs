@@ -51,7 +51,7 @@ pub use ports::{
     Answer, Backend, Background, Batch, Capabilities, Cause, Change, Changes, Embedding, Expect,
     Fate, Features, Group, Hidden, HiddenScan, IdempotencyKey, IndexCapabilities, IndexFilters,
     Match, Op, Outcome, Probe, QueryTerm, Receipt, ScoreScale, SearchIndex, SessionCount,
-    SessionWindow, Statistics, Store, StoreError, Tally, TermRole, Traits, Upkept, embed, files,
-    llm, log, longterm, rerank, sessions_by_scan, webhook,
+    SessionWindow, SimilarTerm, Statistics, Store, StoreError, Tally, TermRole, Traits, Upkept,
+    embed, files, llm, log, longterm, rerank, sessions_by_scan, webhook,
 };
 pub use search::{Candidate, dates, index, rank, speakers, text, vector};

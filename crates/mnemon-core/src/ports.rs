@@ -12,7 +12,7 @@ pub mod webhook;
 
 pub use search_index::{
     Answer, Backend, Background, Embedding, Features, IndexCapabilities, IndexFilters, Match,
-    Probe, QueryTerm, ScoreScale, SearchIndex, Statistics, TermRole, Traits,
+    Probe, QueryTerm, ScoreScale, SearchIndex, SimilarTerm, Statistics, TermRole, Traits,
 };
 pub use store::{
     Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, Hidden, HiddenScan,

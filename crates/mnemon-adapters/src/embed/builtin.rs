@@ -15,6 +15,10 @@ const NAME: &str = "builtin:static-256@2";
 const DIMENSION: usize = 256;
 /// Pieces of a text that are looked at; the rest would hardly move the mean.
 const MAX_PIECES: usize = 512;
+/// Pairs of words in the order of the first one's line: the lines of both, then 255 × the cosine.
+static SIMILAR_WORDS: &[u8] = include_bytes!("../../assets/similar-words.bin");
+/// Bytes to a pair.
+const PAIR: usize = 5;
 /// Texts between two chances for other tasks to run; they take about a millisecond.
 const TEXTS_PER_TURN: usize = 32;
 
@@ -63,6 +67,10 @@ impl Embedder for Builtin {
         &self.table.model
     }
 
+    fn similar_words(&self, word: &str) -> Vec<(&'static str, f32)> {
+        self.table.similar_words(word)
+    }
+
     fn fluency(&self, text: &str) -> f32 {
         english_fluency(text)
     }
@@ -105,6 +113,22 @@ impl Table {
             rows,
             scales,
         })
+    }
+
+    fn similar_words(&self, word: &str) -> Vec<(&'static str, f32)> {
+        let Some(id) = self.vocabulary.whole_word(word) else {
+            return Vec::new();
+        };
+        let (pairs, _) = SIMILAR_WORDS.as_chunks::<PAIR>();
+        let first = |[low, high, ..]: &[u8; PAIR]| u32::from(u16::from_le_bytes([*low, *high]));
+        let start = pairs.partition_point(|pair| first(pair) < id);
+        let pairs = pairs.get(start..).unwrap_or_default().iter();
+        let similar = pairs.take_while(|pair| first(pair) == id);
+        let similar = similar.filter_map(|[_, _, low, high, cosine]| {
+            let word = self.vocabulary.line(u16::from_le_bytes([*low, *high]))?;
+            Some((word, f32::from(*cosine) / 255.0))
+        });
+        similar.collect()
     }
 
     /// Sum of the pieces' rows; its direction is that of their mean.
@@ -168,6 +192,62 @@ mod tests {
                 r.text
             );
         }
+    }
+
+    /// Words of three letters or more, with their vectors.
+    fn words(model: &Builtin) -> Vec<(u16, Vec<f32>)> {
+        let lines = (0..).zip(VOCABULARY.lines());
+        let words = lines.filter(|(_, line)| {
+            line.len() > 2 && line.bytes().all(|letter| letter.is_ascii_lowercase())
+        });
+        words
+            .filter_map(|(line, word)| Some((line, model.embed_one(word)?)))
+            .collect()
+    }
+
+    /// The eight nearest words with a cosine of a half at the least.
+    fn nearest(words: &[(u16, Vec<f32>)], (line, vector): &(u16, Vec<f32>)) -> Vec<u8> {
+        let near = words.iter().filter(|(other, _)| other != line);
+        let near = near.map(|(other, theirs)| (mnemon_core::vector::dot(vector, theirs), *other));
+        let mut near: Vec<(f32, u16)> = near.filter(|(cosine, _)| *cosine >= 0.5).collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0));
+        near.truncate(8);
+        let pairs = near.into_iter().flat_map(|(cosine, other)| {
+            let ([a, b], [c, d]) = (line.to_le_bytes(), other.to_le_bytes());
+            [a, b, c, d, (cosine * 255.0).round() as u8]
+        });
+        pairs.collect()
+    }
+
+    /// After a change of the table: `UPDATE_WORDS=1 cargo test --release -p mnemon-adapters --lib
+    /// similar_words`.
+    #[test]
+    fn similar_words_are_the_nearest_of_the_table() {
+        let model = Builtin::new().unwrap();
+        let words = words(&model);
+        if std::env::var_os("UPDATE_WORDS").is_some() {
+            let pairs: Vec<u8> = words
+                .iter()
+                .flat_map(|word| nearest(&words, word))
+                .collect();
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/similar-words.bin");
+            return std::fs::write(path, pairs).unwrap();
+        }
+        let (pairs, rest) = SIMILAR_WORDS.as_chunks::<PAIR>();
+        assert!(rest.is_empty());
+        for word in words.iter().step_by(words.len() / 8) {
+            let [low, high] = word.0.to_le_bytes();
+            let kept = pairs.iter().filter(|pair| pair[..2] == [low, high]);
+            let kept: Vec<u8> = kept.flatten().copied().collect();
+            assert_eq!(kept, nearest(&words, word), "{}", word.0);
+        }
+        let similar = model.similar_words("dog");
+        assert!(
+            similar.iter().any(|(word, _)| *word == "puppy"),
+            "{similar:?}"
+        );
+        assert_eq!(model.similar_words("qwertz"), []);
+        assert_eq!(model.similar_words("##ing"), []);
     }
 
     #[test]

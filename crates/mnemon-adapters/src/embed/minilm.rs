@@ -9,6 +9,7 @@ use mnemon_core::embed::{EmbedError, Embedder, ModelId, english_fluency};
 use tokio::sync::OnceCell;
 
 use super::bert::{Bert, Pieces, broken};
+use super::builtin::Builtin;
 use super::onnxruntime::OnnxRuntime;
 use super::pull::{MINILM_WEIGHTS as WEIGHTS, check, check_size};
 use super::unit;
@@ -67,6 +68,11 @@ impl MiniLm {
 impl Embedder for MiniLm {
     fn fluency(&self, text: &str) -> f32 {
         english_fluency(text)
+    }
+
+    /// The rows of the built-in table stand for words; this model reads whole texts.
+    fn similar_words(&self, word: &str) -> Vec<(&'static str, f32)> {
+        Builtin::new().map_or_else(|_| Vec::new(), |table| table.similar_words(word))
     }
 
     fn model(&self) -> &ModelId {

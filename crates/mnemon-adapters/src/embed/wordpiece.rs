@@ -55,6 +55,15 @@ impl<'a> Vocabulary<'a> {
         self.find(word, continues)
     }
 
+    /// The id of a word that is one piece.
+    pub(super) fn whole_word(&self, word: &str) -> Option<u32> {
+        self.find(word, false)
+    }
+
+    pub(super) fn line(&self, id: u16) -> Option<&'a str> {
+        self.lines.get(usize::from(id)).copied()
+    }
+
     fn find(&self, word: &str, continues: bool) -> Option<u32> {
         for at in probe(word, continues) {
             let id = self.slots.get(at)?.checked_sub(1)?;

@@ -12,7 +12,7 @@ mod measure;
 mod store;
 
 use mnemon_core::rank::{Recipe, Steps};
-use mnemon_core::{Ctx, Invalid};
+use mnemon_core::{Ctx, Invalid, text};
 use serde::Serialize;
 
 use crate::Error;
@@ -133,6 +133,9 @@ pub async fn run(
     request: Request,
     mut progress: impl FnMut(usize),
 ) -> Result<Response, Error> {
+    if !request.setup.steps.irregular_forms {
+        text::leave_out_irregular_forms();
+    }
     let answerer = |how| Answerer::new(config, ctx, how, &request.dataset);
     let mut answerer = request.answering.map(answerer).transpose()?;
     let is_capped = request.dataset.is_recall_capped;

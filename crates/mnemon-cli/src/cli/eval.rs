@@ -117,6 +117,12 @@ enum Step {
     AnswerType,
     /// A question lends twice its words to the record after it
     AfterQuestion,
+    /// `Went` counts as `go`, and other irregular English forms as their base
+    IrregularForms,
+    /// Words that mean nearly the same as a word of the query count in part
+    SimilarWords,
+    /// Near-copies of a better hit come last
+    Copies,
 }
 
 fn steps(without: &[Step]) -> Steps {
@@ -126,6 +132,9 @@ fn steps(without: &[Step]) -> Steps {
         dates: takes(Step::Dates),
         answer_type: takes(Step::AnswerType),
         after_question: takes(Step::AfterQuestion),
+        irregular_forms: takes(Step::IrregularForms),
+        similar_words: takes(Step::SimilarWords),
+        copies: takes(Step::Copies),
     }
 }
 

@@ -5,7 +5,7 @@ use jiff::civil::{Date, Weekday, date};
 use jiff::{Span, ToSpan};
 use mnemon_cli::config::Config;
 use mnemon_cli::wiring;
-use mnemon_core::rank::Steps;
+use mnemon_core::rank::{Recipe, Steps};
 use mnemon_core::{Ctx, Filter, Kind, Owner, Tenant, Time, Viewer};
 use mnemon_engine::{Draft, Memory, Query};
 
@@ -475,4 +475,75 @@ async fn days_without_other_words_find_what_was_written_on_them() {
         );
     }
     assert_eq!(first("What did I do on 2 May 2021?").await, None);
+}
+
+/// The ids of the hits for the query, and the words by which the first one was found.
+async fn found(memory: &Memory, question: &str, steps: Steps) -> (Vec<String>, Vec<String>) {
+    let query = Query {
+        recipe: Recipe::Words,
+        min_score: Some(0.0),
+        explain: true,
+        steps,
+        ..Query::new(question, filter())
+    };
+    let now = date(2024, 1, 5);
+    let hits = memory.search(&ctx(now), &query).await.unwrap();
+    let ids = hits.iter().map(|hit| hit.record.id.to_string()).collect();
+    let matched = hits.first().map(|hit| hit.matched.clone());
+    (ids, matched.unwrap_or_default())
+}
+
+async fn notes(contents: &[(&str, &str)]) -> Memory {
+    let drafts = contents.iter().map(|(id, content)| Draft {
+        id: Some(id.parse().unwrap()),
+        owner: Owner::of(Some("ann"), None),
+        ..Draft::note(*content)
+    });
+    memory_of(drafts.collect(), date(2024, 1, 5)).await
+}
+
+#[tokio::test]
+async fn words_of_similar_meaning_count_in_part() {
+    let memory = notes(&[
+        ("puppy", "Our puppy chewed the sofa."),
+        ("printer", "The printer is out of toner."),
+        ("car", "The automobile is in the garage."),
+    ])
+    .await;
+    let (ids, matched) = found(&memory, "dog", Steps::ALL).await;
+    assert_eq!(ids, ["puppy"]);
+    assert_eq!(matched, ["puppi (for dog)"]);
+    let without = Steps {
+        similar_words: false,
+        ..Steps::ALL
+    };
+    assert_eq!(found(&memory, "dog", without).await.0, [] as [&str; 0]);
+    // The word itself counts more than one of similar meaning.
+    let memory = notes(&[
+        ("car", "The car is in the garage."),
+        ("automobile", "The automobile is in the garage."),
+    ])
+    .await;
+    for (question, first) in [("car", "car"), ("automobile", "automobile")] {
+        let (ids, _) = found(&memory, question, Steps::ALL).await;
+        assert_eq!((ids[0].as_str(), ids.len()), (first, 2), "{question}");
+    }
+}
+
+#[tokio::test]
+async fn copies_come_last_unless_the_step_is_left_out() {
+    let memory = notes(&[
+        ("one", "The blue boat needs a coat of varnish in spring."),
+        ("two", "The blue boat needs a coat of varnish in spring!"),
+        ("other", "We painted the garden fence and the boat blue."),
+    ])
+    .await;
+    let (ids, _) = found(&memory, "blue boat varnish", Steps::ALL).await;
+    assert_eq!(ids[1], "other", "{ids:?}");
+    let without = Steps {
+        copies: false,
+        ..Steps::ALL
+    };
+    let (ids, _) = found(&memory, "blue boat varnish", without).await;
+    assert_eq!(ids[2], "other", "{ids:?}");
 }

@@ -22,6 +22,12 @@ pub trait Embedder: Send + Sync {
     /// One unit vector per text, in order; `None` for a text that means nothing to the model.
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, EmbedError>;
 
+    /// Words that mean nearly the same as this one, which is in lower case, the nearest first, each
+    /// with its cosine.
+    fn similar_words(&self, _word: &str) -> Vec<(&'static str, f32)> {
+        Vec::new()
+    }
+
     /// How far the model understands the language of a text, from 0 to 1.
     fn fluency(&self, _text: &str) -> f32 {
         1.0

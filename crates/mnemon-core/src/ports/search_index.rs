@@ -161,6 +161,9 @@ pub struct Probe {
     pub filter: Filter,
     /// Analysed terms; those of the records are made by the same analysis ([`crate::search::text`]).
     pub terms: Vec<QueryTerm>,
+    /// Terms of similar meaning, whose occurrences count in part as those of a term above. An index
+    /// may leave them out.
+    pub similar: Vec<SimilarTerm>,
     /// The query's vector by each model that may have embedded records.
     pub vectors: Vec<Embedding>,
     /// The days that are asked for: records that tell of them, or are of a day that is asked for,
@@ -183,6 +186,7 @@ impl Probe {
         Self {
             filter,
             terms: Vec::new(),
+            similar: Vec::new(),
             vectors: Vec::new(),
             asked: Vec::new(),
             after_question: true,
@@ -198,6 +202,16 @@ pub struct QueryTerm {
     pub text: String,
     pub weight: f32,
     pub role: TermRole,
+}
+
+/// A term that means nearly the same as a term of the query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimilarTerm {
+    /// The text of the [`QueryTerm`].
+    pub of: String,
+    pub text: String,
+    /// How much of an occurrence of the query's term an occurrence of this one is, from 0 to 1.
+    pub similarity: f32,
 }
 
 /// What a term stands for in the query.

@@ -20,7 +20,7 @@ use crate::ports::{Features, Match, ScoreScale};
 
 pub use calibration::{Evidence, MIN_SCORE, Scale, known};
 pub(crate) use context::{Bm25, LENT_MEANING, lends, lent_length, lent_words, mean_nearness};
-pub use context::{CONTEXT_REACH, DATE_WEIGHT, NAME_WEIGHT, score_in_context};
+pub use context::{CONTEXT_REACH, DATE_WEIGHT, NAME_WEIGHT, SIMILAR_WEIGHT, score_in_context};
 pub use formula::{formula, formula_tokens};
 pub use question::{AnswerType, Question, Steps};
 

@@ -51,6 +51,7 @@ pub(crate) use dates::MONTHS;
 pub(crate) use script::is_unspaced;
 
 pub use analysis::{Analysis, IndexTerm, Kind, QueryTerm, Term};
+pub use irregular::leave_out_irregular_forms;
 
 /// Bytes of a text that are analysed; the rest is not searchable by words.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;

@@ -2,6 +2,7 @@
 
 mod distinct;
 mod find;
+mod similar;
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -13,7 +14,7 @@ use mnemon_core::rank::{self, Parts, Question, Ranked, Recipe, Scale, Steps};
 use mnemon_core::text::{self, query_terms};
 use mnemon_core::{
     Background, Ctx, Filter, Grant, Id, Invalid, Order, Origin, Probe, QueryTerm, Record, Right,
-    Scan, TermRole, Viewer, limits, speakers,
+    Scan, SimilarTerm, TermRole, Viewer, limits, speakers,
 };
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +63,8 @@ pub struct Hit {
     /// What each arm and each step contributed; not for the formula.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
-    /// Words of the query that stand in the record, if the query asked to explain.
+    /// Words of the query that stand in the record, and words that count in part for one of them
+    /// (`pup (for dog)`), if the query asked to explain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched: Vec<String>,
     pub record: Record,
@@ -204,7 +206,7 @@ impl Records {
         if query.explain {
             let words = words_of(&query.text);
             for hit in &mut hits {
-                hit.matched = matched(&words, &hit.record);
+                hit.matched = matched(&words, &probe.similar, &hit.record);
             }
         }
         Ok(hits)
@@ -262,9 +264,14 @@ impl Records {
                 }
             }
         }
+        let embedder = self.embedders.first().filter(|_| query.steps.similar_words);
+        let similar = embedder.map_or_else(Vec::new, |embedder| {
+            similar::terms(embedder.as_ref(), &question.rest, &terms)
+        });
         Probe {
             filter: Filter::all_of_tenant(),
             terms,
+            similar,
             vectors,
             asked: question.dates.clone(),
             after_question: query.steps.after_question,
@@ -290,7 +297,7 @@ impl Records {
             // It chooses from all of them.
             (most, _) => (most.max(limit * 2), most.max(limit * 2)),
         };
-        let mut distinct = Distinct::new(wanted, enough);
+        let mut distinct = Distinct::new(wanted, enough, query.steps.copies);
         let mut hidden = 0;
         for chunk in ranked.chunks(step.clamp(1, page)) {
             let fetched = self.fetch(grant, chunk, filter).await?;
@@ -496,14 +503,16 @@ fn words_of(text: &str) -> Vec<String> {
     words.map(|term| term.text).collect()
 }
 
-/// The words of the query that the record itself has.
-fn matched(terms: &[String], record: &Record) -> Vec<String> {
+/// The words of the query that the record itself has, and those that count for one of them.
+fn matched(terms: &[String], similar: &[SimilarTerm], record: &Record) -> Vec<String> {
     let mut own: HashSet<String> = words_of_record(record);
     let matched = terms.iter().filter(|term| own.remove(*term));
     // The mark of a spelled-out form is for the index, not for people.
+    let matched = matched.map(|term| term.trim_start_matches('ǀ').to_owned());
+    let mut matched: Vec<String> = matched.collect();
+    let similar = similar.iter().filter(|similar| own.contains(&similar.text));
+    matched.extend(similar.map(|similar| format!("{} (for {})", similar.text, similar.of)));
     matched
-        .map(|term| term.trim_start_matches('ǀ').to_owned())
-        .collect()
 }
 
 fn words_of_record(record: &Record) -> HashSet<String> {

@@ -80,7 +80,7 @@ pub fn read(records: &Path, questions: Option<&Path>) -> Result<Dataset, Error> 
     }
     if reader.conversation.questions.is_empty() {
         let path = questions.unwrap_or(records);
-        let what = "has no question: write {\"question\":\"…\",\"expected\":[\"id\"]} on a line";
+        let what = "has no question that names a record: write {\"question\":\"…\",\"expected\":[\"id\"]} on a line";
         return Err(malformed(path, what));
     }
     Ok(Dataset {
@@ -133,10 +133,7 @@ impl Reader {
             return Err(format!("expected: there is no record `{unknown}`"));
         }
         let expected = self.keys.evidence(ids);
-        if expected.is_empty() {
-            return Err("expected: names no record".to_owned());
-        }
-        let number = self.conversation.questions.len();
+        let number = self.asked.len();
         let id = asked.id.unwrap_or_else(|| format!("{number}"));
         if !self.asked.insert(id.clone()) {
             let id = id.escape_debug();

@@ -305,7 +305,7 @@ fn malformed_lines_are_named() {
         ),
         (
             "{\"question\":\"x\",\"expected\":[]}\n",
-            "line 1: expected: names no record",
+            "has no question that names a record",
         ),
         ("{\"id\":\"a\",\"content\":\"x\"}\n", "has no question"),
     ];
@@ -313,4 +313,22 @@ fn malformed_lines_are_named() {
         let path = sandbox.file("bad.jsonl", text);
         refused(&sandbox, &["jsonl", "--data", &path], &["bad.jsonl", part]);
     }
+}
+
+#[test]
+fn questions_that_no_record_answers_are_left_out() {
+    let sandbox = Sandbox::new();
+    let lines = [
+        json!({"id": "a", "content": "The ladder is in the shed."}),
+        json!({"question": "Where is the ladder?", "expected": ["a"]}),
+        json!({"question": "Where is the piano?", "expected": []}),
+    ];
+    let data = sandbox.file("own.jsonl", lines.map(|line| line.to_string()).join("\n"));
+    let run = sandbox
+        .run(&["eval", "jsonl", "--data", &data, "--json"])
+        .json();
+    assert_eq!(
+        (&run["left_out"], &run["rows"][0]["questions"]),
+        (&json!(1), &json!(1))
+    );
 }

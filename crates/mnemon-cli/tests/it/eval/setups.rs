@@ -134,3 +134,42 @@ fn a_run_over_other_questions_is_refused() {
     let (_, message) = compare(&sandbox.file("strange.json", strange.to_string()));
     assert!(message.contains("no question in common"), "{message}");
 }
+
+/// Recall at 10 of the words with and without the last of these steps, always without the others:
+/// the question has no other clue.
+fn worth_of(steps: [&str; 2], question: &str, answer: &str) -> (f64, f64) {
+    let sandbox = Sandbox::new();
+    let lines = [
+        json!({"id": "a", "content": answer}),
+        json!({"id": "b", "content": "The printer is out of toner."}),
+        json!({"question": question, "expected": ["a"]}),
+    ];
+    let data = sandbox.file("own.jsonl", lines.map(|line| line.to_string()).join("\n"));
+    let run = |without: &[&str]| {
+        let mut args = vec![
+            "eval", "jsonl", "--data", &data, "--recipe", "words", "--json",
+        ];
+        args.extend(without.iter().flat_map(|step| ["--without", step]));
+        sandbox.run(&args).json()
+    };
+    let [other, step] = steps;
+    let (with, without) = (run(&[other]), run(&[other, step]));
+    assert_eq!(without["steps"][step.replace('-', "_")], false);
+    (mean(&with, "recall_10"), mean(&without, "recall_10"))
+}
+
+#[test]
+fn steps_that_find_other_words_can_be_left_out() {
+    let irregular = worth_of(
+        ["similar-words", "irregular-forms"],
+        "Who wrote?",
+        "Ann wants to write.",
+    );
+    assert_eq!(irregular, (100.0, 0.0));
+    let similar = worth_of(
+        ["irregular-forms", "similar-words"],
+        "Any dog?",
+        "Our puppy chewed the sofa.",
+    );
+    assert_eq!(similar, (100.0, 0.0));
+}

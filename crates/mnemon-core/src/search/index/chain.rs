@@ -7,6 +7,7 @@ use super::docs::{Docs, keep};
 use super::saved::Numbers;
 use super::{NOBODY, bytes_of_list, bytes_of_map};
 use crate::search::column_file::{Reading, Writing};
+use crate::search::push;
 use crate::search::rank::{lent_length, lent_words};
 
 /// How far back from a session's end a place is looked for before the session is sorted.
@@ -95,9 +96,9 @@ impl Chain {
     /// Puts a new document at its place in its session: behind the last one that is not younger,
     /// which is the order of (created, number), since a new document has the highest number.
     pub(super) fn push(&mut self, docs: &Docs, doc: u32) {
-        self.before.push(NOBODY);
-        self.after.push(NOBODY);
-        self.length.push(0.0);
+        push(&mut self.before, NOBODY);
+        push(&mut self.after, NOBODY);
+        push(&mut self.length, 0.0);
         if let Some(session) = docs.conversation(doc) {
             let (before, after) = self.place(docs, session, doc);
             self.join(before, doc);

@@ -13,8 +13,8 @@ pub(super) use saved::keep;
 use super::{Terms, bytes_of_list, bytes_of_map, hash};
 use crate::model::{Audience, Id, Kind, Namespace, Record, Scope, Time};
 use crate::ports::Traits;
-use crate::search::dates;
 use crate::search::speakers::first_word;
+use crate::search::{dates, push};
 
 /// What a document is, in three bytes.
 #[derive(Debug, Clone, Copy)]
@@ -187,14 +187,14 @@ impl<'a> Doc<'a> {
 impl Docs {
     pub(super) fn push(&mut self, new: &Doc<'_>, terms: &Terms) -> u32 {
         let doc = u32::try_from(self.seqs.len()).unwrap_or(u32::MAX - 1);
-        self.seqs.push(new.seq);
+        push(&mut self.seqs, new.seq);
         self.push_id(doc, new.id);
         let parts = [new.user, new.agent, new.session];
         let owner = parts.map(|part| self.names.number(part));
-        self.owners.push(owner);
+        push(&mut self.owners, owner);
         for (owned, part) in self.owned.iter_mut().zip(owner) {
             if part != NO_NAME {
-                owned.entry(part).or_default().push(doc);
+                push(owned.entry(part).or_default(), doc);
             }
         }
         let sort = Sort {
@@ -202,19 +202,19 @@ impl Docs {
             kind: new.kind,
             namespace: new.namespace,
         };
-        self.sorts.push(sort);
-        self.created.push(new.created.millis());
+        push(&mut self.sorts, sort);
+        push(&mut self.created, new.created.millis());
         let expires = new.expires.map_or(i64::MAX, Time::millis);
-        self.expires.push(expires);
-        self.importance.push(new.importance as f32);
+        push(&mut self.expires, expires);
+        push(&mut self.importance, new.importance as f32);
         let speaker = self.names.number(new.speaker);
-        self.speakers.push(speaker);
+        push(&mut self.speakers, speaker);
         self.mark_speaker(speaker);
-        self.lengths.push(terms.length);
-        self.asking.push(terms.asking);
-        self.traits.push(terms.traits.0);
+        push(&mut self.lengths, terms.length);
+        push(&mut self.asking, terms.asking);
+        push(&mut self.traits, terms.traits.0);
         for tag in &new.tags {
-            self.tags.entry(tag.to_lowercase()).or_default().push(doc);
+            push(self.tags.entry(tag.to_lowercase()).or_default(), doc);
         }
         if let Some(audience) = &new.audience {
             let number = self.names.number(audience.key().as_deref());
@@ -271,10 +271,10 @@ impl Docs {
 
     fn push_id(&mut self, doc: u32, id: &str) {
         match uuid::Uuid::try_parse(id) {
-            Ok(uuid) if uuid.to_string() == id => self.ids.push(uuid.into_bytes()),
+            Ok(uuid) if uuid.to_string() == id => push(&mut self.ids, uuid.into_bytes()),
             _ => {
                 let place = [self.odd_ids.len() as u64, id.len() as u64];
-                self.ids.push(place_to_bytes(place));
+                push(&mut self.ids, place_to_bytes(place));
                 self.odd_ids.push_str(id);
                 set_bit(&mut self.odd, doc);
             }

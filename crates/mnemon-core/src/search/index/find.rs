@@ -56,14 +56,50 @@ struct Visible {
     after_question: bool,
 }
 
-/// A term of the probe that visible documents have.
+/// A term of the probe that visible documents have, or a term similar to it.
 struct Known<'a> {
     term: &'a QueryTerm,
-    posting: Posting<'a>,
     /// How many visible documents have it.
     having: usize,
+    own: Option<Occurrences<'a>>,
+    similar: Vec<(f32, Occurrences<'a>)>,
+}
+
+/// Where a term occurs.
+struct Occurrences<'a> {
+    posting: Posting<'a>,
+    /// How many visible documents it occurs in.
+    having: usize,
     /// Its part of [`Scratch::occurrences`], where not every document is visible.
-    occurrences: Range<usize>,
+    range: Range<usize>,
+}
+
+impl Occurrences<'_> {
+    /// Each visible document that is heard, with how often the term occurs in it. `kept` is
+    /// [`Scratch::occurrences`].
+    fn visit(
+        &self,
+        heard: Option<&Heard>,
+        visible: &Visible,
+        kept: &[(u32, f32)],
+        visit: &mut impl FnMut(u32, f32),
+    ) {
+        let posting = &self.posting;
+        match heard {
+            _ if visible.mask.is_some() => {
+                let kept = kept.get(self.range.clone()).unwrap_or_default();
+                kept.iter().for_each(|(doc, tf)| visit(*doc, *tf));
+            }
+            Some(heard) if heard.count * SELDOM < posting.len() => {
+                posting.among(&heard.mask, visit);
+            }
+            Some(heard) => {
+                let heard = posting.iter().filter(|(doc, _)| has(&heard.mask, *doc));
+                heard.for_each(|(doc, tf)| visit(doc, tf));
+            }
+            None => posting.iter().for_each(|(doc, tf)| visit(doc, tf)),
+        }
+    }
 }
 
 /// Documents whose words count, and how many they are.
@@ -187,8 +223,7 @@ impl Index {
     ) -> Result<Vec<Match>, VectorError> {
         let mut scratch = self.scratch.borrow(self.docs.len());
         let heard = mask.as_ref().and_then(|mask| self.heard_by(mask, visible));
-        let (matched, information) =
-            self.words(&probe.terms, visible, heard.as_ref(), &mut scratch);
+        let (matched, information) = self.words(probe, visible, heard.as_ref(), &mut scratch);
         let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
         let mut top = TopK::new(probe.depth);
         for doc in &matched {
@@ -325,46 +360,72 @@ impl Index {
         Ok(None)
     }
 
+    /// Where a term occurs in visible documents; `None` if it does not.
+    fn occurrences<'a>(
+        &'a self,
+        term: &str,
+        visible: &Visible,
+        heard: Option<&Heard>,
+        occurrences: &mut Vec<(u32, f32)>,
+    ) -> Option<Occurrences<'a>> {
+        let start = occurrences.len();
+        let posting = self.postings.of(hash(term))?;
+        let having = match &visible.mask {
+            None => posting.len(),
+            Some(mask) => {
+                let mut having = 0;
+                let mut occurs = |doc: u32, tf: f32| {
+                    having += 1;
+                    if heard.is_none_or(|heard| has(&heard.mask, doc)) {
+                        occurrences.push((doc, tf));
+                    }
+                };
+                if visible.count * SELDOM < posting.len() {
+                    posting.among(mask, &mut occurs);
+                } else {
+                    let seen = posting.iter().filter(|(doc, _)| has(mask, *doc));
+                    seen.for_each(|(doc, tf)| occurs(doc, tf));
+                }
+                having
+            }
+        };
+        (having > 0).then(|| Occurrences {
+            posting,
+            having,
+            range: start..occurrences.len(),
+        })
+    }
+
     /// The terms that visible documents have, the rarest first, and the information of the others.
     fn known<'a>(
         &'a self,
-        terms: &'a [QueryTerm],
+        probe: &'a Probe,
         visible: &Visible,
         heard: Option<&Heard>,
         occurrences: &mut Vec<(u32, f32)>,
     ) -> (Vec<Known<'a>>, f32) {
         let mut information = 0.0;
-        let mut known = Vec::with_capacity(terms.len());
-        for term in terms {
-            let start = occurrences.len();
-            let posting = self.postings.of(hash(&term.text));
-            let having = posting.map_or(0, |posting| match &visible.mask {
-                None => posting.len(),
-                Some(mask) => {
-                    let mut having = 0;
-                    let mut occurs = |doc: u32, tf: f32| {
-                        having += 1;
-                        if heard.is_none_or(|heard| has(&heard.mask, doc)) {
-                            occurrences.push((doc, tf));
-                        }
-                    };
-                    if visible.count * SELDOM < posting.len() {
-                        posting.among(mask, &mut occurs);
-                    } else {
-                        let seen = posting.iter().filter(|(doc, _)| has(mask, *doc));
-                        seen.for_each(|(doc, tf)| occurs(doc, tf));
-                    }
-                    having
-                }
+        let mut known = Vec::with_capacity(probe.terms.len());
+        for term in &probe.terms {
+            let own = self.occurrences(&term.text, visible, heard, occurrences);
+            if own.is_none() {
+                information += Bm25::worth(term.information(), visible.count, 1);
+            }
+            let similar = probe.similar.iter().filter(|other| other.of == term.text);
+            let similar = similar.filter_map(|other| {
+                let found = self.occurrences(&other.text, visible, heard, occurrences)?;
+                Some((other.similarity, found))
             });
-            match posting.filter(|_| having > 0) {
-                Some(posting) => known.push(Known {
+            let similar: Vec<_> = similar.collect();
+            // The most frequent of them says how much an occurrence of any of them tells.
+            let found = own.iter().chain(similar.iter().map(|(_, found)| found));
+            if let Some(having) = found.map(|found| found.having).max() {
+                known.push(Known {
                     term,
-                    posting,
                     having,
-                    occurrences: start..occurrences.len(),
-                }),
-                None => information += Bm25::worth(term.information(), visible.count, 1),
+                    own,
+                    similar,
+                });
             }
         }
         known.sort_by_key(|known| known.having);
@@ -375,7 +436,7 @@ impl Index {
     /// which documents have any, and how much information the terms hold in all.
     fn words(
         &self,
-        terms: &[QueryTerm],
+        probe: &Probe,
         visible: &Visible,
         heard: Option<&Heard>,
         scratch: &mut Scratch,
@@ -390,48 +451,46 @@ impl Index {
         let mut touched: Vec<u32> = Vec::new();
         let mut matched: Vec<u32> = Vec::new();
         let bm25 = Bm25::new(visible.mean_length);
-        let (known, mut information) = self.known(terms, visible, heard, occurrences);
+        let (known, mut information) = self.known(probe, visible, heard, occurrences);
         let mut spread = 0;
         for known in known {
             let common = spread > SPREAD;
-            let mut occurs = |doc: u32, tf: f32| {
-                let known = || scores.get(doc as usize).is_some_and(|score| *score != 0.0);
-                if !common || known() {
-                    self.spread(doc, tf, visible, lent, &mut touched);
+            let term = known.term;
+            if let Some(own) = &known.own {
+                own.visit(heard, visible, occurrences, &mut |doc, tf| {
+                    if !common || scores.get(doc as usize).is_some_and(|score| *score != 0.0) {
+                        self.spread(doc, tf, visible, lent, &mut touched);
+                    }
+                });
+                let informs = Bm25::worth(term.information(), visible.count, own.having);
+                information += informs;
+                for doc in &touched {
+                    let at = *doc as usize;
+                    if let (Some(tf), Some(covered)) = (lent.get(at), covered.get_mut(at)) {
+                        *covered += informs * tf.min(1.0);
+                    }
                 }
-            };
-            let posting = known.posting;
-            match heard {
-                _ if visible.mask.is_some() => {
-                    let seen = occurrences.get(known.occurrences).unwrap_or_default();
-                    seen.iter().for_each(|(doc, tf)| occurs(*doc, *tf));
-                }
-                Some(heard) if heard.count * SELDOM < posting.len() => {
-                    posting.among(&heard.mask, &mut occurs);
-                }
-                Some(heard) => {
-                    let heard = posting.iter().filter(|(doc, _)| has(&heard.mask, *doc));
-                    heard.for_each(|(doc, tf)| occurs(doc, tf));
-                }
-                None => posting.iter().for_each(|(doc, tf)| occurs(doc, tf)),
+            }
+            for (similarity, found) in &known.similar {
+                found.visit(heard, visible, occurrences, &mut |doc, tf| {
+                    if !common || scores.get(doc as usize).is_some_and(|score| *score != 0.0) {
+                        // A long text has a word of about any meaning.
+                        let tf = tf * similarity * lends(self.docs.length(doc));
+                        self.spread(doc, tf, visible, lent, &mut touched);
+                    }
+                });
             }
             spread += touched.len();
-            let term = known.term;
             let worth = Bm25::worth(term.weight, visible.count, known.having);
-            let informs = Bm25::worth(term.information(), visible.count, known.having);
-            information += informs;
             for doc in touched.drain(..) {
                 let at = doc as usize;
-                let (Some(tf), Some(score), Some(covered)) =
-                    (lent.get_mut(at), scores.get_mut(at), covered.get_mut(at))
-                else {
+                let (Some(tf), Some(score)) = (lent.get_mut(at), scores.get_mut(at)) else {
                     continue;
                 };
                 if *score == 0.0 {
                     matched.push(doc);
                 }
                 *score += bm25.score(worth, *tf, self.length(doc, visible));
-                *covered += informs * tf.min(1.0);
                 *tf = 0.0;
             }
         }

@@ -7,6 +7,7 @@ use super::docs::each_bit;
 use super::saved::Numbers;
 use super::{Terms, bytes_of_list, bytes_of_map};
 use crate::search::column_file::{Reading, Writing, wrong};
+use crate::search::push;
 
 /// Documents in order, with occurrences in quarters.
 #[derive(Debug, Clone, Default)]
@@ -109,8 +110,8 @@ impl Postings {
     pub(super) fn push(&mut self, doc: u32, terms: &Terms) {
         for (term, count) in &terms.counts {
             let list = self.of_term.entry(*term).or_default();
-            list.docs.push(doc);
-            list.counts.push(*count);
+            push(&mut list.docs, doc);
+            push(&mut list.counts, *count);
         }
     }
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::model::{Ctx, Filter, Kind, Owner, Record, Tenant, Viewer};
 use crate::ports::embed::ModelId;
-use crate::ports::{Answer, Embedding, Features, Probe, QueryTerm};
+use crate::ports::{Answer, Embedding, Features, Probe, QueryTerm, SimilarTerm};
 use crate::search::vector::quantise;
 
 fn now() -> Time {
@@ -467,4 +467,86 @@ fn a_vector_that_is_refused_leaves_the_others_with_their_records() {
     };
     assert_eq!(best(index.find(&probe, now(), None).unwrap()), [4]);
     assert_eq!(index.seqs(), [2, 4]);
+}
+
+#[test]
+fn similar_terms_count_in_part_and_are_no_coverage() {
+    let long = format!("puppy {}", "lorem ipsum dolor amet ".repeat(40));
+    let texts = [
+        "the dog sleeps",
+        "the puppy sleeps",
+        "the cat sleeps",
+        &long,
+    ];
+    let records: Vec<Record> = (1..)
+        .zip(texts)
+        .map(|(seq, text)| record(seq, text))
+        .collect();
+    let index = index(&records);
+    let similar = QueryTerm::words_of("puppy")
+        .into_iter()
+        .map(|term| SimilarTerm {
+            of: "dog".to_owned(),
+            text: term.text,
+            similarity: 0.4,
+        });
+    let probe = Probe {
+        similar: similar.collect(),
+        ..words("dog")
+    };
+    let found = index.find(&probe, now(), None).unwrap().matches;
+    let score = |id: &str| {
+        let found = found.iter().find(|found| found.id.as_str() == id)?;
+        Some((found.words?, found.features.as_ref()?.coverage))
+    };
+    let (own, covers) = score("r1").unwrap();
+    let (puppy, covered) = score("r2").unwrap();
+    let (long, _) = score("r4").unwrap();
+    assert!(
+        own > puppy && puppy > 3.0 * long && long > 0.0,
+        "{own} {puppy} {long}"
+    );
+    assert_eq!((covers, covered, score("r3")), (1.0, 0.0, None));
+    // A word that no record has is found by a similar one.
+    let probe = Probe {
+        terms: QueryTerm::words_of("hound"),
+        similar: vec![SimilarTerm {
+            of: "hound".to_owned(),
+            ..probe.similar[0].clone()
+        }],
+        ..probe
+    };
+    let found = index.find(&probe, now(), None).unwrap().matches;
+    let ids: Vec<&str> = found.iter().map(|found| found.id.as_str()).collect();
+    assert_eq!(ids, ["r2", "r4"]);
+}
+
+/// As in the benchmark, at a size where lists that double would be half empty.
+#[test]
+fn a_record_takes_at_most_750_bytes() {
+    const RECORDS: u64 = 4_200;
+    let mut state = 5_u64;
+    let mut random = |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % below
+    };
+    let mut index = Index::new();
+    for seq in 1..=RECORDS {
+        let words = (0..10 + seq % 30).map(|_| {
+            let below = 1 << random(12);
+            format!("w{}", random(below))
+        });
+        let words: Vec<String> = words.collect();
+        let mut record = said(seq, &format!("s{}", seq / 40), &words.join(" "));
+        record.owner.user = Some(format!("u{}", seq % 100));
+        record.id = format!("00000000-0000-4000-8000-{seq:012}")
+            .parse()
+            .unwrap();
+        let vector: Vec<f32> = (0..256).map(|_| random(2000) as f32 - 1000.0).collect();
+        add(&mut index, &record, Some(&vector));
+    }
+    let bytes = index.bytes() as u64 / RECORDS;
+    assert!(bytes <= 750, "{bytes}");
 }

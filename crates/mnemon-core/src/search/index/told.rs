@@ -7,6 +7,7 @@ use super::saved::Numbers;
 use super::{Terms, bytes_of_list};
 use crate::search::column_file::{Reading, Writing};
 use crate::search::dates::{Days, Told};
+use crate::search::push;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct ToldDays {
@@ -19,10 +20,10 @@ pub(super) struct ToldDays {
 impl ToldDays {
     pub(super) fn push(&mut self, doc: u32, terms: &Terms) {
         for told in &terms.told {
-            self.docs.push(doc);
+            push(&mut self.docs, doc);
             let Days { from, to } = told.days;
-            self.days.push([from, to].map(i32::cast_unsigned));
-            self.certainty.push((told.certainty * 255.0).round() as u8);
+            push(&mut self.days, [from, to].map(i32::cast_unsigned));
+            push(&mut self.certainty, (told.certainty * 255.0).round() as u8);
         }
     }
 

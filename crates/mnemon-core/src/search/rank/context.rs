@@ -33,6 +33,9 @@ const B: f32 = 0.75;
 /// A question lends so many times its share of words to the record after it, which answers it.
 const AFTER_QUESTION: f32 = 2.0;
 
+/// A word that means nearly the same counts so much of its cosine to the word that is asked for.
+pub const SIMILAR_WEIGHT: f32 = 0.5;
+
 /// How much of itself a record of this length lends.
 pub(crate) fn lends(length: f32) -> f32 {
     (LENDING_WORDS / length.max(1.0)).min(1.0)

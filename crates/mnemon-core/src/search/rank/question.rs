@@ -28,6 +28,12 @@ pub struct Steps {
     pub answer_type: bool,
     /// A question lends twice its words to the record after it.
     pub after_question: bool,
+    /// `Went` counts as `go`, in the whole process ([`text::leave_out_irregular_forms`]).
+    pub irregular_forms: bool,
+    /// Words that mean nearly the same as a word of the query count in part.
+    pub similar_words: bool,
+    /// Near-copies of a better hit come last.
+    pub copies: bool,
 }
 
 impl Steps {
@@ -36,6 +42,9 @@ impl Steps {
         dates: true,
         answer_type: true,
         after_question: true,
+        irregular_forms: true,
+        similar_words: true,
+        copies: true,
     };
 }
 

@@ -1,7 +1,7 @@
 //! English words whose forms no rule leads back to their base: `went`, `children`.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// Verbs and nouns: the base first, then its other forms. Forms that are more often another word are
 /// left out (`bit` in "a bit", `lives`, `leaves`, `ground`).
@@ -71,9 +71,17 @@ static BASES: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     bases
 });
 
+static LEFT_OUT: OnceLock<()> = OnceLock::new();
+
+/// Has this process read irregular forms as words of their own from now on, to measure what they
+/// are worth. Records and queries have to agree, so there is no switch for a single text.
+pub fn leave_out_irregular_forms() {
+    LEFT_OUT.get_or_init(|| ());
+}
+
 /// The base of an irregular form.
 pub(super) fn base(word: &str) -> Option<&'static str> {
-    if word.len() > LONGEST || word.len() < 3 {
+    if word.len() > LONGEST || word.len() < 3 || LEFT_OUT.get().is_some() {
         return None;
     }
     BASES.get(word).copied()

@@ -5,6 +5,7 @@ use std::io;
 use super::dense::VectorError;
 use super::sketches::{Sketch, Sketches};
 use crate::search::column_file::{Reading, Writing, wrong};
+use crate::search::{make_room, push};
 
 /// Dimensions a vector may have. Sums of as many int8 products stay far inside 32 bits.
 pub const MAX_DIMENSION: usize = 8192;
@@ -168,9 +169,11 @@ impl VectorSet {
         let slot = self.scales.len();
         let slot = u32::try_from(slot).ok().filter(|_| slot < MAX_VECTORS);
         let slot = slot.ok_or(VectorError::Full { max: MAX_VECTORS })?;
+        make_room(&mut self.bytes, vector.codes.len());
         self.bytes.extend_from_slice(&vector.codes);
+        make_room(&mut self.fine, vector.fine.len());
         self.fine.extend_from_slice(&vector.fine);
-        self.scales.push(vector.scale);
+        push(&mut self.scales, vector.scale);
         let sketch = Sketch::of(&vector.codes, vector.scale, &self.centre);
         self.sketches.push(&sketch);
         Ok(slot)

@@ -4,6 +4,7 @@ use std::io;
 
 use super::rotate::rotate;
 use crate::search::column_file::{Reading, Writing};
+use crate::search::make_room;
 
 /// Sketches that lie side by side and are compared with a query at once; as many as a word of a
 /// mask has bits.
@@ -70,7 +71,9 @@ impl Sketches {
     fn add(&mut self, bits: impl Iterator<Item = u8>, stride: f32) {
         if self.len.is_multiple_of(ABREAST) {
             let groups = self.len / ABREAST + 1;
+            make_room(&mut self.bits, self.row);
             self.bits.resize(groups * self.row, Bytes([0; ABREAST]));
+            make_room(&mut self.strides, ABREAST);
             self.strides.resize(groups * ABREAST, 0.0);
         }
         self.len += 1;

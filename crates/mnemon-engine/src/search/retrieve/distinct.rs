@@ -21,6 +21,8 @@ const COMPARED_WORDS: usize = 500;
 pub(super) struct Distinct {
     limit: usize,
     enough: Option<Enough>,
+    /// Whether copies are told from other hits.
+    compares: bool,
     kept: Vec<Group>,
     copies: Vec<Hit>,
 }
@@ -47,10 +49,11 @@ impl Group {
 }
 
 impl Distinct {
-    pub(super) fn new(limit: usize, enough: Option<Enough>) -> Self {
+    pub(super) fn new(limit: usize, enough: Option<Enough>, compares: bool) -> Self {
         Self {
             limit,
             enough,
+            compares,
             kept: Vec::new(),
             copies: Vec::new(),
         }
@@ -73,7 +76,9 @@ impl Distinct {
 
     pub(super) fn push(&mut self, hit: Hit) {
         let words = plain_words(&hit.record);
-        let Some(best) = self.kept.iter().position(|group| group.has(&words)) else {
+        let mut kept = self.kept.iter();
+        let best = kept.position(|group| self.compares && group.has(&words));
+        let Some(best) = best else {
             let shortest = words.clone();
             self.kept.push(Group {
                 hit,

@@ -29,6 +29,9 @@ impl Chat {
     }
 }
 
+/// The number of a batch is a part of the name of its session; one of more bytes is not used.
+const NUMBER_BYTES: usize = 40;
+
 /// The messages that were read, with the date that was seen last.
 #[derive(Default)]
 struct Reader {
@@ -48,6 +51,7 @@ impl Reader {
                 }
                 Value::Object(map) => {
                     let number = map.get("batch_number").and_then(id_of);
+                    let number = number.filter(|number| number.len() <= NUMBER_BYTES);
                     let number = number.unwrap_or_else(|| n.to_string());
                     self.session = format!("{plan}batch {number}");
                     self.anchor(map.get("time_anchor"));
@@ -256,6 +260,8 @@ mod tests {
         assert_eq!(sessions(&plans), expected);
         let bare = json!([[said(1, "a"), said(2, "b")], [[said(3, "c")]]]);
         assert_eq!(sessions(&bare), ["batch 1", "batch 1", "batch 2"]);
+        let endless = json!([{"batch_number": "9".repeat(1000), "turns": [[said(1, "a")]]}]);
+        assert_eq!(sessions(&endless), ["batch 1"]);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::model::{Ctx, Kind, Owner, Record, Tenant, Viewer};
-use crate::ports::Embedding;
 use crate::ports::embed::ModelId;
+use crate::ports::{Embedding, SimilarTerm};
 use crate::search::index::{Doc, StoredVector, Terms};
 use crate::search::vector::quantise;
 
@@ -188,7 +188,13 @@ fn probes(random: &mut Random) -> Vec<Probe> {
             });
             let mut terms = QueryTerm::words_of(&format!("{} absent", random.text()));
             terms.truncate(random.below(5) as usize);
+            let similar = terms.iter().map(|term| SimilarTerm {
+                of: term.text.clone(),
+                text: QueryTerm::words_of(&random.text()).remove(0).text,
+                similarity: 0.4,
+            });
             probes.push(Probe {
+                similar: similar.collect(),
                 terms,
                 vectors: vectors[..random.below(3) as usize].to_vec(),
                 ..Probe::new(filter.clone(), depth)
