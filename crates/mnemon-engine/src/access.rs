@@ -6,10 +6,12 @@
 mod keys;
 mod quota;
 mod secret;
+mod token;
 
 pub use keys::{CreatedKey, Key, Keys, NewKey, Refused, RotatedKey};
 pub use quota::{Amount, Quota, Quotas};
 pub use secret::RANDOM_BYTES;
+pub use token::ClaimNames;
 
 use std::fmt;
 use std::str::FromStr;
