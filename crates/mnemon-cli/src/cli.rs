@@ -18,6 +18,7 @@ macro_rules! say {
 
 mod add;
 mod agent;
+mod audit;
 mod backup;
 mod chat;
 mod completions;
@@ -39,6 +40,7 @@ mod import;
 mod ingest;
 mod init;
 mod input;
+mod key;
 mod learn;
 mod lines;
 mod list;
@@ -165,6 +167,8 @@ enum Command {
     Eval(eval::Args),
     Config(config::Args),
     Trust(trust::Args),
+    Key(key::Args),
+    Audit(audit::Args),
     Demo(demo::Args),
     Init(init::Args),
     #[command(alias = "serve")]
@@ -277,6 +281,7 @@ const READING: &[(&str, &[&str])] = &[
     ("skill", &["list", "show", "search", "export"]),
     ("experience", &["failures", "traces"]),
     ("learn", &["status", "dry-run"]),
+    ("key", &["list"]),
 ];
 
 /// Whether this command only reads the store. A conversation in a project's files is read into it.
@@ -406,6 +411,8 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),
         Command::Trust(args) => trust::run(args, door),
+        Command::Key(args) => key::run(args, door).await,
+        Command::Audit(args) => audit::run(args, door),
         Command::Demo(args) => demo::run(args, door).await,
         Command::Init(args) => init::run(args, door),
         Command::Mcp(args) => mcp::run(args, door).await,

@@ -13,6 +13,7 @@ pub(crate) mod agents;
 mod context;
 mod conversations;
 mod files;
+mod keys;
 mod learning;
 mod long_term;
 mod notes;
@@ -29,6 +30,7 @@ use mnemon_engine::Memory;
 pub(crate) use arguments::Arguments;
 pub(crate) use conversations::{MODES, Messages, Passages, mode_word};
 pub(crate) use field::{Field, Interface, Shape, Spelling};
+pub(crate) use keys::KeyPage;
 pub(crate) use learning::Skills;
 pub(crate) use records::Stored;
 
@@ -66,6 +68,7 @@ operations! {
     /// The same with the size of its window.
     ConversationWindow
     Record Retrieve
+    KeyCreate KeyList KeyRevoke KeyRotate
 }
 
 /// Something that a caller can ask of a memory, through whichever interface. The memory is a store,
