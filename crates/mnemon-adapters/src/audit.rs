@@ -18,10 +18,11 @@ mod verify;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mnemon_core::{ErrorKind, Tenant, Time, limits};
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 
 use crate::files::{is_still_at, parent, sync_folder};
 use crate::private;
@@ -125,7 +126,11 @@ pub struct AuditLog {
     most_bytes: u64,
     /// The end of the log as this process wrote it: its length and newest entry.
     written: Mutex<Option<(u64, Head)>>,
+    /// Events that wait for the next append, with the callers that wait for it.
+    queue: Mutex<Vec<Waiting>>,
 }
+
+type Waiting = (AuditEvent, oneshot::Sender<Result<(), Arc<AuditError>>>);
 
 impl AuditLog {
     /// The log in this file, which is made with the first entry.
@@ -134,6 +139,7 @@ impl AuditLog {
             path: path.into(),
             most_bytes: limits::AUDIT_FILE_BYTES,
             written: Mutex::default(),
+            queue: Mutex::default(),
         }
     }
 
@@ -148,6 +154,40 @@ impl AuditLog {
         &self.path
     }
 
+    /// Appends an entry and returns when it is on the disk. Entries that arrive while others are
+    /// being written are written and synced together.
+    pub async fn record(self: &Arc<Self>, event: AuditEvent) -> Result<(), Arc<AuditError>> {
+        let (sender, written) = oneshot::channel();
+        let is_first = {
+            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            queue.push((event, sender));
+            queue.len() == 1
+        };
+        if is_first {
+            let log = self.clone();
+            crate::blocking::start(move || log.append_queued());
+        }
+        written.await.unwrap_or_else(|_| {
+            let lost = io::Error::other("internal error: an append panicked");
+            Err(Arc::new(self.failed(lost)))
+        })
+    }
+
+    /// Appends all that waits once it is this thread's turn.
+    fn append_queued(&self) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = {
+            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *queue)
+        };
+        let (events, senders): (Vec<AuditEvent>, Vec<_>) = waiting.into_iter().unzip();
+        let done = self.append_next(&events, &mut written).map_err(Arc::new);
+        for sender in senders {
+            // A caller that was cancelled no longer waits.
+            let _ = sender.send(done.clone());
+        }
+    }
+
     /// Appends entries, in order, and syncs them to the disk. It blocks: call it where that is
     /// allowed. Several entries cost as much as one.
     pub fn append(&self, events: &[AuditEvent]) -> Result<(), AuditError> {
@@ -156,6 +196,14 @@ impl AuditLog {
         }
         // A panic in here cannot leave half a change: the value is replaced as a whole.
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        self.append_next(events, &mut written)
+    }
+
+    fn append_next(
+        &self,
+        events: &[AuditEvent],
+        written: &mut Option<(u64, Head)>,
+    ) -> Result<(), AuditError> {
         let known = written.take();
         let done = self.append_locked(events, known);
         *written = Some(done.map_err(|source| self.failed(source))?);

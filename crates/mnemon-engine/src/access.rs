@@ -9,7 +9,7 @@ mod secret;
 mod token;
 
 pub use keys::{CreatedKey, Key, Keys, NewKey, Refused, RotatedKey};
-pub use quota::{Amount, Quota, Quotas};
+pub use quota::{Amount, Quota, Quotas, day_ends_in_s};
 pub use secret::RANDOM_BYTES;
 pub use token::ClaimNames;
 

@@ -175,6 +175,27 @@ fn the_chain_goes_on_in_the_next_file() {
     assert_eq!(broken_line(&log), 1);
 }
 
+#[tokio::test]
+async fn entries_that_arrive_together_are_written_together() {
+    let (folder, log) = new_log(0);
+    let log = Arc::new(log);
+    let tasks = (0..200).map(|number| {
+        let log = log.clone();
+        tokio::spawn(async move { log.record(event(number)).await })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap().unwrap();
+    }
+    assert_eq!(log.verify().unwrap().entries, 200);
+    // An error reaches every caller.
+    let nowhere = Arc::new(AuditLog::at(folder.path().join("audit.jsonl/inside")));
+    let failed = [
+        nowhere.record(event(1)).await,
+        nowhere.record(event(2)).await,
+    ];
+    assert!(failed.iter().all(Result::is_err));
+}
+
 #[test]
 fn processes_take_turns() {
     let (folder, log) = new_log(0);

@@ -22,7 +22,10 @@ struct Server(Keys);
 
 impl Server {
     fn new(sandbox: &Sandbox) -> Self {
-        let store = format!("sqlite:{}", sandbox.path("m.db").display());
+        Self::at(&format!("sqlite:{}", sandbox.path("m.db").display()))
+    }
+
+    fn at(store: &str) -> Self {
         let wired = wiring::open(&Config::for_store(store)).unwrap();
         Self(Keys::new(wired.memory.records()))
     }
@@ -113,6 +116,26 @@ fn a_key_that_was_created_opens_its_tenant_until_it_is_revoked() {
     // Undo and the history know nothing of keys.
     let (code, _) = sandbox.run(&["undo", "--tenant", "acme"]).failed();
     assert_eq!(code, NOT_FOUND);
+}
+
+#[test]
+fn keys_work_on_every_store() {
+    for store in ["sqlite:m.db", "jsonl:m"] {
+        let sandbox = Sandbox::new().with("MNEMON_STORE", store);
+        let (prefix, secret) = create(&sandbox, &["ci", "--rights", "read"]);
+        let (scheme, name) = store.split_once(':').unwrap();
+        let server = Server::at(&format!("{scheme}:{}", sandbox.path(name).display()));
+        assert!(server.resolve(now(), &secret).is_ok(), "{store}");
+        assert!(wait(server.0.note_use(now(), &prefix)).unwrap());
+        sandbox.run(&["key", "revoke", &prefix]).ok();
+        let later = now().plus_millis(1000);
+        assert!(
+            matches!(server.resolve(later, &secret), Err(Refused::Revoked)),
+            "{store}"
+        );
+        let upkept = wait(server.0.upkeep(later.plus_days(2), 1000)).unwrap();
+        assert_eq!(upkept.history, 2, "{store}: {upkept:?}");
+    }
 }
 
 #[test]

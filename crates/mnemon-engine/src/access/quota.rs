@@ -164,6 +164,13 @@ impl Quotas {
     }
 }
 
+/// In how many seconds the day ends, and with it a quota of model tokens. Days are UTC days.
+pub fn day_ends_in_s(now: Time) -> u64 {
+    let day_ms = 86_400_000;
+    let left = day_ms - now.millis().rem_euclid(day_ms);
+    u64::try_from(left).unwrap_or(0).div_ceil(1000)
+}
+
 /// The bytes of all current records of the tenant, as [`Record::weight`]
 /// counts them.
 async fn weigh(records: &Records, ctx: &Ctx) -> Result<u64, Error> {

@@ -7,6 +7,7 @@ use mnemon_core::ram::Ram;
 use mnemon_core::{Ctx, ErrorKind, Filter, Ids, Scan, Tenant, Time, limits};
 use mnemon_engine::access::{
     Amount, Caller, CreatedKey, Key, Keys, NewKey, Quota, Quotas, RANDOM_BYTES, Refused, Rights,
+    day_ends_in_s,
 };
 use mnemon_engine::{Draft, Error, Memory, OnConflict};
 use proptest::prelude::*;
@@ -413,6 +414,8 @@ fn requests_are_counted_for_each_tenant() {
     assert!(request("acme", 1000).is_err());
     request("other", 0).unwrap();
     // A tenant with its own quota.
+    assert_eq!(day_ends_in_s(Time::EPOCH), 86_400);
+    assert_eq!(day_ends_in_s(Time::EPOCH.plus_millis(86_399_001)), 1);
     request("small", 0)
         .and_then(|()| request("small", 0))
         .unwrap();
