@@ -226,6 +226,8 @@ enum Tampering {
     /// Bytes that are left.
     Truncate(usize),
     Insert(usize),
+    /// From this line on with another caller and new hashes, and this many more entries.
+    Rewrite(usize, u64),
 }
 
 fn tampering() -> impl Strategy<Value = Tampering> {
@@ -238,6 +240,7 @@ fn tampering() -> impl Strategy<Value = Tampering> {
         (line.clone(), 0_usize..=8).prop_map(|(line, at)| Tampering::Duplicate(line, at)),
         any::<usize>().prop_map(Tampering::Truncate),
         (0_usize..=8).prop_map(Tampering::Insert),
+        (line, 0_u64..3).prop_map(|(line, more)| Tampering::Rewrite(line, more)),
     ]
 }
 
@@ -264,6 +267,24 @@ fn tampered(lines: &[String], how: &Tampering) -> Vec<u8> {
         Tampering::Insert(at) => {
             let forged = line(&event(99), &Head::first()).unwrap().0;
             lines.insert(at, forged.into());
+        }
+        Tampering::Rewrite(at, more) => {
+            let mut before = match at {
+                0 => Head::first(),
+                _ => {
+                    let line = &lines[at - 1];
+                    let entry = verify::check_line(&line[..line.len() - 1]).unwrap();
+                    let AuditEntry { seq, hash, .. } = entry;
+                    Head { seq, hash }
+                }
+            };
+            lines.truncate(at);
+            while before.seq < 8 + more {
+                let (text, hash) = line(&event(50 + before.seq), &before).unwrap();
+                lines.push(text.into());
+                let seq = before.seq + 1;
+                before = Head { seq, hash };
+            }
         }
     }
     lines.concat()

@@ -1,7 +1,7 @@
 //! Whether an audit log is complete and unchanged.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use mnemon_core::Time;
@@ -32,62 +32,79 @@ pub struct Verified {
 struct Chain {
     /// The entry before the next line; `None` if any may come.
     before: Option<Head>,
+    /// The newest entry, as its head file says.
+    head: Option<Head>,
     verified: Verified,
 }
 
+/// The files of a log at one moment.
+struct Snapshot {
+    head: Option<Head>,
+    /// Files that no longer change.
+    rotated: Vec<PathBuf>,
+    current: Option<File>,
+}
+
 impl AuditLog {
-    /// Reads the whole log: all files, in order, and the head.
+    /// Reads the whole log: all files, in order, and the head. Processes may append meanwhile.
     pub fn verify(&self) -> Result<Verified, AuditError> {
-        // Nobody appends meanwhile, so that the log and its head belong together.
-        let there = self.path.is_file();
-        let lock = there.then(|| self.lock()).transpose();
-        // A log that may only be read is verified without the lock.
-        let _lock = lock.unwrap_or_default();
-        let mut paths = rotated(&self.path).map_err(|source| failed(&self.path, source))?;
-        let older = paths.len();
-        if there {
-            paths.push(self.path.clone());
-        }
-        if paths.is_empty() && !head_path(&self.path).is_file() {
+        let snapshot = self
+            .snapshot()
+            .map_err(|source| failed(&self.path, source))?;
+        let Snapshot {
+            head,
+            rotated,
+            current,
+        } = snapshot;
+        if rotated.is_empty() && current.is_none() && !head_path(&self.path).is_file() {
             return Err(AuditError::Missing(self.path.clone()));
         }
-        let mut chain = Chain::new(Some(Head::first()));
-        for (number, path) in paths.iter().enumerate() {
-            chain.follow(path)?;
-            if chain.verified.unfinished && number < older {
+        let mut chain = Chain::new(Some(Head::first()), head);
+        for path in rotated {
+            let file = File::open(&path).map_err(|source| failed(&path, source))?;
+            chain.follow(&path, file)?;
+            if chain.verified.unfinished {
                 let what = "the file ends with a part of an entry";
-                return Err(broken(path, chain.verified.entries, what));
+                return Err(broken(&path, chain.verified.entries, what));
             }
         }
-        self.check_head(&chain)?;
+        if let Some(file) = current {
+            chain.follow(&self.path, file)?;
+        }
+        self.check_end(&chain)?;
         Ok(chain.verified)
     }
 
-    /// The newest entry is at least as new as the head, and the head is one of the chain.
-    fn check_head(&self, chain: &Chain) -> Result<(), AuditError> {
+    /// An open file stays the same one when it is renamed, so that the lock is needed only here.
+    fn snapshot(&self) -> io::Result<Snapshot> {
+        let lock = self.path.is_file().then(|| self.lock()).transpose();
+        // A log that may only be read is verified without the lock.
+        let _lock = lock.unwrap_or_default();
+        let current = match File::open(&self.path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Snapshot {
+            head: self.head()?,
+            rotated: rotated(&self.path)?,
+            current,
+        })
+    }
+
+    /// The log reaches to its head. Entries after it continue the chain.
+    fn check_end(&self, chain: &Chain) -> Result<(), AuditError> {
         let lines = chain.verified.entries;
-        let head = self.head().map_err(|source| failed(&self.path, source))?;
-        let Some(head) = head else {
+        let Some(head) = &chain.head else {
             let name = head_path(&self.path);
             let what = format!("its head {} is missing or damaged", name.display());
             return Err(broken(&self.path, lines, &what));
         };
         let last = chain.verified.last.unwrap_or(0);
         if head.seq > last {
-            let what = format!(
-                "the log ends with entry {last}, but entry {} was written",
-                head.seq
-            );
+            let seq = head.seq;
+            let what = format!("the log ends with entry {last}, but entry {seq} was written");
             return Err(broken(&self.path, lines, &what));
-        }
-        // An entry behind the head continues the chain, so that its hash covers the head's.
-        let hash = chain.before.as_ref().map(|before| &before.hash);
-        if head.seq == last && Some(&head.hash) != hash {
-            return Err(broken(
-                &self.path,
-                lines,
-                "the last entry is not the one that was written",
-            ));
         }
         Ok(())
     }
@@ -98,15 +115,17 @@ pub fn verify_file(path: &Path) -> Result<Verified, AuditError> {
     if !path.is_file() {
         return Err(AuditError::Missing(path.to_owned()));
     }
-    let mut chain = Chain::new(None);
-    chain.follow(path)?;
+    let file = File::open(path).map_err(|source| failed(path, source))?;
+    let mut chain = Chain::new(None, None);
+    chain.follow(path, file)?;
     Ok(chain.verified)
 }
 
 impl Chain {
-    fn new(before: Option<Head>) -> Self {
+    fn new(before: Option<Head>, head: Option<Head>) -> Self {
         Self {
             before,
+            head,
             verified: Verified {
                 entries: 0,
                 files: 0,
@@ -118,9 +137,9 @@ impl Chain {
         }
     }
 
-    fn follow(&mut self, path: &Path) -> Result<(), AuditError> {
+    fn follow(&mut self, path: &Path, file: File) -> Result<(), AuditError> {
         let unreadable = |source| failed(path, source);
-        let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+        let mut file = BufReader::new(file);
         self.verified.files += 1;
         for number in 1.. {
             let mut line = Vec::new();
@@ -154,10 +173,15 @@ impl Chain {
                 return Err("the entry does not follow the one before it".to_owned());
             }
         }
-        self.before = Some(Head {
+        let this = Head {
             seq: entry.seq,
             hash: entry.hash.clone(),
-        });
+        };
+        let head = self.head.as_ref();
+        if head.is_some_and(|head| head.seq == this.seq && *head != this) {
+            return Err("the entry is not the one that was written".to_owned());
+        }
+        self.before = Some(this);
         let verified = &mut self.verified;
         verified.entries += 1;
         verified.first.get_or_insert(entry.seq);

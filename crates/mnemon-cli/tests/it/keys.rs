@@ -244,7 +244,7 @@ fn no_door_opens_the_reserved_tenant() {
 }
 
 #[test]
-fn keys_are_not_found_among_records_and_survive_a_repair() {
+fn keys_are_not_found_among_records_and_survive_a_restore() {
     let sandbox = sandbox();
     let (prefix, secret) = create(&sandbox, &["ci", "--rights", "read"]);
     sandbox.run(&["add", "Ann prefers tea"]).ok();
