@@ -2,9 +2,11 @@
 //!
 //! Adapters know ports, not verbs. [`open`] turns a URL into a store; it is the only list of them.
 
+pub mod audit;
 pub mod documents;
 pub mod embed;
 pub mod llm;
+pub mod token;
 pub mod tokens;
 pub mod webhook;
 

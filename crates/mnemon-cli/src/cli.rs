@@ -18,6 +18,7 @@ macro_rules! say {
 
 mod add;
 mod agent;
+mod audit;
 mod backup;
 mod chat;
 mod completions;
@@ -39,6 +40,7 @@ mod import;
 mod ingest;
 mod init;
 mod input;
+mod key;
 mod learn;
 mod lines;
 mod list;
@@ -170,6 +172,8 @@ enum Command {
     Eval(eval::Args),
     Config(config::Args),
     Trust(trust::Args),
+    Key(key::Args),
+    Audit(audit::Args),
     Demo(demo::Args),
     Init(init::Args),
     Serve(serve::Args),
@@ -290,6 +294,7 @@ const READING: &[(&str, &[&str])] = &[
     ("skill", &["list", "show", "search", "export"]),
     ("experience", &["failures", "traces"]),
     ("learn", &["status", "dry-run"]),
+    ("key", &["list"]),
 ];
 
 /// The command with its group, as it is typed.
@@ -437,6 +442,8 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),
         Command::Trust(args) => trust::run(args, door),
+        Command::Key(args) => key::run(args, door).await,
+        Command::Audit(args) => audit::run(args, door),
         Command::Demo(args) => demo::run(args, door).await,
         Command::Init(args) => init::run(args, door),
         Command::Serve(args) => serve::run(args, door).await,

@@ -3,6 +3,7 @@
 //! remembers which it was. Of a project's file only harmless settings count, unless the user has
 //! trusted it.
 
+mod access;
 mod address;
 mod embedder;
 mod environment;
@@ -32,6 +33,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::env_vars::{self, EnvVar};
+pub use access::{AccessSettings, TokenSettings};
 pub use address::without_passwords;
 pub use embedder::{EmbedderChoice, Secret};
 pub use environment::{Environment, PROJECT, Platform, stays_inside};
@@ -95,7 +97,7 @@ keys! {
 }
 
 fn known_keys() -> Vec<&'static Key> {
-    [KEYS, notes::KEYS, llm::KEYS, tuning::KEYS].concat()
+    [KEYS, notes::KEYS, llm::KEYS, access::KEYS, tuning::KEYS].concat()
 }
 
 /// What was said on the command line.
@@ -163,6 +165,8 @@ pub struct Config {
     pub agent_language: Sourced<Language>,
     /// The language model that writes summaries; only from the file, but for its key.
     pub llm: LlmSettings,
+    /// Quotas, tokens and the audit log of a server; only from the file.
+    pub access: AccessSettings,
     /// How a conversation's window is kept small; only from the file.
     pub window: Settings,
     /// How the conversations of a project are kept; only from the file.
@@ -230,6 +234,7 @@ impl Config {
             agents: Sourced::default(PathBuf::from(AGENT_FOLDER)),
             agent_language: Sourced::default(Language::default()),
             llm: LlmSettings::default(),
+            access: AccessSettings::default(),
             window: Settings::default(),
             memory: ProjectConfig::default(),
             project: PathBuf::from("."),
@@ -285,6 +290,7 @@ impl Config {
             agents: layers.agents()?,
             agent_language: layers.read(&AGENT_LANGUAGE, Language::default(), parse_word)?,
             llm,
+            access: AccessSettings::read(&layers, env)?,
             window: tuning::read(&layers, "window.", Settings::check)?,
             memory: tuning::read(&layers, "memory.", ProjectConfig::check)?,
             project: env.project_root(),
@@ -392,7 +398,7 @@ impl Layers<'_> {
 
     /// All that was found, in the order of the documentation.
     fn rows(&self) -> Vec<Row> {
-        let order = [KEYS, llm::KEYS, tuning::KEYS, notes::KEYS].concat();
+        let order = [KEYS, llm::KEYS, access::KEYS, tuning::KEYS, notes::KEYS].concat();
         let mut rows = self.rows.take();
         rows.sort_by_key(|row| order.iter().position(|key| key.name == row.key));
         rows

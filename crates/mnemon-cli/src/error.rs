@@ -11,6 +11,7 @@ use mnemon_core::{ErrorKind, Id, Invalid, StoreError};
 
 use crate::code;
 use crate::config::ConfigError;
+use crate::wiring::AuditError;
 
 /// Every error of this crate, with the one it came from.
 #[derive(Debug, thiserror::Error)]
@@ -125,6 +126,8 @@ pub enum Error {
     },
     #[error("`mnemon {0}` works on the store of this machine only")]
     LocalCommand(String),
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     #[error("internal error: {0}")]
     Internal(String),
 }
@@ -183,6 +186,7 @@ impl Error {
             Self::Remote { kind, .. } => *kind,
             Self::Server { .. } => ErrorKind::Unavailable,
             Self::LocalCommand(_) => ErrorKind::Unsupported,
+            Self::Audit(error) => error.kind(),
             Self::Internal(_) => ErrorKind::Internal,
         }
     }
@@ -207,6 +211,12 @@ impl Error {
                 "`mnemon chat list` shows the conversations of all users, `mnemon chat append` begins one"
             }
             Self::NoStore(_) => "check the path; the first `mnemon add` creates a store",
+            Self::Audit(AuditError::Broken { .. }) => {
+                "entries before that line are intact; compare the others with a backup of the log"
+            }
+            Self::Audit(AuditError::Missing(_)) => {
+                "a server and `mnemon key create` write the log; `mnemon config` shows its path as server.audit"
+            }
             Self::NotReplaced => {
                 "`mnemon chat show SESSION` lists the uuids of the messages that were replaced"
             }
@@ -277,8 +287,8 @@ impl Error {
 /// What is asked for in files is not found by looking into the store.
 fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
     use mnemon_engine::Error::{
-        Ambiguous, BadFile, ConversationExists, Files, KeySpent, NoAgent, NoSession, NoSessionFile,
-        NoSnapshot, NotThere, SessionExists, SnapshotExists, Store,
+        Ambiguous, BadFile, ConversationExists, Files, KeySpent, NoAgent, NoKey, NoSession,
+        NoSessionFile, NoSnapshot, NotThere, Quota, SessionExists, SnapshotExists, Store,
     };
     Some(match error {
         Store(StoreError::KeyReused { .. }) => {
@@ -304,6 +314,8 @@ fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
         NoAgent(_) => {
             "`mnemon agent list` and `mnemon team list` show the names; `mnemon agent new` creates an agent"
         }
+        NoKey { .. } => "`mnemon key list` shows the keys of the tenant",
+        Quota { .. } => "an administrator can raise it under [server.quota] in mnemon.toml",
         NotThere(_) => return None,
         other => return kind_hint(other.kind()),
     })

@@ -13,6 +13,7 @@ pub(crate) mod agents;
 mod context;
 mod conversations;
 mod files;
+mod keys;
 mod learning;
 mod long_term;
 mod notes;
@@ -35,6 +36,7 @@ pub(crate) use conversations::{
     Events, MODES, Messages, Passages, Previews, Snapshot, forgetting, mode_word,
 };
 pub(crate) use field::{Field, Interface, Shape, Spelling};
+pub(crate) use keys::KeyPage;
 pub(crate) use learning::{FailedSteps, Skills, TracedSteps};
 pub(crate) use records::Stored;
 pub(crate) use search::WouldForget;
@@ -80,6 +82,7 @@ operations! {
     /// The same with the size of its window.
     ConversationWindow
     Record Retrieve
+    KeyCreate KeyList KeyRevoke KeyRotate
 }
 
 /// Something that a caller can ask of a memory, through whichever interface. The memory is a store,

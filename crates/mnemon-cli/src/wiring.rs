@@ -4,28 +4,33 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mnemon_adapters::audit;
 #[cfg(any(feature = "minilm", feature = "crossencoder"))]
 use mnemon_adapters::embed::OnnxRuntime;
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
 use mnemon_adapters::llm::{Budgets, Ledger, Model, ModelConfig, Prices, Provider};
+use mnemon_adapters::token::{JwksFile, TokenRules};
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::files::{Files, Sweep};
 use mnemon_core::llm::Llm;
 use mnemon_core::ram::Ram;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{Ctx, Ids, StoreError, Tenant, Time};
+use mnemon_engine::access::{Quota, Quotas};
 use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::notes::NoteFiles;
 use mnemon_engine::session::JsonSessions;
 use mnemon_engine::{Memory, NotErased, Project, ProjectFiles, Retention, SavedFolder};
 
 use crate::Error;
-use crate::config::{Config, EmbedderChoice, LlmProvider, LlmSettings, Origin, RerankerChoice};
+use crate::config::{Config, EmbedderChoice, LlmProvider, Origin, RerankerChoice};
 
+pub use mnemon_adapters::audit::{AuditEntry, AuditError, AuditEvent, AuditLog, Verified};
 pub use mnemon_adapters::documents::{
     FileProblem, Found, FoundFile, NotTaken, PDF_THREAD, find as find_files, is_gone,
 };
 pub use mnemon_adapters::llm::Account as LlmAccount;
+pub use mnemon_adapters::token::{JwksError, TokenRefused, Tokens};
 pub use mnemon_adapters::tokens::counter;
 pub use mnemon_adapters::{BackupSummary, Examination, Finding, Restored, SCHEMES, sweep_stale};
 
@@ -106,13 +111,21 @@ pub fn llm(config: &Config) -> Result<Option<Arc<dyn Llm>>, String> {
         concurrent: usize::try_from(settings.concurrent.value).unwrap_or(usize::MAX),
         ..ModelConfig::new(provider, &settings.url.value, model)
     };
-    let ledger = Arc::new(ledger(settings));
+    let ledger = Arc::new(ledger(config));
     Ok(Some(Arc::new(Model::new(model, ledger))))
 }
 
-fn ledger(settings: &LlmSettings) -> Ledger {
+fn ledger(config: &Config) -> Ledger {
+    let settings = &config.llm;
+    // The smaller one of the model's budget and the tenant's quota.
+    let tokens_of = |quota: &Quota| {
+        let limits = [settings.tokens_per_day.value, quota.model_tokens_per_day];
+        limits.into_iter().flatten().min()
+    };
+    let tenants = config.access.tenants.iter();
+    let tenants = tenants.map(|(tenant, quota)| (tenant.to_string(), tokens_of(quota)));
     let budgets = Budgets {
-        tokens_per_day: settings.tokens_per_day.value,
+        tokens_per_day: tokens_of(&config.access.quota),
         task_tokens_per_day: settings.task_tokens_per_day.value,
         nanos_per_day: settings.cost_per_day.value.map(|money| money.0),
     };
@@ -120,15 +133,16 @@ fn ledger(settings: &LlmSettings) -> Ledger {
         input_nanos: settings.input_price.value.of_one(),
         output_nanos: settings.output_price.value.of_one(),
     };
-    match &settings.accounts {
+    let ledger = match &settings.accounts {
         Some(path) => Ledger::in_file(path, budgets, prices),
         None => Ledger::in_memory(budgets, prices),
-    }
+    };
+    ledger.with_tenants(tenants.collect())
 }
 
 /// What the language model was used for, the newest day first.
 pub fn llm_accounts(config: &Config) -> Result<Vec<LlmAccount>, Error> {
-    ledger(&config.llm).accounts().map_err(|error| Error::File {
+    ledger(config).accounts().map_err(|error| Error::File {
         path: config.llm.accounts.clone().unwrap_or_default(),
         verb: "read",
         source: std::io::Error::other(error.to_string()),
@@ -477,6 +491,48 @@ pub fn restore(config: &Config, from: &Path) -> Result<Restored, StoreError> {
 /// A client for HTTP whose calls take no longer than this.
 pub fn http_client(timeout: std::time::Duration) -> Result<reqwest::Client, reqwest::Error> {
     mnemon_adapters::http_client(timeout)
+}
+
+/// The quotas of all tenants, with nothing counted yet.
+pub fn quotas(config: &Config) -> Quotas {
+    Quotas::new(config.access.quota, config.access.tenants.clone())
+}
+
+/// The tokens that are accepted besides keys, if any are configured. Their keys are read here.
+pub fn tokens(config: &Config) -> Result<Option<Tokens>, JwksError> {
+    let Some(settings) = &config.access.tokens else {
+        return Ok(None);
+    };
+    let rules = TokenRules {
+        issuer: settings.issuer.clone(),
+        audience: settings.audience.clone(),
+        leeway_s: settings.leeway_s,
+    };
+    let source = JwksFile(config.cwd.join(&settings.jwks));
+    Tokens::open(rules, Box::new(source)).map(Some)
+}
+
+/// The audit log, if there is a place for one.
+pub fn audit_log(config: &Config) -> Option<AuditLog> {
+    let path = config.access.audit.as_ref()?;
+    Some(AuditLog::at(config.cwd.join(path)))
+}
+
+/// Checks one file of an audit log.
+pub fn verify_audit_file(path: &Path) -> Result<Verified, AuditError> {
+    audit::verify_file(path)
+}
+
+/// Unpredictable bytes from the operating system.
+pub fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut hasher = blake3::Hasher::new();
+    // Each has 122 random bits; the hash spreads them over all bytes.
+    for _ in 0..=N.div_ceil(15) {
+        hasher.update(uuid::Uuid::new_v4().as_bytes());
+    }
+    let mut bytes = [0; N];
+    hasher.finalize_xof().fill(&mut bytes);
+    bytes
 }
 
 /// Two processes must not make the same ids, even when they start in the same moment.

@@ -45,7 +45,8 @@ pub use error::{ErrorKind, Invalid};
 pub use model::{
     Audience, Block, Caps, Clock, CommitGroup, Ctx, Cursor, Denied, Expr, Filter, Format, Grant,
     Id, Ids, Kind, Limits, Media, Message, Namespace, Notices, Order, Origin, Owner, Page, Policy,
-    Record, Right, Rights, Role, Scan, Scope, Tenant, Time, Viewer, clock, json, limits, note,
+    Record, Right, Rights, Role, Scan, Scope, Tenant, Time, Viewer, check_line, clock, json,
+    limits, note,
 };
 pub use ports::{
     Answer, Backend, Background, Batch, Capabilities, Cause, Change, Changes, Embedding, Expect,

@@ -25,7 +25,7 @@ pub use id::{Id, Ids};
 pub use limits::Limits;
 pub use message::{Block, Media, Message, Role};
 pub use notices::Notices;
-pub use owner::{Owner, Tenant};
+pub use owner::{Owner, Tenant, check_line};
 pub use policy::{Caps, Denied, Grant, Policy, Right, Rights};
 pub use query::{Cursor, Expr, Filter, Order, Page, Scan};
 pub use record::{Format, Record};

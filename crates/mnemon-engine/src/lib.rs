@@ -21,6 +21,7 @@
 //! # }).unwrap();
 //! ```
 
+pub mod access;
 pub mod agentfiles;
 mod context;
 mod conversation;

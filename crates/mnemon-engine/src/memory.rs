@@ -30,8 +30,9 @@ use mnemon_core::rerank::Reranker;
 use mnemon_core::{Backend, Ids, Policy, Scope};
 
 use crate::memory::notes_config::{NoteFiles, NotesConfig};
-use crate::memory::policies::Rates;
 use crate::records::{Records, Retention, Safety};
+pub(crate) use policies::Buckets;
+use policies::Rates;
 
 /// What an agent talks to. It knows which store keeps which scope.
 pub struct Memory {

@@ -106,6 +106,8 @@ pub struct Ledger {
     file: Option<PathBuf>,
     books: Mutex<Books>,
     budgets: Budgets,
+    /// Tenants with another `tokens_per_day`.
+    tenants: BTreeMap<String, Option<u64>>,
     prices: Prices,
 }
 
@@ -126,8 +128,16 @@ impl Ledger {
             file: None,
             books: Mutex::default(),
             budgets,
+            tenants: BTreeMap::new(),
             prices,
         }
+    }
+
+    /// Gives these tenants other tokens per day, in all tasks together. `None` is no limit.
+    #[must_use]
+    pub fn with_tenants(mut self, tokens_per_day: BTreeMap<String, Option<u64>>) -> Self {
+        self.tenants = tokens_per_day;
+        self
     }
 
     /// Accounts in this file, which is made with the first call.
@@ -207,7 +217,9 @@ impl Ledger {
             )))
         };
         let budgets = &self.budgets;
-        if let Some(sizes) = over(budgets.tokens_per_day, &|| all(Usage::tokens), hold.tokens) {
+        let per_day = self.tenants.get(tenant).copied();
+        let per_day = per_day.unwrap_or(budgets.tokens_per_day);
+        if let Some(sizes) = over(per_day, &|| all(Usage::tokens), hold.tokens) {
             return spent(tenant_of(), sizes, &tokens);
         }
         if let Some(sizes) = over(budgets.nanos_per_day, &|| all(Usage::cost), hold.nanos) {

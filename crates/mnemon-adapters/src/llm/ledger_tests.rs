@@ -66,6 +66,17 @@ fn tenants_tasks_and_days_have_accounts_of_their_own() {
 }
 
 #[test]
+fn a_tenant_may_have_its_own_budget() {
+    let own = [("ann", Some(10)), ("bob", None)];
+    let own = own.map(|(tenant, tokens)| (tenant.to_owned(), tokens));
+    let ledger = Ledger::in_memory(budget(100), Prices::default()).with_tenants(own.into());
+    let hold = |tenant, tokens| ledger.hold(&charged(tenant, "window", 0), tokens, 0);
+    assert!(hold("ann", 11).is_err() && hold("ann", 10).is_ok());
+    assert!(hold("bob", 1_000_000).is_ok());
+    assert!(hold("cid", 101).is_err() && hold("cid", 100).is_ok());
+}
+
+#[test]
 fn money_counts_too() {
     let budgets = Budgets {
         nanos_per_day: Some(1_000_000),

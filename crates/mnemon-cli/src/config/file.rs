@@ -14,7 +14,11 @@ use super::{ConfigError, Key, Origin, Risk, memory_json};
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// The table that holds the policies of flows and agents.
-const POLICY: &str = "policy";
+pub(super) const POLICY: &str = "policy";
+/// The table that holds the settings of single tenants.
+pub(super) const TENANTS: &str = "server.tenants";
+/// Tables in which users choose the names of the inner tables.
+const FREE: [&str; 2] = [POLICY, TENANTS];
 
 /// What a configuration file says.
 pub(super) struct File {
@@ -23,8 +27,22 @@ pub(super) struct File {
     pub(super) is_projects: bool,
     /// Key, value as text, line.
     values: Vec<(String, String, usize)>,
-    /// What stands under `policy`: the names down to the value, the value as text, the line.
-    pub(super) policies: Vec<(Vec<String>, String, usize)>,
+    free: Vec<Free>,
+}
+
+/// A value in one of the tables of [`FREE`].
+pub(super) struct Free {
+    table: &'static str,
+    /// The names from the table down to the value.
+    pub(super) names: Vec<String>,
+    pub(super) value: String,
+    pub(super) line: usize,
+}
+
+impl Free {
+    fn key(&self) -> String {
+        format!("{}.{}", self.table, self.names.join("."))
+    }
 }
 
 impl File {
@@ -37,12 +55,12 @@ impl File {
     pub(super) fn parse(path: PathBuf, text: &str, known: &[&Key]) -> Result<Self, ConfigError> {
         if memory_json::is_one(&path) {
             let values = memory_json::read(&path, text)?;
-            let policies = Vec::new();
+            let free = Vec::new();
             return Ok(Self {
                 path,
                 is_projects: false,
                 values,
-                policies,
+                free,
             });
         }
         let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
@@ -55,7 +73,7 @@ impl File {
                 path,
                 is_projects: false,
                 values: Vec::new(),
-                policies: Vec::new(),
+                free: Vec::new(),
             },
             text,
             known,
@@ -76,9 +94,9 @@ impl File {
             dropped.extend(risk.map(|risk| (key.clone(), *line, risk)));
             risk.is_none()
         });
-        self.policies.retain(|(names, _, line)| {
-            let risk = POLICY_RULE.forbids(is_trusted);
-            dropped.extend(risk.map(|risk| (policy_key(names), *line, risk)));
+        self.free.retain(|free| {
+            let risk = FREE_RULE.forbids(is_trusted);
+            dropped.extend(risk.map(|risk| (free.key(), free.line, risk)));
             risk.is_none()
         });
         dropped.sort_by_key(|(_, line, _)| *line);
@@ -90,10 +108,9 @@ impl File {
         let values = self.values.iter();
         let values =
             values.map(|(key, value, line)| (key.clone(), value, *line, rule_of(key, known)));
-        let policies = self.policies.iter();
-        let policies =
-            policies.map(|(names, value, line)| (policy_key(names), value, *line, POLICY_RULE));
-        let all = values.chain(policies);
+        let free = self.free.iter();
+        let free = free.map(|free| (free.key(), &free.value, free.line, FREE_RULE));
+        let all = values.chain(free);
         let risky = all.filter_map(|(key, value, line, rule)| {
             let why = rule.forbids(false)?;
             Some(RiskySetting {
@@ -106,6 +123,11 @@ impl File {
         let mut risky: Vec<RiskySetting> = risky.collect();
         risky.sort_by_key(|setting| setting.line);
         risky
+    }
+
+    /// The values of one of the tables of [`FREE`].
+    pub(super) fn under(&self, table: &str) -> impl Iterator<Item = &Free> {
+        self.free.iter().filter(move |free| free.table == table)
     }
 
     pub(super) fn get(&self, key: &str) -> Option<(String, Origin)> {
@@ -132,10 +154,10 @@ impl Walk<'_> {
                 _ => format!("{prefix}.{}", name.get_ref()),
             };
             let line = line_of(self.text, name.span().start);
-            if key == POLICY
-                && let DeValue::Table(policies) = value.get_ref()
+            if let Some(free) = FREE.into_iter().find(|free| *free == key)
+                && let DeValue::Table(table) = value.get_ref()
             {
-                self.policies(&[], policies)?;
+                self.free(free, &[], table)?;
                 continue;
             }
             let inner = format!("{key}.");
@@ -153,17 +175,27 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Flows and agents have names of their own, so that any key may come here.
-    fn policies(&mut self, path: &[String], table: &DeTable<'_>) -> Result<(), ConfigError> {
+    /// Flows, agents and tenants have names of their own, so that any key may come here.
+    fn free(
+        &mut self,
+        of: &'static str,
+        names: &[String],
+        table: &DeTable<'_>,
+    ) -> Result<(), ConfigError> {
         for (name, value) in table {
-            let mut path = path.to_vec();
-            path.push(name.get_ref().to_string());
+            let mut names = names.to_vec();
+            names.push(name.get_ref().to_string());
             let line = line_of(self.text, name.span().start);
             match value.get_ref() {
-                DeValue::Table(table) => self.policies(&path, table)?,
+                DeValue::Table(table) => self.free(of, &names, table)?,
                 value => {
-                    let text = self.text_of(&path.join("."), value, line)?;
-                    self.file.policies.push((path, text, line));
+                    let value = self.text_of(&names.join("."), value, line)?;
+                    self.file.free.push(Free {
+                        table: of,
+                        names,
+                        value,
+                        line,
+                    });
                 }
             }
         }
@@ -198,7 +230,7 @@ impl Walk<'_> {
 
     fn unknown(&self, key: String, line: usize) -> ConfigError {
         let mut names: Vec<&str> = self.known.iter().map(|known| known.name).collect();
-        names.push(POLICY);
+        names.extend(FREE);
         let nearest = nearest(&key, &names);
         // A typo within a section is mended by the names of that section.
         let section = key
@@ -218,12 +250,9 @@ impl Walk<'_> {
     }
 }
 
-/// Policies switch scopes on and say what is learnt without a person's approval.
-const POLICY_RULE: ProjectRule = super::risk::WEAKENS;
-
-fn policy_key(names: &[String]) -> String {
-    format!("{POLICY}.{}", names.join("."))
-}
+/// Policies switch scopes on and say what is learnt without a person's approval; settings of a
+/// tenant lift its quotas.
+const FREE_RULE: ProjectRule = super::risk::WEAKENS;
 
 /// A key that nobody knows is refused before; should one come here, it is not believed.
 fn rule_of(key: &str, known: &[&Key]) -> ProjectRule {

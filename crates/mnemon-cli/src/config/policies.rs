@@ -7,7 +7,7 @@
 use mnemon_engine::{MemoryPolicy, Policies, Whom};
 use serde_json::Value;
 
-use super::file::{File, nearest};
+use super::file::{File, POLICY, nearest};
 use super::{ConfigError, Origin};
 
 /// The policies, and where each value was read.
@@ -38,7 +38,8 @@ impl FlowPolicies {
 
     /// What is said again goes before what was said.
     fn take(&mut self, file: &File) -> Result<(), ConfigError> {
-        for (path, text, line) in &file.policies {
+        for free in file.under(POLICY) {
+            let (path, text, line) = (&free.names, &free.value, &free.line);
             let Some((whom, key)) = split(path) else {
                 let name = path.join(".");
                 return Err(ConfigError::Syntax {

@@ -29,17 +29,25 @@ fn no_time(field: &str, text: &str, more: &str) -> Invalid {
 pub(crate) fn ahead(field: &str, text: &str, now: Time) -> Result<Time, Invalid> {
     let text = text.trim();
     let years = limits::TTL_DAYS * 4 / 1461;
-    let what = match duration_ms(text) {
+    match duration_ms(text) {
         Some(ms) if ms > limits::TTL_DAYS * DAY_MS => {
-            format!("`{text}` is too long; at most {years}y is allowed")
+            let what = format!("`{text}` is too long; at most {years}y is allowed");
+            Err(Invalid::new(field, what))
         }
-        Some(ms) if ms > 0 => return Ok(now.plus_millis(ms)),
-        _ => format!(
-            "`{}` is not a duration; write a number and a unit: 90s, 30m, 12h, 14d, 2w, 1y",
-            text.escape_debug()
-        ),
-    };
-    Err(Invalid::new(field, what))
+        Some(ms) if ms > 0 => Ok(now.plus_millis(ms)),
+        _ => Err(no_duration(field, text)),
+    }
+}
+
+/// A duration in milliseconds, which may be 0.
+pub(crate) fn duration(field: &str, text: &str) -> Result<i64, Invalid> {
+    duration_ms(text.trim()).ok_or_else(|| no_duration(field, text))
+}
+
+fn no_duration(field: &str, text: &str) -> Invalid {
+    let text = text.trim().escape_debug();
+    let forms = "write a number and a unit: 90s, 30m, 12h, 14d, 2w, 1y";
+    Invalid::new(field, format!("`{text}` is not a duration; {forms}"))
 }
 
 const DAY_MS: i64 = 86_400_000;

@@ -114,6 +114,12 @@ upkeep                  upkeep
 reembed                 reembed
 doctor                  doctor
 config                  config
+key create              key create ci --rights write --user ann --expires 90d
+key list                key list
+key rotate              key rotate KEY
+key revoke              key revoke KEY
+audit verify            audit verify
+audit list              audit list --limit 2
 init                    init
 "#;
 
@@ -159,6 +165,7 @@ pub(crate) fn meant(sandbox: &Sandbox, word: &str) -> String {
     let (args, pointer): (&[&str], _) = match word {
         "NOTE" => (&["note", "list", "--json"], "/notes/0/id"),
         "SKILL" => (&["skill", "list", "--json"], "/skills/0/id"),
+        "KEY" => (&["key", "list", "--json"], "/keys/0/prefix"),
         "UUID" => (
             &["chat", "show", "s1", "--user", "ann", "--json"],
             "/messages/0/uuid",

@@ -32,6 +32,7 @@ mod hostile;
 mod ingest;
 mod isolation;
 mod json;
+mod keys;
 mod kills;
 mod languages;
 mod learning;

@@ -229,6 +229,26 @@ pub const STEP_OUTPUT_BYTES: usize = 256 * 1024;
 pub const SESSION_RECORDS: usize = 1_000_000;
 /// Who may write how often: counters kept in memory.
 pub const RATE_COUNTERS: usize = 10_000;
+/// Access keys of one store, those included that were revoked or have expired and are still listed.
+pub const KEYS: usize = 10_000;
+/// The name of an access key, in characters.
+pub const KEY_NAME_CHARS: usize = 64;
+/// How long both the old and the new secret of a rotated key may be valid, in days.
+pub const KEY_OVERLAP_DAYS: i64 = 90;
+/// How long a key is listed after it was revoked or has expired, in days.
+pub const KEY_LISTED_DAYS: i64 = 90;
+/// Tenants whose use is counted for quotas at the same time.
+pub const QUOTA_TENANTS: usize = 10_000;
+/// Ids that one entry of the audit log names; the entry counts the others.
+pub const AUDIT_IDS: usize = 100;
+/// A file of the audit log, in bytes; a larger one is renamed and a new one begun.
+pub const AUDIT_FILE_BYTES: u64 = 64 * 1024 * 1024;
+/// A caller, a tenant or an operation in the audit log, in characters; more is cut.
+pub const AUDIT_TEXT_CHARS: usize = 255;
+/// An access key or a token as a caller shows it, in bytes.
+pub const CREDENTIAL_BYTES: usize = 16 * 1024;
+/// Public keys that are read from a JWKS file.
+pub const JWKS_KEYS: usize = 100;
 /// How often a change is tried again when others change the same record at the same time.
 pub const CHANGE_TRIES: usize = 16;
 /// A Markdown file of an agent or a team, in bytes; a larger one is neither read nor written.

@@ -15,29 +15,28 @@ use crate::model::limits;
 #[serde(transparent)]
 pub struct Tenant(String);
 
+/// The tenant that holds Mnemon's own records, such as access keys.
+const SYSTEM: &str = "mnemon-system";
+
 impl Tenant {
     /// The tenant as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
 
-impl Default for Tenant {
-    fn default() -> Self {
-        Self("default".to_owned())
+    /// The reserved tenant of Mnemon's own records. Parsing refuses its name, so that callers
+    /// cannot name it, and [`Policy::check`](crate::model::Policy::check) grants nothing on it.
+    pub fn system() -> Self {
+        Self(SYSTEM.to_owned())
     }
-}
 
-impl fmt::Display for Tenant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+    /// Whether this is the reserved tenant.
+    pub fn is_system(&self) -> bool {
+        self.0 == SYSTEM
     }
-}
 
-impl FromStr for Tenant {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    /// A name that a store holds: any valid one, the reserved one included.
+    pub fn from_store(text: &str) -> Result<Self, Invalid> {
         let inner = |byte: u8| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_'
         };
@@ -60,10 +59,37 @@ impl FromStr for Tenant {
     }
 }
 
+impl Default for Tenant {
+    fn default() -> Self {
+        Self("default".to_owned())
+    }
+}
+
+impl fmt::Display for Tenant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Tenant {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let tenant = Self::from_store(text)?;
+        match tenant.is_system() {
+            true => Err(Invalid::new(
+                "tenant",
+                format!("`{SYSTEM}` is reserved for Mnemon's own records; choose another name"),
+            )),
+            false => Ok(tenant),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Tenant {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        Self::from_store(&text).map_err(serde::de::Error::custom)
     }
 }
 
@@ -129,7 +155,7 @@ impl Owner {
 }
 
 /// A single line of text: not blank, not too long, no control characters.
-pub(crate) fn check_line(field: &str, text: &str, most: usize) -> Result<(), Invalid> {
+pub fn check_line(field: &str, text: &str, most: usize) -> Result<(), Invalid> {
     if text.trim().is_empty() {
         return Err(Invalid::new(
             field,

@@ -91,15 +91,26 @@ pub enum Denied {
 impl Policy {
     /// Permission to use the right on the caller's tenant, or the reason why not.
     pub fn check(&self, ctx: &Ctx, right: Right) -> Result<Grant, Denied> {
-        check_line("actor", &ctx.actor, limits::NAME_CHARS).map_err(Denied::Actor)?;
-        if !self.tenants.is_empty() && !self.tenants.contains(&ctx.tenant) {
+        let is_served = self.tenants.is_empty() || self.tenants.contains(&ctx.tenant);
+        if !is_served || ctx.tenant.is_system() {
             return Err(Denied::Tenant(ctx.tenant.clone()));
         }
+        self.grant(ctx, right, ctx.tenant.clone())
+    }
+
+    /// The same on the reserved tenant, for the part of the engine that keeps its own records
+    /// there. The caller's tenant does not matter.
+    pub fn check_system(&self, ctx: &Ctx, right: Right) -> Result<Grant, Denied> {
+        self.grant(ctx, right, Tenant::system())
+    }
+
+    fn grant(&self, ctx: &Ctx, right: Right, tenant: Tenant) -> Result<Grant, Denied> {
+        check_line("actor", &ctx.actor, limits::NAME_CHARS).map_err(Denied::Actor)?;
         if !self.rights.allow(right) {
             return Err(Denied::Right(right));
         }
         Ok(Grant {
-            tenant: ctx.tenant.clone(),
+            tenant,
             actor: ctx.actor.clone(),
             now: ctx.now,
             right,
@@ -234,6 +245,20 @@ mod tests {
         };
         assert!(policy.check(&ctx("a"), Right::Read).is_ok());
         assert!(policy.check(&ctx("b"), Right::Read).is_err());
+    }
+
+    #[test]
+    fn the_reserved_tenant_is_granted_to_the_engine_alone() {
+        let caller = Ctx {
+            tenant: Tenant::system(),
+            ..ctx("a")
+        };
+        let denied = Policy::default().check(&caller, Right::Read).unwrap_err();
+        assert_eq!(denied, Denied::Tenant(Tenant::system()));
+        let grant = Policy::default().check_system(&ctx("a"), Right::Read);
+        assert_eq!(*grant.unwrap().tenant(), Tenant::system());
+        assert!("mnemon-system".parse::<Tenant>().is_err());
+        assert_eq!(Tenant::from_store("mnemon-system"), Ok(Tenant::system()));
     }
 
     #[test]

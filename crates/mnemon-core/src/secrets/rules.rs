@@ -232,6 +232,8 @@ pub(super) const RULES: &[Rule] = &[
     prefix("vault token", &["A3-"], UpperDash, AtLeast(30), &["EAXPIU6OAOUKIADL2MQFIXBKJK5HVX"], "A3-PAPER"),
     prefix("private key", &["AGE-SECRET-KEY-1"], Upper, AtLeast(40), &["E775E6G23WJAOFQ62TURV2LBLGOTO4QVW5VYHGTE"], "AGE-SECRET-KEY-1 begins the second line"),
     prefix("private key", &["MIIEvQIBADANBgkqh", "MIIEvgIBADANBgkqh", "MIIEvAIBADANBgkqh", "MIIEpAIBAAKCAQEA", "MIIEowIBAAKCAQEA", "MIIEogIBAAKCAQEA", "MHcCAQEEI"], Base64, AtLeast(40), &["Lg7k1ZFFOCJ9L8vAD4KemCy1E5t8tyShcWPt7ggS"], "MIIEpAIBAAKCAQEA begins every RSA key"),
+    // Keys of a Mnemon server.
+    prefix("server key", &["mnemon_"], Word, AtLeast(67), &["k7f2m9qa_8n4cxtqnmjwm2jya3qx98eaarwjw66ttdn3109rmtyk8mbmf3qkehntacjwa"], "mnemon_api_key_of_the_server"),
     // Repositories.
     prefix("repository token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], Alnum, AtLeast(30), &["T53pfk2HOpuPmaG06AaD1Ik2hyhEV4cgoENj"], "ghp_token_from_the_settings_page_of_the_account"),
     prefix("repository token", &["github_pat_"], Word, AtLeast(22), &["XgkCfNGaSudXQwlf6o3Tzl"], "github_pat_11"),

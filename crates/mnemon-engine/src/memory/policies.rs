@@ -9,7 +9,7 @@ use mnemon_core::{Invalid, Limits, Scope, limits};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub(crate) use rates::Rates;
+pub(crate) use rates::{Buckets, Rates};
 
 /// What a flow reads and writes, and how much. See [`Policies`] for how it comes about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use mnemon_core::embed::EmbedError;
 use mnemon_core::files::FilesError;
-use mnemon_core::{Denied, ErrorKind, Id, Invalid, Scope, StoreError, Time};
+use mnemon_core::{Denied, ErrorKind, Id, Invalid, Scope, StoreError, Tenant, Time};
 
 /// Every error of the engine, with the one it came from.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,16 @@ pub enum Error {
         per_minute: u64,
         retry: Time,
     },
+    #[error("the quota of tenant `{tenant}` is used up: {most} {what}; try again in {seconds} s")]
+    Quota {
+        tenant: Tenant,
+        /// What is limited, in the plural: `records`, `bytes`, `requests per minute`.
+        what: &'static str,
+        most: u64,
+        seconds: u64,
+    },
+    #[error("tenant `{tenant}` has no key `{prefix}`")]
+    NoKey { prefix: String, tenant: Tenant },
     #[error(transparent)]
     Files(#[from] FilesError),
     #[error("there is no saved session {0}")]
@@ -101,12 +111,13 @@ impl Error {
             Self::Denied(_) => ErrorKind::Denied,
             Self::Store(error) => error.kind(),
             Self::Embed(error) => error.kind(),
-            Self::TooOften { .. } => ErrorKind::TooOften,
+            Self::TooOften { .. } | Self::Quota { .. } => ErrorKind::TooOften,
             Self::DocumentTooLarge { .. } => ErrorKind::TooLarge,
             Self::Files(error) => error.kind(),
-            Self::NoSession(_) | Self::NoComponent { .. } | Self::NoSnapshot { .. } => {
-                ErrorKind::NotFound
-            }
+            Self::NoSession(_)
+            | Self::NoComponent { .. }
+            | Self::NoSnapshot { .. }
+            | Self::NoKey { .. } => ErrorKind::NotFound,
             Self::SessionExists(_)
             | Self::ConversationExists(_)
             | Self::SnapshotExists { .. }
@@ -118,6 +129,20 @@ impl Error {
             Self::PurgeMark(_) | Self::Ambiguous { .. } => ErrorKind::Invalid,
             Self::NotThere(_) | Self::NoAgent(_) => ErrorKind::NotFound,
             Self::NoRecord(_) | Self::NoCommit(_) | Self::Lost { .. } => ErrorKind::NotFound,
+        }
+    }
+}
+
+impl Error {
+    /// In how many seconds the call may be repeated, if that is known.
+    pub fn retry_seconds(&self, now: Time) -> Option<u64> {
+        match self {
+            Self::Quota { seconds, .. } => Some(*seconds),
+            Self::TooOften { retry, .. } => {
+                let ms = u64::try_from(retry.millis() - now.millis()).unwrap_or(0);
+                Some(ms.div_ceil(1000).max(1))
+            }
+            _ => None,
         }
     }
 }

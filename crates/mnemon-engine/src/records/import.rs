@@ -39,6 +39,10 @@ impl Records {
         let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(records.len());
         let mut ops = Vec::new();
         for mut record in records {
+            if record.tenant.is_system() {
+                let what = "belongs to the reserved tenant; it cannot be imported";
+                return Err(blame(&record, &Invalid::new("tenant", what)).into());
+            }
             record.tenant = ctx.tenant.clone();
             // Numbers of the store it comes from; this one gives out its own.
             (record.seq, record.version) = (0, 0);

@@ -8,6 +8,7 @@
     reason = "test code: a failure should panic"
 )]
 
+mod access;
 mod agentfiles;
 mod audience;
 mod bad_vectors;

@@ -445,7 +445,7 @@ fn copy_tenants(source: &Source, target: &Transaction<'_>, haul: &Haul) -> rusql
         insert.execute(params![num, name, last_seq(*num), fastrand::i64(1..)])?;
     }
     for (num, name, last_seq) in &named {
-        if !haul.tenants.contains_key(num) && name.parse::<mnemon_core::Tenant>().is_ok() {
+        if !haul.tenants.contains_key(num) && mnemon_core::Tenant::from_store(name).is_ok() {
             insert.execute(params![num, name, last_seq.cast_signed(), 0])?;
         }
     }

@@ -52,6 +52,7 @@ const fn rule(page: &'static str, command: &'static str, how: How) -> Rule {
 const COMPILES: How = How::NotRun("it compiles the program");
 const NO_MODEL: How = How::Exit(2, "no language model is configured");
 const NO_DATA: How = How::NotRun("it needs data that is not in the repository");
+const RANDOM: How = How::NotRun("it shows random prefixes");
 const DOWNLOADS: How = How::NotRun("it downloads a model");
 
 pub(super) const RULES: &[Rule] = &[
@@ -78,6 +79,10 @@ pub(super) const RULES: &[Rule] = &[
         COMPILES,
     ),
     rule("docs/evaluation.md", "mnemon eval…", NO_DATA),
+    rule("docs/server.md", "mnemon key list…", RANDOM),
+    rule("docs/server.md", "mnemon audit list…", RANDOM),
+    rule("help mnemon audit", "mnemon audit list…", RANDOM),
+    rule("help mnemon key", "mnemon key list…", RANDOM),
     rule("help mnemon eval", "…", NO_DATA),
     rule(
         "help mnemon init",
@@ -133,6 +138,7 @@ const fn fill(page: &'static str, word: &'static str, command: &'static str) -> 
 
 const NEWEST: &str = r#"mnemon list --json --limit 1 | sed 's/.*"id":"\([^"]*\)".*/\1/'"#;
 const SKILL: &str = r#"mnemon skill list --json | sed 's/.*"id":"\([^"]*\)".*/\1/'"#;
+const KEY: &str = r#"mnemon key list --json | sed 's/.*"prefix":"\([^"]*\)".*/\1/'"#;
 const REPLACED: &str =
     r#"mnemon chat show s1 --user ann --json | sed 's/.*"uuid":"\([^"]*\)".*/\1/'"#;
 
@@ -145,6 +151,12 @@ pub(super) const FILLS: &[Fill] = &[
         "MNEMON_API_KEY=…",
         "echo MNEMON_API_KEY=0123456789abcdef",
     ),
+    fill("docs/server.md", "PREFIX", KEY),
+    fill(
+        "docs/server.md",
+        "PATH",
+        "echo ~/.local/share/mnemon/audit.jsonl",
+    ),
     fill("docs/trust.md", "FILE", "echo mnemon.toml"),
     fill("help mnemon add", "git", "echo echo"),
     fill(
@@ -154,6 +166,7 @@ pub(super) const FILLS: &[Fill] = &[
     ),
     fill("help mnemon get", "ID1", NEWEST),
     fill("help mnemon get", "ID2", NEWEST),
+    fill("help mnemon key", "PREFIX", KEY),
     fill("help mnemon skill", "ID", SKILL),
     fill("help mnemon undo", "ID", NEWEST),
 ];
@@ -203,6 +216,14 @@ const SETUPS: &[(&str, &[&str])] = &[
     (
         "help mnemon add",
         &["echo 'We sell green tea only.' > decision.md"],
+    ),
+    (
+        "help mnemon audit",
+        &[
+            "mnemon key create ci --rights read",
+            "mkdir archive",
+            "cp ~/.local/share/mnemon/audit.jsonl archive/audit.jsonl.00000000000000000001",
+        ],
     ),
     ("help mnemon backup", &["mnemon add 'Ann prefers tea'"]),
     ("help mnemon chat", REPLACE),

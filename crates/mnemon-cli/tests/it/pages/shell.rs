@@ -140,6 +140,12 @@ const PATTERNS: &[(&str, &str)] = &[
     ("dddd-dd-dd dd:dd", "[time]"),
     ("dddd-dd-dd", "[date]"),
     ("ddddddddddddd", "[millis]"),
+    (
+        "mnemon_xxxxxxxx_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "[key]",
+    ),
+    ("key xxxxxxxx (", "key [prefix] ("),
+    ("key xxxxxxxx is", "key [prefix] is"),
     // The project's folder as part of a name.
     ("work.hhhhhhhhhhhhhhhh", "work.[hash]"),
     (".tmpxxxxxx", "[folder]"),

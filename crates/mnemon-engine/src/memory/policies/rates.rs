@@ -1,6 +1,7 @@
 //! Who writes how often.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 
 use mnemon_core::{Ctx, Scope, Tenant, Time, limits};
@@ -17,19 +18,64 @@ struct Writer {
     scope: Scope,
 }
 
-/// What is left of a minute's writes. It fills up evenly, so a burst may use all of it at once.
+/// What is left of a minute's calls. It fills up evenly, so a burst may use all of it at once.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
-    /// Thousandths of a write, times the milliseconds of a minute: whole numbers do not drift.
+    /// Thousandths of a call, times the milliseconds of a minute: whole numbers do not drift.
     left: i64,
     at: Time,
 }
 
-/// Buckets of everybody who has written lately. They live in this process: two processes count
-/// apart.
+/// Token buckets, one for each key that was used lately. They live in this process: two processes
+/// count separately.
+#[derive(Debug)]
+pub(crate) struct Buckets<K>(Mutex<HashMap<K, Bucket>>);
+
+impl<K> Default for Buckets<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash> Buckets<K> {
+    /// Counts a call, or says when the next one may come.
+    pub(crate) fn take(&self, key: K, now: Time, per_minute: u64) -> Result<(), Time> {
+        let rate = i64::try_from(per_minute)
+            .unwrap_or(i64::MAX)
+            .min(1_000_000_000);
+        let full = rate.saturating_mul(MINUTE_MS);
+        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        make_room(&mut buckets, now);
+        let bucket = buckets.entry(key).or_insert(Bucket {
+            left: full,
+            at: now,
+        });
+        // A clock that was set back gives nothing and takes nothing.
+        let passed = (now.millis() - bucket.at.millis()).clamp(0, MINUTE_MS);
+        let left = bucket
+            .left
+            .saturating_add(passed.saturating_mul(rate))
+            .min(full);
+        *bucket = Bucket {
+            left,
+            at: now.max(bucket.at),
+        };
+        if left >= MINUTE_MS {
+            bucket.left = left - MINUTE_MS;
+            return Ok(());
+        }
+        let wait = match rate {
+            0 => MINUTE_MS,
+            rate => (MINUTE_MS - left + rate - 1) / rate,
+        };
+        Err(bucket.at.plus_millis(wait))
+    }
+}
+
+/// The buckets of everybody who has written lately.
 #[derive(Debug, Default)]
 pub(crate) struct Rates {
-    buckets: Mutex<HashMap<Writer, Bucket>>,
+    buckets: Buckets<Writer>,
 }
 
 impl Rates {
@@ -48,44 +94,17 @@ impl Rates {
             agent: agent.map(str::to_owned),
             scope,
         };
-        let rate = i64::try_from(per_minute)
-            .unwrap_or(i64::MAX)
-            .min(1_000_000_000);
-        let full = rate.saturating_mul(MINUTE_MS);
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        make_room(&mut buckets, ctx.now);
-        let bucket = buckets.entry(writer).or_insert(Bucket {
-            left: full,
-            at: ctx.now,
-        });
-        // A clock that was set back gives nothing and takes nothing.
-        let passed = (ctx.now.millis() - bucket.at.millis()).clamp(0, MINUTE_MS);
-        let left = bucket
-            .left
-            .saturating_add(passed.saturating_mul(rate))
-            .min(full);
-        *bucket = Bucket {
-            left,
-            at: ctx.now.max(bucket.at),
-        };
-        if left >= MINUTE_MS {
-            bucket.left = left - MINUTE_MS;
-            return Ok(());
-        }
-        let wait = match rate {
-            0 => MINUTE_MS,
-            rate => (MINUTE_MS - left + rate - 1) / rate,
-        };
-        Err(Error::TooOften {
+        let taken = self.buckets.take(writer, ctx.now, per_minute);
+        taken.map_err(|retry| Error::TooOften {
             scope,
             per_minute,
-            retry: bucket.at.plus_millis(wait),
+            retry,
         })
     }
 }
 
-/// Whoever has not written for a minute has a full bucket and need not be remembered.
-fn make_room(buckets: &mut HashMap<Writer, Bucket>, now: Time) {
+/// A key that was not used for a minute has a full bucket and need not be remembered.
+fn make_room<K: Eq + Hash>(buckets: &mut HashMap<K, Bucket>, now: Time) {
     if buckets.len() < limits::RATE_COUNTERS {
         return;
     }
@@ -143,7 +162,7 @@ mod tests {
         for n in 0..limits::RATE_COUNTERS + 10 {
             write(&rates, 0, &n.to_string(), 5).unwrap();
         }
-        assert!(rates.buckets.lock().unwrap().len() <= limits::RATE_COUNTERS);
+        assert!(rates.buckets.0.lock().unwrap().len() <= limits::RATE_COUNTERS);
     }
 
     proptest! {
