@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mnemon_core::embed::EmbedError;
 use mnemon_core::files::FilesError;
 use mnemon_core::llm::LlmError;
-use mnemon_core::{ErrorKind, Id, Invalid, StoreError};
+use mnemon_core::{ErrorKind, Id, Invalid, StoreError, Time};
 
 use crate::code;
 use crate::config::ConfigError;
@@ -124,6 +124,9 @@ pub enum Error {
         #[source]
         source: Box<dyn Cause + Send + Sync>,
     },
+    /// The caller of a server may not do this.
+    #[error("{0}")]
+    Forbidden(String),
     #[error("`mnemon {0}` works on the store of this machine only")]
     LocalCommand(String),
     #[error(transparent)]
@@ -185,6 +188,7 @@ impl Error {
             Self::Unwell { .. } | Self::Lint(_) => ErrorKind::Corrupt,
             Self::Remote { kind, .. } => *kind,
             Self::Server { .. } => ErrorKind::Unavailable,
+            Self::Forbidden(_) => ErrorKind::Denied,
             Self::LocalCommand(_) => ErrorKind::Unsupported,
             Self::Audit(error) => error.kind(),
             Self::Internal(_) => ErrorKind::Internal,
@@ -204,6 +208,7 @@ impl Error {
             Self::Engine(error) => return engine_hint(error),
             Self::Line { source, .. } => return source.own_hint(),
             Self::Server { .. } => "check the URL, and that `mnemon serve` runs there",
+            Self::Forbidden(_) => return None,
             Self::LocalCommand(_) => {
                 "run it where the store is, without --server and MNEMON_SERVER"
             }
@@ -257,6 +262,14 @@ impl Error {
             }
             _ => return kind_hint(self.kind()),
         })
+    }
+
+    /// In how many seconds the call may be repeated, if that is known.
+    pub(crate) fn retry_seconds(&self, now: Time) -> Option<u64> {
+        match self {
+            Self::Engine(error) => error.retry_seconds(now),
+            _ => None,
+        }
     }
 
     /// The same error with the name that an interface has for the field that is wrong.

@@ -6,6 +6,7 @@
 mod api;
 mod background;
 mod caller;
+mod changes;
 mod connections;
 mod gate;
 mod health;
@@ -29,23 +30,24 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware;
 use mnemon_core::Invalid;
+use mnemon_engine::access::Keys;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower_http::compression::CompressionLayer;
 
 pub use limits::HttpLimits;
 pub use stop::stop_signal;
 
-use self::caller::{Caller, Lock};
+use self::caller::Lock;
 use self::gate::Gate;
 use self::hosts::Hosts;
 use self::metrics::Metrics;
 use self::origins::Origins;
 use self::problem::Problem;
-use crate::Error;
 use crate::config::{Config, Secret};
 use crate::mcp::Served;
-use crate::operation::routes::Right;
+use crate::{Error, wiring};
 
 /// Characters that a key must have: fewer can be guessed.
 const KEY_CHARS: usize = 16;
@@ -62,36 +64,40 @@ pub struct Access {
 }
 
 impl Access {
-    fn check(&self, address: SocketAddr) -> Result<(), Invalid> {
+    fn check(&self, address: SocketAddr, lock: &Lock) -> Result<(), Invalid> {
         if let Some(key) = &self.key {
             let length = key.reveal().chars().count();
             if length < KEY_CHARS {
                 let what = format!("has {length} characters; at least {KEY_CHARS} are needed");
                 return Err(Invalid::new("MNEMON_API_KEY", what));
             }
-        } else if !address.ip().is_loopback() {
+        }
+        if !lock.is_closed() && !address.ip().is_loopback() {
             let what = format!(
-                "{address} can be reached from other machines: set MNEMON_API_KEY or \
-                 MNEMON_API_KEY_FILE, or listen on 127.0.0.1"
+                "{address} can be reached from other machines: make a key with `mnemon key create`, \
+                 set MNEMON_API_KEY or MNEMON_API_KEY_FILE, or listen on 127.0.0.1"
             );
-            return Err(Invalid::new("http", what));
+            return Err(Invalid::new("listen", what));
         }
         Ok(())
     }
+}
 
-    fn lock(&self, config: &Config) -> Lock {
-        let caller = |name: &str| Caller {
-            tenant: config.tenant.value.clone(),
-            user: None,
-            agent: None,
-            rights: Right::Admin,
-            name: name.to_owned(),
-        };
-        match &self.key {
-            Some(key) => Lock::Key(key.clone(), caller("key")),
-            None => Lock::Open(caller("local")),
-        }
-    }
+/// Everything that a request may show.
+async fn lock(served: &Served, access: &Access) -> Result<Lock, Error> {
+    let config = served.config();
+    let tokens = wiring::tokens(config);
+    let tokens = tokens.map_err(|error| Invalid::new("server.jwt.jwks", error.to_string()))?;
+    let tokens = match (tokens, &config.access.tokens) {
+        (Some(tokens), Some(settings)) => Some((tokens, settings.claims.clone())),
+        _ => None,
+    };
+    let lock = Lock::new(config.tenant.value.clone())
+        .key(access.key.clone())
+        .keys(Keys::new(served.memory().records()))
+        .tokens(tokens);
+    lock.look(wiring::now()?).await?;
+    Ok(lock)
 }
 
 /// What is served beside MCP.
@@ -121,23 +127,26 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Error> {
-    access.check(address)?;
+    let lock = Arc::new(lock(&served, &access).await?);
+    access.check(address, &lock)?;
     let place = address.to_string();
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(Error::file("listened on", place.as_ref()))?;
     let address = listener.local_addr().unwrap_or(address);
     let hosts = Hosts::new(address.ip(), &access.hosts)?;
     let origins = Origins::new(&access.origins);
-    let lock = access.lock(served.config());
     let served = Arc::new(served);
     let callers = mcp::Callers::new(served.clone(), access.origins, limits.body_bytes);
     let metrics = Arc::new(Metrics::new());
     let mut router = callers.router();
+    let (stopping, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
+    tasks.spawn(background::look_for_keys(lock.clone()));
     if let Routes::All(background) = routes {
         let api = Arc::new(api::Api::new(served.memory(), served.config().clone()));
         router = router.merge(api::router(&api)).merge(reference::router());
         router = router.merge(health::router(&api, &metrics));
+        router = router.merge(changes::router(&api, &lock, &stopped));
         tasks.spawn(background::keep_up(api.clone(), background.upkeep));
         tasks.spawn(background::reload(api, background.reload));
     }
@@ -145,6 +154,10 @@ pub async fn serve(
     ready(address);
     tasks.spawn(async move { served.embed_missing().await });
     let router = gated(router.fallback(no_route), gate, metrics);
+    let stop = async {
+        stop.await;
+        stopping.send_replace(true);
+    };
     server::serve(listener, router, limits, stop).await;
     // Tasks that are left are ended with their set.
     drop(tasks);

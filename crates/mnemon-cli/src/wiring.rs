@@ -311,9 +311,14 @@ pub fn agents(tenant: &Tenant, folder: &Path) -> Result<AgentFiles, Error> {
     Ok(files.project(real_name(folder)))
 }
 
+/// The time of the clock.
+pub fn now() -> Result<Time, Error> {
+    Ok(Time::from_millis(jiff::Timestamp::now().as_millisecond())?)
+}
+
 /// The circumstances of a command that begins now: all that it writes is one commit.
 pub fn stamp(config: &Config) -> Result<Ctx, Error> {
-    let now = Time::from_millis(jiff::Timestamp::now().as_millisecond())?;
+    let now = now()?;
     let tenant = config.tenant.value.clone();
     Ok(Ctx::new(tenant, config.actor.value.clone(), now).as_one_commit())
 }

@@ -15,12 +15,13 @@ use mnemon_core::{Ctx, Invalid, Tenant};
 use mnemon_engine::Memory;
 use serde_json::{Map, Value, json};
 
-use super::caller::Caller;
 use super::problem::Problem;
 use crate::config::Config;
-use crate::operation::routes::{Endpoint, Method, Right, Route, Seat, endpoints};
+use crate::operation::routes::{Endpoint, Method, Route, Seat, endpoints};
 use crate::operation::{Arguments, Field, Interface, Shape};
+use crate::wiring::{AuditEvent, AuditLog};
 use crate::{Error, wiring};
+use mnemon_engine::access::{Amount, Caller, Quotas, Rights};
 
 /// Tenants whose seats are kept; making one again costs microseconds.
 const SEATS: usize = 256;
@@ -30,12 +31,17 @@ pub(crate) struct Api {
     pub(crate) memory: Arc<Memory>,
     config: RwLock<Config>,
     seats: Mutex<HashMap<Tenant, Arc<Seat>>>,
+    quotas: RwLock<Arc<Quotas>>,
+    audit: Option<Arc<AuditLog>>,
 }
 
 impl Api {
     pub(crate) fn new(memory: Arc<Memory>, config: Config) -> Self {
+        let quotas = Arc::new(wiring::quotas(&config));
         Self {
             memory,
+            audit: wiring::audit_log(&config).map(Arc::new),
+            quotas: RwLock::new(quotas),
             config: RwLock::new(config),
             seats: Mutex::default(),
         }
@@ -43,6 +49,8 @@ impl Api {
 
     /// Uses another configuration from the next request on.
     pub(crate) fn reload(&self, config: Config) {
+        let quotas = Arc::new(wiring::quotas(&config));
+        *self.quotas.write().unwrap_or_else(PoisonError::into_inner) = quotas;
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
         let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         seats.clear();
@@ -89,8 +97,64 @@ impl Api {
         Ok(())
     }
 
+    fn quotas(&self) -> Arc<Quotas> {
+        let quotas = self.quotas.read();
+        quotas.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// That the tenant has not used up its quotas; counts the request.
+    async fn check_quota(&self, ctx: &Ctx, endpoint: &Endpoint, bytes: usize) -> Result<(), Error> {
+        let quotas = self.quotas();
+        quotas.check_request(&ctx.tenant, ctx.now)?;
+        if endpoint.adds {
+            let added = Amount {
+                records: 1,
+                bytes: bytes as u64,
+            };
+            quotas
+                .check_write(self.memory.records(), ctx, added)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Writes a line of the audit log for a request that may change something.
+    async fn record(
+        &self,
+        ctx: &Ctx,
+        caller: &Caller,
+        endpoint: &Endpoint,
+        named: Vec<String>,
+        answer: &Result<Value, Error>,
+    ) {
+        let (Some(audit), true) = (&self.audit, endpoint.route.right > Rights::Read) else {
+            return;
+        };
+        let mut ids = named;
+        if let Ok(answer) = answer {
+            ids.extend(ids_of(answer));
+            ids.dedup();
+        }
+        let event = AuditEvent {
+            at: ctx.now,
+            caller: caller.name.clone(),
+            tenant: caller.tenant.clone(),
+            operation: endpoint.name(),
+            ids,
+            status: match answer {
+                Ok(_) => StatusCode::OK.as_u16(),
+                Err(error) => Problem::of(error).status,
+            },
+        };
+        if let Err(error) = audit.record(event).await {
+            tracing::error!(%error, "the audit log cannot be written");
+            ctx.notices
+                .add(format!("The audit log was not written: {error}."));
+        }
+    }
+
     /// A call that this caller makes now.
-    fn ctx(&self, seat: &Seat, caller: &Caller) -> Result<Ctx, Error> {
+    pub(super) fn ctx(&self, seat: &Seat, caller: &Caller) -> Result<Ctx, Error> {
         Ok(Ctx {
             actor: format!("http:{}", caller.name),
             ..wiring::stamp(&seat.config)?
@@ -138,6 +202,7 @@ async fn answer(api: &Api, endpoint: &Endpoint, request: Request) -> Response {
         Err(Refused::Problem(problem)) => problem.into_response(),
         Err(Refused::Error(error)) => {
             let mut problem = Problem::of(&error);
+            problem.retry = wiring::now().ok().and_then(|now| error.retry_seconds(now));
             if has_precondition && problem.status == StatusCode::CONFLICT.as_u16() {
                 let status = StatusCode::PRECONDITION_FAILED;
                 problem.status = status.as_u16();
@@ -174,7 +239,11 @@ async fn answered(
     bind(&caller, &arguments)?;
     let seat = api.seat(&caller.tenant)?;
     let ctx = api.ctx(&seat, &caller)?;
-    let mut answer = (endpoint.run)(&seat, &ctx, caller.user.as_deref(), arguments).await?;
+    api.check_quota(&ctx, endpoint, body.len()).await?;
+    let named = arguments.ids();
+    let answer = (endpoint.run)(&seat, &ctx, caller.user.as_deref(), arguments).await;
+    api.record(&ctx, &caller, endpoint, named, &answer).await;
+    let mut answer = answer?;
     let version = version(&answer);
     let notices = ctx.notices.list();
     if let (Some(fields), false) = (answer.as_object_mut(), notices.is_empty()) {
@@ -220,45 +289,32 @@ fn version(answer: &Value) -> Option<u64> {
     record.get("version")?.as_u64()
 }
 
-fn allow(caller: &Caller, route: &Route) -> Result<(), Refused> {
+fn allow(caller: &Caller, route: &Route) -> Result<(), Error> {
     if route.is_of_tenant && caller.user.is_some() {
         let what = "this route concerns the whole tenant, and this key is for one user";
-        let problem = Problem::new(StatusCode::FORBIDDEN, "denied", what);
-        return Err(Refused::Problem(problem));
+        return Err(Error::Forbidden(what.to_owned()));
     }
-    let right = route.right;
-    match caller.rights >= right {
-        true => Ok(()),
-        false => {
-            let needed = match right {
-                Right::Read => "read",
-                Right::Write => "write",
-                Right::Admin => "admin",
-            };
-            let what = format!("this key has not the right `{needed}`");
-            Err(Refused::Problem(Problem::new(
-                StatusCode::FORBIDDEN,
-                "denied",
-                what,
-            )))
-        }
-    }
+    let allowed = caller.require(route.right);
+    allowed.map_err(|missing| Error::Forbidden(missing.to_string()))
+}
+
+/// Ids in an answer: of the records that it wrote, or of the one that it shows.
+fn ids_of(answer: &Value) -> Vec<String> {
+    let items = answer.get("items").and_then(Value::as_array);
+    let items = items.into_iter().flatten().chain([answer]);
+    let ids = items.filter_map(|item| item.get("id")?.as_str());
+    ids.map(str::to_owned).collect()
 }
 
 /// That a caller who is bound to a user or an agent names no other.
-fn bind(caller: &Caller, arguments: &Arguments) -> Result<(), Refused> {
+pub(super) fn bind(caller: &Caller, arguments: &Arguments) -> Result<(), Error> {
     let bound = [("user", &caller.user), ("agent", &caller.agent)];
     for (field, own) in bound {
         if let (Some(own), Some(named)) = (own, arguments.text(field))
             && *own != named
         {
-            let mut problem = Problem::new(
-                StatusCode::FORBIDDEN,
-                "denied",
-                format!("this key is for one {field} only; leave `{field}` out"),
-            );
-            problem.field = Some(field.to_owned());
-            return Err(Refused::Problem(problem));
+            let what = format!("this key is for one {field} only; leave `{field}` out");
+            return Err(Error::Forbidden(what));
         }
     }
     let Some(user) = &caller.user else {
@@ -266,12 +322,8 @@ fn bind(caller: &Caller, arguments: &Arguments) -> Result<(), Refused> {
     };
     match arguments.text("audience") {
         Some(audience) if audience != "everyone" && audience != format!("user:{user}") => {
-            let what = "this key is for one user only: `everyone` and that user are allowed";
-            let problem = Problem::new(StatusCode::FORBIDDEN, "denied", what);
-            Err(Refused::Problem(Problem {
-                field: Some("audience".to_owned()),
-                ..problem
-            }))
+            let what = "this key is for one user only: `audience` may be that user or `everyone`";
+            Err(Error::Forbidden(what.to_owned()))
         }
         _ => Ok(()),
     }
@@ -347,7 +399,7 @@ fn from_header(
     let has_field = endpoint.fields.iter().any(|known| known.name == field);
     match (has_field, field) {
         // Repeating these changes nothing anyway.
-        (false, "key") if endpoint.route.right == Right::Read => return Ok(()),
+        (false, "key") if endpoint.route.right == Rights::Read => return Ok(()),
         (false, "key") => return wrong("is not used by this route; it cannot be repeated safely"),
         (false, _) => return wrong("is not used by this route"),
         (true, _) if sent.contains_key(field) => {
@@ -400,7 +452,7 @@ fn object(headers: &HeaderMap, body: &Bytes) -> Result<Map<String, Value>, Refus
 }
 
 /// The fields of a query, with the types that they have in JSON. A name may be repeated for a list.
-fn from_query(fields: &[Field], query: &str) -> Result<Map<String, Value>, Invalid> {
+pub(super) fn from_query(fields: &[Field], query: &str) -> Result<Map<String, Value>, Invalid> {
     let mut sent: Map<String, Value> = Map::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -6,13 +6,28 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::api::Api;
+use super::caller::Lock;
 use super::stop::hung_up;
-use crate::Error;
 use crate::api::upkeep;
 use crate::config::Config;
+use crate::{Error, wiring};
 
 /// Pieces of work of one slice.
 const SLICE: usize = 200;
+
+/// How often the store is asked whether it has keys by now.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Closes a server that is open to this machine as soon as the store has a key.
+pub(super) async fn look_for_keys(lock: Arc<Lock>) {
+    while !lock.is_closed() {
+        tokio::time::sleep(LOOK).await;
+        if let Ok(now) = wiring::now() {
+            // The next look tries again.
+            let _ = lock.look(now).await;
+        }
+    }
+}
 
 /// Does a slice of upkeep for the tenant of the configuration, again and again. A failure is logged,
 /// and the next slice tries again.
@@ -27,7 +42,7 @@ pub(super) async fn keep_up(api: Arc<Api>, every: Option<Duration>) {
         for tenant in api.tenants() {
             let done = async {
                 let seat = api.seat(&tenant)?;
-                let ctx = crate::wiring::stamp(&seat.config)?;
+                let ctx = wiring::stamp(&seat.config)?;
                 upkeep::run(&seat.memory, &ctx, SLICE, false).await
             };
             match done.await {

@@ -17,11 +17,13 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use super::caller::Lock;
+use super::changes::Listening;
 use super::connections::Connection;
 use super::hosts::Hosts;
 use super::limits::HttpLimits;
 use super::origins::Origins;
 use super::problem::Problem;
+use crate::wiring;
 
 /// Bodies are counted in units of so many bytes, as semaphores count no further than `u32`.
 const UNIT: usize = 1024;
@@ -39,19 +41,22 @@ const OPEN: &[&str] = &[
 pub(super) struct Gate {
     hosts: Hosts,
     origins: Origins,
-    lock: Lock,
+    lock: Arc<Lock>,
     limits: HttpLimits,
     requests: Arc<Semaphore>,
+    /// Answers that go on until one of both ends them.
+    listeners: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
 }
 
 impl Gate {
-    pub(super) fn new(hosts: Hosts, origins: Origins, lock: Lock, limits: HttpLimits) -> Self {
+    pub(super) fn new(hosts: Hosts, origins: Origins, lock: Arc<Lock>, limits: HttpLimits) -> Self {
         Self {
             hosts,
             origins,
             lock,
             requests: Arc::new(Semaphore::new(limits.requests)),
+            listeners: Arc::new(Semaphore::new(limits.listeners)),
             bodies: Arc::new(Semaphore::new(limits.bodies_bytes / UNIT)),
             limits,
         }
@@ -168,7 +173,11 @@ pub(super) async fn admit(
     if request.method() == Method::GET && OPEN.contains(&request.uri().path()) {
         return next.run(request).await;
     }
-    let Some(caller) = gate.lock.caller(request.headers()) else {
+    let caller = match wiring::now() {
+        Ok(now) => gate.lock.caller(request.headers(), now).await,
+        Err(error) => return Problem::of(&error).into_response(),
+    };
+    let Some(caller) = caller else {
         let said = "an API key is needed: send Authorization: Bearer KEY";
         return Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", said).into_response();
     };
@@ -185,8 +194,14 @@ pub(super) async fn admit(
     let Ok(permit) = gate.requests.clone().try_acquire_owned() else {
         return Refusal::TooMany.into_response();
     };
-    let work = Work::begin(connection, (permit, room), &gate.limits);
-    let answer = next.run(Request::from_parts(head, body.into())).await;
+    let mut work = Work::begin(connection, (permit, room), &gate.limits);
+    let mut answer = next.run(Request::from_parts(head, body.into())).await;
+    if answer.extensions_mut().remove::<Listening>().is_some() {
+        let Ok(permit) = gate.listeners.clone().try_acquire_owned() else {
+            return Refusal::TooMany.into_response();
+        };
+        work.listen(permit);
+    }
     answer.map(|body| Body::new(Answer { body, _work: work }))
 }
 
@@ -217,6 +232,16 @@ impl Work {
             deadline,
             _permits: permits,
         }
+    }
+}
+
+impl Work {
+    /// It goes on without an end, and no longer counts as a request.
+    fn listen(&mut self, permit: OwnedSemaphorePermit) {
+        if let Some(deadline) = self.deadline.take() {
+            deadline.abort();
+        }
+        self._permits = (permit, None);
     }
 }
 

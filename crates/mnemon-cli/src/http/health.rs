@@ -10,10 +10,10 @@ use axum::routing::get;
 use serde_json::json;
 
 use super::api::{Api, json_response};
-use super::caller::Caller;
 use super::metrics::Metrics;
 use super::problem::Problem;
-use crate::operation::routes::Right;
+use mnemon_engine::access::Caller;
+use mnemon_engine::access::Rights;
 
 pub(super) fn router(api: &Arc<Api>, metrics: &Arc<Metrics>) -> Router {
     let (api, metrics) = (api.clone(), metrics.clone());
@@ -42,7 +42,7 @@ async fn ready(api: &Api) -> Response {
 }
 
 fn shown(caller: &Caller, metrics: &Metrics) -> Response {
-    if caller.rights < Right::Admin {
+    if caller.rights < Rights::Admin {
         let what = "this key has not the right `admin`";
         return Problem::new(StatusCode::FORBIDDEN, "denied", what).into_response();
     }

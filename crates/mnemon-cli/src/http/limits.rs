@@ -14,6 +14,8 @@ pub struct HttpLimits {
     pub address_connections: usize,
     /// Requests that are worked on at the same time.
     pub requests: usize,
+    /// Listeners to the change feed at the same time.
+    pub listeners: usize,
     /// The request line and all headers, in bytes.
     pub head_bytes: usize,
     /// One request body, in bytes: a content at its limit, and several times as much for escapes.
@@ -36,6 +38,7 @@ impl Default for HttpLimits {
             connections: 1024,
             address_connections: 512,
             requests: 256,
+            listeners: 256,
             head_bytes: 64 * 1024,
             body_bytes: 64 * 1024 * 1024,
             bodies_bytes: 256 * 1024 * 1024,

@@ -10,11 +10,11 @@ use axum::routing::any;
 use mnemon_core::Tenant;
 use tower::ServiceExt;
 
-use super::caller::Caller;
 use super::problem::Problem;
 use crate::Error;
 use crate::mcp::{self, Served};
-use crate::operation::routes::Right;
+use mnemon_engine::access::Caller;
+use mnemon_engine::access::Rights;
 
 /// Callers whose servers are kept; making one again costs little.
 const KEPT: usize = 256;
@@ -56,7 +56,7 @@ impl Callers {
     }
 
     fn of(&self, caller: &Caller) -> Result<Router, Error> {
-        let reads = caller.rights < Right::Write;
+        let reads = caller.rights < Rights::Write;
         let key = (
             caller.tenant.clone(),
             caller.user.clone(),

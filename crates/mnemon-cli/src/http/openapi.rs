@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::problem::MEDIA_TYPE;
 use crate::cli;
 use crate::operation::Shape;
-use crate::operation::routes::{Endpoint, Right, endpoints, is_in_path};
+use crate::operation::routes::{Endpoint, endpoints, is_in_path};
 
 /// The shapes of the answers, which the JSON of the command line has, too.
 const SHAPES: &str = include_str!("../../../../docs/json.schema.json");
@@ -53,6 +53,7 @@ pub fn document() -> Value {
             item.insert(method, operation(&endpoint, &shapes));
         }
     }
+    paths.insert("/v1/changes".to_owned(), json!({"get": changes()}));
     for (path, about) in [
         ("/healthz", "Whether the process runs"),
         ("/readyz", "Whether the store can be used"),
@@ -98,6 +99,30 @@ fn health(path: &str, about: &str) -> Value {
             "403": {"$ref": "#/components/responses/problem"},
             "503": {"$ref": "#/components/responses/problem"},
         },
+    })
+}
+
+/// The change feed, which is a stream.
+fn changes() -> Value {
+    let parameters = super::changes::fields().into_iter().map(|field| {
+        let mut schema = field.schema();
+        bound(&field.shape, &mut schema);
+        json!({"name": field.name, "in": "query", "required": false, "schema": schema})
+    });
+    let mut parameters: Vec<Value> = parameters.collect();
+    parameters.push(
+        json!({"name": "Last-Event-ID", "in": "header", "description": "The same as `after`",
+        "schema": {"type": "string", "pattern": "^[0-9]{1,15}$"}}),
+    );
+    let mut responses = Map::new();
+    responses.insert("200".to_owned(), json!({
+        "description": "Changes as server-sent events; the id of an event is the number of the change",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }));
+    errors(&mut responses);
+    json!({
+        "operationId": "changes", "summary": "Listen to changes", "tags": ["changes"],
+        "parameters": parameters, "responses": responses, "x-right": "read",
     })
 }
 
@@ -173,7 +198,7 @@ fn operation(endpoint: &Endpoint, shapes: &Value) -> Value {
         "tags": [tag(route.path)],
         "parameters": parameters,
         "responses": responses(endpoint, shapes),
-        "x-right": right(route.right),
+        "x-right": route.right.as_str(),
     });
     if let (true, Some(object)) = (route.method.has_body(), operation.as_object_mut()) {
         let is_required = !required.is_empty();
@@ -202,14 +227,6 @@ const HEADERS: &[(&str, &str, &str)] = &[
         "The same as `if_version`: the ETag of an earlier answer",
     ),
 ];
-
-pub(crate) fn right(right: Right) -> &'static str {
-    match right {
-        Right::Read => "read",
-        Right::Write => "write",
-        Right::Admin => "admin",
-    }
-}
 
 /// Texts of fields are not blank.
 fn bound(shape: &Shape, schema: &mut Value) {
@@ -277,9 +294,13 @@ fn responses(endpoint: &Endpoint, shapes: &Value) -> Value {
             json!({"description": "The version in If-None-Match is the current one"}),
         );
     }
+    errors(&mut responses);
+    Value::Object(responses)
+}
+
+fn errors(responses: &mut Map<String, Value>) {
     for (status, about) in ERRORS {
         let reference = json!({"$ref": "#/components/responses/problem", "description": about});
         responses.insert((*status).to_owned(), reference);
     }
-    Value::Object(responses)
 }

@@ -34,6 +34,9 @@ pub(crate) struct Problem {
     pub(crate) field: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) request_id: Option<String>,
+    /// Seconds until it may be repeated, for the header.
+    #[serde(skip)]
+    pub(crate) retry: Option<u64>,
 }
 
 impl Problem {
@@ -47,6 +50,7 @@ impl Problem {
             hint: None,
             field: None,
             request_id: None,
+            retry: None,
         }
     }
 
@@ -127,7 +131,7 @@ impl IntoResponse for Problem {
             status,
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS
         ) {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            headers.insert(header::RETRY_AFTER, self.retry.unwrap_or(1).into());
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

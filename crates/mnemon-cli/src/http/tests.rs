@@ -10,17 +10,15 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use mnemon_core::{Tenant, Time};
+
 use super::*;
 
 const KEY: &str = "0123456789abcdef";
 /// The lock of a server with the key.
-fn lock() -> Lock {
-    let config = Config::for_store("ram:");
-    let access = Access {
-        key: Some(Secret::new(KEY)),
-        ..Access::default()
-    };
-    access.lock(&config)
+fn lock() -> Arc<Lock> {
+    let lock = Lock::new(Tenant::default());
+    Arc::new(lock.key(Some(Secret::new(KEY))))
 }
 
 /// Long enough for the slowest machine: waiting ends as soon as something happens.
@@ -392,15 +390,16 @@ fn other_machines_need_a_key() {
     let open: SocketAddr = "0.0.0.0:0".parse().unwrap();
     let local: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let none = Access::default();
-    assert!(none.check(local).is_ok());
-    let said = none.check(open).unwrap_err().to_string();
+    let open_lock = Lock::new(Tenant::default());
+    assert!(none.check(local, &open_lock).is_ok());
+    let said = none.check(open, &open_lock).unwrap_err().to_string();
     assert!(said.contains("MNEMON_API_KEY"), "{said}");
     let with = |key: &str| Access {
         key: Some(Secret::new(key)),
         ..Access::default()
     };
-    assert!(with("0123456789abcdef").check(open).is_ok());
-    assert!(with("short").check(local).is_err());
+    assert!(with("0123456789abcdef").check(open, &lock()).is_ok());
+    assert!(with("short").check(local, &lock()).is_err());
 }
 
 #[test]
@@ -408,7 +407,8 @@ fn only_the_key_opens() {
     let shown = |value: &str| {
         let mut headers = HeaderMap::new();
         headers.insert(header::AUTHORIZATION, value.parse().unwrap());
-        lock().caller(&headers).is_some()
+        let now = Time::default();
+        futures::executor::block_on(lock().caller(&headers, now)).is_some()
     };
     assert!(shown("Bearer 0123456789abcdef"));
     assert!(shown("bearer 0123456789abcdef"));
@@ -421,5 +421,7 @@ fn only_the_key_opens() {
     ] {
         assert!(!shown(wrong), "{wrong}");
     }
-    assert!(lock().caller(&HeaderMap::new()).is_none());
+    let (lock, headers) = (lock(), HeaderMap::new());
+    let none = lock.caller(&headers, Time::default());
+    assert!(futures::executor::block_on(none).is_none());
 }

@@ -74,6 +74,14 @@ impl Arguments {
         self.0
     }
 
+    /// Ids of records, keys or sessions that are named.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let single = ["id", "record", "prefix", "session"].into_iter();
+        let mut ids: Vec<String> = single.filter_map(|name| self.text(name)).collect();
+        ids.extend(self.texts("ids"));
+        ids
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

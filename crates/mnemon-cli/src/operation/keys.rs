@@ -81,7 +81,7 @@ impl Operation for KeyList {
 
     fn fields() -> Vec<Field> {
         let all = Field::flag("all_tenants", "List the keys of all tenants");
-        vec![all.only(Interface::CommandLine)]
+        vec![all.only(Interface::CommandLine).local()]
     }
 
     async fn run(access: &Access<'_>, arguments: Arguments) -> Result<KeyPage, Error> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use mnemon_core::Ctx;
 use mnemon_engine::Memory;
+use mnemon_engine::access::Rights;
 use mnemon_engine::agentfiles::AgentFiles;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -37,20 +38,12 @@ impl Method {
     }
 }
 
-/// What a key must allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Right {
-    Read,
-    Write,
-    Admin,
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Route {
     pub(crate) method: Method,
     /// Fields in the path stand in braces.
     pub(crate) path: &'static str,
-    pub(crate) right: Right,
+    pub(crate) right: Rights,
     /// Whether it concerns the whole tenant, so that a key of one user does not do.
     pub(crate) is_of_tenant: bool,
 }
@@ -102,6 +95,8 @@ type Answering<'a> = Pin<Box<dyn Future<Output = Result<Value, Error>> + Send + 
 pub(crate) struct Endpoint {
     pub(crate) route: Route,
     pub(crate) command: &'static str,
+    /// Whether it may add records.
+    pub(crate) adds: bool,
     pub(crate) fields: Vec<Field>,
     pub(crate) run: for<'a> fn(&'a Seat, &'a Ctx, Option<&'a str>, Arguments) -> Answering<'a>,
 }
@@ -113,6 +108,14 @@ pub(crate) fn is_in_path(part: &str, field: &str) -> bool {
 }
 
 impl Endpoint {
+    /// The command, or else the method and the path.
+    pub(crate) fn name(&self) -> String {
+        match self.command {
+            "" => format!("{} {}", self.route.method.as_str(), self.route.path),
+            command => command.to_owned(),
+        }
+    }
+
     /// The field that stands in the path under this name.
     pub(crate) fn in_path(&self, part: &str) -> Option<&Field> {
         let mut fields = self.fields.iter();
@@ -124,6 +127,7 @@ impl Endpoint {
         Self {
             route: O::ROUTE,
             command: O::COMMAND,
+            adds: O::ROUTE.right >= Rights::Write && O::ROUTE.method == Method::Post,
             fields: fields
                 .filter(|field| field.is_on(Interface::Http))
                 .collect(),
@@ -157,7 +161,7 @@ macro_rules! routes {
                 const ROUTE: Route = Route {
                     method: Method::$method,
                     path: $path,
-                    right: Right::$right,
+                    right: Rights::$right,
                     is_of_tenant: routes!(@whole $($tenant)?),
                 };
                 $(
@@ -251,6 +255,11 @@ routes! {
     Post "/v1/skills/{id}/pin" Write SkillPin, whole tenant;
     Post "/v1/skills/{id}/unpin" Write SkillUnpin, whole tenant;
     Post "/v1/skills/{id}/edit" Write SkillEdit, whole tenant;
+
+    Post "/v1/keys" Admin KeyCreate;
+    Get "/v1/keys" Admin KeyList;
+    Delete "/v1/keys/{prefix}" Admin KeyRevoke;
+    Post "/v1/keys/{prefix}/rotate" Admin KeyRotate;
 
     Post "/v1/learn" Write LearnRun, whole tenant;
     Get "/v1/learn" Read LearnState, whole tenant;
