@@ -305,11 +305,11 @@ async fn get(served: &Served, mut call: Call) -> Result<Answer, Error> {
     call.arguments.set("length", most);
     let note = call.run::<NoteGet>(served).await?;
     let content = note.content.clone().unwrap_or_default();
-    for structured in [call.structured, false] {
+    for is_bare in [false, true] {
         let mut room = tokens;
         while room > 0 {
             let (head, _) = cut(&content, room);
-            let answer = page(&note, head, &content, offset)?.structured(structured);
+            let answer = page(&note, head, offset, is_bare)?.structured(call.structured);
             // Every page must bring the reader further.
             if answer.tokens() <= tokens && (content.is_empty() || !head.is_empty()) {
                 return Ok(answer);
@@ -317,23 +317,23 @@ async fn get(served: &Served, mut call: Call) -> Result<Answer, Error> {
             room = (room * tokens / answer.tokens().max(1)).min(room - 1);
         }
     }
-    Ok(page(&note, "", &content, offset)?.within(tokens))
+    page(&note, "", offset, true)
 }
 
-fn page(note: &NoteText, head: &str, content: &str, offset: usize) -> Result<Answer, Error> {
+/// The beginning of the content from the offset on. A bare page says little about the note, so that
+/// a part of the content fits into the smallest answer.
+fn page(note: &NoteText, head: &str, offset: usize, is_bare: bool) -> Result<Answer, Error> {
     let utf16 = |text: &str| text.encode_utf16().count();
-    let next = match head.len() < content.len() {
-        true => Some(offset + utf16(head)),
-        false => note.next_offset,
+    let next = match note.content.as_ref() {
+        Some(content) if head.len() < content.len() => Some(offset + utf16(head)),
+        _ => note.next_offset,
     };
     let view = &note.note;
-    let mut text = format!(
-        "{RECALLED}\n\n[{}] {} {}\n{}",
-        view.id,
-        view.namespace,
-        view.created_at,
-        quote(head)
-    );
+    let title = match is_bare {
+        true => String::new(),
+        false => format!("\n[{}] {} {}\n", view.id, view.namespace, view.created_at),
+    };
+    let mut text = format!("{RECALLED}\n{title}{}", quote(head));
     if let Some(next) = next {
         let left = note.content_length.saturating_sub(next);
         text.push_str(&format!(
@@ -341,14 +341,22 @@ fn page(note: &NoteText, head: &str, content: &str, offset: usize) -> Result<Ans
              max_tokens]\n"
         ));
     }
+    let bare = |view: NoteView| NoteView {
+        summary: String::new(),
+        tags: Vec::new(),
+        source: None,
+        ..view
+    };
+    let view = shortened_to(view, 80);
     let data = NoteText {
-        note: shortened_to(view, 80),
+        note: if is_bare { bare(view) } else { view },
         content_length: note.content_length,
         content: Some(head.to_owned()),
         next_offset: next,
     };
-    let data = json!({"success": true, "note": RECALLED, "data": data});
-    Answer::with(text, &data)
+    let data = json!({"success": true, "data": data});
+    let warning = Some(RECALLED).filter(|_| !is_bare);
+    Answer::with(text, &with(data, "note", warning))
 }
 
 async fn list(served: &Served, mut call: Call) -> Result<Answer, Error> {
