@@ -71,38 +71,24 @@ struct Cut {
     is_required_only: bool,
 }
 
-/// The steps, the mildest first. The last one leaves little more than numbers and ids.
-const CUTS: [Cut; 9] = [
-    Cut::to(50, 2000),
-    Cut::to(20, 600),
-    Cut::to(10, 300),
-    Cut::to(5, 160),
-    Cut::to(2, 100),
-    Cut::to(1, 60),
-    Cut::to(0, 60),
-    Cut::to_required(60),
-    Cut::to_required(12),
+/// The steps, the mildest first: items, characters, and whether optional fields go. The last one
+/// leaves little more than numbers and ids.
+const CUTS: [(usize, usize, bool); 9] = [
+    (50, 2000, false),
+    (20, 600, false),
+    (10, 300, false),
+    (5, 160, false),
+    (2, 100, false),
+    (1, 60, false),
+    (0, 60, false),
+    (0, 60, true),
+    (0, 12, true),
 ];
 
 /// Texts of so many bytes without a space are names and ids, which are of no use if they are cut.
 const NAME_BYTES: usize = 256;
 
 impl Cut {
-    const fn to(items: usize, chars: usize) -> Self {
-        Self {
-            items,
-            chars,
-            is_required_only: false,
-        }
-    }
-
-    const fn to_required(chars: usize) -> Self {
-        Self {
-            is_required_only: true,
-            ..Self::to(0, chars)
-        }
-    }
-
     fn apply(&self, value: &Value, schema: &Value) -> Value {
         let rule = |name: &str| schema.get(name).unwrap_or(&Value::Null);
         match value {
@@ -158,7 +144,12 @@ impl Cut {
 /// has the shape of the schema.
 pub(crate) fn shrunk(answer: &Value, schema: &Value, fits: impl Fn(&Value) -> bool) -> Value {
     let mut shorter = answer.clone();
-    for cut in CUTS {
+    for (items, chars, is_required_only) in CUTS {
+        let cut = Cut {
+            items,
+            chars,
+            is_required_only,
+        };
         shorter = cut.apply(answer, schema);
         if let Some(fields) = shorter.as_object_mut() {
             fields.insert("truncated".to_owned(), json!(true));

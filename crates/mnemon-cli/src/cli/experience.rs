@@ -11,18 +11,12 @@ use crate::operation::{LogStep, Ownership};
 use crate::{Error, api};
 
 /// Log the steps of tasks and show how they went
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon experience log '{\"task_type\":\"deploy\",\"tool\":\"run_cmd\",\"input\":{\"cmd\":\"npm install\"},\"trace_id\":\"t1\"}'\n  \
     mnemon experience failures --task-type deploy\n  \
     mnemon experience traces --user ann")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
+pub(super) enum Args {
     /// Log a step of a task
     ///
     /// The step is given by options, or as a JSON object with task_type, tool, input, output, error,
@@ -42,7 +36,7 @@ enum What {
 }
 
 #[derive(Debug, clap::Args)]
-struct Which {
+pub(super) struct Which {
     /// Select those of this type of task
     #[arg(long, value_name = "TYPE")]
     task_type: Option<String>,
@@ -62,10 +56,10 @@ fn owner(owner: Shared<Ownership>) -> Result<(Owner, Viewer), Error> {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    match args.what {
-        What::Log { step, fields } => log(step, fields, door).await,
-        What::Failures(which) => failures(which, door).await,
-        What::Traces(which) => traces(which, door).await,
+    match args {
+        Args::Log { step, fields } => log(step, fields, door).await,
+        Args::Failures(which) => failures(which, door).await,
+        Args::Traces(which) => traces(which, door).await,
     }
 }
 

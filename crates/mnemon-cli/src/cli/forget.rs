@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Show which records would be deleted, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Skip the confirmation
+    /// Skip the confirmation of --purge; without --purge, undo restores the records
     #[arg(long, short)]
     yes: bool,
 }
@@ -46,8 +46,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             if args.dry_run {
                 return chosen.show(door);
             }
-            if chosen.records.is_empty() && chosen.earlier == 0 {
-                return nothing(door);
+            if chosen.records.is_empty() && chosen.earlier == 0 && !chosen.more {
+                return nothing(chosen.file_entries, door);
             }
             chosen.words()
         }
@@ -59,7 +59,13 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     remove(&memory, request, door).await
 }
 
-fn nothing(door: &mut Door) -> Result<(), Error> {
+fn nothing(file_entries: usize, door: &mut Door) -> Result<(), Error> {
+    if file_entries > 0 {
+        let entries = text::count(file_entries as u64, "entry");
+        door.out.note(&format!(
+            "not forgotten: {entries} of agents' files; remove them with `mnemon agent remove`"
+        ));
+    }
     if door.out.json {
         let none = serde_json::json!({ "commit": null, "items": [], "more": false });
         return door.out.json(&none);
@@ -70,6 +76,8 @@ fn nothing(door: &mut Door) -> Result<(), Error> {
 /// What would go: the first page of it.
 struct Chosen {
     records: Vec<Record>,
+    /// Entries of agents' files, which only a purge removes.
+    file_entries: usize,
     /// How many of those that were forgotten earlier or have expired a purge would erase.
     earlier: usize,
     missing: Vec<Id>,
@@ -81,6 +89,7 @@ impl Chosen {
         let found = api::get::run(memory, ctx, &Viewer::Tenant, ids).await?;
         Ok(Self {
             records: found.records,
+            file_entries: 0,
             earlier: 0,
             missing: found.missing,
             more: false,
@@ -102,9 +111,13 @@ impl Chosen {
         };
         let scan = Scan::new(filter, limits::PAGE);
         let page = api::list::run(memory, ctx, scan).await?;
+        let records = page.records.into_iter();
+        let is_in_file = |record: &Record| !purge && record.is_of_agent_file();
+        let (in_files, records): (Vec<_>, Vec<_>) = records.partition(is_in_file);
         Ok(Self {
             more: page.next.is_some() || earlier.len() == limits::PAGE,
-            records: page.records,
+            records,
+            file_entries: in_files.len(),
             earlier: earlier.iter().filter(|hidden| !hidden.is_live).count(),
             missing: Vec::new(),
         })

@@ -16,19 +16,13 @@ const DRY_RUN_STEPS: usize = 100_000;
 /// Groups steps (see mnemon experience) into runs, one for each trace and type of task. Successful
 /// runs of a type become a skill, failed runs a rule, each with its evidence. No language model is
 /// needed. Upkeep learns automatically, a slice at a time.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon learn dry-run\n  \
     mnemon learn run\n  \
     mnemon learn status\n  \
     mnemon learn improve --limit 5")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
+pub(super) enum Args {
     /// Learn from the steps logged since the last run
     Run {
         /// Maximum number of steps to read [default: all]
@@ -57,14 +51,14 @@ const TRIES: usize = 16;
 const NOT_KEPT: usize = 20;
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    match args.what {
-        What::Run { limit } => learn(limit, door).await,
-        What::Status => status(door).await,
-        What::DryRun { limit } => {
+    match args {
+        Args::Run { limit } => learn(limit, door).await,
+        Args::Status => status(door).await,
+        Args::DryRun { limit } => {
             let (memory, ctx) = (door.memory()?, door.ctx()?);
             show(&memory.learning().dry_run(&ctx, limit).await?, door)
         }
-        What::Improve { limit } => improve(limit, door).await,
+        Args::Improve { limit } => improve(limit, door).await,
     }
 }
 

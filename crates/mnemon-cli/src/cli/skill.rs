@@ -18,7 +18,7 @@ use crate::{Error, api, wiring};
 const LISTED: usize = 100;
 
 /// Manage the skills and rules that were learnt
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon skill list --status candidate\n  \
     mnemon skill show ID\n  \
@@ -27,13 +27,7 @@ const LISTED: usize = 100;
     mnemon skill edit ID --preferences \"use pnpm\"\n  \
     mnemon skill export ./skills\n  \
     mnemon skill import ./skills --user ann")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
+pub(super) enum Args {
     /// List skills and rules, the newest first
     List {
         /// Select those for this type of task
@@ -110,8 +104,8 @@ fn status(word: &str) -> Result<Status, String> {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    match args.what {
-        What::List {
+    match args {
+        Args::List {
             task_type,
             status,
             user,
@@ -122,18 +116,18 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             let lessons = learning.lessons(&ctx, &viewer, task_type.as_deref(), status, limit);
             list(&lessons.await?, door)
         }
-        What::Show { id } => {
+        Args::Show { id } => {
             let (memory, ctx) = (door.memory()?, door.ctx()?);
             let id = door.resolve(&memory, &ctx, id).await?;
             show(&memory.learning().lesson(&ctx, &id).await?, door)
         }
-        What::Search(args) => args.run(door).await,
-        What::Approve { id } => review(id, Review::Approve, door).await,
-        What::Reject { id, why } => review(id, Review::Reject { why }, door).await,
-        What::Retire { id, why } => review(id, Review::Retire { why }, door).await,
-        What::Pin { id } => review(id, Review::Pin, door).await,
-        What::Unpin { id } => review(id, Review::Unpin, door).await,
-        What::Edit {
+        Args::Search(args) => args.run(door).await,
+        Args::Approve { id } => review(id, Review::Approve, door).await,
+        Args::Reject { id, why } => review(id, Review::Reject { why }, door).await,
+        Args::Retire { id, why } => review(id, Review::Retire { why }, door).await,
+        Args::Pin { id } => review(id, Review::Pin, door).await,
+        Args::Unpin { id } => review(id, Review::Unpin, door).await,
+        Args::Edit {
             id,
             use_when,
             preferences,
@@ -144,7 +138,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             };
             review(id, edit, door).await
         }
-        What::Export {
+        Args::Export {
             folder,
             task_type,
             user,
@@ -154,7 +148,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             let skills = api::skill::export::skills(&memory, &ctx, &viewer, task_type.as_deref());
             export(folder.as_deref(), &skills.await?, door).await
         }
-        What::Import { from, user } => import(&from, user, door).await,
+        Args::Import { from, user } => import(&from, user, door).await,
     }
 }
 

@@ -5,7 +5,7 @@ use mnemon_core::{Filter, Invalid, Kind, Namespace, Order, Owner, Scan, Scope, V
 use mnemon_engine::{Hit, Query};
 use serde::Serialize;
 
-use super::notes::{owner, tags};
+use super::notes::{READER, own, owner, see_shared, tags};
 use super::records::ids;
 use super::{
     Access, Arguments, Field, Forget, Interface, List, Operation, Ownership, Search, Selection,
@@ -58,12 +58,12 @@ impl Operation for Search {
                 .only(Interface::Mcp)
                 .rare(),
         ];
-        fields.extend(which());
+        fields.extend(visible());
         fields
     }
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Found, Error> {
-        let mut filter = filter(access, &mut arguments)?;
+        let mut filter = visible_to(access, &mut arguments)?;
         if filter.kinds.contains(&Kind::Document) {
             // Documents are found by their chunks.
             filter.kinds.push(Kind::Chunk);
@@ -96,7 +96,7 @@ impl Operation for List {
             Field::choice("order", &["newest", "oldest", "written"], order).default("newest"),
             Field::text("after", limits::ID_CHARS * 2, after).value("CURSOR"),
         ];
-        fields.extend(which());
+        fields.extend(visible());
         fields
     }
 
@@ -110,7 +110,7 @@ impl Operation for List {
                 _ => Order::Newest,
             },
             after: after.transpose()?,
-            ..Scan::new(filter(access, &mut arguments)?, limit)
+            ..Scan::new(visible_to(access, &mut arguments)?, limit)
         };
         api::list::run(access.memory, access.ctx, scan).await
     }
@@ -129,7 +129,7 @@ impl Operation for Forget {
             Field::flag("purge", purge),
             Field::text("key", limits::KEY_CHARS, key),
         ];
-        fields.extend(which());
+        fields.extend(which(OWNER));
         fields
     }
 
@@ -171,7 +171,7 @@ impl Operation for Selection {
     type Answer = Filter;
 
     fn fields() -> Vec<Field> {
-        which()
+        which(OWNER)
     }
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Filter, Error> {
@@ -179,8 +179,24 @@ impl Operation for Selection {
     }
 }
 
+/// The user of an operation on the records of one user.
+const OWNER: &str = "User whose records are meant";
+
+/// Which records of those that a user may see.
+fn visible() -> Vec<Field> {
+    let mut fields = which(READER);
+    fields.push(own().under(WHICH));
+    fields
+}
+
+fn visible_to(access: &Access<'_>, arguments: &mut Arguments) -> Result<Filter, Error> {
+    let mut filter = filter(access, arguments)?;
+    see_shared(arguments, &mut filter.owner)?;
+    Ok(filter)
+}
+
 /// Which records of those that the caller may see.
-fn which() -> Vec<Field> {
+fn which(user: &'static str) -> Vec<Field> {
     let terminal = |field: Field| field.only(Interface::CommandLine);
     let scopes = Scope::ALL.iter().map(|scope| scope.as_str());
     let namespaces = Namespace::ALL.iter().map(|namespace| namespace.as_str());
@@ -202,15 +218,19 @@ fn which() -> Vec<Field> {
             limits::SOURCE_CHARS,
             "Source of the records",
         )),
-        Field::text("since", 64, since).value("WHEN").rare(),
-        terminal(Field::text("until", 64, "Created before").value("WHEN")),
+        Field::text("since", 64, since).value("WHEN").prose().rare(),
+        terminal(
+            Field::text("until", 64, "Created before")
+                .value("WHEN")
+                .prose(),
+        ),
         terminal(Field::text("filter", limits::CONTENT_BYTES, metadata).value("JSON")),
     ];
     let session = Field::text("session", limits::NAME_CHARS, "Only this conversation")
         .value("NAME")
         .or(&["session_id", "conversation"])
         .rare();
-    let owner = owner("User whose records are meant").into_iter();
+    let owner = owner(user).into_iter();
     fields.extend(owner.filter(|field| field.name != session.name));
     fields.push(session);
     fields.into_iter().map(|field| field.under(WHICH)).collect()

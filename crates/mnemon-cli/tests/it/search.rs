@@ -328,3 +328,15 @@ fn of_equal_hits_the_newest_comes_first() {
         assert_eq!(ids, ["d6", "d5", "d4", "d3", "d2", "d1"]);
     }
 }
+
+#[test]
+fn a_hit_by_its_day_alone_is_not_explained_by_words() {
+    let sandbox = notes();
+    let told = sandbox
+        .run(&["search", "31 January 2026", "--explain"])
+        .ok();
+    assert!(told.contains("score: the days of the query"), "{told}");
+    assert!(!told.contains("100 % of the query's words"), "{told}");
+    let told = sandbox.run(&["search", "green tea", "--explain"]).ok();
+    assert!(told.contains("100 % of the query's words"), "{told}");
+}

@@ -14,7 +14,7 @@ use crate::operation::ConversationWindow;
 const NOTHING: &str = "nothing was compressed: no strategy makes the window smaller";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CompressArgs {
+pub(in crate::cli) struct CompressArgs {
     #[command(flatten)]
     conversation: Shared<ConversationWindow>,
     /// Compress only if it is due

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::operation::Conversation;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ForkArgs {
+pub(in crate::cli) struct ForkArgs {
     #[command(flatten)]
     conversation: Shared<Conversation>,
     /// Name of the copy
@@ -18,7 +18,7 @@ pub(super) struct ForkArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct SnapshotArgs {
+pub(in crate::cli) struct SnapshotArgs {
     #[command(flatten)]
     conversation: Shared<Conversation>,
     /// Label of the snapshot

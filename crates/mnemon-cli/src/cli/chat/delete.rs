@@ -13,7 +13,7 @@ use crate::operation::Conversation;
 use crate::{Error, wiring};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct DeleteArgs {
+pub(in crate::cli) struct DeleteArgs {
     #[command(flatten)]
     conversation: Shared<Conversation>,
     /// Delete only this snapshot

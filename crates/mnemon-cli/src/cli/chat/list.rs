@@ -6,7 +6,7 @@ use crate::Error;
 use crate::api::chat::{ListRequest, Listed, list as conversations};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ListArgs {
+pub(in crate::cli) struct ListArgs {
     /// List the conversations of this user only
     #[arg(long, value_name = "NAME")]
     user: Option<String>,

@@ -11,7 +11,7 @@ use crate::operation::{Conversation, Messages, Passages};
 use crate::{Error, api};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct TailArgs {
+pub(in crate::cli) struct TailArgs {
     #[command(flatten)]
     conversation: Shared<Conversation>,
     /// Messages to print, up to 1000

@@ -16,7 +16,7 @@ use crate::{Error, api, wiring};
 
 /// Where the saved sessions lie.
 #[derive(Debug, clap::Args)]
-pub(super) struct Place {
+pub(in crate::cli) struct Place {
     /// User who owns the sessions; without it, those that belong to no user
     #[arg(long, value_name = "NAME", conflicts_with = "folder")]
     user: Option<String>,
@@ -26,7 +26,7 @@ pub(super) struct Place {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct OneArgs {
+pub(in crate::cli) struct OneArgs {
     /// Id of the session
     #[arg(value_name = "SESSION")]
     session: SessionId,
@@ -35,7 +35,7 @@ pub(super) struct OneArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct SaveArgs {
+pub(in crate::cli) struct SaveArgs {
     #[command(flatten)]
     one: OneArgs,
     /// File to read the states from; without it, stdin
@@ -44,7 +44,7 @@ pub(super) struct SaveArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ForkArgs {
+pub(in crate::cli) struct ForkArgs {
     #[command(flatten)]
     pub(super) one: OneArgs,
     /// Id of the copy
@@ -53,7 +53,7 @@ pub(super) struct ForkArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct LabelArgs {
+pub(in crate::cli) struct LabelArgs {
     #[command(flatten)]
     pub(super) one: OneArgs,
     /// Label of the snapshot
@@ -62,7 +62,7 @@ pub(super) struct LabelArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct DeleteArgs {
+pub(in crate::cli) struct DeleteArgs {
     #[command(flatten)]
     one: OneArgs,
     /// Skip the confirmation

@@ -127,7 +127,11 @@ impl Schema {
     /// The fields of a shape as a table.
     pub(super) fn table(&self, shape: &str, text: &mut String) {
         text.push_str("| field | type | meaning |\n|---|---|---|\n");
-        let shape = &self.0["$defs"][shape];
+        self.rows(&self.0["$defs"][shape], "", text);
+    }
+
+    /// A row for each field, and for those of objects in it.
+    fn rows(&self, shape: &Value, prefix: &str, text: &mut String) {
         let required = shape["required"].as_array();
         for (name, field) in shape["properties"].as_object().unwrap() {
             let is_required =
@@ -135,7 +139,11 @@ impl Schema {
             let kind = self.type_name(field);
             let optional = if is_required { "" } else { ", optional" };
             let about = self.meaning(field);
+            let name = format!("{prefix}{name}");
             writeln!(text, "| `{name}` | {kind}{optional} | {about} |").unwrap();
+            if field["properties"].is_object() {
+                self.rows(field, &format!("{name}."), text);
+            }
         }
     }
 
