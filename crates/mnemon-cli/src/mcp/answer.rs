@@ -56,7 +56,7 @@ impl Answer {
     /// One text; as data, too, if the call asks for it.
     pub(super) fn prose(text: impl Into<String>, call: &Call) -> Self {
         let text = text.into();
-        let data = call.structured.then(|| json!({ "text": text }));
+        let data = call.has_schema.then(|| json!({ "text": text }));
         Self { text, data }
     }
 

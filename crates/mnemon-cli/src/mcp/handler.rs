@@ -106,6 +106,7 @@ impl Handler {
             ctx,
             asked,
             structured,
+            has_schema: self.served.structured,
         };
         let answer = self.run(tool, call).await?.structured(structured);
         // The tools keep to it by themselves, and better; this is the promise.

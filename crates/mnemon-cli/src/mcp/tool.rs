@@ -125,6 +125,8 @@ pub(super) struct Call {
     pub(super) asked: usize,
     /// Whether the answer has structured content beside its text.
     pub(super) structured: bool,
+    /// Whether the schema of the answer is published: then also a long text is repeated as data.
+    pub(super) has_schema: bool,
 }
 
 impl Call {
@@ -149,7 +151,7 @@ impl Call {
 
     /// Tokens of the text of an answer whose data repeats the text, if it has data.
     pub(super) fn text_tokens(&self) -> usize {
-        match self.structured {
+        match self.has_schema {
             true => self.tokens() * 2 / 5,
             false => self.tokens(),
         }

@@ -218,6 +218,9 @@ impl Answered for ShownContext {
     fn answer(&self, call: &Call) -> Result<Answer, Error> {
         if self.changes.is_empty() {
             let text = prose(&self.clashes, &self.context, call);
+            if !call.has_schema {
+                return Ok(Answer::text(text));
+            }
             let data = json!({"context": text, "changes": [], "clashes": self.clashes});
             return Answer::with(text, &data);
         }

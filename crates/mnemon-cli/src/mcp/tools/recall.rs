@@ -75,7 +75,7 @@ async fn context(served: &Served, mut call: Call) -> Result<Answer, Error> {
     if !call.arguments.has("agent") {
         call.arguments.set("agent", "mcp");
     }
-    if call.structured {
+    if call.has_schema {
         call.arguments.set("budget", call.text_tokens());
     }
     let made = call.run::<Context>(served).await?;
@@ -84,7 +84,7 @@ async fn context(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let text = match text.trim() {
         "" => match made.needs {
             Some(needs) => {
-                let needs = if call.structured {
+                let needs = if call.has_schema {
                     needs * 5 / 2 + 1
                 } else {
                     needs

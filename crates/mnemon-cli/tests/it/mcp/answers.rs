@@ -142,7 +142,13 @@ fn a_search_over_ten_thousand_notes_keeps_its_tokens() {
 #[test]
 fn a_long_answer_is_sent_once_and_a_short_one_in_both_forms() {
     let sandbox = Sandbox::new();
-    let mut client = Client::assistant(&sandbox, &[]);
+    let mut client = Client::assistant(&sandbox, &["--tools", "all"]);
+    client.text(
+        "agent_new",
+        json!({"agent": "coder", "description": "Writes"}),
+    );
+    let context = client.tool("agent_context", json!({"agent": "coder"}));
+    assert!(context.get("structuredContent").is_none(), "{context}");
     let added = client.tool("memory_add", json!({"content": "Ann prefers green tea"}));
     let id = added["structuredContent"]["data"]["id"].as_str().unwrap();
     assert!(added["content"][0]["text"].as_str().unwrap().contains(id));
