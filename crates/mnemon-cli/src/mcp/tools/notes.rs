@@ -240,16 +240,21 @@ fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> 
     let left = results.len() - shown.len();
     let texts = shown.iter().map(line);
     let mut text = format!("{RECALLED}\n{}", texts.collect::<String>());
-    let how = "ask for a larger max_tokens or a smaller limit";
     if left > 0 {
-        text.push_str(&format!("\n[{left} more did not fit: {how}]\n"));
+        text.push_str(&format!("\n[{left} more did not fit: {HOW}]\n"));
     }
     text.push_str("\n[memory_get reads the content of one.]\n");
-    let left_out = (left > 0).then(|| json!({"count": left, "how": how}));
     let data = json!({
         "found": true, "results": shown, "total": results.len(), "query": query, "note": RECALLED,
     });
-    answer(text, &with(data, "leftOut", left_out))
+    answer(text, &with(data, "leftOut", left_out(left)))
+}
+
+/// How to get entries that did not fit.
+const HOW: &str = "ask for a larger max_tokens or a smaller limit";
+
+fn left_out(left: usize) -> Option<Value> {
+    (left > 0).then(|| json!({"count": left, "how": HOW}))
 }
 
 /// The data with another member, if there is one.
@@ -373,13 +378,12 @@ fn listed(page: &NotePage, room: Room) -> Result<Answer, Error> {
     let mut text = format!("{RECALLED}\n{}", lines.collect::<String>());
     match (page.notes.is_empty(), left, &next) {
         (true, ..) => text = "There are no notes.".to_owned(),
-        (_, 1.., _) => text.push_str(&format!(
-            "\n[{left} more did not fit: ask for a larger max_tokens or a smaller limit]\n"
-        )),
+        (_, 1.., _) => text.push_str(&format!("\n[{left} more did not fit: {HOW}]\n")),
         (_, _, Some(next)) => text.push_str(&format!("\n[There are more: after = {next}]\n")),
         _ => {}
     }
-    answer(text, &NotePage { notes, next })
+    let data = json!(NotePage { notes, next });
+    answer(text, &with(data, "leftOut", left_out(left)))
 }
 
 async fn update(served: &Served, mut call: Call) -> Result<Answer, Error> {

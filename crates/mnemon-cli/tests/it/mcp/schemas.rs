@@ -135,6 +135,10 @@ fn a_long_list_is_answered_with_fewer_items_and_says_so() {
         20,
         "{few}"
     );
+    let listed = client.call("memory_list", json!({"max_tokens": 800}));
+    let shown = listed["notes"].as_array().unwrap().len() as u64;
+    let left = listed["leftOut"]["count"].as_u64().unwrap();
+    assert!(shown > 0 && shown + left == 12, "{listed}");
     let found = json!({"query": "green tea", "limit": 10, "max_tokens": 200});
     let found = client.tool("memory_search", found);
     let found = &found["structuredContent"]["data"];
