@@ -91,6 +91,8 @@ async def use(project, session):
     for tool in tools:
         assert tool.description and tool.title, tool.name
         assert tool.input_schema["additionalProperties"] is False, tool.name
+        # The client compares every structured content with it.
+        assert tool.output_schema["type"] == "object", tool.name
     note = None
     for name, wanted in CALLS:
         result = await session.call_tool(name, project.arguments(wanted, note))

@@ -154,21 +154,31 @@ enum Command {
     Restore(restore::Args),
     Read(read::Args),
     Write(write::Args),
+    #[command(subcommand)]
     Note(note::Args),
+    #[command(subcommand)]
     Chat(chat::Args),
+    #[command(subcommand)]
     Session(session::Args),
     Agent(agent::Args),
     Team(team::Args),
+    #[command(subcommand)]
     Learn(learn::Args),
+    #[command(subcommand)]
     Skill(skill::Args),
+    #[command(subcommand)]
     Experience(experience::Args),
+    #[command(subcommand)]
     Policy(policy::Args),
     Ingest(ingest::Args),
     Upkeep(upkeep::Args),
     Reembed(reembed::Args),
+    #[command(subcommand)]
     Model(model::Args),
+    #[command(subcommand)]
     Llm(llm::Args),
     Doctor(doctor::Args),
+    #[command(subcommand)]
     Eval(eval::Args),
     Config(config::Args),
     Trust(trust::Args),
@@ -187,7 +197,7 @@ const EXAMPLES: &str = "Examples:
   mnemon add \"Ann prefers tea\" --user ann  remember something
   mnemon search what does Ann drink        find it again
   mnemon ingest docs/                      index a folder of documents
-  mnemon list --user ann                   list the records of a user
+  mnemon list --user ann                   list the records that a user may see
   mnemon undo                              undo the newest change";
 
 fn after_help() -> String {

@@ -10,6 +10,7 @@
 //!   does. The others the doors call directly.
 //! - `operation`: the definition of each operation that has a command and a tool: its fields, and
 //!   the call behind them. The doors make their arguments, schemas and checks from it.
+//! - [`schema`]: the JSON schemas of the answers.
 //! - [`cli`]: the command line. It decodes arguments and prints the answers.
 //! - [`mcp`]: the door for MCP clients, over stdio or HTTP.
 //! - [`http`]: the server. It derives its routes from the operations, and has MCP at `/mcp`.
@@ -41,6 +42,7 @@ pub mod config;
 pub mod env_vars;
 pub mod http;
 pub mod mcp;
+pub mod schema;
 pub mod wiring;
 
 mod error;

@@ -479,7 +479,17 @@ pub fn backup(config: &Config, to: &Path, force: bool) -> Result<BackupSummary, 
     let store = &config.store.value;
     match mnemon_adapters::missing(store)? {
         Some(path) => Err(Error::NoStore(path)),
-        None => Ok(mnemon_adapters::backup(store, to, force)?),
+        None => {
+            let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+            if let Some(folder) = folder.filter(|folder| !folder.exists()) {
+                let what = format!(
+                    "{} does not exist; create this folder first",
+                    folder.display()
+                );
+                return Err(mnemon_core::Invalid::new("FILE", what).into());
+            }
+            Ok(mnemon_adapters::backup(store, to, force)?)
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Forget records, by id or by what they are like.
 
-use mnemon_core::{Ctx, Filter, HiddenScan, Id, Invalid, Receipt, Scan, limits};
+use mnemon_core::{Changes, Ctx, Filter, HiddenScan, Id, Invalid, Receipt, Scan, Viewer, limits};
 use mnemon_engine::{Memory, NotErased, Purged};
 use serde::{Deserialize, Serialize};
 
-use super::list;
+use super::{get, list};
 use crate::Error;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -36,6 +36,9 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         let records = memory.records();
         records.check_no_file_entries(ctx, &request.ids).await?;
     }
+    if request.key.is_none() {
+        check_there(memory, ctx, &request).await?;
+    }
     let (ids, more) = match (request.ids, request.filter) {
         (ids, None) if !ids.is_empty() => (ids, false),
         (ids, Some(filter)) if ids.is_empty() && !filter.is_empty() => {
@@ -64,6 +67,30 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         more,
         left,
     })
+}
+
+/// An id without a record is a typing error, so nothing is removed. A purge also means records that
+/// were forgotten earlier. A retry under a key may find all of them gone.
+async fn check_there(memory: &Memory, ctx: &Ctx, request: &Request) -> Result<(), Error> {
+    let ids = request.ids.clone();
+    let mut missing = get::run(memory, ctx, &Viewer::Tenant, ids).await?.missing;
+    if request.purge {
+        let mut unknown = Vec::new();
+        for id in missing {
+            let changes = Changes {
+                id: Some(id.clone()),
+                ..Changes::all_of_tenant(1)
+            };
+            if memory.records().history(ctx, &changes).await?.is_empty() {
+                unknown.push(id);
+            }
+        }
+        missing = unknown;
+    }
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Missing(missing)),
+    }
 }
 
 /// The session, if the filter means all of it.

@@ -20,7 +20,7 @@ use crate::operation::{
 };
 
 /// Store conversations and keep each one within the context window of a model
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon chat append s1 \"Where is the tea house?\" --user ann\n  \
     mnemon chat append s1 --user ann --role assistant \"In the old town.\"\n  \
@@ -34,13 +34,7 @@ use crate::operation::{
     mnemon chat tail s1 --user ann -n 5\n  \
     mnemon chat query \"tea house\" --user ann\n\n\
     docs/conversations.md explains windows, compression and long-term memory.")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Command {
+pub(super) enum Args {
     /// List conversations with their messages and snapshots, the last used first
     ///
     /// SQLite counts messages without reading them; other stores read every message once. At most
@@ -104,21 +98,21 @@ enum Command {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    match args.command {
-        Command::List(args) => list::list(args, door).await,
-        Command::Show(args) => show::show(args, door).await,
-        Command::Append(args) => append::append(args, door).await,
-        Command::Compress(args) => compress::compress(args, door).await,
-        Command::Reload(args) => args.run(door).await,
-        Command::Tail(args) => args.run(door).await,
-        Command::Events(args) => args.run(door).await,
-        Command::Query(args) => args.run(door).await,
-        Command::Fork(args) => copies::fork(args, door).await,
-        Command::Snapshot(args) => copies::snapshot(args, door).await,
-        Command::Restore(args) => copies::restore(args, door).await,
-        Command::Clear(args) => copies::clear(args, door).await,
-        Command::Delete(args) => delete::delete(args, door).await,
-        Command::Prepare(args) => long_term::prepare(args, door).await,
-        Command::Record(args) => args.run(door).await,
+    match args {
+        Args::List(args) => list::list(args, door).await,
+        Args::Show(args) => show::show(args, door).await,
+        Args::Append(args) => append::append(args, door).await,
+        Args::Compress(args) => compress::compress(args, door).await,
+        Args::Reload(args) => args.run(door).await,
+        Args::Tail(args) => args.run(door).await,
+        Args::Events(args) => args.run(door).await,
+        Args::Query(args) => args.run(door).await,
+        Args::Fork(args) => copies::fork(args, door).await,
+        Args::Snapshot(args) => copies::snapshot(args, door).await,
+        Args::Restore(args) => copies::restore(args, door).await,
+        Args::Clear(args) => copies::clear(args, door).await,
+        Args::Delete(args) => delete::delete(args, door).await,
+        Args::Prepare(args) => long_term::prepare(args, door).await,
+        Args::Record(args) => args.run(door).await,
     }
 }

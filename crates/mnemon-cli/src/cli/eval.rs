@@ -19,18 +19,12 @@ use crate::api::eval::{
 ///
 /// Stores are made in memory; yours is not used. Prints recall and NDCG in percent with 95 %
 /// intervals, over the questions that have valid evidence.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon eval locomo --data locomo10.json\n  \
     mnemon eval beam --data chats/100K --recipe hybrid --out new.json --compare old.json\n  \
     mnemon eval jsonl --data questions.jsonl --copies 3 --copy-style words")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    format: Format,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Format {
+pub(super) enum Args {
     /// Run LoCoMo: find the turns of long conversations that answer a question
     Locomo(RunArgs),
     /// Run BEAM: find the messages of long chats with an assistant that answer a question
@@ -52,7 +46,7 @@ enum Format {
 }
 
 #[derive(Debug, clap::Args)]
-struct BeirArgs {
+pub(super) struct BeirArgs {
     /// Judgements to use: qrels/NAME.tsv
     #[arg(long, value_name = "NAME", default_value = "test")]
     split: String,
@@ -61,7 +55,7 @@ struct BeirArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct JsonlArgs {
+pub(super) struct JsonlArgs {
     /// File with the questions, if they are not in the file of the records
     #[arg(long, value_name = "PATH")]
     questions: Option<PathBuf>,
@@ -70,7 +64,7 @@ struct JsonlArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct RunArgs {
+pub(super) struct RunArgs {
     /// Data set: a file (locomo, jsonl) or a folder (beam, beir)
     #[arg(long, value_name = "PATH")]
     data: PathBuf,
@@ -163,7 +157,7 @@ fn price(text: &str) -> Result<f64, String> {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let (mut dataset, args) = read(args.format)?;
+    let (mut dataset, args) = read(args)?;
     let most = args.limit_conversations.unwrap_or(usize::MAX);
     dataset.conversations.truncate(most);
     let request = request(dataset, &args)?;
@@ -179,12 +173,12 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     show(&measured, door)
 }
 
-fn read(format: Format) -> Result<(Dataset, RunArgs), Error> {
+fn read(format: Args) -> Result<(Dataset, RunArgs), Error> {
     Ok(match format {
-        Format::Locomo(args) => (eval::locomo::read(&args.data)?, args),
-        Format::Beam(args) => (eval::beam::read(&args.data)?, args),
-        Format::Beir(args) => (eval::beir::read(&args.run.data, &args.split)?, args.run),
-        Format::Jsonl(args) => {
+        Args::Locomo(args) => (eval::locomo::read(&args.data)?, args),
+        Args::Beam(args) => (eval::beam::read(&args.data)?, args),
+        Args::Beir(args) => (eval::beir::read(&args.run.data, &args.split)?, args.run),
+        Args::Jsonl(args) => {
             let questions = args.questions.as_deref();
             (eval::jsonl::read(&args.run.data, questions)?, args.run)
         }

@@ -10,18 +10,12 @@ use crate::operation::{FailedSteps, Failures, LogStep, TracedSteps, Traces};
 use crate::{Error, api};
 
 /// Log the steps of tasks and show how they went
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon experience log '{\"task_type\":\"deploy\",\"tool\":\"run_cmd\",\"input\":{\"cmd\":\"npm install\"},\"trace_id\":\"t1\"}'\n  \
     mnemon experience failures --task-type deploy\n  \
     mnemon experience traces --user ann")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
+pub(super) enum Args {
     /// Log a step of a task
     ///
     /// The step is given by options, or as a JSON object with task_type, tool, input, output, error,
@@ -41,10 +35,10 @@ enum What {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    match args.what {
-        What::Log { step, fields } => log(step, fields, door).await,
-        What::Failures(args) => args.run(door).await,
-        What::Traces(args) => args.run(door).await,
+    match args {
+        Args::Log { step, fields } => log(step, fields, door).await,
+        Args::Failures(args) => args.run(door).await,
+        Args::Traces(args) => args.run(door).await,
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// Show which records would be deleted, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Skip the confirmation
+    /// Skip the confirmation of --purge; without --purge, undo restores the records
     #[arg(long, short)]
     yes: bool,
 }
@@ -44,8 +44,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             if args.dry_run {
                 return preview(chosen, door);
             }
-            if chosen.records.is_empty() && chosen.forgotten_earlier == 0 {
-                return nothing(door);
+            if chosen.records.is_empty() && chosen.forgotten_earlier == 0 && !chosen.more {
+                return nothing(chosen.file_entries, door);
             }
             words(&chosen)
         }
@@ -57,7 +57,13 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     remove(given, door).await
 }
 
-fn nothing(door: &mut Door) -> Result<(), Error> {
+fn nothing(file_entries: usize, door: &mut Door) -> Result<(), Error> {
+    if file_entries > 0 {
+        let entries = text::count(file_entries as u64, "entry");
+        door.out.note(&format!(
+            "not forgotten: {entries} of agents' files; remove them with `mnemon agent remove`"
+        ));
+    }
     if door.out.json {
         let none = serde_json::json!({ "commit": null, "items": [], "more": false });
         return door.out.json(&none);

@@ -13,19 +13,13 @@ use crate::operation::{LearnDryRun, LearnImprove, LearnRun, LearnState, Reworded
 /// Groups steps (see mnemon experience) into runs, one for each trace and type of task. Successful
 /// runs of a type become a skill, failed runs a rule, each with its evidence. No language model is
 /// needed. Upkeep learns automatically, a slice at a time.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon learn dry-run\n  \
     mnemon learn run\n  \
     mnemon learn status\n  \
     mnemon learn improve --limit 5")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
+pub(super) enum Args {
     /// Learn from the steps logged since the last run
     Run(Shared<LearnRun>),
     /// Show the steps read and waiting, the skills and rules learnt, and the findings rejected
@@ -40,11 +34,11 @@ enum What {
 const NOT_KEPT: usize = 20;
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    match args.what {
-        What::Run(args) => args.run(door).await,
-        What::Status(args) => args.run(door).await,
-        What::DryRun(args) => args.run(door).await,
-        What::Improve(args) => args.run(door).await,
+    match args {
+        Args::Run(args) => args.run(door).await,
+        Args::Status(args) => args.run(door).await,
+        Args::DryRun(args) => args.run(door).await,
+        Args::Improve(args) => args.run(door).await,
     }
 }
 

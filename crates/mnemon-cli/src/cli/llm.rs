@@ -9,18 +9,12 @@ use crate::wiring::LlmAccount;
 use crate::{Error, api};
 
 /// Show the cost of the language model and test it
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon llm check\n  \
     mnemon llm usage --days 30\n\n\
     docs/llm.md says how a model is configured. Everything works without one.")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
+pub(super) enum Args {
     /// Send a short question and show the answer
     Check(CheckArgs),
     /// Show calls, tokens and cost by day, tenant and task
@@ -28,23 +22,23 @@ enum What {
 }
 
 #[derive(Debug, clap::Args)]
-struct CheckArgs {
+pub(super) struct CheckArgs {
     /// Question to send
     #[arg(value_name = "QUESTION", default_value = api::llm::QUESTION)]
     question: String,
 }
 
 #[derive(Debug, clap::Args)]
-struct UsageArgs {
+pub(super) struct UsageArgs {
     /// Number of days of use to show
     #[arg(long, value_name = "N", default_value_t = api::llm::DAYS)]
     days: usize,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    match args.what {
-        What::Check(args) => check(args, door).await,
-        What::Usage(args) => usage(&args, door),
+    match args {
+        Args::Check(args) => check(args, door).await,
+        Args::Usage(args) => usage(&args, door),
     }
 }
 

@@ -50,10 +50,10 @@ pub(super) struct Args {
     /// records the conversation after a reply), or both
     #[arg(long, value_name = "MODE", value_parser = super::chat::mode(), default_value = "agent")]
     long_term: Mode,
-    /// Return structured content from tools that read, too, for programs that parse it
+    /// Return structured content from all tools, with its schemas, for programs that parse it
     ///
-    /// Without it these answers are sent once, as text: clients show a model either the text or the
-    /// structured content. Tools that write always answer with both, as both are short.
+    /// Without it, tools that read send their answer once, as text: clients show a model either the
+    /// text or the structured content. Tools that write always answer with both, as both are short.
     #[arg(long)]
     structured: bool,
     /// Folder in which to look for the project's memory, instead of the current one

@@ -8,18 +8,12 @@ use crate::config::ConfigError;
 use crate::{Error, wiring};
 
 /// Download the weights of an embedder
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon model pull\n  \
     mnemon model pull minilm --from ./downloaded --to /srv/models/minilm\n\n\
     No other command downloads weights, and no search waits for a download.")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
+pub(super) enum Args {
     /// Download the weights into a folder and check them
     ///
     /// Files that are already complete are not downloaded again, so a pull that was interrupted can
@@ -28,7 +22,7 @@ enum What {
 }
 
 #[derive(Debug, clap::Args)]
-struct PullArgs {
+pub(super) struct PullArgs {
     /// Model to download
     #[arg(value_enum, default_value_t)]
     model: Model,
@@ -48,7 +42,7 @@ enum Model {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let What::Pull(args) = args.what;
+    let Args::Pull(args) = args;
     let Model::Minilm = args.model;
     let models = || door.config.models.as_ref();
     let to = args.to.or_else(|| Some(models()?.join("minilm")));

@@ -19,7 +19,7 @@ use crate::operation::{
 /// Store short-term and long-term notes
 ///
 /// Output is short: ids, summaries and attributes of the notes. --content adds the content.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon note add \"The staging API answers with 429 after noon\" --tag api\n  \
     mnemon note add --namespace long-term --importance 0.9 \"Ann prefers tea\"\n  \
@@ -29,13 +29,7 @@ use crate::operation::{
     mnemon note edit 8f14 \"Ann prefers coffee\" --ttl 2y\n  \
     mnemon note clear short-term --yes\n\n\
     Short-term notes are kept for 14 days, long-term ones for 10 years; see docs/notes.md.")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
+pub(super) enum Args {
     /// Store a note
     Add(Shared<NoteAdd>),
     /// Search notes by text or id
@@ -64,7 +58,7 @@ enum What {
 }
 
 #[derive(Debug, clap::Args)]
-struct ClearArgs {
+pub(super) struct ClearArgs {
     #[command(flatten)]
     which: Shared<NoteClear>,
     /// Accepted for scripts; undo restores the notes, so there is no question
@@ -76,16 +70,16 @@ struct ClearArgs {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    match args.what {
-        What::Add(args) => args.run(door).await,
-        What::Search(args) => search(args, door).await,
-        What::Get(args) => args.run(door).await,
-        What::List(args) => args.run(door).await,
-        What::Edit(args) => args.run(door).await,
-        What::Delete(args) => delete(args, door).await,
-        What::Clear(args) => clear(args, door).await,
-        What::Stats(args) => args.run(door).await,
-        What::Cleanup(args) => args.run(door).await,
+    match args {
+        Args::Add(args) => args.run(door).await,
+        Args::Search(args) => search(args, door).await,
+        Args::Get(args) => args.run(door).await,
+        Args::List(args) => args.run(door).await,
+        Args::Edit(args) => args.run(door).await,
+        Args::Delete(args) => delete(args, door).await,
+        Args::Clear(args) => clear(args, door).await,
+        Args::Stats(args) => args.run(door).await,
+        Args::Cleanup(args) => args.run(door).await,
     }
 }
 

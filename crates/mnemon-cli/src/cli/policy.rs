@@ -7,7 +7,7 @@ use super::text;
 use crate::{Error, api};
 
 /// Show what a flow reads and writes, and where this is set
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon policy show smart_buyer\n  \
     mnemon policy show smart_buyer --agent planner --json\n\n\
@@ -21,19 +21,13 @@ use crate::{Error, api};
     max_skills = 5\n  \
     [policy.smart_buyer.agents.planner]   # an agent in a flow; the most specific wins\n  \
     writes_per_minute = { experience = 60 }")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
+pub(super) enum Args {
     /// Show every value for a flow; without FLOW, those for a flow without its own policy
     Show(ShowArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct ShowArgs {
+pub(super) struct ShowArgs {
     /// Name of the flow
     #[arg(value_name = "FLOW")]
     flow: Option<String>,
@@ -43,7 +37,7 @@ struct ShowArgs {
 }
 
 pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let What::Show(args) = args.what;
+    let Args::Show(args) = args;
     let policy = api::policy::run(&door.config, args.flow, args.agent);
     return_json!(door, &policy);
     let rows = policy.values.into_iter().map(|row| {

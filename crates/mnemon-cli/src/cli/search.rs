@@ -175,7 +175,10 @@ fn explain(hit: &Hit, door: &mut Door) -> Result<(), Error> {
     let Evidence {
         coverage, nearness, ..
     } = parts.evidence;
-    let coverage = coverage.map(|share| format!("{:.0} % of the query's words", share * 100.0));
+    let coverage = coverage.map(|share| match hit.matched.is_empty() && parts.told > 0.0 {
+        true => "the days of the query".to_owned(),
+        false => format!("{:.0} % of the query's words", share * 100.0),
+    });
     let nearness = nearness.map(|over| format!("meaning {over:+.1} deviations from unrelated"));
     let evidence: Vec<String> = coverage.into_iter().chain(nearness).collect();
     say!(door, "{INDENT}score: {}", evidence.join(", "))

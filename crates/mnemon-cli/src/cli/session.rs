@@ -13,7 +13,7 @@ use crate::operation::{SessionFork, SessionList, SessionLoad, SessionRestore, Se
 /// A saved session holds a JSON state for each component of an agent (its memory, its tools, its
 /// plan), in the store or in a folder. It is independent of conversations, which `mnemon chat`
 /// stores.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon session save s1 --file state.json\n  \
     mnemon session load s1 | jq .components\n  \
@@ -23,13 +23,7 @@ use crate::operation::{SessionFork, SessionList, SessionLoad, SessionRestore, Se
     mnemon session fork s1 s2\n  \
     mnemon session delete s2 --yes\n\n\
     docs/sessions.md explains the formats and how a program saves its parts.")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Command {
+pub(super) enum Args {
     /// Save the states of a session and replace those saved before
     ///
     /// The states are read as JSON: an object with `sessionId` and `components`, or one with a
@@ -50,13 +44,13 @@ enum Command {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    match args.command {
-        Command::Save(args) => state_commands::save(args, door).await,
-        Command::Load(args) => args.run(door).await,
-        Command::List(args) => args.run(door).await,
-        Command::Fork(args) => copy(args, "forked", door).await,
-        Command::Snapshot(args) => copy(args, "saved", door).await,
-        Command::Restore(args) => copy(args, "restored", door).await,
-        Command::Delete(args) => state_commands::delete(args, door).await,
+    match args {
+        Args::Save(args) => state_commands::save(args, door).await,
+        Args::Load(args) => args.run(door).await,
+        Args::List(args) => args.run(door).await,
+        Args::Fork(args) => copy(args, "forked", door).await,
+        Args::Snapshot(args) => copy(args, "saved", door).await,
+        Args::Restore(args) => copy(args, "restored", door).await,
+        Args::Delete(args) => state_commands::delete(args, door).await,
     }
 }

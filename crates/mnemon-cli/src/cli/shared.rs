@@ -444,6 +444,7 @@ fn option_text(text: &str) -> Result<String, String> {
 
 fn plain_text(text: &str, else_write: &str) -> Result<String, String> {
     let is_option = text.starts_with('-')
+        && !text.chars().nth(1).is_some_and(|c| c.is_ascii_digit())
         && text.chars().any(char::is_alphabetic)
         && !text.contains(char::is_whitespace);
     match is_option {

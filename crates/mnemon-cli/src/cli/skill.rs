@@ -18,7 +18,7 @@ use crate::operation::{
 use crate::{Error, api, wiring};
 
 /// Manage the skills and rules that were learnt
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon skill list --status candidate\n  \
     mnemon skill show ID\n  \
@@ -27,13 +27,7 @@ use crate::{Error, api, wiring};
     mnemon skill edit ID --preferences \"use pnpm\"\n  \
     mnemon skill export ./skills\n  \
     mnemon skill import ./skills --user ann")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
+pub(super) enum Args {
     /// List skills and rules, the newest first
     #[command(visible_alias = "ls")]
     List(Shared<SkillList>),
@@ -71,21 +65,21 @@ enum What {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    match args.what {
-        What::List(args) => args.run(door).await,
-        What::Show(args) => args.run(door).await,
-        What::Search(args) => args.run(door).await,
-        What::Approve(args) => args.run(door).await,
-        What::Reject(args) => args.run(door).await,
-        What::Retire(args) => args.run(door).await,
-        What::Pin(args) => args.run(door).await,
-        What::Unpin(args) => args.run(door).await,
-        What::Edit(args) => args.run(door).await,
-        What::Export { folder, which } => {
+    match args {
+        Args::List(args) => args.run(door).await,
+        Args::Show(args) => args.run(door).await,
+        Args::Search(args) => args.run(door).await,
+        Args::Approve(args) => args.run(door).await,
+        Args::Reject(args) => args.run(door).await,
+        Args::Retire(args) => args.run(door).await,
+        Args::Pin(args) => args.run(door).await,
+        Args::Unpin(args) => args.run(door).await,
+        Args::Edit(args) => args.run(door).await,
+        Args::Export { folder, which } => {
             let Exported { skills } = which.call(door).await?;
             export(folder.as_deref(), &skills, door).await
         }
-        What::Import { from, skills } => import(&from, skills, door).await,
+        Args::Import { from, skills } => import(&from, skills, door).await,
     }
 }
 

@@ -80,6 +80,13 @@ fn show(inspected: &Inspected, door: &mut Door) -> Result<(), Error> {
         diff::lines(&before, &after, door)?;
         door.out.line("")?;
     }
+    if !inspected.never.is_empty() {
+        let names = text::one_line(&inspected.never.join(", "));
+        say!(
+            door,
+            "{file} sets {names}, which has no effect: only your own mnemon.toml may set it"
+        )?;
+    }
     if inspected.risky.is_empty() {
         return say!(door, "{file} sets nothing that needs trust");
     }
@@ -111,6 +118,7 @@ fn tell(inspected: &Inspected, is_trusted: bool, door: &mut Door) -> Result<(), 
             "trusted": is_trusted,
             "changed": matches!(inspected.trust, Trust::Changed(_)),
             "settings": inspected.risky,
+            "without_effect": inspected.never,
         }));
     }
     let said = match (is_trusted, inspected.trust == Trust::Trusted) {

@@ -103,8 +103,8 @@ impl File {
         dropped
     }
 
-    /// The settings that a project's file may have only if the user trusts it.
-    pub(super) fn risky(&self, known: &[&Key]) -> Vec<RiskySetting> {
+    /// The settings that have no effect in a project's file, and those that the user must trust.
+    pub(super) fn risky(&self, known: &[&Key]) -> (Vec<RiskySetting>, Vec<RiskySetting>) {
         let values = self.values.iter();
         let values =
             values.map(|(key, value, line)| (key.clone(), value, *line, rule_of(key, known)));
@@ -113,16 +113,19 @@ impl File {
         let all = values.chain(free);
         let risky = all.filter_map(|(key, value, line, rule)| {
             let why = rule.forbids(false)?;
-            Some(RiskySetting {
+            let setting = RiskySetting {
                 key,
                 value: without_passwords(value),
                 line,
                 why,
-            })
+            };
+            Some((rule.forbids(true).is_some(), setting))
         });
-        let mut risky: Vec<RiskySetting> = risky.collect();
-        risky.sort_by_key(|setting| setting.line);
-        risky
+        let mut risky: Vec<(bool, RiskySetting)> = risky.collect();
+        risky.sort_by_key(|(_, setting)| setting.line);
+        let (never, risky): (Vec<_>, Vec<_>) = risky.into_iter().partition(|(never, _)| *never);
+        let settings = |of: Vec<(bool, RiskySetting)>| of.into_iter().map(|(_, one)| one).collect();
+        (settings(never), settings(risky))
     }
 
     /// The values of one of the tables of [`FREE`].

@@ -102,6 +102,8 @@ pub struct Inspected {
     pub path: PathBuf,
     pub text: String,
     pub risky: Vec<RiskySetting>,
+    /// Settings that have no effect in a project's file, even if it is trusted.
+    pub never: Vec<String>,
     pub trust: Trust,
 }
 
@@ -109,9 +111,11 @@ pub struct Inspected {
 pub fn inspect(path: &Path, list: &TrustList) -> Result<Inspected, ConfigError> {
     let text = file::text(path)?;
     let file = File::parse(path.to_owned(), &text, &known_keys())?;
+    let (never, risky) = file.risky(&known_keys());
     Ok(Inspected {
         path: path.to_owned(),
-        risky: file.risky(&known_keys()),
+        risky,
+        never: never.into_iter().map(|setting| setting.key).collect(),
         trust: list.trust_of(path, &text)?,
         text,
     })

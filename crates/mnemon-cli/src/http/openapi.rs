@@ -9,7 +9,7 @@ use crate::operation::Shape;
 use crate::operation::routes::{Endpoint, endpoints, is_in_path};
 
 /// The shapes of the answers, which the JSON of the command line has, too.
-const SHAPES: &str = include_str!("../../../../docs/json.schema.json");
+const SHAPES: &str = include_str!("../json.schema.json");
 
 /// Statuses of errors, and when they come. Every route may answer with each.
 const ERRORS: &[(&str, &str)] = &[

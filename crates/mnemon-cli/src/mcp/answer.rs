@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::tool::Call;
-use crate::Error;
+use crate::{Error, schema};
 
 /// Tokens of an answer when nobody says.
 pub(super) const TOKENS: usize = 2000;
@@ -53,20 +53,27 @@ impl Answer {
         })
     }
 
-    /// The answer and the notices of its call, within so many tokens: the last lines of the text,
-    /// and `notices` in the data.
-    pub(super) fn noting(self, notices: &[String], tokens: usize) -> Self {
+    /// One text; as data, too, if the call asks for it.
+    pub(super) fn prose(text: impl Into<String>, call: &Call) -> Self {
+        let text = text.into();
+        let data = call.has_schema.then(|| json!({ "text": text }));
+        Self { text, data }
+    }
+
+    /// The answer of a tool and the notices of its call, within so many tokens: the last lines of
+    /// the text, and `notices` in the data.
+    pub(super) fn noting(self, notices: &[String], tokens: usize, tool: &str) -> Self {
         if notices.is_empty() {
-            return self.within(tokens);
+            return self.within(tokens, tool);
         }
         let lines = noted(notices, tokens);
-        let mut answer = self.within(tokens - noted_tokens(notices, tokens));
+        let mut answer = self.within(tokens - noted_tokens(notices, tokens), tool);
         answer.text.push_str(&lines);
         if let Some(Value::Object(fields)) = &mut answer.data {
             let lines: Vec<&str> = lines.trim_start().lines().collect();
             fields.insert("notices".to_owned(), json!(lines));
         }
-        answer.within(tokens)
+        answer.within(tokens, tool)
     }
 
     /// At most this many tokens, text and data together.
@@ -124,42 +131,60 @@ impl Answer {
                 false => too_many = middle,
             }
         }
-        let write = |items: usize| {
-            write(Room {
-                items,
-                chars: least,
-            })
-        };
-        if fits == 0 && items > 0 {
-            // There may be room for one of them if it is told once.
-            let alone = Self::text(write(1)?.text);
-            if alone.tokens() <= tokens {
-                return Ok(alone);
-            }
-        }
-        Ok(write(fits)?.within(tokens))
+        // If not even one fits, the first is cut like any answer that is too long.
+        write(Room {
+            items: fits.max(items.min(1)),
+            chars: least,
+        })
     }
 
-    /// The answer if it is short enough; otherwise its text alone, cut.
-    pub(super) fn within(self, tokens: usize) -> Self {
+    /// The answer of a tool if it is short enough; otherwise a part of its text, and data of the
+    /// same shape with shorter texts and lists.
+    fn within(self, tokens: usize, tool: &str) -> Self {
         if self.tokens() <= tokens {
             return self;
         }
-        let mut room = tokens.saturating_sub(TAIL_TOKENS);
-        loop {
-            let (text, rest) = cut(&self.text, room);
-            let answer = match rest {
-                0 => Self::text(text),
-                _ => Self::text(format!(
-                    "{text}\n[cut: {rest} more characters; ask for a larger max_tokens]"
-                )),
-            };
-            // A cut within a word may make more tokens of it than it had.
-            if answer.tokens() <= tokens || room == 0 {
-                return answer;
-            }
-            room = room * 3 / 4;
+        let Some(data) = self.data else {
+            return Self::text(cut_marked(self.text, tokens));
+        };
+        let schema = schema::of_tool(tool).map_or(Value::Null, Value::Object);
+        let size = |data: &Value| count(&data.to_string());
+        let least = size(&schema::shrunk(&data, &schema, |_| false));
+        // A short text stays whole, and a longer one leaves at least half of the room to the data.
+        let beside = |data: usize| tokens.saturating_sub(data);
+        let text = match count(&self.text) <= beside(least).min(tokens * 3 / 4) {
+            true => self.text,
+            false => cut_marked(self.text, beside(size(&data)).max(tokens / 2)),
+        };
+        let room = beside(count(&text));
+        let data = match size(&data) <= room {
+            true => data,
+            false => schema::shrunk(&data, &schema, |shorter| size(shorter) <= room),
+        };
+        Self {
+            text,
+            data: Some(data),
         }
+    }
+}
+
+/// The text, or its beginning with a mark, in so many tokens.
+fn cut_marked(text: String, tokens: usize) -> String {
+    if count(&text) <= tokens {
+        return text;
+    }
+    let mut room = tokens.saturating_sub(TAIL_TOKENS);
+    loop {
+        let (head, rest) = cut(&text, room);
+        let marked = match rest {
+            0 => head.to_owned(),
+            _ => format!("{head}\n[cut: {rest} more characters; ask for a larger max_tokens]"),
+        };
+        // A cut within a word may make more tokens of it than it had.
+        if count(&marked) <= tokens || room == 0 {
+            return marked;
+        }
+        room = room * 3 / 4;
     }
 }
 
@@ -258,6 +283,12 @@ pub(super) fn recalled(texts: impl Iterator<Item = String>, left: usize) -> Stri
 
 /// A message with who said it, so set that it cannot pass for what stands around it.
 pub(super) fn quoted_message(message: &Message) -> String {
+    let (role, text) = speaker_and_text(message);
+    format!("[{role}]\n{}", quote(&text))
+}
+
+/// The role of the speaker, and the text or else the blocks of the message.
+pub(super) fn speaker_and_text(message: &Message) -> (String, String) {
     let role = json!(message.role);
     let role = role.as_str().unwrap_or("message");
     let text = message.text_content();
@@ -265,7 +296,7 @@ pub(super) fn quoted_message(message: &Message) -> String {
         "" => json!(message.content).to_string(),
         _ => text,
     };
-    format!("[{role}]\n{}", quote(&text))
+    (role.to_owned(), text)
 }
 
 #[cfg(test)]
@@ -309,7 +340,7 @@ mod tests {
         assert!(count(head) <= 300 && count(head) > 200);
         assert_eq!(head.chars().count() + rest, text.chars().count());
         assert_eq!(cut("short", 300), ("short", 0));
-        let answer = Answer::text(text).within(300);
+        let answer = Answer::text(text).within(300, "memory_context");
         assert!(answer.tokens() <= 300, "{}", answer.tokens());
         assert!(answer.text.contains("more characters"));
     }
@@ -321,7 +352,7 @@ mod tests {
             tokens in MIN_TOKENS..1000usize,
         ) {
             let whole = Answer::with(text.clone(), &json!({"text": text})).unwrap();
-            prop_assert!(whole.within(tokens).tokens() <= tokens);
+            prop_assert!(whole.within(tokens, "memory_context").tokens() <= tokens);
             let (head, rest) = cut(&text, tokens);
             prop_assert!(text.starts_with(head));
             prop_assert_eq!(head.chars().count() + rest, text.chars().count());

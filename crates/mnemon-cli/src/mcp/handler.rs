@@ -106,10 +106,11 @@ impl Handler {
             ctx,
             asked,
             structured,
+            has_schema: self.served.structured,
         };
         let answer = self.run(tool, call).await?.structured(structured);
         // The tools keep to it by themselves, and better; this is the promise.
-        Ok(answer.noting(&notices.take(), asked))
+        Ok(answer.noting(&notices.take(), asked, tool.name))
     }
 }
 
@@ -131,7 +132,7 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = super::tools::listed(&self.served.tools);
+        let tools = super::tools::listed(&self.served.tools, self.served.structured);
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -145,7 +146,7 @@ impl ServerHandler for Handler {
         let progress = Progress::new(context.peer.clone(), context.meta.get_progress_token());
         let result = match self.call(&name, request, progress).await {
             Ok(answer) => succeeded(answer),
-            Err(error) => failed(&error),
+            Err(error) => failed(&error, self.served.structured),
         };
         Ok(result.into())
     }
@@ -221,14 +222,20 @@ fn succeeded(answer: Answer) -> CallToolResult {
 /// Characters of an error message at most.
 const MESSAGE: usize = 2000;
 
-fn failed(error: &Error) -> CallToolResult {
+/// Clients compare structured content with the schema of the answer, also that of an error. Where
+/// there is a schema, the error is therefore in `_meta`.
+fn failed(error: &Error, has_schema: bool) -> CallToolResult {
     let kind = error.kind();
     let (message, hint) = (message(error), hint(error));
     let text = format!("Error: {message}\n{hint}");
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
-    result.structured_content = Some(json!({
-        "success": false, "error": {"kind": kind, "message": message, "hint": hint},
-    }));
+    let error = json!({"kind": kind, "message": message, "hint": hint});
+    if has_schema {
+        let meta = result.meta.get_or_insert_default();
+        meta.0.insert("mnemon/error".to_owned(), error);
+    } else {
+        result.structured_content = Some(json!({"success": false, "error": error}));
+    }
     result
 }
 

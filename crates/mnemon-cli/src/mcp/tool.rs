@@ -13,8 +13,8 @@ use super::arguments::Arguments;
 use super::field::{self, Field};
 use super::profile::Profile;
 use super::served::Served;
-use crate::Error;
 use crate::operation::{self, Access, Interface, Operation};
+use crate::{Error, schema};
 
 /// What a tool does to the memory, for whoever asks people before it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +82,14 @@ impl Tool {
         self
     }
 
+    /// The description with the schema of its structured content.
+    pub(super) fn with_answer(&self, described: rmcp::model::Tool) -> rmcp::model::Tool {
+        match schema::of_tool(self.name) {
+            Some(schema) => described.with_raw_output_schema(Arc::new(schema)),
+            None => described,
+        }
+    }
+
     /// As a client is told of it.
     pub(super) fn described(&self) -> rmcp::model::Tool {
         self.with_schema(field::schema(&self.fields))
@@ -117,6 +125,8 @@ pub(super) struct Call {
     pub(super) asked: usize,
     /// Whether the answer has structured content beside its text.
     pub(super) structured: bool,
+    /// Whether the schema of the answer is published: then also a long text is repeated as data.
+    pub(super) has_schema: bool,
 }
 
 impl Call {
@@ -137,6 +147,14 @@ impl Call {
     /// Tokens that the answer may have beside the notices so far.
     pub(super) fn tokens(&self) -> usize {
         self.asked - noted_tokens(&self.ctx.notices.list(), self.asked)
+    }
+
+    /// Tokens of the text of an answer whose data repeats the text, if it has data.
+    pub(super) fn text_tokens(&self) -> usize {
+        match self.has_schema {
+            true => self.tokens() * 2 / 5,
+            false => self.tokens(),
+        }
     }
 }
 

@@ -39,13 +39,19 @@ pub(super) fn of(profiles: &[Profile], long_term: Mode, read_only: bool) -> Vec<
     all().into_iter().filter(wanted).collect()
 }
 
-/// The tools as clients see them: briefly, if only the smallest set is served.
-pub(super) fn listed(tools: &[Tool]) -> Vec<rmcp::model::Tool> {
+/// The tools as clients see them: briefly, if only the smallest set is served, and with schemas of
+/// the answers if all tools answer with structured content.
+pub(super) fn listed(tools: &[Tool], structured: bool) -> Vec<rmcp::model::Tool> {
     let is_small = |tool: &Tool| tool.profiles.contains(&Profile::Small);
-    match tools.iter().all(is_small) {
-        true => tools.iter().map(Tool::described_briefly).collect(),
-        false => tools.iter().map(Tool::described).collect(),
-    }
+    let describe = match tools.iter().all(is_small) {
+        true => Tool::described_briefly,
+        false => Tool::described,
+    };
+    let described = tools.iter().map(|tool| match structured {
+        true => tool.with_answer(describe(tool)),
+        false => describe(tool),
+    });
+    described.collect()
 }
 
 #[cfg(test)]
@@ -78,7 +84,7 @@ mod tests {
         ];
         assert_eq!(names(&[Profile::Small]), small);
         let tools = of(&[Profile::Small], Mode::Agent, false);
-        let listed = serde_json::json!(listed(&tools)).to_string();
+        let listed = serde_json::json!(listed(&tools, false)).to_string();
         let tokens = crate::wiring::counter(Family::O200k).count(&listed);
         assert!(tokens <= 1200, "{tokens} tokens: {listed}");
     }
@@ -109,6 +115,19 @@ mod tests {
             let bounds = schema.matches("maxLength").count() + schema.matches("\"enum\"").count();
             assert_eq!(texts, bounds, "{}: {schema}", tool.name);
         }
+    }
+
+    #[test]
+    fn every_tool_has_a_schema_of_its_answer() {
+        let tools = of(&[Profile::All], Mode::Agent, false);
+        for tool in listed(&tools, true) {
+            let schema = tool.output_schema.expect("a schema");
+            assert_eq!(schema["type"], "object", "{}", tool.name);
+        }
+        let known = crate::schema::document()["tools"].as_object().unwrap();
+        assert_eq!(known.len(), tools.len());
+        let plain = listed(&tools, false);
+        assert!(plain.iter().all(|tool| tool.output_schema.is_none()));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(super) fn metadata(about: &'static str) -> Field {
 
 pub(super) fn ttl() -> Field {
     let about = "How long to keep it, such as 36h, 14d or 2y";
-    Field::text("ttl", 20, about).value("DURATION")
+    Field::text("ttl", 20, about).value("DURATION").prose()
 }
 
 /// Whose a note is. A tool is called for a user; only the command line names the rest.
@@ -61,24 +61,50 @@ pub(super) fn user(about: &'static str) -> Field {
     field.or(&["user_id"]).lenient().rare()
 }
 
+/// The user of an operation that reads.
+pub(super) const READER: &str = "User who reads: shows their own records and the shared ones";
+
+/// Whether a user reads only their own records.
+pub(super) fn own() -> Field {
+    let field = Field::flag("own", "With --user: leave out shared records");
+    field.only(Interface::CommandLine)
+}
+
+/// A user who reads sees their own records and the shared ones; with `own`, only theirs.
+pub(super) fn see_shared(arguments: &mut Arguments, owner: &mut Owner) -> Result<(), Invalid> {
+    let is_own = arguments.flag("own").unwrap_or(false);
+    arguments.take("own");
+    match (is_own, owner.user.is_some()) {
+        (true, false) => Err(Invalid::new("own", "needs --user")),
+        (true, true) => Ok(()),
+        (false, _) => {
+            owner.user = None;
+            Ok(())
+        }
+    }
+}
+
 /// Which notes of those that the caller may see.
 fn which() -> Vec<Field> {
     let mut fields = vec![
         namespace("Only notes of this namespace").rare(),
         tags("At least one of these tags").rare(),
     ];
-    fields.extend(owner("The user whose notes are meant"));
+    fields.extend(owner(READER));
+    fields.push(own());
     fields.into_iter().map(|field| field.under(WHICH)).collect()
 }
 
 fn filter(access: &Access<'_>, arguments: &mut Arguments) -> Result<NoteFilter, Error> {
     let namespace = arguments.take_text("namespace").map(|word| word.parse());
     let tags = arguments.texts("tags");
-    let owner = arguments.take_owner();
+    let mut owner = arguments.take_owner();
+    let viewer = access.viewer(&owner);
+    see_shared(arguments, &mut owner)?;
     Ok(NoteFilter {
         namespace: namespace.transpose()?,
         tags,
-        viewer: access.viewer(&owner),
+        viewer,
         owner,
     })
 }

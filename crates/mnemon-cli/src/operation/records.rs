@@ -213,8 +213,12 @@ impl Operation for Add {
                 "A short form of the content",
             ),
             ttl().excludes("expires"),
-            text("expires", 64, "Time at which it expires").value("WHEN"),
-            text("created", 64, "Time of creation, if not now").value("WHEN"),
+            text("expires", 64, "Time at which it expires")
+                .value("WHEN")
+                .prose(),
+            text("created", 64, "Time of creation, if not now")
+                .value("WHEN")
+                .prose(),
             metadata("Metadata"),
             Field::texts("derived_from", limits::SOURCES, limits::ID_CHARS, derived).value("ID"),
             text("id", limits::ID_CHARS, "Id of your choice").default("a new one"),
@@ -242,6 +246,10 @@ impl Operation for Add {
             .map(|at| when::past("created", &at, now))
             .transpose()?;
         let audience = arguments.take_text("audience");
+        if key.is_none() {
+            let own = id.as_ref().and_then(|id| id.as_ref().ok());
+            check_sources(access, &arguments.texts("derived_from"), own).await?;
+        }
         let draft = Draft {
             id: id.transpose()?,
             owner: access.owned(arguments.take_owner()),
@@ -267,6 +275,26 @@ impl Operation for Add {
             near_duplicate: near.filter(|_| receipt.items.iter().any(is_new)),
             receipt,
         })
+    }
+}
+
+/// A source that is not there is a typing error: nothing would ever be deleted with it. A retry
+/// under a key is not checked, as its source may be gone.
+async fn check_sources(
+    access: &Access<'_>,
+    sources: &[String],
+    own: Option<&Id>,
+) -> Result<(), Error> {
+    let ids: Vec<Id> =
+        (sources.iter().map(|id| id.trim().parse())).collect::<Result<_, Invalid>>()?;
+    let viewer = access.viewer(&Owner::default());
+    let found = api::get::run(access.memory, access.ctx, &viewer, ids).await?;
+    match found.missing.iter().find(|id| Some(*id) != own) {
+        None => Ok(()),
+        Some(id) => {
+            let what = format!("there is no record {id}; `mnemon list` shows the ids");
+            Err(Invalid::new("derived_from", what).into())
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use mnemon_core::{
 use mnemon_engine::{Hit, Query};
 use serde::{Deserialize, Serialize};
 
-use super::notes::{owner, tags};
+use super::notes::{READER, own, owner, see_shared, tags};
 use super::records::ids;
 use super::{
     Access, Arguments, Field, Forget, ForgetPreview, Interface, List, Operation, Ownership, Search,
@@ -61,12 +61,12 @@ impl Operation for Search {
                 .only(Interface::Mcp)
                 .rare(),
         ];
-        fields.extend(which());
+        fields.extend(visible());
         fields
     }
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Found, Error> {
-        let mut filter = filter(access, &mut arguments)?;
+        let mut filter = visible_to(access, &mut arguments)?;
         if filter.kinds.contains(&Kind::Document) {
             // Documents are found by their chunks.
             filter.kinds.push(Kind::Chunk);
@@ -99,7 +99,7 @@ impl Operation for List {
             Field::choice("order", &["newest", "oldest", "written"], order).default("newest"),
             Field::text("after", limits::ID_CHARS * 2, after).value("CURSOR"),
         ];
-        fields.extend(which());
+        fields.extend(visible());
         fields
     }
 
@@ -113,7 +113,7 @@ impl Operation for List {
                 _ => Order::Newest,
             },
             after: after.transpose()?,
-            ..Scan::new(filter(access, &mut arguments)?, limit)
+            ..Scan::new(visible_to(access, &mut arguments)?, limit)
         };
         api::list::run(access.memory, access.ctx, scan).await
     }
@@ -123,7 +123,7 @@ impl Operation for List {
 fn chosen() -> Vec<Field> {
     let purge = "Erase permanently, with history: this cannot be undone";
     let mut fields = vec![ids(), Field::flag("purge", purge)];
-    fields.extend(which());
+    fields.extend(which(OWNER));
     fields
 }
 
@@ -219,6 +219,13 @@ pub(crate) struct WouldForget {
     pub(crate) forgotten_earlier: usize,
     pub(crate) missing: Vec<Id>,
     pub(crate) more: bool,
+    /// Entries of agents' files, which only a purge removes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) file_entries: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Operation for ForgetPreview {
@@ -240,6 +247,7 @@ impl Operation for ForgetPreview {
                 forgotten_earlier: 0,
                 missing: found.missing,
                 more: false,
+                file_entries: 0,
             });
         };
         let earlier = match request.purge {
@@ -250,10 +258,14 @@ impl Operation for ForgetPreview {
             false => Vec::new(),
         };
         let page = api::list::run(memory, ctx, Scan::new(filter, limits::PAGE)).await?;
+        let is_in_file = |record: &Record| !request.purge && record.is_of_agent_file();
+        let records = page.records.into_iter();
+        let (in_files, records): (Vec<_>, Vec<_>) = records.partition(is_in_file);
         Ok(WouldForget {
             dry_run: true,
             more: page.next.is_some() || earlier.len() == limits::PAGE,
-            records: page.records,
+            records,
+            file_entries: in_files.len(),
             forgotten_earlier: earlier.iter().filter(|hidden| !hidden.is_live).count(),
             missing: Vec::new(),
         })
@@ -264,7 +276,7 @@ impl Operation for Selection {
     type Answer = Filter;
 
     fn fields() -> Vec<Field> {
-        which()
+        which(OWNER)
     }
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Filter, Error> {
@@ -272,8 +284,24 @@ impl Operation for Selection {
     }
 }
 
+/// The user of an operation on the records of one user.
+const OWNER: &str = "User whose records are meant";
+
+/// Which records of those that a user may see.
+fn visible() -> Vec<Field> {
+    let mut fields = which(READER);
+    fields.push(own().under(WHICH));
+    fields
+}
+
+fn visible_to(access: &Access<'_>, arguments: &mut Arguments) -> Result<Filter, Error> {
+    let mut filter = filter(access, arguments)?;
+    see_shared(arguments, &mut filter.owner)?;
+    Ok(filter)
+}
+
 /// Which records of those that the caller may see.
-fn which() -> Vec<Field> {
+fn which(user: &'static str) -> Vec<Field> {
     let terminal = |field: Field| field.only(Interface::CommandLine);
     let scopes = Scope::ALL.iter().map(|scope| scope.as_str());
     let namespaces = Namespace::ALL.iter().map(|namespace| namespace.as_str());
@@ -295,15 +323,19 @@ fn which() -> Vec<Field> {
             limits::SOURCE_CHARS,
             "Source of the records",
         )),
-        Field::text("since", 64, since).value("WHEN").rare(),
-        terminal(Field::text("until", 64, "Created before").value("WHEN")),
+        Field::text("since", 64, since).value("WHEN").prose().rare(),
+        terminal(
+            Field::text("until", 64, "Created before")
+                .value("WHEN")
+                .prose(),
+        ),
         terminal(Field::text("filter", limits::CONTENT_BYTES, metadata).value("JSON")),
     ];
     let session = Field::text("session", limits::NAME_CHARS, "Only this conversation")
         .value("NAME")
         .or(&["session_id", "conversation"])
         .rare();
-    let owner = owner("User whose records are meant").into_iter();
+    let owner = owner(user).into_iter();
     fields.extend(owner.filter(|field| field.name != session.name));
     fields.push(session);
     fields.into_iter().map(|field| field.under(WHICH)).collect()

@@ -116,6 +116,8 @@ const ONE_INTERFACE: &[(&str, &str)] = &[
     ("search", "source"),
     ("search", "until"),
     ("search", "filter"),
+    ("search", "own"),
+    ("note list", "own"),
     // The command shows it, or the whole content with --full.
     ("search", "include_content"),
     // The tool always shows the content, as much as fits.

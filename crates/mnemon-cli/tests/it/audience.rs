@@ -352,8 +352,10 @@ fn agents_have_private_memory_beside_what_is_shared() {
     };
     assert_eq!(search(&[]), 3, "without a user the tenant looks");
     assert_eq!(search(&["--agent", "planner"]), 2);
-    assert_eq!(search(&["--user", "ann"]), 0, "Ann is not the planner");
-    assert_eq!(search(&["--user", "ann", "--agent", "planner"]), 1);
+    assert_eq!(search(&["--user", "ann"]), 1, "Ann is not the planner");
+    assert_eq!(search(&["--user", "ann", "--own"]), 0);
+    assert_eq!(search(&["--user", "ann", "--agent", "planner"]), 2);
+    assert_eq!(search(&["--user", "ann", "--agent", "planner", "--own"]), 1);
     let read = |agent: &str| {
         let args = ["read", "--user", "bob", "--session", "s1", "--query", MARK];
         let args = [&args[..], &["--scope", "semantic", "--agent", agent]].concat();
@@ -386,6 +388,46 @@ fn agents_have_private_memory_beside_what_is_shared() {
         wrong.contains("user:NAME, agent:NAME, team:NAME or everyone"),
         "{wrong}"
     );
+}
+
+#[test]
+fn a_user_sees_own_and_shared_records_in_every_command() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .run(&["note", "add", "tea for ann", "--user", "ann"])
+        .ok();
+    sandbox
+        .run(&["note", "add", "coffee for bob", "--user", "bob"])
+        .ok();
+    sandbox.run(&["note", "add", "water for everybody"]).ok();
+    for command in [
+        &["list"][..],
+        &["search", "tea coffee water", "--min-score", "0"],
+        &["note", "list"],
+        &["note", "search", "tea coffee water", "--min-score", "0"],
+    ] {
+        let shown = |more: &[&str]| {
+            let shown = sandbox.run(&[command, more].concat()).ok();
+            ["tea", "coffee", "water"].map(|word| shown.contains(&format!("{word} for")))
+        };
+        assert_eq!(shown(&[]), [true; 3], "{command:?}");
+        assert_eq!(
+            shown(&["--user", "ann"]),
+            [true, false, true],
+            "{command:?}"
+        );
+        let own = shown(&["--user", "ann", "--own"]);
+        assert_eq!(own, [true, false, false], "{command:?}");
+        let (code, said) = sandbox.run(&[command, &["--own"]].concat()).failed();
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("--own: needs --user"), "{said}");
+    }
+    // Other commands mean the records that belong to the user.
+    let exported = sandbox.run(&["export", "--user", "ann"]).ok();
+    assert_eq!(exported.lines().count(), 1, "{exported}");
+    sandbox.run(&["forget", "--user", "ann", "--yes"]).ok();
+    let left = sandbox.run(&["list"]).ok();
+    assert!(left.contains("water") && !left.contains("tea"), "{left}");
 }
 
 #[test]

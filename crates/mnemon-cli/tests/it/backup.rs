@@ -106,3 +106,15 @@ fn a_read_only_store_can_be_searched_and_exported() {
     );
     assert_eq!(sandbox.run(&["add", "x"]).code, 5);
 }
+
+#[test]
+fn a_missing_folder_is_named_with_what_to_do() {
+    let sandbox = Sandbox::new();
+    sandbox.note("a", "one");
+    let (code, said) = sandbox.run(&["backup", "nowhere/copy.db"]).failed();
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("nowhere does not exist; create this folder first"),
+        "{said}"
+    );
+}

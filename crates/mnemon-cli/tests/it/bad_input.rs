@@ -269,3 +269,27 @@ fn help_and_errors_agree_on_importance_and_tags() {
     let (_, error) = add("--tag", "two words").failed();
     assert!(error.contains("characters without spaces"), "{error}");
 }
+
+#[test]
+fn a_negative_duration_is_refused_as_a_duration() {
+    let sandbox = Sandbox::new();
+    for (args, expected) in [
+        (
+            &["add", "x", "--ttl", "-3d"][..],
+            "--ttl: `-3d` is not a duration",
+        ),
+        (
+            &["note", "add", "x", "--ttl", "-3d"],
+            "--ttl: `-3d` is not a duration",
+        ),
+        (&["list", "--since", "-7d"], "--since: `-7d` is not a time"),
+        (
+            &["add", "x", "--created", "-1h"],
+            "--created: `-1h` is not a time",
+        ),
+    ] {
+        let (code, said) = sandbox.run(args).failed();
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains(expected) && !said.contains("tip:"), "{said}");
+    }
+}

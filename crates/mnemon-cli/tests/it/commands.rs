@@ -142,7 +142,8 @@ fn filters_choose() {
         ids.collect::<String>()
     };
     assert_eq!(ids(&[]), "cba");
-    assert_eq!(ids(&["--user", "ann"]), "a");
+    assert_eq!(ids(&["--user", "ann"]), "ca");
+    assert_eq!(ids(&["--user", "ann", "--own"]), "a");
     assert_eq!(ids(&["--tag", "red"]), "a");
     assert_eq!(ids(&["--kind", "fact", "--kind", "note"]), "cba");
     assert_eq!(ids(&["--namespace", "short-term"]), "c");
@@ -150,8 +151,9 @@ fn filters_choose() {
     assert_eq!(ids(&["--since", "7d"]), "cb");
     assert_eq!(ids(&["--since", "7d", "--until", "1d"]), "b");
     assert_eq!(ids(&["--until", "2026-01-02"]), "a");
-    assert_eq!(ids(&["--user", "nobody"]), "");
-    assert_eq!(sandbox.run(&["list", "--user", "nobody"]).ok(), "nothing\n");
+    assert_eq!(ids(&["--user", "nobody"]), "c");
+    let own = ["list", "--user", "nobody", "--own"];
+    assert_eq!(sandbox.run(&own).ok(), "nothing\n");
 }
 
 #[test]

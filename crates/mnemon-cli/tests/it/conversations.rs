@@ -200,6 +200,68 @@ fn the_tail_is_read_page_by_page() {
     assert_eq!(read, ["m0", "m1", "m2", "m3", "m4"]);
 }
 
+#[test]
+fn an_imported_message_has_its_own_time() {
+    let sandbox = Sandbox::new();
+    let lines = concat!(
+        r#"{"content":"I was at the dentist yesterday.","timestamp":"2024-05-08T09:00:00+07:00"}"#,
+        "\n",
+        r#"{"content":"I sold the boat.","created_at":1718000000}"#,
+        "\n",
+        r#"{"content":"It was said before the boat.","ts":"2024-05-09 10:00"}"#,
+        "\n",
+        r#"{"content":"It has no time."}"#,
+        "\n",
+    );
+    let file = sandbox.file("talk.jsonl", lines);
+    sandbox
+        .run(&["chat", "append", "s1", "--jsonl", &file])
+        .ok();
+    let listed = sandbox.run(&["list", "--json", "--order", "oldest"]).json();
+    let created = listed["records"].as_array().unwrap().iter();
+    let created: Vec<&str> = created
+        .map(|one| one["created"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        created[..3],
+        [
+            "2024-05-08T02:00:00.000Z",
+            "2024-06-10T06:13:20.000Z",
+            // The order of the conversation stays.
+            "2024-06-10T06:13:20.000Z",
+        ]
+    );
+    assert!(created[3] > "2026", "{created:?}");
+    let told = sandbox.run(&["search", "dentist on 7 May 2024"]).ok();
+    assert!(told.contains("dentist"), "{told}");
+    let tail = sandbox.run(&["chat", "tail", "s1", "--json"]).json();
+    assert_eq!(
+        tail["messages"][0]["timestamp"],
+        "2024-05-08T09:00:00+07:00"
+    );
+}
+
+#[test]
+fn a_wrong_time_of_a_message_is_refused_with_its_line() {
+    let sandbox = Sandbox::new();
+    for wrong in [r#""last week""#, "true", r#"1e300"#] {
+        let lines = format!("{{\"content\":\"a\"}}\n{{\"content\":\"b\",\"timestamp\":{wrong}}}\n");
+        let file = sandbox.file("talk.jsonl", lines);
+        let (code, said) = sandbox
+            .run(&["chat", "append", "s1", "--jsonl", &file])
+            .failed();
+        assert_eq!(code, 2, "{said}");
+        assert!(
+            said.contains("line 2") && said.contains("timestamp"),
+            "{said}"
+        );
+    }
+    assert_eq!(
+        sandbox.run(&["list", "--json"]).json()["records"],
+        serde_json::json!([])
+    );
+}
+
 /// Messages as other programs write them.
 #[test]
 fn a_message_of_another_program_is_accepted() {
@@ -219,7 +281,7 @@ fn a_message_of_another_program_is_accepted() {
     let told = sandbox.run(&["chat", "tail", "s1", "--json"]).json();
     let messages = told["messages"].as_array().unwrap();
     assert_eq!(messages.len(), 6);
-    assert_eq!(messages[2]["timestamp"], "2024-01-15 10:30:00.123");
+    assert_eq!(messages[2]["timestamp"], "2024-01-15T10:30:00.123+00:00");
     assert_eq!(messages[2]["role"], "USER");
     assert_eq!(messages[5]["content"][0]["output"][0]["text"], "a\u{fffd}b");
     for (message, why) in [

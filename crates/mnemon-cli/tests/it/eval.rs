@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::sandbox::Sandbox;
 
 /// A conversation in the form of LoCoMo, made up here.
-fn data() -> String {
+pub(crate) fn data() -> String {
     let turn = |id: &str, speaker: &str, text: &str| json!({"dia_id": id, "speaker": speaker, "text": text});
     let mut picture = turn("D2:1", "Bob", "Look what I found!");
     picture["blip_caption"] = json!("a photo of a red kite on the beach");

@@ -96,6 +96,53 @@ fn history_shows_before_and_after() {
 }
 
 #[test]
+fn an_unknown_id_among_others_changes_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.note("a1", "one");
+    sandbox.note("b1", "two");
+    sandbox.run(&["forget", "b1"]).ok();
+    let before = sandbox.state();
+    for more in [&[][..], &["--purge", "--yes"], &["--json"]] {
+        let args = [&["forget", "a1", "nosuch"][..], more].concat();
+        let (code, said) = sandbox.run(&args).failed();
+        assert_eq!(code, 3, "{said}");
+        assert!(said.contains("nosuch") && !said.contains("a1"), "{said}");
+        assert_eq!(sandbox.state(), before);
+    }
+    // A purge also means records that were forgotten earlier.
+    sandbox
+        .run(&["forget", "a1", "b1", "--purge", "--yes"])
+        .ok();
+    assert_eq!(sandbox.run(&["export"]).ok(), "");
+}
+
+#[test]
+fn a_filter_that_means_only_entries_of_files_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["init"]).ok();
+    let new = ["agent", "new", "coder", "--description", "Writes the code"];
+    sandbox.run(&new).ok();
+    let decide = ["agent", "decide", "coder", "Use Redis", "--decision", "d"];
+    sandbox.run(&decide).ok();
+    sandbox.run(&["agent", "index"]).ok();
+    let told = sandbox.run(&["forget", "--kind", "decision"]);
+    assert_eq!((told.code, told.out.as_str()), (0, "nothing to forget\n"));
+    let said = "not forgotten: 1 entry of agents' files; remove them with `mnemon agent remove`";
+    assert!(told.err.contains(said), "{}", told.err);
+}
+
+#[test]
+fn a_source_must_be_there() {
+    let sandbox = Sandbox::new();
+    let args = ["add", "buy tea", "--derived-from", "nosuch"];
+    let (code, said) = sandbox.run(&args).failed();
+    assert_eq!(code, 2, "{said}");
+    let expected = "--derived-from: there is no record nosuch";
+    assert!(said.contains(expected), "{said}");
+    assert_eq!(count(&sandbox), 0);
+}
+
+#[test]
 fn only_what_cannot_be_undone_is_confirmed() {
     let sandbox = Sandbox::new();
     for (id, session) in [("a", "s1"), ("b", "s1"), ("c", "s2")] {
@@ -169,14 +216,4 @@ fn a_purge_leaves_nothing() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains("zanzibar"));
     }
-}
-
-#[test]
-fn forgetting_what_is_not_there_says_so() {
-    let sandbox = Sandbox::new();
-    sandbox.note("a", "one");
-    let ran = sandbox.run(&["forget", "a", "nope"]);
-    assert_eq!(ran.code, 3);
-    assert!(ran.out.contains("forgotten a"), "{}", ran.out);
-    assert!(ran.err.contains("there is no record nope"), "{}", ran.err);
 }

@@ -1,36 +1,22 @@
-//! The JSON of the command line: every command prints what `docs/json.schema.json` says, and a field
+//! The JSON of the command line: every command prints what `src/json.schema.json` says, and a field
 //! has one name and one type everywhere. `docs/json.md` is written from the schema.
 
-mod schema;
+pub(crate) mod schema;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::Path;
 
 use mnemon_cli::cli;
+use mnemon_engine::learn::Improved;
+use mnemon_testkit::fakes::{Endpoint, Move};
 use schema::Schema;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::docs::keep;
 use crate::sandbox::Sandbox;
 
-/// Commands whose JSON has no documented shape, and why.
-const UNDOCUMENTED: &[(&str, &str)] = &[
-    ("agent", "it prints Markdown and names of files"),
-    ("team", "it prints Markdown and names of files"),
-    ("completions", "it prints a script"),
-    ("config path", "it prints a path"),
-    ("demo", "it prints text"),
-    ("eval", "it writes a report of its own"),
-    ("learn improve", "it needs a language model"),
-    ("llm", "it reports on a language model"),
-    ("man", "it writes manual pages"),
-    ("mcp", "it speaks MCP"),
-    ("model", "it downloads a model"),
-    ("policy show", "it prints settings"),
-    ("skill", "it answers like `skill approve`"),
-    ("trust", "it prints settings"),
-];
+/// Commands that print no JSON.
+const WITHOUT_JSON: &[&str] = &["completions", "demo", "mcp"];
 
 /// A command of the schema, and the arguments of a call. `NOTE`, `SKILL` and `UUID` stand for ids.
 const CALLS: &str = r#"
@@ -107,8 +93,13 @@ skill list              skill list
 skill show              skill show SKILL
 skill search            skill search deploy
 skill approve           skill approve SKILL
+skill pin               skill pin SKILL
+skill unpin             skill unpin SKILL
+skill edit              skill edit SKILL --preferences 'use pnpm'
 skill export            skill export skills
 skill import            skill import skills
+skill retire            skill retire SKILL
+skill reject            skill reject SKILL --why 'it is wrong'
 ingest                  ingest docs
 upkeep                  upkeep
 reembed                 reembed
@@ -121,14 +112,70 @@ key revoke              key revoke KEY
 audit verify            audit verify
 audit list              audit list --limit 2
 init                    init
+agent list              agent list
+agent new               agent new coder --description 'Writes the code'
+agent list              agent list
+agent activate          agent activate coder
+agent context           agent context coder --task 'Fix the race'
+agent context           agent context coder
+agent decide            agent decide coder 'Use Redis' --decision 'Sessions in Redis' --reason 'It is there'
+agent learn             agent learn coder Retry --pattern 'Retry once' --why 'It flaps'
+agent edit              agent edit coder Redis --set Impact 'One server more'
+agent lint              agent lint
+agent end               agent end coder --data '{"context":{"next":["Write a test"]}}'
+agent archive           agent archive coder
+agent index             agent index
+agent remove            agent remove coder 'Use Redis'
+team new                team new core --lead ada --member linus
+team list               team list
+team activate           team activate core linus
+team context            team context core --task Ship
+team decide             team decide core 'Use SQLite' --decision 'One file' --approved-by ada
+team edit               team edit core 'Use SQLite' --set Impact 'One file less'
+team handoff            team handoff core --from ada --to linus --task 'Fix it' --context 'It leaks' --deliverable 'a patch'
+team status             team status core
+team accept             team accept core linus
+team complete           team complete core linus --result 'It holds'
+team block              team block core 'No access' --by linus
+team status             team status core
+team block              team block core --resolve BLOCKER-001 --resolution 'Got it'
+team remove             team remove core 'Use SQLite'
+eval locomo             eval locomo --data locomo.json
+eval beam               eval beam --data beam
+eval beir               eval beir --data beir --recipe hybrid --out run.json
+eval beir               eval beir --data beir --recipe hybrid --compare run.json
+eval jsonl              eval jsonl --data questions.jsonl
+llm usage               llm usage
+policy show             policy show
+policy show             policy show shop --agent planner
+trust                   trust shared.toml --dry-run
+trust                   trust shared.toml --yes
+trust                   trust --list
+trust                   trust shared.toml --remove
+config path             config path
+mcp install             mcp install claude --print
+man                     man man1
 "#;
 
 /// Columns of the first part of a line of [`CALLS`].
 const COMMAND: usize = 24;
 
-/// The lines of [`CALLS`]. Words with spaces stand between quotes.
+/// The same with a language model.
+const CALLS_OF_MODEL: &str = r#"
+llm check               llm check
+llm usage               llm usage
+eval jsonl              eval jsonl --data questions.jsonl --recipe hybrid --answer --input-price 1 --output-price 1
+learn improve           learn improve
+"#;
+
+/// The documented calls, and the command of each.
 pub(crate) fn calls() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-    CALLS.trim().lines().map(|line| {
+    calls_of(CALLS)
+}
+
+/// The lines of a list. Words with spaces stand between quotes.
+fn calls_of(of: &'static str) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    of.trim().lines().map(|line| {
         let (command, args) = line.split_at(COMMAND);
         let parts = args.split('\'').enumerate();
         let words = parts.flat_map(|(at, part)| match at % 2 {
@@ -140,8 +187,7 @@ pub(crate) fn calls() -> impl Iterator<Item = (&'static str, Vec<&'static str>)>
 }
 
 fn schema() -> Schema {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json.schema.json");
-    Schema::read(&std::fs::read_to_string(path).unwrap())
+    Schema(mnemon_cli::schema::document())
 }
 
 /// A folder with the files that the calls name.
@@ -157,7 +203,33 @@ pub(crate) fn prepared() -> Sandbox {
     sandbox.file("state.json", r#"{"memory": {"messages": []}}"#);
     let line = "{\"content\":\"The tea house in the old town opens at noon, and it serves green tea and cake.\"}\n";
     sandbox.file("talk.jsonl", line.repeat(8));
+    sandbox.file("shared.toml", "embedder = \"none\"\n");
+    measured(&sandbox);
     sandbox
+}
+
+/// Data for `mnemon eval`.
+fn measured(sandbox: &Sandbox) {
+    sandbox.file("locomo.json", crate::eval::data());
+    for folder in ["beam", "beir/qrels"] {
+        std::fs::create_dir_all(sandbox.path(folder)).unwrap();
+    }
+    let said = json!({"id": 1, "role": "user", "content": "I keep bees."});
+    let chat = json!([{"batch_number": 1, "turns": [[said]]}]);
+    sandbox.file("beam/chat.json", chat.to_string());
+    let probe = json!({"question": "What do I keep?", "source_chat_ids": [1]});
+    let probes = json!({"information_extraction": [probe]});
+    sandbox.file("beam/probing_questions.json", probes.to_string());
+    let document = json!({"_id": "d1", "text": "The moon lifts the sea."});
+    sandbox.file("beir/corpus.jsonl", format!("{document}\n"));
+    let query = json!({"_id": "q1", "text": "What lifts the sea?"});
+    sandbox.file("beir/queries.jsonl", format!("{query}\n"));
+    let judged = "query-id\tcorpus-id\tscore\nq1\td1\t1\n";
+    sandbox.file("beir/qrels/test.tsv", judged);
+    let record = json!({"id": "a", "content": "The ladder is in the shed."});
+    let question =
+        json!({"question": "Where is the ladder?", "expected": ["a"], "answer": "in the shed"});
+    sandbox.file("questions.jsonl", format!("{record}\n{question}\n"));
 }
 
 /// The id that a word of a call stands for.
@@ -184,9 +256,48 @@ pub(crate) fn meant(sandbox: &Sandbox, word: &str) -> String {
 #[test]
 fn every_answer_has_its_documented_shape() {
     let (sandbox, schema) = (prepared(), schema());
+    let wrong = compared(&sandbox, calls());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // The weights of a model are too large for a test.
+    let without_weights = ["model pull"];
+    let called = calls().chain(calls_of(CALLS_OF_MODEL));
+    let called = called.map(|(command, _)| command);
+    let called: BTreeSet<&str> = called.chain(without_weights).collect();
+    let documented: BTreeSet<&str> = schema.commands().collect();
+    assert_eq!(called, documented);
+}
+
+#[test]
+fn answers_with_a_language_model_have_their_documented_shape() {
+    let says = ["Paris", "In the shed.", r#"{"right": true}"#];
+    let endpoint = Endpoint::start(says.map(Move::say).to_vec());
+    let (sandbox, url) = (prepared(), endpoint.url());
+    sandbox.config(format!(
+        "[llm]\nprovider = \"openai\"\nurl = \"{url}/v1\"\nmodel = \"tiny\"\nattempts = 1\n"
+    ));
+    let wrong = compared(&sandbox, calls_of(CALLS_OF_MODEL));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let id = || "s1".parse().unwrap();
+    let text = String::from("text");
+    let skills = json!({"skills": [
+        Improved::Reworded { id: id(), use_when: text.clone() },
+        Improved::Merged { id: id(), into: id() },
+        Improved::Refused { id: id(), why: text },
+        Improved::Left { id: id() },
+    ]});
+    let wrong = schema().check("learn improve", &skills);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// How the answers of these calls differ from their documented shapes.
+fn compared<'a>(
+    sandbox: &Sandbox,
+    calls: impl Iterator<Item = (&'a str, Vec<&'a str>)>,
+) -> Vec<String> {
+    let schema = schema();
     let mut wrong = Vec::new();
-    for (command, args) in calls() {
-        let args = args.iter().map(|word| meant(&sandbox, word));
+    for (command, args) in calls {
+        let args = args.iter().map(|word| meant(sandbox, word));
         let mut args: Vec<String> = args.collect();
         args.push("--json".to_owned());
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -199,10 +310,7 @@ fn every_answer_has_its_documented_shape() {
             wrong.extend(found);
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let called: BTreeSet<&str> = calls().map(|(command, _)| command).collect();
-    let documented: BTreeSet<&str> = schema.commands().collect();
-    assert_eq!(called, documented);
+    wrong
 }
 
 #[test]
@@ -226,28 +334,26 @@ fn every_command_has_a_documented_shape() {
     let schema = schema();
     let documented: BTreeSet<&str> = schema.commands().collect();
     let mut waiting = vec![(String::new(), cli::command())];
-    let mut used = BTreeSet::new();
     while let Some((name, command)) = waiting.pop() {
         let mut inner = command.get_subcommands().peekable();
-        if inner.peek().is_none() && !documented.contains(name.as_str()) {
-            let listed = UNDOCUMENTED.iter().map(|(listed, _)| *listed);
-            let listed =
-                listed.filter(|listed| format!("{name} ").starts_with(&format!("{listed} ")));
-            let listed: Vec<&str> = listed.collect();
-            assert!(!listed.is_empty(), "mnemon {name} has no documented shape");
-            used.extend(listed);
+        let is_documented = documented.contains(name.as_str());
+        if WITHOUT_JSON.contains(&name.as_str()) {
+            assert!(!is_documented, "mnemon {name} is documented now");
+        } else if inner.peek().is_none() {
+            assert!(is_documented, "mnemon {name} has no documented shape");
         }
         waiting.extend(inner.map(|inner| {
             let name = format!("{name} {}", inner.get_name());
             (name.trim().to_owned(), inner.clone())
         }));
     }
-    let listed: BTreeSet<&str> = UNDOCUMENTED.iter().map(|(listed, _)| *listed).collect();
-    assert_eq!(used, listed, "a command is documented now, or gone");
 }
 
-/// Shapes of formats that other programs define.
-const FOREIGN: &[&str] = &["message", "event", "session_state"];
+/// Shapes of formats that other programs define. The tools for notes answer as the notes document
+/// says.
+fn is_foreign(shape: &str) -> bool {
+    ["message", "event", "session_state"].contains(&shape) || shape.starts_with("tool_")
+}
 
 /// The kind of an error is a word of its own, over MCP, too.
 const OTHER_MEANING: &[&str] = &["error.kind"];
@@ -257,12 +363,12 @@ fn a_field_has_one_name_and_one_meaning() {
     let schema = schema();
     for (shape, name, field) in schema.fields() {
         let place = format!("{shape}.{name}");
-        let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         assert!(
-            is_plain || FOREIGN.contains(&shape),
+            name.chars().all(is_plain) || is_foreign(shape),
             "{place} is not in snake_case"
         );
-        let is_exempt = FOREIGN.contains(&shape) || OTHER_MEANING.contains(&place.as_str());
+        let is_exempt = is_foreign(shape) || OTHER_MEANING.contains(&place.as_str());
         if schema.shared_fields().any(|shared| shared == name) && !is_exempt {
             let shared = format!("#/$defs/fields/properties/{name}");
             assert_eq!(
@@ -278,13 +384,13 @@ fn a_field_has_one_name_and_one_meaning() {
 fn the_shapes_are_documented() {
     let schema = schema();
     let mut text = String::from(
-        "# JSON\n\nWritten from [json.schema.json](json.schema.json), with which a test compares the \
-         output of every command; do not edit.\n\n\
+        "# JSON\n\nWritten from [json.schema.json](../crates/mnemon-cli/src/json.schema.json), with \
+         which a test compares the output of every command and tool; do not edit.\n\n\
          With `--json` a command prints its answer as one JSON object on a line. `mnemon export`, \
          `mnemon note delete`, `mnemon undo` and `mnemon add --jsonl` may print several lines, one \
          object on each. Errors and notes go to stderr, as JSON, too. Times are RFC 3339 in UTC. \
-         Fields may be added later: ignore fields that you do not know. Over MCP, notes have the \
-         field names of the notes document (`createdAt`, `contentLength`).\n\n\
+         Fields may be added later: ignore fields that you do not know. `mnemon completions`, \
+         `mnemon demo` and `mnemon mcp` print no JSON.\n\n\
          ## Fields\n\nThese fields mean the same everywhere.\n\n",
     );
     schema.table("fields", &mut text);
@@ -292,6 +398,16 @@ fn the_shapes_are_documented() {
     for command in schema.commands() {
         let shape = schema.shape_of(command);
         writeln!(text, "| `mnemon {command}` | [{shape}](#{shape}) |").unwrap();
+    }
+    text.push_str(
+        "\n## Tools\n\nThe structured content of MCP tools; see [mcp.md](mcp.md). Notes have the field \
+         names of the notes document (`createdAt`, `contentLength`). Each answer may also have \
+         `notices`, `note` (a reminder that recalled text is data) and `truncated` (true if texts \
+         or lists were shortened to fit into `max_tokens`).\n\n| tool | shape |\n|---|---|\n",
+    );
+    for tool in schema.tools() {
+        let shape = schema.shape_of_tool(tool);
+        writeln!(text, "| `{tool}` | [{shape}](#{shape}) |").unwrap();
     }
     text.push_str("\n## Shapes\n");
     for shape in schema.shapes().filter(|shape| *shape != "fields") {

@@ -9,6 +9,7 @@ mod many;
 mod notices;
 mod projects;
 mod replaced;
+mod schemas;
 mod screened;
 mod users;
 mod wrong;

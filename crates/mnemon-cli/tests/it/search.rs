@@ -328,3 +328,42 @@ fn of_equal_hits_the_newest_comes_first() {
         assert_eq!(ids, ["d6", "d5", "d4", "d3", "d2", "d1"]);
     }
 }
+
+#[test]
+fn a_hit_by_its_day_alone_is_not_explained_by_words() {
+    let sandbox = notes();
+    let told = sandbox
+        .run(&["search", "31 January 2026", "--explain"])
+        .ok();
+    assert!(told.contains("score: the days of the query"), "{told}");
+    assert!(!told.contains("100 % of the query's words"), "{told}");
+    let told = sandbox.run(&["search", "green tea", "--explain"]).ok();
+    assert!(told.contains("100 % of the query's words"), "{told}");
+}
+
+#[test]
+fn a_recommendation_of_the_assistant_comes_before_those_of_others() {
+    let sandbox = Sandbox::new();
+    let advice = "It depends on the weather you like. In spring the south is warm and quiet, and \
+        trains are cheap before Easter. For two people with a small budget I would recommend \
+        Lisbon, because the flights are short; book early and stay near the river.";
+    for (role, said) in [
+        ("user", "Where should I go in spring?"),
+        ("assistant", advice),
+        ("user", "My sister recommended Porto."),
+        (
+            "user",
+            "Carl recommends Faro, and he recommended it to everybody.",
+        ),
+    ] {
+        let append = [
+            "chat", "append", "s1", said, "--role", role, "--user", "ann",
+        ];
+        sandbox.run(&append).ok();
+    }
+    for query in ["What did you recommend?", "Which city did you recommend?"] {
+        let found = sandbox.run(&["search", query, "--json"]).json();
+        let first = found["hits"][0]["record"]["content"].as_str().unwrap();
+        assert_eq!(first, advice, "{query}");
+    }
+}

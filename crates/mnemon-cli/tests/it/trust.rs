@@ -123,3 +123,20 @@ fn what_a_file_says_cannot_drive_the_terminal_or_show_a_password() {
         assert!(!said.contains('\u{1b}') && !said.contains("PA55"), "{said}");
     }
 }
+
+#[test]
+fn a_setting_that_is_never_allowed_is_not_offered() {
+    let sandbox = Sandbox::new();
+    let text = "onnxruntime = \"/theirs.so\"\nembedder = \"none\"\n";
+    let file = sandbox.file("mnemon.toml", text);
+    let told = sandbox.run(&["trust", &file, "--yes"]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    let said = "sets onnxruntime, which has no effect: only your own mnemon.toml may set it";
+    assert!(told.out.contains(said), "{}", told.out);
+    assert_eq!(told.out.matches("onnxruntime").count(), 1, "{}", told.out);
+    assert!(told.out.contains("embedder"), "{}", told.out);
+    let json = sandbox.run(&["trust", &file, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["without_effect"], serde_json::json!(["onnxruntime"]));
+    assert_eq!(json["settings"].as_array().unwrap().len(), 1);
+}

@@ -232,8 +232,10 @@ impl<'a> Window<'a> {
         let intended = key
             .map(|key| intent(key, &("window", &self.owner, &messages)))
             .transpose()?;
-        let created = self.time_of_append(ctx).await?;
+        let earliest = self.earliest_append(ctx).await?;
+        let mut created = earliest;
         let drafts = messages.iter().map(|message| {
+            created = created.max(said_at(message, ctx.now));
             let draft = self.message_draft(ctx, message.clone(), created)?;
             Ok((draft, Expect::Absent))
         });
@@ -250,22 +252,22 @@ impl<'a> Window<'a> {
         if let Some(key) = key.filter(|_| is_retry) {
             return self.repeated(ctx, receipt, key).await;
         }
-        self.stay_visible(ctx, &receipt, created).await?;
+        self.stay_visible(ctx, &receipt, earliest).await?;
         self.warn_of_orphans(ctx, &messages).await?;
         Ok(receipt)
     }
 
-    /// When a message that is added now was said: after all that the window has covered, and after
-    /// the newest message, even if the clock of the process that wrote that one is ahead.
-    async fn time_of_append(&self, ctx: &Ctx) -> Result<Time, Error> {
+    /// The earliest time of a message that is added now: that of all that the window has covered,
+    /// and of the newest message, even if the clock of the process that wrote that one is ahead.
+    async fn earliest_append(&self, ctx: &Ctx) -> Result<Time, Error> {
         let covered = self.covered(ctx).await?;
-        let covered = covered.map_or(Ok(ctx.now), |c| Time::from_millis(c.at.created))?;
+        let covered = covered.map_or(Ok(Time::EPOCH), |c| Time::from_millis(c.at.created))?;
         let newest = Scan::new(self.within(Kind::Message), 1);
         let newest = self.records.list(ctx, &newest).await?.records;
         let newest = newest.first().map(|record| record.created);
         // A message with a later time than that was dated by its author.
         let ahead = newest.filter(|at| *at <= ctx.now.plus_millis(CLOCK_AHEAD_MS));
-        Ok(ctx.now.max(covered).max(ahead.unwrap_or(ctx.now)))
+        Ok(covered.max(ahead.unwrap_or(Time::EPOCH)))
     }
 
     /// The receipt of messages that were added before under this key.
@@ -541,6 +543,12 @@ impl<'a> Window<'a> {
         }
         .into()
     }
+}
+
+/// The time of a message: its own, unless it has none or one in the future.
+fn said_at(message: &Message, now: Time) -> Time {
+    let own = message.timestamp.as_deref().and_then(|at| at.parse().ok());
+    own.map_or(now, |own: Time| own.min(now))
 }
 
 fn result_id(block: &Block) -> Option<&str> {

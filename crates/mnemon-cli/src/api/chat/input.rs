@@ -2,8 +2,10 @@
 //! have them. The format is lenient: unknown fields are ignored, null blocks are dropped, and a
 //! message without a role is the user's.
 
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use mnemon_core::format::{Anthropic, OpenAi};
-use mnemon_core::{Block, Ctx, Invalid, Message, Role};
+use mnemon_core::{Block, Ctx, Invalid, Message, Role, Time};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -63,6 +65,9 @@ pub fn message_of(ctx: &Ctx, mut json: Value) -> Result<Message, Invalid> {
         return Err(wrong("has neither `role` nor `content`".to_owned()));
     }
     fields.retain(|_, value| !value.is_null());
+    if let Some(time) = TIME_FIELDS.iter().find_map(|name| fields.remove(*name)) {
+        fields.insert("timestamp".to_owned(), json!(timestamp(&time)?));
+    }
     fields.entry("id").or_insert_with(|| json!(""));
     let read = match is_openai(&fields) {
         true => from_openai(fields),
@@ -76,6 +81,42 @@ pub fn message_of(ctx: &Ctx, mut json: Value) -> Result<Message, Invalid> {
         ));
     }
     Ok(message)
+}
+
+/// The fields that may hold the time of a message.
+const TIME_FIELDS: [&str; 4] = ["timestamp", "created", "created_at", "ts"];
+
+/// The time of a message with its offset: a text, or a number of seconds or milliseconds since 1970.
+fn timestamp(time: &Value) -> Result<String, Invalid> {
+    let written = match time {
+        Value::String(text) if text.trim().parse::<Time>().is_ok() => Some(text.clone()),
+        Value::String(text) => with_offset(text.trim()),
+        Value::Number(number) => {
+            let number = number.as_f64().unwrap_or_default();
+            // As seconds this would be the year 5138.
+            let ms = if number < 1e11 {
+                number * 1000.0
+            } else {
+                number
+            };
+            let at = Time::from_millis(ms as i64).ok();
+            at.map(|at| at.to_string())
+        }
+        _ => None,
+    };
+    written.ok_or_else(|| {
+        let what =
+            "is not a time; write 2026-01-31T12:00:00Z, \"2026-01-31 12:00\" or seconds since 1970";
+        Invalid::new("message", format!("its timestamp {time} {what}"))
+    })
+}
+
+/// A time without an offset is meant as the reader's clock shows it.
+fn with_offset(text: &str) -> Option<String> {
+    let civil: DateTime = text.parse().ok()?;
+    let at = civil.to_zoned(TimeZone::system()).ok()?;
+    let at = at.timestamp().display_with_offset(at.offset());
+    Some(at.to_string())
 }
 
 /// Whether the message has fields or a role that only OpenAI's format has.

@@ -10,7 +10,7 @@ use crate::operation::{ChatCompress, ChatCompressPreview, Previews};
 const NOTHING: &str = "nothing was compressed: no strategy makes the window smaller";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CompressArgs {
+pub(in crate::cli) struct CompressArgs {
     #[command(flatten)]
     conversation: Shared<ChatCompress>,
     /// Show the strategy, the messages and the resulting summary; write nothing

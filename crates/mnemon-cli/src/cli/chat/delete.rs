@@ -9,7 +9,7 @@ use crate::api::session_forget::{self, Response, Status};
 use crate::operation::{ChatDelete, ChatDeleteSnapshot, Conversation, USER, forgetting};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct DeleteArgs {
+pub(in crate::cli) struct DeleteArgs {
     #[command(flatten)]
     conversation: Shared<ChatDelete>,
     /// Delete only this snapshot

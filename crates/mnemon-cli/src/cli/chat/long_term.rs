@@ -13,7 +13,7 @@ use crate::api::chat::{Format, Remembered, RequestBody};
 use crate::operation::{ChatRead, MODES};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct PrepareArgs {
+pub(in crate::cli) struct PrepareArgs {
     #[command(flatten)]
     conversation: Shared<ChatRead>,
     /// Print the request body for this provider

@@ -14,7 +14,7 @@ use crate::api::chat::{Format, RequestBody};
 use crate::operation::{ChatShow, ConversationWindow};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(in crate::cli) struct ShowArgs {
     #[command(flatten)]
     conversation: Shared<ConversationWindow>,
     /// Print the request body for this provider, with --model or the configured model

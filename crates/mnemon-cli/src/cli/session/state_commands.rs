@@ -16,7 +16,7 @@ use crate::operation::routes::Routed;
 use crate::operation::{DeletedSession, SessionDelete, SessionSave};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct SaveArgs {
+pub(in crate::cli) struct SaveArgs {
     #[command(flatten)]
     one: Shared<SessionSave>,
     /// File to read the states from; without it, stdin
@@ -25,7 +25,7 @@ pub(super) struct SaveArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct DeleteArgs {
+pub(in crate::cli) struct DeleteArgs {
     #[command(flatten)]
     one: Shared<SessionDelete>,
     /// Skip the confirmation

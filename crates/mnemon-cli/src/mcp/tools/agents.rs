@@ -1,10 +1,9 @@
 //! Tools for agents whose memory is Markdown in the project.
 
-use mnemon_engine::agentfiles::{Activation, AgentFiles, ChangedEntry, Ended};
-use serde::Serialize;
+use mnemon_engine::agentfiles::{Activation, AgentFiles, AgentInfo, ChangedEntry, Ended};
 use serde_json::{Value, json};
 
-use super::super::answer::{Answer, TAIL_TOKENS, TOKENS, cut, excerpt};
+use super::super::answer::{Answer, TAIL_TOKENS, cut, excerpt};
 use super::super::profile::Profile;
 use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch};
@@ -115,11 +114,6 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// A short answer.
-pub(super) fn short(text: String, data: &impl Serialize) -> Result<Answer, Error> {
-    Ok(Answer::with(text, data)?.within(TOKENS))
-}
-
 /// As many items as fit, each as a line and as data, with the number of those left out.
 fn list<T>(
     call: &Call,
@@ -151,8 +145,11 @@ impl Answered for Agents {
             let about = one.description.clone().or(problem).unwrap_or_default();
             let about = excerpt(&about, chars);
             let line = format!("{}: {about}", one.name);
-            let row = json!({"name": one.name, "description": about, "files": one.files});
-            (line, row)
+            let row = AgentInfo {
+                description: one.description.as_ref().map(|_| about),
+                ..one.clone()
+            };
+            (line, json!(row))
         })
     }
 }
@@ -175,20 +172,20 @@ impl Answered for Warnings {
 
 impl Answered for Created {
     fn answer(&self, _: &Call) -> Result<Answer, Error> {
-        short(format!("Created {}.", self.files.join(", ")), self)
+        Answer::with(format!("Created {}.", self.files.join(", ")), self)
     }
 }
 
 impl Answered for Written {
     fn answer(&self, _: &Call) -> Result<Answer, Error> {
-        short(format!("Added to {}.", self.file), self)
+        Answer::with(format!("Added to {}.", self.file), self)
     }
 }
 
 impl Answered for ChangedEntry {
     fn answer(&self, _: &Call) -> Result<Answer, Error> {
         let verb = if self.removed { "Removed" } else { "Changed" };
-        short(format!("{verb} {} in {}.", self.heading, self.file), self)
+        Answer::with(format!("{verb} {} in {}.", self.heading, self.file), self)
     }
 }
 
@@ -206,41 +203,49 @@ impl Answered for Ended {
         {
             text.push_str(&format!("\n{}", excerpt(line, LINE)));
         }
-        short(text, self)
+        Answer::with(text, self)
     }
 }
 
 impl Answered for Activation {
     fn answer(&self, call: &Call) -> Result<Answer, Error> {
-        Ok(prose(&self.notices, &self.prompt, call))
+        let text = prose(&self.notices, &self.prompt, call);
+        Answer::with(&text, &json!({"prompt": text, "parts": self.parts}))
     }
 }
 
 impl Answered for ShownContext {
     fn answer(&self, call: &Call) -> Result<Answer, Error> {
         if self.changes.is_empty() {
-            return Ok(prose(&self.clashes, &self.context, call));
+            let text = prose(&self.clashes, &self.context, call);
+            if !call.has_schema {
+                return Ok(Answer::text(text));
+            }
+            let data = json!({"context": text, "changes": [], "clashes": self.clashes});
+            return Answer::with(text, &data);
         }
         let text = [&self.changes[..], &self.clashes].concat().join("\n");
-        let data = json!({ "changes": self.changes, "clashes": self.clashes });
-        Ok(Answer::with(text, &data)?.within(call.tokens()))
+        Answer::with(
+            text,
+            &json!({"changes": self.changes, "clashes": self.clashes}),
+        )
     }
 }
 
 /// The first notices, the text as far as there is room, and where the rest is.
-fn prose(notices: &[String], text: &str, call: &Call) -> Answer {
+fn prose(notices: &[String], text: &str, call: &Call) -> String {
     let notices = notices.iter().take(5);
     let notices = notices.map(|notice| format!("[{}]\n", excerpt(notice, 200)));
     let text = notices.chain([text.to_owned()]).collect::<String>();
-    let tokens = call.tokens();
+    let tokens = call.text_tokens();
     if cut(&text, tokens).1 == 0 {
-        return Answer::text(text);
+        return text;
     }
     let named = ["agent", "team", "member"].map(|name| call.arguments.text(name));
     let agent = named.into_iter().flatten().collect::<Vec<_>>().join("/");
     let (head, rest) = cut(&text, tokens.saturating_sub(2 * TAIL_TOKENS));
-    Answer::text(format!(
+    format!(
         "{head}\n[cut: {rest} more characters; ask for a larger max_tokens, \
          or read mnemon://agents/{agent}/context.md]"
-    ))
+    )
 }

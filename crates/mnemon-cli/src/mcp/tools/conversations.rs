@@ -2,9 +2,11 @@
 
 use mnemon_core::{Fate, Message, Outcome};
 use mnemon_engine::longterm::Mode;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::super::answer::{Answer, RECALLED, TAIL_TOKENS, count, cut, discreet, quoted_message};
+use super::super::answer::{
+    Answer, RECALLED, TAIL_TOKENS, count, cut, discreet, quote, speaker_and_text,
+};
 use super::super::profile::Profile;
 use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch};
@@ -80,7 +82,7 @@ async fn read(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let from = call.arguments.whole("from").unwrap_or(0);
     call.arguments.set("mode", mode_word(served.long_term));
     let prepared = call.run::<ChatRead>(served).await?;
-    Ok(page(&prepared.messages, from, call.tokens()))
+    page(&prepared.messages, from, &call)
 }
 
 async fn reload(served: &Served, mut call: Call) -> Result<Answer, Error> {
@@ -98,22 +100,23 @@ async fn reload(served: &Served, mut call: Call) -> Result<Answer, Error> {
         }
         error => error,
     })?;
-    Ok(page(&reloaded.messages, from, call.tokens()))
+    page(&reloaded.messages, from, &call)
 }
 
 /// As many messages as fit, from the one that was asked for on, and where to go on.
-fn page(messages: &[Message], from: usize, tokens: usize) -> Answer {
-    let room = tokens.saturating_sub(2 * TAIL_TOKENS);
+fn page(messages: &[Message], from: usize, call: &Call) -> Result<Answer, Error> {
+    let room = call.text_tokens().saturating_sub(2 * TAIL_TOKENS);
     let mut text = format!("{RECALLED}\n");
     let mut used = count(&text);
-    let mut shown = 0;
+    let mut rows: Vec<Value> = Vec::new();
     for message in messages.iter().skip(from) {
-        let message = quoted_message(message);
-        let more = count(&message) + 1;
-        if used + more > room && shown > 0 {
+        let (role, said) = speaker_and_text(message);
+        let quoted = format!("[{role}]\n{}", quote(&said));
+        let more = count(&quoted) + 1;
+        if used + more > room && !rows.is_empty() {
             break;
         }
-        let (head, rest) = cut(&message, room.saturating_sub(used));
+        let (head, rest) = cut(&quoted, room.saturating_sub(used));
         text.push_str(head);
         if rest > 0 {
             text.push_str(&format!(
@@ -121,7 +124,8 @@ fn page(messages: &[Message], from: usize, tokens: usize) -> Answer {
             ));
         }
         used += more;
-        shown += 1;
+        let kept = said.chars().count().saturating_sub(rest);
+        rows.push(json!({"role": role, "content": said.chars().take(kept).collect::<String>()}));
     }
     if from > 0 && from >= messages.len() {
         let all = messages.len();
@@ -129,12 +133,16 @@ fn page(messages: &[Message], from: usize, tokens: usize) -> Answer {
             "\n[from = {from} is beyond the end: there are {all} messages, numbered from 0]\n"
         ));
     }
-    let next = from + shown;
+    let next = from + rows.len();
     let left = messages.len().saturating_sub(next);
     if left > 0 {
         text.push_str(&format!(
             "\n[{left} more messages: call again with from = {next}]\n"
         ));
     }
-    Answer::text(text).within(tokens)
+    let mut data = json!({"messages": rows, "left_out": left, "note": RECALLED});
+    if let (1.., Some(fields)) = (left, data.as_object_mut()) {
+        fields.insert("next".to_owned(), json!(next));
+    }
+    Answer::with(text, &data)
 }

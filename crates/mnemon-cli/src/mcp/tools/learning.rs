@@ -1,14 +1,14 @@
 //! Tools for what was tried, and for the skills that were drawn from it.
 
 use mnemon_engine::{FoundRule, FoundSkill};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::super::answer::{Answer, Room, excerpt, quote, recalled};
+use super::super::answer::{Answer, RECALLED, Room, excerpt, quote, recalled};
 use super::super::profile::Profile;
 use super::super::served::Served;
 use super::super::tool::{Call, Tool, Touch};
 use crate::Error;
-use crate::operation::{LogStep, SkillSearch};
+use crate::operation::{LogStep, SkillSearch, Skills};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -44,16 +44,14 @@ async fn find(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let user = served.user(call.arguments.take_text("user"));
     call.arguments.set("user", user);
     let found = call.run::<SkillSearch>(served).await?;
-    let told: Vec<(String, Value)> = (found.skills.iter().map(skill))
-        .chain(found.rules.iter().map(rule))
-        .collect();
-    if told.is_empty() {
-        return Answer::with("Nothing was learnt for this yet.", &json!({"found": 0}));
+    let items = found.skills.len() + found.rules.len();
+    if items == 0 {
+        return Answer::with("Nothing was learnt for this yet.", &found);
     }
-    Answer::fit(&call, told.len(), |room| listed(&told, room))
+    Answer::fit(&call, items, |room| listed(&found, room))
 }
 
-fn skill(skill: &FoundSkill) -> (String, Value) {
+fn skill(skill: &FoundSkill) -> String {
     let mut text = format!("When: {}\n", skill.sop.use_when);
     for (n, step) in skill.sop.tool_sops.iter().enumerate() {
         text.push_str(&format!("{}. {}: {}\n", n + 1, step.tool, step.action));
@@ -61,21 +59,18 @@ fn skill(skill: &FoundSkill) -> (String, Value) {
     if !skill.sop.preferences.is_empty() {
         text.push_str(&format!("Preferences: {}\n", skill.sop.preferences));
     }
-    let evidence = json!(skill.evidence);
-    (text, json!({"skill": skill.id, "evidence": evidence}))
+    text
 }
 
-fn rule(rule: &FoundRule) -> (String, Value) {
-    let evidence = json!(rule.evidence);
-    let text = format!("Rule: {}\n", rule.rule);
-    (text, json!({"rule": rule.id, "evidence": evidence}))
-}
-
-fn listed(told: &[(String, Value)], room: Room) -> Result<Answer, Error> {
-    let shown = || told.iter().take(room.items);
-    let texts = shown().map(|(text, _)| format!("\n{}", quote(&excerpt(text, room.chars))));
-    let left = told.len() - shown().count();
-    let data: Vec<&Value> = shown().map(|(_, data)| data).collect();
-    let data = json!({"found": told.len(), "left_out": left, "learnt": data});
+/// As many as there is room for, skills first.
+fn listed(found: &Skills, room: Room) -> Result<Answer, Error> {
+    let skills: Vec<&FoundSkill> = found.skills.iter().take(room.items).collect();
+    let rules = found.rules.iter().take(room.items - skills.len());
+    let rules: Vec<&FoundRule> = rules.collect();
+    let texts = skills.iter().map(|one| skill(one));
+    let texts = texts.chain(rules.iter().map(|one| format!("Rule: {}\n", one.rule)));
+    let texts = texts.map(|text| format!("\n{}", quote(&excerpt(&text, room.chars))));
+    let left = found.skills.len() + found.rules.len() - skills.len() - rules.len();
+    let data = json!({"skills": skills, "rules": rules, "left_out": left, "note": RECALLED});
     Answer::with(recalled(texts, left), &data)
 }

@@ -240,16 +240,21 @@ fn hits(results: &[NoteView], query: &str, room: Room) -> Result<Answer, Error> 
     let left = results.len() - shown.len();
     let texts = shown.iter().map(line);
     let mut text = format!("{RECALLED}\n{}", texts.collect::<String>());
-    let how = "ask for a larger max_tokens or a smaller limit";
     if left > 0 {
-        text.push_str(&format!("\n[{left} more did not fit: {how}]\n"));
+        text.push_str(&format!("\n[{left} more did not fit: {HOW}]\n"));
     }
     text.push_str("\n[memory_get reads the content of one.]\n");
-    let left_out = (left > 0).then(|| json!({"count": left, "how": how}));
     let data = json!({
         "found": true, "results": shown, "total": results.len(), "query": query, "note": RECALLED,
     });
-    answer(text, &with(data, "leftOut", left_out))
+    answer(text, &with(data, "leftOut", left_out(left)))
+}
+
+/// How to get entries that did not fit.
+const HOW: &str = "ask for a larger max_tokens or a smaller limit";
+
+fn left_out(left: usize) -> Option<Value> {
+    (left > 0).then(|| json!({"count": left, "how": HOW}))
 }
 
 /// The data with another member, if there is one.
@@ -305,11 +310,11 @@ async fn get(served: &Served, mut call: Call) -> Result<Answer, Error> {
     call.arguments.set("length", most);
     let note = call.run::<NoteGet>(served).await?;
     let content = note.content.clone().unwrap_or_default();
-    for structured in [call.structured, false] {
+    for is_bare in [false, true] {
         let mut room = tokens;
         while room > 0 {
             let (head, _) = cut(&content, room);
-            let answer = page(&note, head, &content, offset)?.structured(structured);
+            let answer = page(&note, head, offset, is_bare)?.structured(call.structured);
             // Every page must bring the reader further.
             if answer.tokens() <= tokens && (content.is_empty() || !head.is_empty()) {
                 return Ok(answer);
@@ -317,23 +322,23 @@ async fn get(served: &Served, mut call: Call) -> Result<Answer, Error> {
             room = (room * tokens / answer.tokens().max(1)).min(room - 1);
         }
     }
-    Ok(page(&note, "", &content, offset)?.within(tokens))
+    page(&note, "", offset, true)
 }
 
-fn page(note: &NoteText, head: &str, content: &str, offset: usize) -> Result<Answer, Error> {
+/// The beginning of the content from the offset on. A bare page says little about the note, so that
+/// a part of the content fits into the smallest answer.
+fn page(note: &NoteText, head: &str, offset: usize, is_bare: bool) -> Result<Answer, Error> {
     let utf16 = |text: &str| text.encode_utf16().count();
-    let next = match head.len() < content.len() {
-        true => Some(offset + utf16(head)),
-        false => note.next_offset,
+    let next = match note.content.as_ref() {
+        Some(content) if head.len() < content.len() => Some(offset + utf16(head)),
+        _ => note.next_offset,
     };
     let view = &note.note;
-    let mut text = format!(
-        "{RECALLED}\n\n[{}] {} {}\n{}",
-        view.id,
-        view.namespace,
-        view.created_at,
-        quote(head)
-    );
+    let title = match is_bare {
+        true => String::new(),
+        false => format!("\n[{}] {} {}\n", view.id, view.namespace, view.created_at),
+    };
+    let mut text = format!("{RECALLED}\n{title}{}", quote(head));
     if let Some(next) = next {
         let left = note.content_length.saturating_sub(next);
         text.push_str(&format!(
@@ -341,14 +346,22 @@ fn page(note: &NoteText, head: &str, content: &str, offset: usize) -> Result<Ans
              max_tokens]\n"
         ));
     }
+    let bare = |view: NoteView| NoteView {
+        summary: String::new(),
+        tags: Vec::new(),
+        source: None,
+        ..view
+    };
+    let view = shortened_to(view, 80);
     let data = NoteText {
-        note: shortened_to(view, 80),
+        note: if is_bare { bare(view) } else { view },
         content_length: note.content_length,
         content: Some(head.to_owned()),
         next_offset: next,
     };
-    let data = json!({"success": true, "note": RECALLED, "data": data});
-    Answer::with(text, &data)
+    let data = json!({"success": true, "data": data});
+    let warning = Some(RECALLED).filter(|_| !is_bare);
+    Answer::with(text, &with(data, "note", warning))
 }
 
 async fn list(served: &Served, mut call: Call) -> Result<Answer, Error> {
@@ -365,13 +378,12 @@ fn listed(page: &NotePage, room: Room) -> Result<Answer, Error> {
     let mut text = format!("{RECALLED}\n{}", lines.collect::<String>());
     match (page.notes.is_empty(), left, &next) {
         (true, ..) => text = "There are no notes.".to_owned(),
-        (_, 1.., _) => text.push_str(&format!(
-            "\n[{left} more did not fit: ask for a larger max_tokens or a smaller limit]\n"
-        )),
+        (_, 1.., _) => text.push_str(&format!("\n[{left} more did not fit: {HOW}]\n")),
         (_, _, Some(next)) => text.push_str(&format!("\n[There are more: after = {next}]\n")),
         _ => {}
     }
-    answer(text, &NotePage { notes, next })
+    let data = json!(NotePage { notes, next });
+    answer(text, &with(data, "leftOut", left_out(left)))
 }
 
 async fn update(served: &Served, mut call: Call) -> Result<Answer, Error> {

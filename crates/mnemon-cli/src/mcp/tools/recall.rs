@@ -2,7 +2,7 @@
 
 use mnemon_engine::Passage;
 use mnemon_engine::longterm::NAME as MARK;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::answer::{
     Answer, MAX_TOKENS, RECALLED, Room, TAIL_TOKENS, cut, excerpt, quote, recalled,
@@ -75,45 +75,52 @@ async fn context(served: &Served, mut call: Call) -> Result<Answer, Error> {
     if !call.arguments.has("agent") {
         call.arguments.set("agent", "mcp");
     }
+    if call.has_schema {
+        call.arguments.set("budget", call.text_tokens());
+    }
     let made = call.run::<Context>(served).await?;
     call.progress.tell(2, 2, "done").await;
     let text = made.context.compiled.text;
-    Ok(match text.trim() {
-        "" => Answer::text(match made.needs {
-            Some(needs) => format!("Nothing fits: the first item needs a budget of {needs}."),
+    let text = match text.trim() {
+        "" => match made.needs {
+            Some(needs) => {
+                let needs = if call.has_schema {
+                    needs * 5 / 2 + 1
+                } else {
+                    needs
+                };
+                format!("Nothing fits: the first item needs a budget of {needs}.")
+            }
             None => "Nothing is known about this yet.".to_owned(),
-        }),
-        _ => Answer::text(text),
-    })
+        },
+        _ => text,
+    };
+    Ok(Answer::prose(text, &call))
 }
 
 async fn query(served: &Served, mut call: Call) -> Result<Answer, Error> {
     let found = call.run::<ChatQuery>(served).await?.passages;
     if found.is_empty() {
-        return Answer::with("Nothing was found.", &json!({"found": 0, "excerpts": []}));
+        return Answer::with("Nothing was found.", &json!({"passages": []}));
     }
     Answer::fit(&call, found.len(), |room| passages(&found, room))
 }
 
-fn passages(excerpts: &[Passage], room: Room) -> Result<Answer, Error> {
-    let shown = || excerpts.iter().take(room.items);
+fn passages(passages: &[Passage], room: Room) -> Result<Answer, Error> {
+    let shown = || passages.iter().take(room.items);
     let texts = shown().map(|one| {
         let quoted = quote(&excerpt(&one.text, room.chars));
         format!("\n[{}]\n{quoted}", excerpt(&one.source, 200))
     });
-    let left = excerpts.len() - shown().count();
-    let data: Vec<Value> = shown()
-        .map(|one| {
-            json!({
-                "source": excerpt(&one.source, 200),
-                "text": excerpt(&one.text, room.chars),
-                "score": (one.score * 1000.0).round() / 1000.0,
-            })
-        })
-        .collect();
-    let data = json!({
-        "found": excerpts.len(), "left_out": left, "note": RECALLED, "excerpts": data,
+    let left = passages.len() - shown().count();
+    let data = shown().map(|one| Passage {
+        source: excerpt(&one.source, 200),
+        text: excerpt(&one.text, room.chars),
+        score: (one.score * 1000.0).round() / 1000.0,
+        ..one.clone()
     });
+    let data: Vec<Passage> = data.collect();
+    let data = json!({"passages": data, "left_out": left, "note": RECALLED});
     Answer::with(recalled(texts, left), &data)
 }
 
@@ -131,16 +138,15 @@ async fn retrieve(served: &Served, mut call: Call) -> Result<Answer, Error> {
         Some((head, known))
     });
     let Some((head, known)) = inside else {
-        return Ok(Answer::text(said));
+        return Ok(Answer::prose(said, &call));
     };
     let quoted = quote(known);
-    let (text, rest) = cut(&quoted, call.tokens().saturating_sub(TAIL_TOKENS * 3));
+    let (text, rest) = cut(&quoted, call.text_tokens().saturating_sub(TAIL_TOKENS * 3));
     let end = match rest {
         0 => String::new(),
         _ => format!("\n[cut: {rest} more characters; ask for a larger max_tokens]"),
     };
     let text = text.trim_end();
-    Ok(Answer::text(format!(
-        "{RECALLED}\n{head}{open}{text}{end}{close}"
-    )))
+    let text = format!("{RECALLED}\n{head}{open}{text}{end}{close}");
+    Ok(Answer::prose(text, &call))
 }

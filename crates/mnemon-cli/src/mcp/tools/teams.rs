@@ -1,11 +1,11 @@
 //! Tools for teams of agents: shared files, handoffs, blockers, status.
 
-use mnemon_engine::agentfiles::{BlockerInfo, HandoffInfo, TeamStatus};
+use mnemon_engine::agentfiles::{BlockerInfo, HandoffInfo, TeamInfo, TeamStatus};
 use serde_json::{Value, json};
 
 use super::super::answer::{Answer, excerpt};
 use super::super::tool::{Call, Tool, Touch};
-use super::agents::{Answered, LINE, short, tool};
+use super::agents::{Answered, LINE, tool};
 use crate::Error;
 use crate::operation::teams::{self, Blocked};
 
@@ -81,25 +81,24 @@ pub(super) fn tools() -> Vec<Tool> {
 impl Answered for HandoffInfo {
     fn answer(&self, _: &Call) -> Result<Answer, Error> {
         let text = format!("{}: {} ({})", self.heading, self.task, self.status);
-        short(text, self)
+        Answer::with(text, self)
     }
 }
 
 impl Answered for Blocked {
     fn answer(&self, _: &Call) -> Result<Answer, Error> {
         let verb = if self.resolved { "resolved" } else { "logged" };
-        short(format!("{} is {verb}.", self.id), self)
+        Answer::with(format!("{} is {verb}.", self.id), self)
     }
 }
 
 impl Answered for TeamStatus {
     fn answer(&self, call: &Call) -> Result<Answer, Error> {
         let team = &self.team;
-        let members: Vec<&String> = team.members.iter().take(MEMBERS).collect();
-        let names: Vec<&str> = members.iter().map(|name| name.as_str()).collect();
+        let members: Vec<String> = team.members.iter().take(MEMBERS).cloned().collect();
         let lead = team.lead.as_ref().map(|lead| format!(" (lead {lead})"));
         let lead = lead.unwrap_or_default();
-        let head = format!("{}{lead}: {}\n", team.name, names.join(", "));
+        let head = format!("{}{lead}: {}\n", team.name, members.join(", "));
         let items = self.handoffs.len().max(self.blockers.len());
         Answer::fit(call, items, |room| {
             let chars = room.chars.min(LINE);
@@ -115,10 +114,15 @@ impl Answered for TeamStatus {
             if left_out > 0 {
                 text.push_str(&format!("{left_out} more: ask for a larger max_tokens\n"));
             }
-            let data = json!({
-                "team": team.name, "lead": team.lead, "members": members,
-                "handoffs": handoffs, "blockers": blockers, "left_out": left_out,
+            let mut data = json!(TeamInfo {
+                members: members.clone(),
+                ..team.clone()
             });
+            if let Some(data) = data.as_object_mut() {
+                data.insert("handoffs".to_owned(), json!(handoffs));
+                data.insert("blockers".to_owned(), json!(blockers));
+                data.insert("left_out".to_owned(), json!(left_out));
+            }
             Answer::with(text, &data)
         })
     }
@@ -127,18 +131,17 @@ impl Answered for TeamStatus {
 fn handoff(one: &HandoffInfo, chars: usize) -> (String, Value) {
     let [heading, task] = [&one.heading, &one.task].map(|text| excerpt(text, chars));
     let line = format!("handoff {heading}: {task} ({})\n", one.status);
-    let row = json!({
-        "heading": heading, "from": one.from, "to": one.to, "task": task, "status": one.status,
-    });
-    (line, row)
+    let mut row = one.clone();
+    (row.heading, row.task) = (heading, task);
+    (line, json!(row))
 }
 
 fn blocker(one: &BlockerInfo, chars: usize) -> (String, Value) {
     let (title, escalation) = (excerpt(&one.title, chars), &one.escalation);
     let line = format!("{}: {title}; escalation: {escalation}\n", one.id);
-    let row = json!({
-        "id": one.id, "title": title, "owner": one.owner, "minutes": one.minutes,
-        "escalation": escalation,
-    });
-    (line, row)
+    let row = BlockerInfo {
+        title,
+        ..one.clone()
+    };
+    (line, json!(row))
 }

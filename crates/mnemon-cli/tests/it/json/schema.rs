@@ -1,16 +1,12 @@
-//! A JSON schema: the part of the standard that `docs/json.schema.json` uses.
+//! A JSON schema: the part of the standard that `src/json.schema.json` uses.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-pub(super) struct Schema(Value);
+pub(crate) struct Schema(pub(crate) &'static Value);
 
 impl Schema {
-    pub(super) fn read(text: &str) -> Self {
-        Self(serde_json::from_str(text).unwrap())
-    }
-
     fn shapes_map(&self) -> &Map<String, Value> {
         self.0["$defs"].as_object().unwrap()
     }
@@ -24,10 +20,19 @@ impl Schema {
         self.shapes_map().keys().map(String::as_str)
     }
 
+    pub(super) fn tools(&self) -> impl Iterator<Item = &str> {
+        let tools = self.0["tools"].as_object().unwrap();
+        tools.keys().map(String::as_str)
+    }
+
     /// The name of the shape that a command prints.
     pub(super) fn shape_of(&self, command: &str) -> &str {
-        let shape = self.0["properties"][command]["$ref"].as_str();
-        shape.unwrap().rsplit('/').next().unwrap()
+        name_of(&self.0["properties"][command])
+    }
+
+    /// The name of the shape that a tool answers with.
+    pub(super) fn shape_of_tool(&self, tool: &str) -> &str {
+        name_of(&self.0["tools"][tool])
     }
 
     pub(super) fn about(&self, shape: &str) -> &str {
@@ -59,6 +64,13 @@ impl Schema {
     pub(super) fn check_shape(&self, shape: &str, answer: &Value) -> Vec<String> {
         let mut wrong = Vec::new();
         self.compare(&self.0["$defs"][shape], answer, shape, &mut wrong);
+        wrong
+    }
+
+    /// What is wrong with a value that should have this schema.
+    pub(crate) fn check_value(&self, schema: &Value, value: &Value) -> Vec<String> {
+        let mut wrong = Vec::new();
+        self.compare(schema, value, "answer", &mut wrong);
         wrong
     }
 
@@ -115,7 +127,11 @@ impl Schema {
     /// The fields of a shape as a table.
     pub(super) fn table(&self, shape: &str, text: &mut String) {
         text.push_str("| field | type | meaning |\n|---|---|---|\n");
-        let shape = &self.0["$defs"][shape];
+        self.rows(&self.0["$defs"][shape], "", text);
+    }
+
+    /// A row for each field, and for those of objects in it.
+    fn rows(&self, shape: &Value, prefix: &str, text: &mut String) {
         let required = shape["required"].as_array();
         for (name, field) in shape["properties"].as_object().unwrap() {
             let is_required =
@@ -123,7 +139,11 @@ impl Schema {
             let kind = self.type_name(field);
             let optional = if is_required { "" } else { ", optional" };
             let about = self.meaning(field);
+            let name = format!("{prefix}{name}");
             writeln!(text, "| `{name}` | {kind}{optional} | {about} |").unwrap();
+            if field["properties"].is_object() {
+                self.rows(field, &format!("{name}."), text);
+            }
         }
     }
 
@@ -162,6 +182,11 @@ impl Schema {
             _ => "any".to_owned(),
         }
     }
+}
+
+fn name_of(reference: &Value) -> &str {
+    let shape = reference["$ref"].as_str();
+    shape.unwrap().rsplit('/').next().unwrap()
 }
 
 /// The fields of a shape, and of the objects in it.

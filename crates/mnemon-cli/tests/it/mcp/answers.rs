@@ -142,7 +142,13 @@ fn a_search_over_ten_thousand_notes_keeps_its_tokens() {
 #[test]
 fn a_long_answer_is_sent_once_and_a_short_one_in_both_forms() {
     let sandbox = Sandbox::new();
-    let mut client = Client::assistant(&sandbox, &[]);
+    let mut client = Client::assistant(&sandbox, &["--tools", "all"]);
+    client.text(
+        "agent_new",
+        json!({"agent": "coder", "description": "Writes"}),
+    );
+    let context = client.tool("agent_context", json!({"agent": "coder"}));
+    assert!(context.get("structuredContent").is_none(), "{context}");
     let added = client.tool("memory_add", json!({"content": "Ann prefers green tea"}));
     let id = added["structuredContent"]["data"]["id"].as_str().unwrap();
     assert!(added["content"][0]["text"].as_str().unwrap().contains(id));
@@ -368,7 +374,7 @@ fn prompts_recall_and_end_a_session() {
 #[test]
 fn the_tools_are_as_they_were() {
     let sandbox = Sandbox::new();
-    let mut client = Client::start(&sandbox, &["--tools", "all"]);
+    let mut client = Client::assistant(&sandbox, &["--tools", "all"]);
     let listed = client.ask("tools/list", json!({}));
     insta::assert_snapshot!(serde_json::to_string_pretty(&listed["tools"]).unwrap());
 }
@@ -382,14 +388,14 @@ fn the_tools_are_documented() {
          The profile `small` accepts all fields, and lists those that are used often.\n",
     );
     let mut told = Vec::new();
-    let mut all = Client::start(&sandbox, &["--tools", "all"]);
+    let mut all = Client::assistant(&sandbox, &["--tools", "all"]);
     let all = all.ask("tools/list", json!({}));
     let whole = |name: &Value| {
         let mut tools = all["tools"].as_array().unwrap().iter();
         tools.find(|tool| tool["name"] == *name).unwrap()
     };
     for profile in ["small", "notes", "agent"] {
-        let mut client = Client::start(&sandbox, &["--tools", profile]);
+        let mut client = Client::assistant(&sandbox, &["--tools", profile]);
         let listed = client.ask("tools/list", json!({}));
         let tokens = Bound.count(&listed["tools"].to_string());
         let tools = listed["tools"].as_array().unwrap();
@@ -456,7 +462,7 @@ fn steps_are_logged_and_skills_are_found() {
     assert!(!logged["id"].as_str().unwrap().is_empty());
 
     let nothing = client.tool("find_skills", json!({"query": "buy tea", "user": "ann"}));
-    assert_eq!(nothing["structuredContent"]["found"], 0);
+    assert_eq!(nothing["structuredContent"]["skills"], json!([]));
     let skill = r#"{"use_when": "buy green tea", "tool_sops": [{"tool": "shop", "action": "order"}],
         "shared": true}"#;
     let write = [
@@ -472,7 +478,8 @@ fn steps_are_logged_and_skills_are_found() {
     let answer = client.tool("find_skills", json!({"goal": "buy tea", "user": "ann"}));
     let text = answer["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("1. shop: order"), "{text}");
-    assert_eq!(answer["structuredContent"]["found"], 1);
+    let skill = &answer["structuredContent"]["skills"][0];
+    assert_eq!(skill["use_when"], "buy green tea", "{answer}");
     assert!(tokens(&answer) <= 2000);
 }
 
@@ -563,14 +570,13 @@ fn a_note_that_found_no_room_is_said_not_to_be_kept() {
     let kept = client.tool("memory_add", add("the build key is on the wall", 0.9));
     assert_eq!(kept["structuredContent"]["success"], true);
     let weak = client.tool("memory_add", add("somebody sneezed", 0.1));
-    assert_eq!(weak["structuredContent"]["success"], false, "{weak}");
     assert_eq!(weak["isError"], true, "{weak}");
     let text = weak["content"][0]["text"].as_str().unwrap();
     assert!(
         text.contains("importance") && text.contains("Not stored"),
         "{text}"
     );
-    assert!(weak["structuredContent"]["referenceId"].is_null(), "{weak}");
+    assert!(weak.get("structuredContent").is_none(), "{weak}");
 }
 
 #[test]

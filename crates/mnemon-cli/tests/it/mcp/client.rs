@@ -139,7 +139,9 @@ impl Client {
     pub(crate) fn fails(&mut self, name: &str, arguments: Value) -> String {
         let result = self.tool(name, arguments);
         assert_eq!(result["isError"], true, "{name}: {result}");
-        assert_eq!(result["structuredContent"]["success"], false);
+        let in_data = &result["structuredContent"]["error"];
+        let error = result["_meta"].get("mnemon/error").unwrap_or(in_data);
+        assert!(error["kind"].is_string(), "{name}: {result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
