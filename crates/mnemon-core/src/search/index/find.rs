@@ -389,7 +389,7 @@ impl Index {
                 having
             }
         };
-        (having > 0).then(|| Occurrences {
+        (having > 0).then_some(Occurrences {
             posting,
             having,
             range: start..occurrences.len(),

@@ -536,7 +536,10 @@ fn a_record_takes_at_most_750_bytes() {
     for seq in 1..=RECORDS {
         let words = (0..10 + seq % 30).map(|_| {
             let below = 1 << random(12);
-            format!("w{}", random(below))
+            let syllables = format!("{:04}", random(below)).into_bytes().into_iter();
+            let syllables =
+                syllables.map(|digit| ["ba", "do", "ku", "li", "mo"][usize::from(digit % 5)]);
+            syllables.collect::<String>() + "k"
         });
         let words: Vec<String> = words.collect();
         let mut record = said(seq, &format!("s{}", seq / 40), &words.join(" "));
