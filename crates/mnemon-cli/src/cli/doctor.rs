@@ -30,6 +30,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    door.local()?;
     let mut found = api::doctor::run(&door.config, false)?;
     let proposals = proposals(&found.examination);
     if args.repair && !args.dry_run && !proposals.is_empty() {

@@ -235,8 +235,9 @@ async fn answered(
         return Err(Error::Internal("a request has no caller".to_owned()).into());
     };
     allow(&caller, &endpoint.route)?;
-    let arguments = arguments(endpoint, head, body).await?;
+    let mut arguments = arguments(endpoint, head, body).await?;
     bind(&caller, &arguments)?;
+    own_keys(&caller, &mut arguments);
     let seat = api.seat(&caller.tenant)?;
     let ctx = api.ctx(&seat, &caller)?;
     api.check_quota(&ctx, endpoint, body.len()).await?;
@@ -326,6 +327,27 @@ pub(super) fn bind(caller: &Caller, arguments: &Arguments) -> Result<(), Error> 
             Err(Error::Forbidden(what.to_owned()))
         }
         _ => Ok(()),
+    }
+}
+
+/// Idempotency keys of a caller who is bound to a user are that user's own: the same key of another
+/// user is another key.
+fn own_keys(caller: &Caller, arguments: &mut Arguments) {
+    let Some(user) = &caller.user else {
+        return;
+    };
+    let own = |key: &str| {
+        let both = format!("{}:{user}:{key}", user.len());
+        format!("user:{}", blake3::hash(both.as_bytes()).to_hex())
+    };
+    if let Some(key) = arguments.text("key") {
+        arguments.set("key", own(&key));
+    }
+    if let Some(Value::Object(mut meta)) = arguments.take("meta") {
+        if let Some(Value::String(key)) = meta.get_mut("idempotency_key") {
+            *key = own(key);
+        }
+        arguments.set("meta", meta);
     }
 }
 

@@ -1,5 +1,6 @@
 //! `mnemon serve`: the API, its contract, and the command line that uses it from afar.
 
+mod isolation;
 mod remote;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -304,7 +305,7 @@ fn bad_requests_are_refused_with_the_reason_and_change_nothing() {
             400,
             "is not a cursor",
         ),
-        (server.get("/v1/records/..%2f..%2fetc%2fpasswd"), 400, "id"),
+        (server.get("/v1/records/..%2f..%2fetc%2fpasswd"), 404, "there is no record"),
         (
             server.get("/v1/agents/..%2F..%2Fetc/context"),
             405,

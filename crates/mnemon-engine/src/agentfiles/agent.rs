@@ -40,6 +40,7 @@ pub struct Activation {
     /// What it is made of.
     pub parts: Vec<Part>,
     /// Sentences for people: what looks wrong in the files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
 
