@@ -15,8 +15,7 @@ use crate::{Error, api};
 #[command(after_help = "Examples:\n  \
     mnemon history --limit 5\n  \
     mnemon history 01920e4a-6f2b-7c3d-8e4f-5a6b7c8d9e0f\n  \
-    mnemon history --commit 12 --json\n  \
-    mnemon history --follow --json")]
+    mnemon history --commit 12 --json")]
 pub(super) struct Args {
     #[command(flatten)]
     page: Shared<History>,
