@@ -305,7 +305,11 @@ fn bad_requests_are_refused_with_the_reason_and_change_nothing() {
             400,
             "is not a cursor",
         ),
-        (server.get("/v1/records/..%2f..%2fetc%2fpasswd"), 404, "there is no record"),
+        (
+            server.get("/v1/records/..%2f..%2fetc%2fpasswd"),
+            404,
+            "there is no record",
+        ),
         (
             server.get("/v1/agents/..%2F..%2Fetc/context"),
             405,

@@ -30,7 +30,10 @@ pub(crate) fn to_json(answer: &impl Serialize) -> Result<Value, Error> {
 
 pub(crate) fn from_json<T: DeserializeOwned>(mut json: Value) -> serde_json::Result<T> {
     if let Some(fields) = json.as_object_mut() {
-        fields.entry("message").or_insert(json!(""));
+        let cleaned = fields.get("cleaned").and_then(Value::as_u64);
+        let message = cleaned.map(|count| format!("Cleaned up {count} expired entries."));
+        let message = json!(message.unwrap_or_default());
+        fields.entry("message").or_insert(message);
     }
     serde_json::from_value(engines(json))
 }

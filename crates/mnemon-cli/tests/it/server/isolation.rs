@@ -106,7 +106,10 @@ impl Target {
             ),
             ("history", format!("?id={}", self.id), Value::Null),
             row("undo", json!({"record": self.id})),
-            row("note_add", json!({"content": "mine", "key": format!("{}-note", self.key)})),
+            row(
+                "note_add",
+                json!({"content": "mine", "key": format!("{}-note", self.key)}),
+            ),
             ("note_list", session.clone(), Value::Null),
             row(
                 "note_search",
@@ -117,7 +120,10 @@ impl Target {
             row("note_cleanup", json!({})),
             row("note_get", Value::Null),
             row("note_delete", Value::Null),
-            row("chat_append", json!({"content": "mine", "key": format!("{}-chat", self.key)})),
+            row(
+                "chat_append",
+                json!({"content": "mine", "key": format!("{}-chat", self.key)}),
+            ),
             row("chat_prepare", Value::Null),
             row("chat_record", json!({})),
             row("chat_reload", Value::Null),
@@ -129,7 +135,10 @@ impl Target {
             row("chat_events", Value::Null),
             row("chat_compress", json!({})),
             row("conversations_{session}_compressions_preview", json!({})),
-            row("chat_fork", json!({"to": format!("copy-of-{}", self.session)})),
+            row(
+                "chat_fork",
+                json!({"to": format!("copy-of-{}", self.session)}),
+            ),
             row("chat_snapshot", json!({"label": self.label})),
             row("chat_restore", json!({})),
             row("conversations_{session}_snapshots_{label}", Value::Null),
@@ -147,7 +156,10 @@ impl Target {
             row("session_load", Value::Null),
             row("session_save", json!({"state": {"memory": {}}})),
             row("session_delete", Value::Null),
-            row("session_fork", json!({"to": format!("copy-of-{}", self.session)})),
+            row(
+                "session_fork",
+                json!({"to": format!("copy-of-{}", self.session)}),
+            ),
             row("session_snapshot", json!({"label": self.label})),
             row("session_restore", json!({"label": self.label})),
             row("experience_log", json!({"tool": "t", "task_type": "x"})),
@@ -173,7 +185,10 @@ impl Target {
             row("learn_dry_run", json!({})),
             row("learn_improve", json!({})),
             row("agent_list", Value::Null),
-            row("agent_new", json!({"agent": format!("new-{}", self.agent), "description": "Mine"})),
+            row(
+                "agent_new",
+                json!({"agent": format!("new-{}", self.agent), "description": "Mine"}),
+            ),
             row("agent_lint", Value::Null),
             row("agent_activate", json!({})),
             row("agent_context", json!({})),
@@ -189,7 +204,10 @@ impl Target {
             ("agent_remove", "?which=Theirs".to_owned(), Value::Null),
             row("agent_end", json!({})),
             row("agent_archive", json!({})),
-            row("team_new", json!({"team": format!("new-{}", self.team), "lead": "ada"})),
+            row(
+                "team_new",
+                json!({"team": format!("new-{}", self.team), "lead": "ada"}),
+            ),
             row("team_status", Value::Null),
             row("team_activate", json!({"member": "ada"})),
             row("team_context", json!({})),
@@ -296,7 +314,9 @@ fn compare(server: &Server, bearer: &str, theirs: &Target, nobodys: &Target) -> 
             }
             let plain = |answer: &Answer| {
                 let names = theirs.names().into_iter().chain(nobodys.names());
-                names.fold(answer.body.clone(), |body, name| body.replace(name, "[name]"))
+                names.fold(answer.body.clone(), |body, name| {
+                    body.replace(name, "[name]")
+                })
             };
             let (one, other) = (plain(&of_theirs), plain(&of_nobody));
             let is_error = of_theirs.status >= 400;

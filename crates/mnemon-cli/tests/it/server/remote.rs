@@ -97,7 +97,10 @@ fn compare(mode: &[&str]) {
             // Both stores go on alike.
             remote = run(&there, &[]);
         }
-        let store = format!("sqlite:{}", there.path(".local/share/mnemon/mnemon.db").display());
+        let store = format!(
+            "sqlite:{}",
+            there.path(".local/share/mnemon/mnemon.db").display()
+        );
         remote.out = remote.out.replace(&url, &store);
         let (local, remote) = (compared(&here, &local), compared(&there, &remote));
         if local != remote && !UNLIKE.contains(&command) {
