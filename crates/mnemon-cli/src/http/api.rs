@@ -215,7 +215,7 @@ async fn answer(api: &Api, endpoint: &Endpoint, request: Request) -> Response {
 
 /// Why a request has no answer.
 enum Refused {
-    Problem(Problem),
+    Problem(Box<Problem>),
     Error(Error),
 }
 
@@ -460,11 +460,11 @@ fn object(headers: &HeaderMap, body: &Bytes) -> Result<Map<String, Value>, Refus
     if !kind.eq_ignore_ascii_case("application/json") {
         let what = "send the fields as Content-Type: application/json";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(Refused::Problem(Problem::new(
+        return Err(Refused::Problem(Box::new(Problem::new(
             status,
             "unsupported-media-type",
             what,
-        )));
+        ))));
     }
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),

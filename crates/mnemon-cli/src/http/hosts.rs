@@ -29,9 +29,9 @@ impl Hosts {
     }
 
     /// That the request names an allowed host, exactly once and as HTTP wants it.
-    pub(super) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
+    pub(super) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Box<Problem>> {
         let said = "the Host header must be one HOST or HOST:PORT";
-        let wrong = || Problem::new(StatusCode::BAD_REQUEST, "wrong-host", said);
+        let wrong = || Box::new(Problem::new(StatusCode::BAD_REQUEST, "wrong-host", said));
         let mut named = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (named.next(), named.next()) else {
             return Err(wrong());
@@ -50,7 +50,11 @@ impl Hosts {
             true => Ok(()),
             false => {
                 let said = "this host is not served; --allow-host NAME allows it";
-                Err(Problem::new(StatusCode::FORBIDDEN, "wrong-host", said))
+                Err(Box::new(Problem::new(
+                    StatusCode::FORBIDDEN,
+                    "wrong-host",
+                    said,
+                )))
             }
         }
     }

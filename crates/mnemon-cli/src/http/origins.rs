@@ -18,7 +18,7 @@ impl Origins {
     }
 
     /// That the request comes from no web page, or from one that is allowed.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Problem> {
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Box<Problem>> {
         let mut sent = headers.get_all(header::ORIGIN).iter();
         let Some(origin) = sent.next() else {
             return Ok(());
@@ -29,7 +29,11 @@ impl Origins {
             true => Ok(()),
             false => {
                 let said = "pages of this origin may not call the server; --allow-origin allows it";
-                Err(Problem::new(StatusCode::FORBIDDEN, "wrong-origin", said))
+                Err(Box::new(Problem::new(
+                    StatusCode::FORBIDDEN,
+                    "wrong-origin",
+                    said,
+                )))
             }
         }
     }

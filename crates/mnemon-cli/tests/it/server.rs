@@ -1,5 +1,7 @@
 //! `mnemon serve`: the API, its contract, and the command line that uses it from afar.
 
+mod access;
+mod feed;
 mod isolation;
 mod remote;
 
@@ -51,13 +53,17 @@ impl Server {
     }
 
     pub(crate) fn of(mut command: Command, args: &[&str]) -> Self {
-        let mut child = command
+        let child = command
             .args(["serve", "--listen", "127.0.0.1:0", "--log", "none"])
             .args(args)
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut server = Self {
+            child,
+            address: String::new(),
+        };
+        let stderr = BufReader::new(server.child.stderr.take().unwrap());
         let (sender, lines) = mpsc::channel();
         // On a thread of its own, which goes on reading: a full pipe would stop the server.
         std::thread::spawn(move || {
@@ -70,8 +76,11 @@ impl Server {
             let line = lines.recv_timeout(PATIENCE);
             let line = line.unwrap_or_else(|_| panic!("no address: {said:?}"));
             if let Some((_, rest)) = line.split_once("serving at http://") {
-                let address = rest.split(',').next().unwrap().to_owned();
-                return Self { child, address };
+                rest.split(',')
+                    .next()
+                    .unwrap()
+                    .clone_into(&mut server.address);
+                return server;
             }
             said.push(line);
         }
@@ -243,6 +252,7 @@ fn an_idempotency_key_stores_once() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a table of wrong requests")]
 fn bad_requests_are_refused_with_the_reason_and_change_nothing() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox, &[]);

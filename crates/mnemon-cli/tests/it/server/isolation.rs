@@ -83,6 +83,10 @@ impl Target {
     }
 
     /// The rows of the matrix: an operation, its query, its body. A route without a row fails.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "it is a table with a row for each route"
+    )]
     fn rows(&self) -> Vec<(&'static str, String, Value)> {
         let ids = json!({"ids": [self.id]});
         let session = format!("?session={}", self.session);

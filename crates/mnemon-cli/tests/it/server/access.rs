@@ -1,0 +1,157 @@
+//! Who may call the server: keys, rights, quotas, the audit log.
+
+use serde_json::json;
+
+use super::Server;
+use crate::sandbox::Sandbox;
+
+/// The secret of a new key, and its prefix.
+fn key(sandbox: &Sandbox, args: &[&str]) -> (String, String) {
+    let made = sandbox
+        .run(&[&["key", "create"], args, &["--json"]].concat())
+        .json();
+    let text = |at: &str| made.pointer(at).unwrap().as_str().unwrap().to_owned();
+    (format!("Bearer {}", text("/secret")), text("/key/prefix"))
+}
+
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+#[test]
+fn a_key_allows_what_its_rights_say() {
+    let sandbox = Sandbox::new();
+    let keys =
+        ["read", "write", "admin"].map(|rights| key(&sandbox, &[rights, "--rights", rights]).0);
+    let server = Server::start(&sandbox, &[]);
+    let record = json!({"content": "Ann prefers tea"}).to_string();
+    let new_key = json!({"name": "x", "rights": "read"}).to_string();
+    for (at, key) in keys.iter().enumerate() {
+        let status = |method: &str, path: &str, body: &str| {
+            server
+                .ask(method, path, &[("Authorization", key), JSON], body)
+                .status
+        };
+        let allowed = |needed: usize| if at >= needed { 200 } else { 403 };
+        assert_eq!(status("GET", "/v1/stats", ""), allowed(0));
+        assert_eq!(status("POST", "/v1/records", &record), allowed(1));
+        assert_eq!(status("POST", "/v1/keys", &new_key), allowed(2));
+        assert_eq!(status("GET", "/metrics", ""), allowed(2));
+    }
+    let shown = server
+        .ask("GET", "/v1/keys", &[("Authorization", &keys[2])], "")
+        .body;
+    assert!(
+        !shown.contains("secret") && !shown.contains("hash"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn refused_keys_are_all_answered_alike() {
+    let sandbox = Sandbox::new();
+    let (valid, prefix) = key(&sandbox, &["one", "--rights", "read"]);
+    let server = Server::start(&sandbox, &[]);
+    let ask = |key: &str| server.ask("GET", "/v1/stats", &[("Authorization", key)], "");
+    assert_eq!(ask(&valid).status, 200);
+    sandbox.run(&["key", "revoke", &prefix]).ok();
+    // The server asks the store about a key at most once a second.
+    let mut revoked = ask(&valid);
+    for _ in 0..600 {
+        if revoked.status == 401 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        revoked = ask(&valid);
+    }
+    let without_id = |body: &str| body.split("\"request_id\"").next().unwrap().to_owned();
+    for other in [
+        "Bearer nonsense",
+        "Bearer mnemon_aaaaaaaa_bbbb",
+        "Basic abc",
+        "Bearer ",
+    ] {
+        let answer = ask(other);
+        assert_eq!(answer.status, 401, "{other}");
+        assert_eq!(
+            without_id(&answer.body),
+            without_id(&revoked.body),
+            "{other}"
+        );
+    }
+    assert_eq!(
+        server.get("/v1/stats").status,
+        401,
+        "the end of the last key opens nothing"
+    );
+}
+
+#[test]
+fn changes_are_in_the_audit_log_and_reads_are_not() {
+    let sandbox = Sandbox::new();
+    let (ann, prefix) = key(&sandbox, &["ann", "--rights", "write", "--user", "ann"]);
+    let server = Server::start(&sandbox, &[]);
+    let headers = [("Authorization", ann.as_str()), JSON];
+    let secret = "Ann's secret is tea";
+    let body = json!({"content": secret, "id": "a1"}).to_string();
+    assert_eq!(
+        server.ask("POST", "/v1/records", &headers, &body).status,
+        200
+    );
+    let query = json!({"query": secret}).to_string();
+    assert_eq!(
+        server.ask("POST", "/v1/search", &headers, &query).status,
+        200
+    );
+    assert_eq!(
+        server.ask("POST", "/v1/records", &headers, &body).status,
+        409
+    );
+    let log = sandbox.run(&["audit", "list", "--json"]).json();
+    let entries = log["entries"].as_array().unwrap();
+    let adds: Vec<_> = entries
+        .iter()
+        .filter(|entry| entry["operation"] == "add")
+        .collect();
+    assert_eq!(adds.len(), 2, "{log}");
+    assert_eq!(
+        (adds[0]["caller"].as_str(), adds[0]["ids"][0].as_str()),
+        (Some(prefix.as_str()), Some("a1"))
+    );
+    assert_eq!(
+        (&adds[0]["status"], &adds[1]["status"]),
+        (&json!(200), &json!(409))
+    );
+    assert!(!log.to_string().contains("secret"), "{log}");
+    assert!(
+        entries.iter().all(|entry| entry["operation"] != "search"),
+        "{log}"
+    );
+    assert_eq!(sandbox.run(&["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn a_quota_answers_429_with_the_time_to_wait() {
+    let sandbox = Sandbox::new();
+    sandbox.config("[server.quota]\nrequests_per_minute = 3\n");
+    let server = Server::start(&sandbox, &[]);
+    for _ in 0..3 {
+        assert_eq!(server.get("/v1/stats").status, 200);
+    }
+    let over = server.get("/v1/stats");
+    assert_eq!(
+        (over.status, over.json()["code"].as_str()),
+        (429, Some("too-often")),
+        "{over:?}"
+    );
+    let wait: u64 = over.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+}
+
+#[test]
+fn a_quota_of_records_refuses_the_next_one() {
+    let sandbox = Sandbox::new();
+    sandbox.config("[server.quota]\nrecords = 2\n");
+    let server = Server::start(&sandbox, &[]);
+    let add = |text: &str| server.post("/v1/records", &json!({"content": text})).status;
+    assert_eq!((add("one"), add("two"), add("three")), (200, 200, 429));
+    assert_eq!(server.get("/v1/stats").json()["records"], 2);
+}
