@@ -194,7 +194,8 @@ fn the_agent_uses_tools_and_gets_these_answers() {
     );
     assert_eq!(known, wrap("Ann likes tea"));
     assert_eq!(wait(remembering.call(&ctx(), "other", &json!({}))), None);
-    let names: Vec<&str> = remembering.tools().iter().map(|tool| tool.name).collect();
+    let tools = remembering.tools();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["record_to_memory", "retrieve_from_memory"]);
     // The frame does nothing then.
     assert_eq!(told(&remembering, &[user("tea")]), [user("tea")]);
