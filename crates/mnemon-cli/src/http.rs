@@ -117,7 +117,7 @@ pub struct Background {
 }
 
 /// Serves until `stop` returns. `ready` is given the address, which is of use where the port was left
-/// to the system.
+/// to the system, and whether a request must show a key.
 pub async fn serve(
     served: Served,
     routes: Routes,
@@ -125,7 +125,7 @@ pub async fn serve(
     access: Access,
     limits: HttpLimits,
     stop: impl Future<Output = ()>,
-    ready: impl FnOnce(SocketAddr),
+    ready: impl FnOnce(SocketAddr, bool),
 ) -> Result<(), Error> {
     let lock = Arc::new(lock(&served, &access).await?);
     access.check(address, &lock)?;
@@ -136,22 +136,24 @@ pub async fn serve(
     let hosts = Hosts::new(address.ip(), &access.hosts)?;
     let origins = Origins::new(&access.origins);
     let served = Arc::new(served);
-    let callers = mcp::Callers::new(served.clone(), access.origins, limits.body_bytes);
+    let api = Arc::new(api::Api::new(served.memory(), served.config().clone()));
+    let with_api = matches!(routes, Routes::All(_)).then(|| api.clone());
+    let callers = mcp::Callers::new(served.clone(), access.origins, limits.body_bytes, with_api);
     let metrics = Arc::new(Metrics::new());
     let mut router = callers.router();
     let (stopping, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
     tasks.spawn(background::look_for_keys(lock.clone()));
     if let Routes::All(background) = routes {
-        let api = Arc::new(api::Api::new(served.memory(), served.config().clone()));
         router = router.merge(api::router(&api)).merge(reference::router());
         router = router.merge(health::router(&api, &metrics));
         router = router.merge(changes::router(&api, &lock, &stopped));
         tasks.spawn(background::keep_up(api.clone(), background.upkeep));
         tasks.spawn(background::reload(api, background.reload));
     }
+    let is_closed = lock.is_closed();
     let gate = Gate::new(hosts, origins, lock, limits.clone());
-    ready(address);
+    ready(address, is_closed);
     tasks.spawn(async move { served.embed_missing().await });
     let router = gated(router.fallback(no_route), gate, metrics);
     let stop = async {

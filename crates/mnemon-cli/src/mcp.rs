@@ -20,14 +20,14 @@ use crate::operation::{arguments, field};
 
 pub(crate) use http::router;
 pub use profile::Profile;
-pub use served::{Options, Served};
+pub use served::{Options, RemoteCaller, Served};
 pub use stdio::serve as serve_stdio;
 
 /// The schema of a tool, by its name.
 #[cfg(test)]
 pub(crate) fn schema_of(tool: &str) -> Option<serde_json::Value> {
     use mnemon_engine::longterm::Mode;
-    let tools = tools::of(&[Profile::All], Mode::Agent, false);
+    let tools = tools::of(&[Profile::All], Mode::Agent, None);
     let tool = tools.iter().find(|known| known.name == tool)?;
     Some(serde_json::json!(field::schema(&tool.fields)))
 }

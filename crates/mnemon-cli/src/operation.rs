@@ -128,13 +128,18 @@ pub(crate) struct Access<'a, On = Arc<Memory>> {
     /// The user that the caller is: the one that a tool is called for. The command line has none,
     /// and a user that it names is the owner of the records that are meant.
     pub(crate) user: Option<&'a str>,
+    /// The agent that the caller is.
+    pub(crate) agent: Option<&'a str>,
+    /// Whether a key binds the caller to the user: only the user's own records may be changed.
+    pub(crate) own_only: bool,
 }
 
 impl Access<'_> {
     /// Who sees the answer: the user and the agent that are named, the caller, or the tenant.
     fn viewer(&self, owner: &Owner) -> Viewer {
         let user = owner.user.clone().or(self.user.map(str::to_owned));
-        Viewer::of_caller(user, owner.agent.clone())
+        let agent = owner.agent.clone().or(self.agent.map(str::to_owned));
+        Viewer::of_caller(user, agent)
     }
 
     /// The record that the caller means by an id, or by the beginning of one.
@@ -155,6 +160,26 @@ impl Access<'_> {
             meant.push(records.resolve(self.ctx, &viewer, id).await?);
         }
         Ok(meant)
+    }
+
+    /// That a caller who is bound to a user owns these records. Others are as good as missing.
+    async fn check_own(&self, ids: &[Id]) -> Result<(), Error> {
+        let (true, Some(user)) = (self.own_only, self.user) else {
+            return Ok(());
+        };
+        let viewer = self.viewer(&Owner::default());
+        let records = self.memory.records();
+        let found = records.get_seen_by(self.ctx, &viewer, ids).await?;
+        let is_own = |record: &Option<mnemon_core::Record>| {
+            let owner = record.as_ref().map(|record| record.owner.user.as_deref());
+            owner == Some(Some(user))
+        };
+        let others = ids.iter().zip(&found).filter(|(_, record)| !is_own(record));
+        let others: Vec<Id> = others.map(|(id, _)| id.clone()).collect();
+        match others.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Missing(others)),
+        }
     }
 
     /// When a record with this `ttl` expires.

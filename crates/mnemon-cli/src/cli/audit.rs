@@ -46,6 +46,7 @@ enum What {
 }
 
 pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    door.local()?;
     match args.what {
         What::Verify { file } => verify(file, door),
         What::List { limit } => list(limit, door),

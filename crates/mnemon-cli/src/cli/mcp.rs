@@ -115,7 +115,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         user: args.user,
         long_term: args.long_term,
         structured: args.structured,
-        read_only: false,
+        remote: None,
     };
     let folder = wiring::agents_folder(&door.config);
     if folder.is_dir() && !door.config.may_index_agents() {
@@ -146,7 +146,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         access,
         limits,
         http::stop_signal(),
-        |address| {
+        |address, _| {
             out.note(&format!("serving at http://{address}/mcp"));
         },
     )

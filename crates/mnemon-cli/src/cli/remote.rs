@@ -15,6 +15,8 @@ use crate::{Error, code, wiring};
 
 /// How long the server may take for an answer; it ends a request after as long.
 const TIMEOUT: Duration = Duration::from_secs(300);
+/// Bytes of an answer that are read.
+const ANSWER_BYTES: usize = 256 * 1024 * 1024;
 /// What stands in a path or a query as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -102,9 +104,15 @@ impl Remote {
             // Its own words repeat the URL.
             source: Box::new(source.without_url()),
         };
-        let response = request.send().await.map_err(failed)?;
+        let mut response = request.send().await.map_err(failed)?;
         let status = response.status();
-        let body = response.bytes().await.map_err(failed)?;
+        let mut body = Vec::new();
+        while let Some(part) = response.chunk().await.map_err(failed)? {
+            if body.len() + part.len() > ANSWER_BYTES {
+                return Err(self.unreadable("it is too large"));
+            }
+            body.extend_from_slice(&part);
+        }
         if status.is_success() {
             return serde_json::from_slice(&body)
                 .map_err(|error| self.unreadable(&error.to_string()));

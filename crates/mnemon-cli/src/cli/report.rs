@@ -29,7 +29,7 @@ pub(super) fn failure(error: &Error, as_json: bool) -> ExitCode {
         error_line(format!("  caused by: {}", text::one_line(cause)));
     }
     if let Some(hint) = hint {
-        error_line(format!("  hint: {hint}"));
+        error_line(format!("  hint: {}", text::one_line(&hint)));
     }
     ExitCode::from(exit)
 }

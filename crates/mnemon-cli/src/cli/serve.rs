@@ -67,7 +67,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         user: None,
         long_term: Mode::Agent,
         structured: false,
-        read_only: false,
+        remote: None,
     };
     let served = Served::new(as_server(&door.config, "http", None), memory, options)?;
     let access = Access {
@@ -76,10 +76,10 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         origins: args.allow_origin,
     };
     let reload = door.reload.clone();
-    let (out, has_key) = (&door.out, access.key.is_some());
+    let out = &door.out;
     let every = (args.upkeep > 0).then(|| Duration::from_secs(args.upkeep));
-    let ready = |address| {
-        let key = match has_key {
+    let ready = |address, needs_key| {
+        let key = match needs_key {
             true => " -H \"Authorization: Bearer $MNEMON_API_KEY\"",
             false => "",
         };

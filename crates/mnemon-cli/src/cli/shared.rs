@@ -246,6 +246,8 @@ pub(super) async fn call_on<O: Operation<On>, On: Sync>(
         config: &door.config,
         interface: Interface::CommandLine,
         user: None,
+        agent: None,
+        own_only: false,
     };
     let answer = operation::call::<O, On>(&access, arguments).await;
     answer.map_err(|error| error.spelling(|name| spelling(&O::fields(), name)))

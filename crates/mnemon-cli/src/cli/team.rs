@@ -88,6 +88,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 }
 
 async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
+    door.local()?;
     let listed = agents.teams().await?;
     return_json!(door, &json!({ "teams": listed }));
     if listed.is_empty() {

@@ -102,11 +102,16 @@ impl Api {
         quotas.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// That the tenant has not used up its quotas; counts the request.
-    async fn check_quota(&self, ctx: &Ctx, endpoint: &Endpoint, bytes: usize) -> Result<(), Error> {
+    /// That the tenant has not used up its quotas; counts the request, and a record if it adds one.
+    pub(super) async fn check_quota(
+        &self,
+        ctx: &Ctx,
+        adds: bool,
+        bytes: usize,
+    ) -> Result<(), Error> {
         let quotas = self.quotas();
         quotas.check_request(&ctx.tenant, ctx.now)?;
-        if endpoint.adds {
+        if adds {
             let added = Amount {
                 records: 1,
                 bytes: bytes as u64,
@@ -119,32 +124,24 @@ impl Api {
     }
 
     /// Writes a line of the audit log for a request that may change something.
-    async fn record(
+    pub(super) async fn record(
         &self,
         ctx: &Ctx,
         caller: &Caller,
-        endpoint: &Endpoint,
-        named: Vec<String>,
-        answer: &Result<Value, Error>,
+        operation: String,
+        ids: Vec<String>,
+        status: u16,
     ) {
-        let (Some(audit), true) = (&self.audit, endpoint.route.right > Rights::Read) else {
+        let Some(audit) = &self.audit else {
             return;
         };
-        let mut ids = named;
-        if let Ok(answer) = answer {
-            ids.extend(ids_of(answer));
-            ids.dedup();
-        }
         let event = AuditEvent {
             at: ctx.now,
             caller: caller.name.clone(),
             tenant: caller.tenant.clone(),
-            operation: endpoint.name(),
+            operation,
             ids,
-            status: match answer {
-                Ok(_) => StatusCode::OK.as_u16(),
-                Err(error) => Problem::of(error).status,
-            },
+            status,
         };
         if let Err(error) = audit.record(event).await {
             tracing::error!(%error, "the audit log cannot be written");
@@ -237,14 +234,35 @@ async fn answered(
     allow(&caller, &endpoint.route)?;
     let mut arguments = arguments(endpoint, head, body).await?;
     bind(&caller, &arguments)?;
+    if arguments.flag("purge") == Some(true) {
+        // Nothing brings it back.
+        let allowed = caller.require(Rights::Admin);
+        allowed.map_err(|missing| Error::Forbidden(format!("to purge, {missing}")))?;
+    }
     own_keys(&caller, &mut arguments);
     let seat = api.seat(&caller.tenant)?;
     let ctx = api.ctx(&seat, &caller)?;
-    api.check_quota(&ctx, endpoint, body.len()).await?;
-    let named = arguments.ids();
-    let answer = (endpoint.run)(&seat, &ctx, caller.user.as_deref(), arguments).await;
-    api.record(&ctx, &caller, endpoint, named, &answer).await;
+    api.check_quota(&ctx, endpoint.adds, body.len()).await?;
+    let mut ids = arguments.ids();
+    let answer = (endpoint.run)(&seat, &ctx, &caller, arguments).await;
+    if endpoint.route.right > Rights::Read {
+        let status = match &answer {
+            Ok(answer) => {
+                ids.extend(ids_of(answer));
+                ids.dedup();
+                StatusCode::OK.as_u16()
+            }
+            Err(error) => Problem::of(error).status,
+        };
+        api.record(&ctx, &caller, endpoint.name(), ids, status)
+            .await;
+    }
     let mut answer = answer?;
+    if let (Some(fields), true) = (answer.as_object_mut(), caller.user.is_some()) {
+        // Records of others may be among them.
+        fields.remove("cascaded");
+        fields.remove("evicted");
+    }
     let version = version(&answer);
     let notices = ctx.notices.list();
     if let (Some(fields), false) = (answer.as_object_mut(), notices.is_empty()) {
@@ -309,18 +327,17 @@ fn ids_of(answer: &Value) -> Vec<String> {
 
 /// That a caller who is bound to a user or an agent names no other.
 pub(super) fn bind(caller: &Caller, arguments: &Arguments) -> Result<(), Error> {
-    let bound = [("user", &caller.user), ("agent", &caller.agent)];
-    for (field, own) in bound {
-        if let (Some(own), Some(named)) = (own, arguments.text(field))
-            && *own != named
-        {
-            let what = format!("this key is for one {field} only; leave `{field}` out");
-            return Err(Error::Forbidden(what));
-        }
-    }
     let Some(user) = &caller.user else {
         return Ok(());
     };
+    let bound = [("user", Some(user)), ("agent", caller.agent.as_ref())];
+    for (field, own) in bound {
+        let named = arguments.text(field);
+        if named.is_some() && named.as_ref() != own {
+            let what = format!("this key is for one user only; leave `{field}` out");
+            return Err(Error::Forbidden(what));
+        }
+    }
     match arguments.text("audience") {
         Some(audience) if audience != "everyone" && audience != format!("user:{user}") => {
             let what = "this key is for one user only: `audience` may be that user or `everyone`";

@@ -18,7 +18,7 @@ pub(crate) struct Lock {
     key: Option<Secret>,
     keys: Option<Keys>,
     tokens: Option<(Tokens, ClaimNames)>,
-    /// Whether the store has a valid key, so that a request must show one.
+    /// Whether the store has keys, valid or not, so that a request must show one.
     has_keys: AtomicBool,
 }
 
@@ -60,14 +60,14 @@ impl Lock {
         self.key.is_some() || self.tokens.is_some() || self.has_keys.load(Ordering::Relaxed)
     }
 
-    /// Looks whether the store has a valid key. Once it had one, the server stays closed, so that
-    /// the end of the last key opens it to nobody.
+    /// Looks whether the store has keys. One that was revoked or has expired counts, so that the
+    /// end of the last key opens the server to nobody.
     pub(crate) async fn look(&self, now: Time) -> Result<(), mnemon_engine::Error> {
         let Some(keys) = &self.keys else {
             return Ok(());
         };
         let ctx = Caller::local(self.tenant.clone()).ctx(now);
-        if keys.has_valid(&ctx).await? {
+        if !keys.list(&ctx, None).await?.is_empty() {
             self.has_keys.store(true, Ordering::Relaxed);
         }
         Ok(())

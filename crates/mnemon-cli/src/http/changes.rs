@@ -81,12 +81,15 @@ async fn listen(
     let after = arguments.take("after").and_then(|after| after.as_u64());
     let seat = api.seat(&caller.tenant)?;
     let ctx = api.ctx(&seat, &caller)?;
+    api.check_quota(&ctx, false, 0).await?;
     let access = Access {
         memory: &seat.memory,
         ctx: &ctx,
         config: &seat.config,
         interface: Interface::Http,
         user: caller.user.as_deref(),
+        agent: caller.agent.as_deref(),
+        own_only: caller.user.is_some(),
     };
     let filter = operation::call::<Selection, _>(&access, arguments).await?;
     let feed = seat.memory.records().feed();

@@ -21,7 +21,7 @@ use super::changes::Listening;
 use super::connections::Connection;
 use super::hosts::Hosts;
 use super::limits::HttpLimits;
-use super::origins::Origins;
+use super::origins::{Origins, preflight, readable};
 use super::problem::Problem;
 use crate::wiring;
 
@@ -159,12 +159,24 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Lets a request through, or says why not.
-pub(super) async fn admit(
-    State(gate): State<Arc<Gate>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+/// Lets a request through, or says why not; pages of named origins may read the answer.
+pub(super) async fn admit(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let origin = gate.origins.named(request.headers());
+    let is_question = request.method() == Method::OPTIONS
+        && request
+            .headers()
+            .contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    match origin {
+        Some(origin) if is_question => match gate.hosts.check(request.headers(), request.uri()) {
+            Ok(()) => preflight(origin),
+            Err(refused) => refused.into_response(),
+        },
+        Some(origin) => readable(checked(&gate, request, next).await, origin),
+        None => checked(&gate, request, next).await,
+    }
+}
+
+async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
     let connection = request.extensions_mut().remove::<Arc<Connection>>();
     let hosts = gate.hosts.check(request.headers(), request.uri());
     if let Err(refused) = hosts.and_then(|()| gate.origins.check(request.headers())) {

@@ -7,12 +7,14 @@ use axum::Router;
 use axum::extract::{Extension, Request};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
+use http_body_util::BodyExt;
 use mnemon_core::Tenant;
 use tower::ServiceExt;
 
+use super::api::Api;
 use super::problem::Problem;
-use crate::Error;
-use crate::mcp::{self, Served};
+use crate::mcp::{self, RemoteCaller, Served};
+use crate::{Error, wiring};
 use mnemon_engine::access::Caller;
 use mnemon_engine::access::Rights;
 
@@ -20,22 +22,30 @@ use mnemon_engine::access::Rights;
 const KEPT: usize = 256;
 
 /// What a server depends on.
-type Key = (Tenant, Option<String>, bool, String);
+type Key = (Tenant, Option<String>, Rights, String);
 
 /// A server of the protocol for each caller.
 pub(super) struct Callers {
     served: Arc<Served>,
     origins: Vec<String>,
     body_bytes: usize,
+    /// Quotas and the audit log, where the API is served, too.
+    api: Option<Arc<Api>>,
     kept: Mutex<HashMap<Key, Router>>,
 }
 
 impl Callers {
-    pub(super) fn new(served: Arc<Served>, origins: Vec<String>, body_bytes: usize) -> Arc<Self> {
+    pub(super) fn new(
+        served: Arc<Served>,
+        origins: Vec<String>,
+        body_bytes: usize,
+        api: Option<Arc<Api>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             served,
             origins,
             body_bytes,
+            api,
             kept: Mutex::default(),
         })
     }
@@ -49,18 +59,56 @@ impl Callers {
     }
 
     async fn answer(&self, caller: &Caller, request: Request) -> Response {
-        match self.of(caller) {
-            Ok(router) => router.oneshot(request).await.into_response(),
-            Err(error) => Problem::of(&error).into_response(),
+        let answered = match &self.api {
+            Some(api) => self.counted(api, caller, request).await,
+            None => self.answered(caller, request).await,
+        };
+        answered.unwrap_or_else(|error| {
+            let mut problem = Problem::of(&error);
+            problem.retry = wiring::now().ok().and_then(|now| error.retry_seconds(now));
+            problem.into_response()
+        })
+    }
+
+    async fn answered(&self, caller: &Caller, request: Request) -> Result<Response, Error> {
+        Ok(self.of(caller)?.oneshot(request).await.into_response())
+    }
+
+    /// Counts the call for the quotas of the tenant, and writes a line of the audit log for a tool
+    /// that may change something.
+    async fn counted(
+        &self,
+        api: &Api,
+        caller: &Caller,
+        request: Request,
+    ) -> Result<Response, Error> {
+        let (head, body) = request.into_parts();
+        // The gate has read and counted the body.
+        let body = body.collect().await;
+        let body = body
+            .map_err(|error| Error::Internal(error.to_string()))?
+            .to_bytes();
+        let tool = tool_of(&body).unwrap_or_default();
+        let (writes, adds) = self.served.effect(&tool);
+        let seat = api.seat(&caller.tenant)?;
+        let ctx = api.ctx(&seat, caller)?;
+        api.check_quota(&ctx, adds, body.len()).await?;
+        let response = self
+            .answered(caller, Request::from_parts(head, body.into()))
+            .await?;
+        if writes {
+            let status = response.status().as_u16();
+            api.record(&ctx, caller, format!("mcp {tool}"), Vec::new(), status)
+                .await;
         }
+        Ok(response)
     }
 
     fn of(&self, caller: &Caller) -> Result<Router, Error> {
-        let reads = caller.rights < Rights::Write;
         let key = (
             caller.tenant.clone(),
             caller.user.clone(),
-            reads,
+            caller.rights,
             caller.name.clone(),
         );
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,12 +117,14 @@ impl Callers {
         }
         let mut config = self.served.config().clone();
         config.tenant.value = caller.tenant.clone();
-        if let Some(user) = &caller.user {
-            config.actor.value = format!("{}/{user}", config.actor.value);
-        }
+        config.actor.value = format!("http:{}", caller.name);
+        let remote = RemoteCaller {
+            rights: caller.rights,
+            is_bound: caller.user.is_some(),
+        };
         // A server that was started for one user stays one for that user.
         let user = caller.user.clone().or(self.served.bound_user());
-        let served = self.served.for_caller(config, user, reads)?;
+        let served = self.served.for_caller(config, user, remote)?;
         let router = mcp::router(Arc::new(served), &self.origins, self.body_bytes);
         if kept.len() >= KEPT {
             kept.clear();
@@ -82,4 +132,22 @@ impl Callers {
         kept.insert(key, router.clone());
         Ok(router)
     }
+}
+
+/// The tool that a message calls.
+fn tool_of(message: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Message {
+        method: String,
+        #[serde(default)]
+        params: Params,
+    }
+    #[derive(Default, serde::Deserialize)]
+    struct Params {
+        #[serde(default)]
+        name: Option<String>,
+    }
+    let message: Message = serde_json::from_slice(message).ok()?;
+    let name = message.params.name?;
+    (message.method == "tools/call").then_some(name)
 }

@@ -35,6 +35,7 @@ const ERRORS: &[(&str, &str)] = &[
     ("412", "The version in If-Match is not the current one"),
     ("413", "The request is too large"),
     ("415", "The body is not JSON"),
+    ("431", "The path and the headers are too long"),
     ("429", "Too often; Retry-After says when to come again"),
     ("500", "The store is damaged, or the server has a bug"),
     ("501", "The store of this server cannot do it"),
@@ -174,8 +175,13 @@ fn operation(endpoint: &Endpoint, shapes: &Value) -> Value {
     for field in &endpoint.fields {
         let mut schema = field.schema();
         bound(&field.shape, &mut schema);
-        let is_required = field.is_required_on(crate::operation::Interface::Http);
+        let has_other = |other: &&str| endpoint.fields.iter().any(|field| field.name == *other);
+        let is_alone = !field.alternatives.is_empty() && !field.alternatives.iter().any(has_other);
+        let is_required = field.is_required_on(crate::operation::Interface::Http) || is_alone;
         if let Some(part) = in_path(field.name) {
+            if let Shape::Texts { max, .. } = field.shape {
+                schema = json!({"type": "string", "minLength": 1, "maxLength": max, "description": field.about});
+            }
             parameters.push(json!({"name": part, "in": "path", "required": true, "schema": schema, "style": "simple"}));
         } else if !route.method.has_body() {
             parameters.push(json!({"name": field.name, "in": "query", "required": is_required, "schema": schema}));
@@ -249,6 +255,7 @@ fn operation_id(endpoint: &Endpoint) -> String {
         "" => endpoint.route.path.trim_start_matches("/v1/"),
         command => command,
     };
+    let words = words.replace(['{', '}'], "");
     words.replace([' ', '/', '-'], "_")
 }
 
@@ -261,14 +268,52 @@ fn summary(endpoint: &Endpoint) -> String {
             None => return operation_id(endpoint),
         }
     }
-    match (endpoint.command, command.get_about()) {
-        ("/v1/long-term/record" | "", None) | ("", _) => match endpoint.route.path {
-            "/v1/long-term/record" => "Record facts to long-term memory".to_owned(),
-            _ => "Retrieve what long-term memory knows".to_owned(),
-        },
-        (_, about) => about.map(ToString::to_string).unwrap_or_default(),
+    let own = WITHOUT_COMMAND
+        .iter()
+        .find(|row| row.0 == endpoint.route.path);
+    match (endpoint.command, own) {
+        ("", Some((_, about, _))) => (*about).to_owned(),
+        _ => command
+            .get_about()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
     }
 }
+
+/// Routes whose operation has no command of its own: their path, what they do, and the shape of the
+/// answer.
+const WITHOUT_COMMAND: &[(&str, &str, &str)] = &[
+    (
+        "/v1/long-term/record",
+        "Record facts to long-term memory",
+        "",
+    ),
+    (
+        "/v1/long-term/retrieve",
+        "Retrieve what long-term memory knows",
+        "",
+    ),
+    (
+        "/v1/forget/preview",
+        "Show which records would be forgotten",
+        "would_forget",
+    ),
+    (
+        "/v1/conversations/{session}/window",
+        "Show the window of a conversation",
+        "window",
+    ),
+    (
+        "/v1/conversations/{session}/compressions/preview",
+        "Show what a compression would do",
+        "would_compress",
+    ),
+    (
+        "/v1/conversations/{session}/snapshots/{label}",
+        "Delete a snapshot of a conversation",
+        "session_deleted",
+    ),
+];
 
 fn tag(path: &str) -> &str {
     let rest = path.trim_start_matches("/v1/");
@@ -276,8 +321,16 @@ fn tag(path: &str) -> &str {
 }
 
 fn responses(endpoint: &Endpoint, shapes: &Value) -> Value {
-    let shape = shapes.pointer(&format!("/properties/{}", endpoint.command));
-    let mut shape = shape.cloned().unwrap_or(json!({"type": "object"}));
+    let own = WITHOUT_COMMAND
+        .iter()
+        .find(|row| row.0 == endpoint.route.path);
+    let shape = match (endpoint.command, own) {
+        // The command writes files.
+        ("skill export", _) | ("", None | Some((_, _, ""))) => None,
+        ("", Some((_, _, shape))) => Some(json!({"$ref": format!("#/$defs/{shape}")})),
+        (command, _) => shapes.pointer(&format!("/properties/{command}")).cloned(),
+    };
+    let mut shape = shape.unwrap_or(json!({"type": "object"}));
     refer(&mut shape);
     let mut responses = Map::new();
     let headers = json!({

@@ -1,7 +1,8 @@
 //! The web pages that may call the server. A browser sends the origin of the page with every request
 //! that could change something, so a page of another origin is refused by it.
 
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
 
 use super::problem::Problem;
 
@@ -37,6 +38,42 @@ impl Origins {
             }
         }
     }
+}
+
+impl Origins {
+    /// The origin of the request, if it was named with `--allow-origin`: only its pages may read
+    /// answers.
+    pub(super) fn named(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let origin = headers.get(header::ORIGIN)?;
+        let text = origin.to_str().ok()?.to_lowercase();
+        self.0.contains(&text).then(|| origin.clone())
+    }
+}
+
+/// Methods and headers that a page of a named origin may send, and headers that it may read.
+const METHODS: &str = "GET, POST, PATCH, DELETE";
+const SENT: &str = "authorization, content-type, idempotency-key, if-match, if-none-match, \
+                    last-event-id, x-request-id";
+const READ: &str = "etag, retry-after, x-request-id";
+
+/// The answer to the question of a browser whether a page may send a request.
+pub(super) fn preflight(origin: HeaderValue) -> Response {
+    let headers = [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, METHODS),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, SENT),
+        (header::ACCESS_CONTROL_MAX_AGE, "600"),
+    ];
+    readable((StatusCode::NO_CONTENT, headers).into_response(), origin)
+}
+
+/// The answer, which pages of this origin may read.
+pub(super) fn readable(mut response: Response, origin: HeaderValue) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    let read = HeaderValue::from_static(READ);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, read);
+    headers.append(header::VARY, HeaderValue::from_static("origin"));
+    response
 }
 
 fn is_local(origin: &str) -> bool {

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use mnemon_core::{Ctx, Invalid, Owner, Viewer};
 use mnemon_engine::Memory;
+use mnemon_engine::access::Rights;
 use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::longterm::Mode;
 use tokio::sync::Mutex;
 
 use super::answer::excerpt;
 use super::profile::Profile;
-use super::tool::Tool;
+use super::tool::{Tool, Touch};
 use super::tools;
 use crate::api::reembed;
 use crate::config::{Config, EmbedderChoice};
@@ -51,8 +52,16 @@ pub struct Options {
     pub long_term: Mode,
     /// Whether tools that read answer with structured content beside the text.
     pub structured: bool,
-    /// Whether tools that write are left out.
-    pub read_only: bool,
+    /// Who calls from another machine; `None` for a client that started the server.
+    pub remote: Option<RemoteCaller>,
+}
+
+/// What a caller from another machine may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteCaller {
+    pub rights: Rights,
+    /// Whether a key binds the caller to the user.
+    pub is_bound: bool,
 }
 
 impl Served {
@@ -63,7 +72,7 @@ impl Served {
             agents: wiring::agents(&config.tenant.value, &config.agents.value)?
                 .safety(config.safety())
                 .language(config.agent_language.value),
-            tools: tools::of(&options.tools, options.long_term, options.read_only),
+            tools: tools::of(&options.tools, options.long_term, options.remote),
             long_term: options.long_term,
             structured: options.structured,
             user: options.user.clone(),
@@ -111,6 +120,18 @@ impl Served {
         self.user.clone()
     }
 
+    /// Whether a key binds the caller to the user.
+    pub(super) fn is_bound(&self) -> bool {
+        self.options.remote.is_some_and(|remote| remote.is_bound)
+    }
+
+    /// Whether the tool may change something, and whether it may add a record.
+    pub(crate) fn effect(&self, tool: &str) -> (bool, bool) {
+        let known = self.tools.iter().find(|known| known.name == tool);
+        let touch = known.map_or(Touch::Reads, |known| known.touch);
+        (touch != Touch::Reads, touch == Touch::Adds)
+    }
+
     pub(crate) fn memory(&self) -> Arc<Memory> {
         self.memory.clone()
     }
@@ -124,11 +145,11 @@ impl Served {
         &self,
         config: Config,
         user: Option<String>,
-        read_only: bool,
+        remote: RemoteCaller,
     ) -> Result<Self, Error> {
         let options = Options {
             user,
-            read_only,
+            remote: Some(remote),
             ..self.options.clone()
         };
         Self::new(config, self.memory.clone(), options)

@@ -140,6 +140,8 @@ impl Call {
             config: &served.config,
             interface: Interface::Mcp,
             user: user.as_deref(),
+            agent: None,
+            own_only: served.is_bound(),
         };
         operation::call::<O, _>(&access, arguments).await
     }

@@ -7,9 +7,11 @@ mod notes;
 mod recall;
 mod teams;
 
+use mnemon_engine::access::Rights;
 use mnemon_engine::longterm::{self, Mode};
 
 use super::profile::Profile;
+use super::served::RemoteCaller;
 use super::tool::{Tool, Touch};
 
 fn all() -> Vec<Tool> {
@@ -27,16 +29,33 @@ fn all() -> Vec<Tool> {
 
 /// The tools of these profiles, each once. In static mode the model has no tools of the long-term
 /// memory: the server uses it for them.
-pub(super) fn of(profiles: &[Profile], long_term: Mode, read_only: bool) -> Vec<Tool> {
+pub(super) fn of(profiles: &[Profile], long_term: Mode, remote: Option<RemoteCaller>) -> Vec<Tool> {
     let wanted = |tool: &Tool| {
         let is_in_profile = profiles
             .iter()
             .any(|profile| *profile == Profile::All || tool.profiles.contains(profile));
         let is_of_agent_mode = [longterm::RECORD, longterm::RETRIEVE].contains(&tool.name);
-        let is_allowed = !read_only || tool.touch == Touch::Reads;
+        let is_allowed = remote.is_none_or(|remote| allows(remote, tool));
         is_in_profile && is_allowed && !(is_of_agent_mode && long_term == Mode::Static)
     };
-    all().into_iter().filter(wanted).collect()
+    let mut tools: Vec<Tool> = all().into_iter().filter(wanted).collect();
+    if remote.is_some() {
+        // Files of the server are none of theirs.
+        for tool in &mut tools {
+            tool.fields.retain(|field| !field.is_local);
+        }
+    }
+    tools
+}
+
+/// Whether a caller from another machine may use the tool.
+fn allows(remote: RemoteCaller, tool: &Tool) -> bool {
+    let is_of_files = ["agent_", "team_"]
+        .iter()
+        .any(|group| tool.name.starts_with(group));
+    let is_of_tenant = tool.name == "memory_cleanup" && remote.rights < Rights::Admin;
+    let may_write = remote.rights >= Rights::Write || tool.touch == Touch::Reads;
+    may_write && !is_of_tenant && !(is_of_files && remote.is_bound)
 }
 
 /// The tools as clients see them: briefly, if only the smallest set is served, and with schemas of
@@ -64,7 +83,7 @@ mod tests {
     use super::*;
 
     fn names(profiles: &[Profile]) -> Vec<&'static str> {
-        of(profiles, Mode::Agent, false)
+        of(profiles, Mode::Agent, None)
             .iter()
             .map(|tool| tool.name)
             .collect()
@@ -83,7 +102,7 @@ mod tests {
             "memory_context",
         ];
         assert_eq!(names(&[Profile::Small]), small);
-        let tools = of(&[Profile::Small], Mode::Agent, false);
+        let tools = of(&[Profile::Small], Mode::Agent, None);
         let listed = serde_json::json!(listed(&tools, false)).to_string();
         let tokens = crate::wiring::counter(Family::O200k).count(&listed);
         assert!(tokens <= 1200, "{tokens} tokens: {listed}");
@@ -97,13 +116,13 @@ mod tests {
         let unique: HashSet<&str> = all.iter().copied().collect();
         assert_eq!(unique.len(), all.len());
         assert_eq!(all.len(), 40);
-        let in_static = of(&[Profile::All], Mode::Static, false);
+        let in_static = of(&[Profile::All], Mode::Static, None);
         assert_eq!(in_static.len(), 38);
     }
 
     #[test]
     fn every_tool_says_when_to_use_it_and_bounds_its_fields() {
-        for tool in of(&[Profile::All], Mode::Agent, false) {
+        for tool in of(&[Profile::All], Mode::Agent, None) {
             let about = tool.about.to_lowercase();
             assert!(
                 about.contains("use it") || about.contains("call it") || about.contains("then"),
@@ -119,7 +138,7 @@ mod tests {
 
     #[test]
     fn every_tool_has_a_schema_of_its_answer() {
-        let tools = of(&[Profile::All], Mode::Agent, false);
+        let tools = of(&[Profile::All], Mode::Agent, None);
         for tool in listed(&tools, true) {
             let schema = tool.output_schema.expect("a schema");
             assert_eq!(schema["type"], "object", "{}", tool.name);
@@ -132,7 +151,7 @@ mod tests {
 
     #[test]
     fn no_name_of_a_field_means_two_fields() {
-        for tool in of(&[Profile::All], Mode::Agent, false) {
+        for tool in of(&[Profile::All], Mode::Agent, None) {
             for field in &tool.fields {
                 for name in field.aliases.iter().chain([&field.name]) {
                     let called = tool.fields.iter().filter(|field| field.is_called(name));
@@ -144,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_takes_away_says_so() {
-        let removing: Vec<&str> = of(&[Profile::All], Mode::Agent, false)
+        let removing: Vec<&str> = of(&[Profile::All], Mode::Agent, None)
             .iter()
             .filter(|tool| tool.touch == Touch::Removes)
             .map(|tool| tool.name)

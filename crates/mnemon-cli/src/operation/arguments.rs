@@ -56,11 +56,11 @@ impl Arguments {
                         .iter()
                         .map(|other| other.spelled(interface))
                         .collect();
-                    let what = format!(
-                        "is missing: {}; or give {}",
-                        field.about,
-                        names.join(" or ")
-                    );
+                    let or = match names.is_empty() {
+                        true => String::new(),
+                        false => format!("; or give {}", names.join(" or ")),
+                    };
+                    let what = format!("is missing: {}{or}", field.about);
                     return Err(Invalid::new(field.spelled(interface), what));
                 }
                 _ => {}

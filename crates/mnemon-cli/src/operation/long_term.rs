@@ -18,10 +18,11 @@ const TEXT: usize = 100_000;
 const KEYWORD: usize = 1000;
 
 /// The long-term memory of the user that a call names.
-fn remembering(access: &Access<'_>, arguments: &mut Arguments) -> Remembering {
+fn remembering(access: &Access<'_>, arguments: &mut Arguments) -> Result<Remembering, Error> {
     let own = Arc::new(OwnLongTerm::new(access.memory.clone()));
     let owner = access.owned(arguments.take_owner());
-    Remembering::new(own, owner, Mode::Agent)
+    owner.check()?;
+    Ok(Remembering::new(own, owner, Mode::Agent))
 }
 
 /// The tool's answer; an error only if the memory failed. "No content provided" is an answer: the
@@ -70,7 +71,7 @@ impl Operation for Record {
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Self::Answer, Error> {
         let (thinking, content) = (arguments.text("thinking"), arguments.texts("content"));
-        let remembering = remembering(access, &mut arguments);
+        let remembering = remembering(access, &mut arguments)?;
         let said = remembering.record_to_memory(access.ctx, thinking.as_deref(), &content);
         let recorded = content.iter().filter(|text| !text.trim().is_empty());
         Ok(Recorded {
@@ -96,7 +97,7 @@ impl Operation for Retrieve {
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Retrieved, Error> {
         let keywords = arguments.texts("keywords");
-        let remembering = remembering(access, &mut arguments);
+        let remembering = remembering(access, &mut arguments)?;
         let said = remembering.retrieve_from_memory(access.ctx, &keywords);
         Ok(Retrieved {
             text: check(said.await)?,

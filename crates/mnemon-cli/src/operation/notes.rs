@@ -293,6 +293,7 @@ impl Operation for NoteDelete {
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<NoteDeleted, Error> {
         let id = access.id(&mut arguments, "id").await?;
+        access.check_own(std::slice::from_ref(&id)).await?;
         let (notes, viewer) = (access.memory.notes(), access.viewer(&Owner::default()));
         let deleted = notes.delete(access.ctx, &viewer, &id).await?;
         Ok(NoteDeleted { deleted, id })

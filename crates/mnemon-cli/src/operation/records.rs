@@ -95,6 +95,10 @@ impl Operation for Write {
             Some(_) => Err(Invalid::new(name, "is not a JSON object")),
         };
         let (data, meta) = (object("data")?, object("meta")?);
+        if access.own_only && data.get("shared").is_some_and(|shared| shared != false) {
+            let what = "this key is for one user only: leave `shared` out of the data";
+            return Err(Error::Forbidden(what.to_owned()));
+        }
         let event = MemoryWriteEvent {
             user_id: arguments.needed("user"),
             session_id: arguments.needed("session"),
@@ -246,7 +250,10 @@ impl Operation for Add {
             .map(|at| when::past("created", &at, now))
             .transpose()?;
         let audience = arguments.take_text("audience");
-        if key.is_none() {
+        if access.own_only {
+            check_bound(&arguments, id.as_ref())?;
+        }
+        if key.is_none() || access.own_only {
             let own = id.as_ref().and_then(|id| id.as_ref().ok());
             check_sources(access, &arguments.texts("derived_from"), own).await?;
         }
@@ -275,6 +282,27 @@ impl Operation for Add {
             near_duplicate: near.filter(|_| receipt.items.iter().any(is_new)),
             receipt,
         })
+    }
+}
+
+/// Kinds of records that a caller who is bound to a user may add: others hold a state of ours, or are
+/// shown to agents as instructions.
+const ADDED_BY_USERS: &[Kind] = &[Kind::Note, Kind::Fact, Kind::Decision, Kind::Event];
+
+/// That a caller who is bound to a user adds nothing in place of a record that the engine makes.
+fn check_bound(arguments: &Arguments, id: Option<&Result<Id, Invalid>>) -> Result<(), Error> {
+    let kind: Option<Kind> = arguments.text("kind").and_then(|kind| kind.parse().ok());
+    if kind.is_some_and(|kind| !ADDED_BY_USERS.contains(&kind)) {
+        let what = "this key is for one user only, and adds notes, facts, decisions and events";
+        return Err(Error::Forbidden(what.to_owned()));
+    }
+    let looks_made = |id: &Id| uuid::Uuid::parse_str(id.as_str()).is_ok();
+    match id {
+        Some(Ok(id)) if looks_made(id) => {
+            let what = "looks like an id that the server makes; choose another, or leave it out";
+            Err(Invalid::new("id", what).into())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -325,6 +353,7 @@ impl Operation for Update {
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Edited, Error> {
         let viewer = access.viewer(&Owner::default());
         let id = access.id(&mut arguments, "id").await?;
+        access.check_own(std::slice::from_ref(&id)).await?;
         if arguments.is_empty() {
             let what = "is missing: give new content, or another field to change";
             return Err(Invalid::new("content", what).into());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mnemon_core::Ctx;
 use mnemon_engine::Memory;
-use mnemon_engine::access::Rights;
+use mnemon_engine::access::{Caller, Rights};
 use mnemon_engine::agentfiles::AgentFiles;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -98,7 +98,7 @@ pub(crate) struct Endpoint {
     /// Whether it may add records.
     pub(crate) adds: bool,
     pub(crate) fields: Vec<Field>,
-    pub(crate) run: for<'a> fn(&'a Seat, &'a Ctx, Option<&'a str>, Arguments) -> Answering<'a>,
+    pub(crate) run: for<'a> fn(&'a Seat, &'a Ctx, &'a Caller, Arguments) -> Answering<'a>,
 }
 
 /// Whether a part of a path in braces is the field of this name. `id` stands for `ids`, too, as one
@@ -131,7 +131,9 @@ impl Endpoint {
             fields: fields
                 .filter(|field| field.is_on(Interface::Http))
                 .collect(),
-            run: |seat, ctx, user, arguments| Box::pin(run::<O, On>(seat, ctx, user, arguments)),
+            run: |seat, ctx, caller, arguments| {
+                Box::pin(run::<O, On>(seat, ctx, caller, arguments))
+            },
         }
     }
 }
@@ -139,7 +141,7 @@ impl Endpoint {
 async fn run<O: Routed<On>, On: Target>(
     seat: &Seat,
     ctx: &Ctx,
-    user: Option<&str>,
+    caller: &Caller,
     arguments: Arguments,
 ) -> Result<Value, Error> {
     let access = Access {
@@ -147,7 +149,9 @@ async fn run<O: Routed<On>, On: Target>(
         ctx,
         config: &seat.config,
         interface: Interface::Http,
-        user,
+        user: caller.user.as_deref(),
+        agent: caller.agent.as_deref(),
+        own_only: caller.user.is_some(),
     };
     O::json(&call::<O, On>(&access, arguments).await?)
 }
@@ -162,7 +166,7 @@ macro_rules! routes {
                     method: Method::$method,
                     path: $path,
                     right: Rights::$right,
-                    is_of_tenant: routes!(@whole $($tenant)?),
+                    is_of_tenant: routes!(@whole $($tenant)?) || routes!(@files $($on)?),
                 };
                 $(
                     fn json(answer: &Self::Answer) -> Result<Value, Error> {
@@ -181,6 +185,9 @@ macro_rules! routes {
             vec![$(Endpoint::of::<$operation, routes!(@on $($on)?)>()),+]
         }
     };
+    // Agents' and teams' files belong to no user.
+    (@files) => { false };
+    (@files $on:ty) => { true };
     (@whole) => { false };
     (@whole $tenant:ident) => { true };
     (@on) => { Arc<Memory> };

@@ -150,8 +150,8 @@ async fn request(
     let has_filter = !filter.is_empty();
     if let Some(user) = access.user {
         filter.owner.user = Some(user.to_owned());
-        check_own(access, user, &ids).await?;
     }
+    access.check_own(&ids).await?;
     let request = api::forget::Request {
         ids,
         filter: has_filter.then_some(filter),
@@ -168,23 +168,6 @@ async fn request(
         _ => return Ok(request),
     };
     Err(Invalid::new("ids", what).into())
-}
-
-/// That every record is this user's own.
-async fn check_own(access: &Access<'_>, user: &str, ids: &[Id]) -> Result<(), Error> {
-    let viewer = access.viewer(&Owner::default());
-    let records = access.memory.records();
-    let found = records.get_seen_by(access.ctx, &viewer, ids).await?;
-    let is_own = |record: &Option<Record>| {
-        let owner = record.as_ref().map(|record| record.owner.user.as_deref());
-        owner == Some(Some(user))
-    };
-    let others = ids.iter().zip(&found).filter(|(_, record)| !is_own(record));
-    let others: Vec<Id> = others.map(|(id, _)| id.clone()).collect();
-    match others.is_empty() {
-        true => Ok(()),
-        false => Err(Error::Missing(others)),
-    }
 }
 
 impl Operation for Forget {

@@ -16,7 +16,7 @@ use crate::docs::keep;
 use crate::sandbox::Sandbox;
 
 /// Commands that print no JSON.
-const WITHOUT_JSON: &[&str] = &["completions", "demo", "mcp"];
+const WITHOUT_JSON: &[&str] = &["completions", "demo", "mcp", "serve"];
 
 /// A command of the schema, and the arguments of a call. `NOTE`, `SKILL` and `UUID` stand for ids.
 const CALLS: &str = r#"

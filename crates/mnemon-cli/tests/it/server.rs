@@ -415,6 +415,38 @@ fn answers_have_headers_that_protect_browsers_and_name_the_request() {
 }
 
 #[test]
+fn a_page_of_a_named_origin_may_call_the_server_and_others_may_not() {
+    let sandbox = Sandbox::new().with("MNEMON_API_KEY", "0123456789abcdef0123");
+    let server = Server::start(&sandbox, &["--allow-origin", "https://app.example"]);
+    let question = |origin: &str| {
+        let headers = [
+            ("Origin", origin),
+            ("Access-Control-Request-Method", "POST"),
+        ];
+        server.ask("OPTIONS", "/v1/search", &headers, "")
+    };
+    let allowed = question("https://app.example");
+    assert_eq!(allowed.status, 204, "{allowed:?}");
+    let origin = allowed.header("access-control-allow-origin");
+    assert_eq!(origin, Some("https://app.example"));
+    let other = question("https://evil.example");
+    assert_eq!(
+        (other.status, other.header("access-control-allow-origin")),
+        (403, None)
+    );
+    let headers = [
+        ("Origin", "https://app.example"),
+        ("Authorization", "Bearer 0123456789abcdef0123"),
+    ];
+    let answer = server.ask("GET", "/v1/stats", &headers, "");
+    assert_eq!(answer.status, 200);
+    assert!(
+        answer.header("access-control-allow-origin").is_some(),
+        "{answer:?}"
+    );
+}
+
+#[test]
 fn a_key_is_needed_where_one_is_set() {
     let key = "0123456789abcdef0123";
     let sandbox = Sandbox::new().with("MNEMON_API_KEY", key);

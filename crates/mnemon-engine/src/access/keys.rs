@@ -341,6 +341,11 @@ impl Keys {
             ..Owner::default()
         };
         owner.check()?;
+        if owner.agent.is_some() && owner.user.is_none() {
+            let what =
+                "needs a user, too: a key that is bound to an agent alone would see all users";
+            return Err(Invalid::new("agent", what).into());
+        }
         if new.rights == Rights::Admin && !owner.is_empty() {
             let what = "a key with the right `admin` cannot be bound to a user or an agent; \
                         choose read or write";

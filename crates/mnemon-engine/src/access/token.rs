@@ -45,15 +45,20 @@ impl ClaimNames {
             ..Owner::default()
         };
         owner.check()?;
+        if owner.user.is_none() && rights < Rights::Admin {
+            let what = "is not a text in the token, and only an administrator is bound to no user";
+            return Err(Invalid::new(&self.user, what));
+        }
         let subject = text("sub").unwrap_or("token");
         // It becomes a part of the actor in the history.
-        check_line("sub", subject, limits::NAME_CHARS - "http:".len())?;
+        check_line("sub", subject, limits::NAME_CHARS - "http:token:".len())?;
         Ok(Caller {
             tenant,
             user: owner.user,
             agent: owner.agent,
             rights,
-            name: subject.to_owned(),
+            // No key has a name like this.
+            name: format!("token:{subject}"),
         })
     }
 }

@@ -33,7 +33,8 @@ const fieldsOf = (operation) => {
 
 const example = (method, path, operation) => {
   const fields = fieldsOf(operation).filter((one) => one.place === "body" && one.required);
-  const body = Object.fromEntries(fields.map((one) => [one.name, one.schema.type === "string" ? "…" : one.schema.type]));
+  const value = (schema) => ({ array: [], object: {}, integer: 1, number: 0.5, boolean: true })[[].concat(schema.type)[0]] ?? "…";
+  const body = Object.fromEntries(fields.map((one) => [one.name, one.schema.enum ? one.schema.enum[0] : value(one.schema)]));
   const data = operation.requestBody
     ? ` \\\n  -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'` : "";
   const verb = method === "GET" ? "" : ` -X ${method}`;
@@ -59,8 +60,8 @@ const show = (method, path, operation) => {
     body.append(table);
   }
   body.append(element("pre", example(method, path, operation)));
-  const answer = operation.responses["200"]?.content?.["application/json"].schema;
-  body.append(element("p", `Answer: ${typeOf(answer)}`));
+  const content = Object.entries(operation.responses["200"]?.content || {})[0];
+  body.append(element("p", `Answer: ${content ? `${content[0]}, ${typeOf(content[1].schema)}` : "none"}`));
   box.append(head, body);
   box.dataset.words = `${method} ${path} ${operation.summary}`.toLowerCase();
   return box;
@@ -91,4 +92,6 @@ const draw = (document_) => {
   });
 };
 
-fetch("/openapi.json").then((answer) => answer.json()).then(draw);
+fetch("/openapi.json").then((answer) => answer.json()).then(draw).catch((error) => {
+  document.getElementById("about").textContent = `The reference cannot be shown: ${error}`;
+});

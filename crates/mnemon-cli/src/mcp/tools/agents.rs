@@ -39,6 +39,8 @@ where
         config: &served.config,
         interface: Interface::Mcp,
         user: None,
+        agent: None,
+        own_only: false,
     };
     let answer = operation::call::<O, _>(&access, call.arguments.clone()).await?;
     answer.answer(&call)

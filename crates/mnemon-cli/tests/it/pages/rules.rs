@@ -52,11 +52,13 @@ const fn rule(page: &'static str, command: &'static str, how: How) -> Rule {
 const COMPILES: How = How::NotRun("it compiles the program");
 const NO_MODEL: How = How::Exit(2, "no language model is configured");
 const NO_DATA: How = How::NotRun("it needs data that is not in the repository");
+const SERVES: How = How::NotRun("it serves until it is stopped; tests of the server start it");
+const NEEDS_SERVER: How = How::NotRun("it needs a server; tests of the server ask one");
 const RANDOM: How = How::NotRun("it shows random prefixes");
 const DOWNLOADS: How = How::NotRun("it downloads a model");
 
 pub(super) const RULES: &[Rule] = &[
-    rule("README.md", "cargo run --release -- demo", COMPILES),
+    rule("README.md", "cargo run --release -- serve", COMPILES),
     rule("README.md", "./scripts/test", COMPILES),
     rule("README.md", "cargo install…", COMPILES),
     rule("README.md", "cargo run -p mnemon-cli…", COMPILES),
@@ -79,6 +81,15 @@ pub(super) const RULES: &[Rule] = &[
         COMPILES,
     ),
     rule("docs/evaluation.md", "mnemon eval…", NO_DATA),
+    rule("docs/server.md", "mnemon serve…", SERVES),
+    rule("docs/server.md", "curl…", NEEDS_SERVER),
+    rule(
+        "docs/server.md",
+        "mnemon search what does Ann drink --server…",
+        NEEDS_SERVER,
+    ),
+    rule("help mnemon serve", "mnemon serve…", SERVES),
+    rule("help mnemon serve", "MNEMON_API_KEY_FILE=…", SERVES),
     rule("docs/server.md", "mnemon key list…", RANDOM),
     rule("docs/server.md", "mnemon audit list…", RANDOM),
     rule("help mnemon audit", "mnemon audit list…", RANDOM),

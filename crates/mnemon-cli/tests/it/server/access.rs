@@ -35,6 +35,8 @@ fn a_key_allows_what_its_rights_say() {
         assert_eq!(status("POST", "/v1/records", &record), allowed(1));
         assert_eq!(status("POST", "/v1/keys", &new_key), allowed(2));
         assert_eq!(status("GET", "/metrics", ""), allowed(2));
+        let purge = json!({"user": "nobody", "purge": true}).to_string();
+        assert_eq!(status("POST", "/v1/forget", &purge), allowed(2));
     }
     let shown = server
         .ask("GET", "/v1/keys", &[("Authorization", &keys[2])], "")
@@ -154,4 +156,177 @@ fn a_quota_of_records_refuses_the_next_one() {
     let add = |text: &str| server.post("/v1/records", &json!({"content": text})).status;
     assert_eq!((add("one"), add("two"), add("three")), (200, 200, 429));
     assert_eq!(server.get("/v1/stats").json()["records"], 2);
+}
+
+/// Calls a tool of MCP over HTTP.
+fn tool(server: &Server, key: &str, name: &str, arguments: &serde_json::Value) -> super::Answer {
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": name, "arguments": arguments}});
+    let accept = ("Accept", "application/json, text/event-stream");
+    let version = ("MCP-Protocol-Version", "2025-11-25");
+    server.ask(
+        "POST",
+        "/mcp",
+        &[("Authorization", key), JSON, accept, version],
+        &call.to_string(),
+    )
+}
+
+#[test]
+fn mcp_keeps_to_the_key() {
+    let sandbox = Sandbox::new();
+    sandbox.config("[server.quota]\nrecords = 4\n");
+    sandbox.file("secret.txt", "tamarind");
+    sandbox
+        .run(&["add", "Bob likes kumquats", "--user", "bob", "--id", "bobs"])
+        .ok();
+    sandbox
+        .run(&[
+            "add",
+            "Shared by Bob",
+            "--user",
+            "bob",
+            "--audience",
+            "everyone",
+            "--id",
+            "shared",
+        ])
+        .ok();
+    let (ann, prefix) = key(&sandbox, &["ann", "--rights", "write", "--user", "ann"]);
+    let (read, _) = key(&sandbox, &["read", "--rights", "read"]);
+    let (other, _) = key(
+        &sandbox,
+        &["other", "--rights", "write", "--tenant", "beta"],
+    );
+    let server = Server::start(&sandbox, &[]);
+    // Files of the server are out of reach.
+    for key in [&ann, &other] {
+        let answer = tool(
+            &server,
+            key,
+            "memory_add",
+            &json!({"content_path": "secret.txt"}),
+        );
+        assert!(answer.body.contains("is not a known field"), "{answer:?}");
+    }
+    let answer = tool(
+        &server,
+        &ann,
+        "memory_search",
+        &json!({"query": "kumquats"}),
+    );
+    assert!(!answer.body.contains("likes kumquats"), "{answer:?}");
+    for (name, arguments) in [
+        (
+            "memory_update",
+            json!({"id": "shared", "content": "Ann was here"}),
+        ),
+        ("memory_delete", json!({"id": "shared"})),
+    ] {
+        let answer = tool(&server, &ann, name, &arguments);
+        assert!(
+            answer.body.contains("there is no record shared"),
+            "{name}: {answer:?}"
+        );
+    }
+    let answer = tool(&server, &read, "memory_add", &json!({"content": "x"}));
+    assert!(answer.body.contains("error"), "{answer:?}");
+    // Writes count for the quotas and are in the audit log.
+    for (text, status) in [("one", 200), ("two", 200), ("three", 429)] {
+        let answer = tool(&server, &ann, "memory_add", &json!({"content": text}));
+        assert_eq!(answer.status, status, "{answer:?}");
+    }
+    let log = sandbox.run(&["audit", "list", "--json"]).ok();
+    assert!(log.contains("\"mcp memory_add\""), "{log}");
+    let history = sandbox.run(&["history", "--limit", "1", "--json"]).ok();
+    assert!(history.contains(&format!("http:{prefix}")), "{history}");
+}
+
+#[test]
+fn a_bound_key_takes_no_place_of_others() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .run(&[
+            "add",
+            "For the robot",
+            "--audience",
+            "agent:robot",
+            "--id",
+            "robots",
+        ])
+        .ok();
+    sandbox
+        .run(&[
+            "add",
+            "Shared by Bob",
+            "--user",
+            "bob",
+            "--audience",
+            "everyone",
+            "--id",
+            "shared",
+        ])
+        .ok();
+    let (ann, _) = key(&sandbox, &["ann", "--rights", "write", "--user", "ann"]);
+    let server = Server::start(&sandbox, &[]);
+    let ask = |method: &str, path: &str, body: &serde_json::Value| {
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        server
+            .ask(method, path, &[("Authorization", &ann), JSON], &body)
+            .status
+    };
+    let none = serde_json::Value::Null;
+    let made = "9310e062-1dd6-80f2-a389-2c87b0c49ed5";
+    let skill = json!({"user": "ann", "session": "s", "scope": "procedural",
+        "data": {"use_when": "deploying", "tool_sops": [], "shared": true}});
+    for (method, path, body, status) in [
+        ("GET", "/v1/records?agent=robot", &none, 403),
+        ("GET", "/v1/changes?after=0&agent=robot", &none, 403),
+        ("POST", "/v1/agents/robot/activate", &json!({}), 403),
+        ("GET", "/v1/agents", &none, 403),
+        (
+            "PATCH",
+            "/v1/records/shared",
+            &json!({"content": "Ann was here"}),
+            404,
+        ),
+        ("DELETE", "/v1/notes/shared", &none, 404),
+        ("POST", "/v1/forget", &json!({"ids": ["shared"]}), 404),
+        (
+            "POST",
+            "/v1/records",
+            &json!({"content": "x", "id": made}),
+            400,
+        ),
+        (
+            "POST",
+            "/v1/records",
+            &json!({"content": "x", "kind": "skill"}),
+            403,
+        ),
+        (
+            "POST",
+            "/v1/records",
+            &json!({"content": "x", "kind": "session"}),
+            403,
+        ),
+        (
+            "POST",
+            "/v1/records",
+            &json!({"content": "x", "derived_from": ["robots"], "key": "k"}),
+            400,
+        ),
+        ("POST", "/v1/write", &skill, 403),
+        ("GET", "/v1/records/shared", &none, 200),
+    ] {
+        assert_eq!(ask(method, path, body), status, "{method} {path} {body}");
+    }
+    let (code, said) = sandbox
+        .run(&["key", "create", "x", "--rights", "read", "--agent", "robot"])
+        .failed();
+    assert_eq!(code, 2, "{said}");
 }
