@@ -27,8 +27,6 @@ pub use stored::DeadLetter;
 use crate::records::{Error, Records};
 use crate::webhooks::stored::{Definition, Progress, Secret, Stored};
 
-/// The tenant that holds the records of the server itself. No door serves it.
-pub const SYSTEM_TENANT: &str = "mnemon-system";
 /// Attempts of one delivery, the first included, before it becomes a dead letter.
 pub const ATTEMPTS: u32 = 8;
 /// The wait after the first failure; it doubles up to [`MOST_WAIT_MS`].
@@ -106,8 +104,8 @@ impl Webhooks {
     /// Makes a webhook of the tenant of `ctx`. It sends changes from now on.
     pub async fn create(&self, ctx: &Ctx, new: NewWebhook) -> Result<Webhook, Error> {
         self.check(&new)?;
-        if ctx.tenant.as_str() == SYSTEM_TENANT {
-            let what = format!("`{SYSTEM_TENANT}` is reserved; webhooks belong to other tenants");
+        if ctx.tenant.is_system() {
+            let what = "is reserved; webhooks belong to other tenants";
             return Err(Invalid::new("tenant", what).into());
         }
         let all = self.stored(ctx).await?;

@@ -36,8 +36,8 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connections: 1024,
-            address_connections: 512,
-            requests: 256,
+            address_connections: 300,
+            requests: 384,
             listeners: 256,
             head_bytes: 64 * 1024,
             body_bytes: 64 * 1024 * 1024,

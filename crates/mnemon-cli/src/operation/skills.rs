@@ -1,7 +1,7 @@
 //! Operations on the skills and rules that were learnt, and on learning itself.
 
 use mnemon_core::learn::Status;
-use mnemon_core::{Id, Owner, limits};
+use mnemon_core::{Id, Invalid, Owner, limits};
 use mnemon_engine::Sop;
 use mnemon_engine::learn::{Improved, LearnReport, LearnStatus, Lesson, Review};
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,16 @@ async fn review(
     mut arguments: Arguments,
     review: Review,
 ) -> Result<Lesson, Error> {
+    if matches!(
+        review,
+        Review::Edit {
+            use_when: None,
+            preferences: None
+        }
+    ) {
+        let what = "is missing: give it, or preferences";
+        return Err(Invalid::new("use_when", what).into());
+    }
     let id = access.id(&mut arguments, "id").await?;
     let learning = access.memory.learning();
     learning.review(access.ctx, &id, review).await?;
@@ -196,7 +206,7 @@ impl Operation for SkillImport {
             super::arguments::read(arguments.take("skills").unwrap_or_default())?;
         if skills.len() > IMPORTED {
             let what = format!("are {}; at most {IMPORTED} are allowed", skills.len());
-            return Err(mnemon_core::Invalid::new("skills", what).into());
+            return Err(Invalid::new("skills", what).into());
         }
         let ids = api::skill::import::run(access.memory, access.ctx, owner.user, skills).await?;
         Ok(Imported { ids })

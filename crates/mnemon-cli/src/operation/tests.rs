@@ -10,7 +10,15 @@ const OF_COMMANDS: &[&str] = &[
     "yes", "dry_run", "explain", "full", "step", "format", "data", "strict",
 ];
 /// The same, where the name is that of a field of another operation.
-const OF_ONE_COMMAND: &[(&str, &str)] = &[("add", "jsonl"), ("chat prepare", "model")];
+const OF_ONE_COMMAND: &[(&str, &str)] = &[
+    ("add", "jsonl"),
+    ("chat delete", "snapshot"),
+    ("chat prepare", "model"),
+    ("history", "follow"),
+    ("session save", "file"),
+    ("skill export", "folder"),
+    ("skill import", "from"),
+];
 /// Fields that steer the length of an answer.
 const OF_TOOLS: &[&str] = &["max_tokens"];
 

@@ -91,7 +91,7 @@ fn mistakes_are_told_and_nothing_is_written() {
     write(&sandbox, "profile", r#"{"name":"Ann"}"#).ok();
     let before = sandbox.state();
     for (scope, data, expected) in [
-        ("profile", "{", "data: is not a JSON object"),
+        ("profile", "{", "data: is not JSON"),
         ("profile", "[1]", "data: is not a JSON object"),
         (
             "dialog",

@@ -97,7 +97,10 @@ mod tests {
     fn claims_say_who_calls() {
         let ann = caller(json!({"sub": "ann", "tenant": "acme", "rights": ["write", "x"]}));
         let ann = ann.unwrap();
-        assert_eq!((ann.tenant.as_str(), ann.name.as_str()), ("acme", "ann"));
+        assert_eq!(
+            (ann.tenant.as_str(), ann.name.as_str()),
+            ("acme", "token:ann")
+        );
         assert_eq!(
             (ann.user.as_deref(), ann.rights),
             (Some("ann"), Rights::Write)

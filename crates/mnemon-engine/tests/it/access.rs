@@ -334,7 +334,7 @@ fn new_keys_are_checked() {
                 agent: Some("a".into()),
                 ..base()
             },
-            "rights:",
+            "agent: needs a user",
         ),
         (
             NewKey {
