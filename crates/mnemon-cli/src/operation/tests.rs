@@ -7,11 +7,12 @@ use crate::{cli, mcp};
 
 /// Arguments that steer the command itself: whether it asks, and how it prints.
 const OF_COMMANDS: &[&str] = &[
-    "yes", "dry_run", "explain", "full", "step", "format", "data", "strict",
+    "yes", "dry_run", "explain", "full", "step", "format", "strict",
 ];
 /// The same, where the name is that of a field of another operation.
 const OF_ONE_COMMAND: &[(&str, &str)] = &[
     ("add", "jsonl"),
+    ("agent end", "data"),
     ("chat delete", "snapshot"),
     ("chat prepare", "model"),
     ("history", "follow"),

@@ -178,8 +178,9 @@ impl Webhooks {
         if progress.len() != ids.len() {
             return Ok(Vec::new());
         }
-        let definitions = self.records.get_all(&system, ids).await?;
-        let states = self.records.get_all(&system, &progress).await?;
+        let grant = self.records.policy.check_system(&system, Right::Read)?;
+        let definitions = self.records.get_granted(&grant, ids).await?;
+        let states = self.records.get_granted(&grant, &progress).await?;
         let pairs = definitions.into_iter().zip(states);
         pairs
             .filter_map(|(definition, progress)| Some((definition?, progress?)))
