@@ -248,6 +248,7 @@ fn mcp_keeps_to_the_key() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a table of requests")]
 fn a_bound_key_takes_no_place_of_others() {
     let sandbox = Sandbox::new();
     sandbox
