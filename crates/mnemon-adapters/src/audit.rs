@@ -78,7 +78,7 @@ pub enum AuditError {
         line: u64,
         what: String,
     },
-    #[error("there is no audit log {}", .0.display())]
+    #[error("the audit log {} does not exist", .0.display())]
     Missing(PathBuf),
 }
 
@@ -301,7 +301,7 @@ impl AuditLog {
     }
 
     fn rotate(&self, head: &Head) -> io::Result<()> {
-        // The head first: it must not be behind a file that is no longer written.
+        // The head first, so that it is never older than a file that is full.
         self.write_head(head)?;
         let first = read::first_seq(&self.path)?.unwrap_or(head.seq);
         fs::rename(&self.path, read::rotated_path(&self.path, first))?;

@@ -133,7 +133,7 @@ impl Ledger {
         }
     }
 
-    /// Gives these tenants other tokens per day, in all tasks together. `None` is no limit.
+    /// Gives these tenants other tokens per day, in all tasks together; `None` removes the limit.
     #[must_use]
     pub fn with_tenants(mut self, tokens_per_day: BTreeMap<String, Option<u64>>) -> Self {
         self.tenants = tokens_per_day;

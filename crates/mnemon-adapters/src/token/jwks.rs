@@ -27,7 +27,7 @@ pub trait JwksSource: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct JwksFile(pub PathBuf);
 
-/// Why there are no keys.
+/// Why the keys cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum JwksError {
     #[error("the keys in {} cannot be read", path.display())]

@@ -66,8 +66,8 @@ fn show(answer: &impl Shown, door: &mut Door) -> Result<(), Error> {
     answer.show(door)
 }
 
-/// Who may use a server is part of its audit log. The keys have changed by now, so that a log that
-/// cannot be written is no error.
+/// Who may use a server is part of its audit log. The keys have changed by now, so a log
+/// that cannot be written is only reported.
 fn audit<O: Operation>(keys: &[&Key], door: &Door) -> Result<(), Error> {
     if door.remote.is_some() {
         // The server has its own log.

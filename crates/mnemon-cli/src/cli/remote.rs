@@ -86,14 +86,14 @@ impl Remote {
             request = request.bearer_auth(key.reveal());
         }
         let mut answer = self.sent(request).await?;
-        if let Some(Value::Array(told)) = answer
+        if let Some(Value::Array(sent)) = answer
             .as_object_mut()
             .and_then(|fields| fields.remove("notices"))
         {
-            let told = told
+            let sent = sent
                 .into_iter()
                 .filter_map(|notice| notice.as_str().map(str::to_owned));
-            notices.extend(told);
+            notices.extend(sent);
         }
         O::from_json(answer).map_err(|error| self.unreadable(&error.to_string()))
     }

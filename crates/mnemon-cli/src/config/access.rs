@@ -130,7 +130,7 @@ impl TokenSettings {
 }
 
 impl Layers<'_> {
-    /// A path is found like a store: beside the file that names it. `none` is no path.
+    /// A path is found like a store: beside the file that names it. `none` stands for no file.
     fn path(
         &self,
         key: &Key,

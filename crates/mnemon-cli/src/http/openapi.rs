@@ -46,12 +46,13 @@ const ERRORS: &[(&str, &str)] = &[
 /// The whole document.
 pub fn document() -> Value {
     let shapes: Value = serde_json::from_str(SHAPES).unwrap_or_default();
+    let commands = cli::command();
     let mut paths: Map<String, Value> = Map::new();
     for endpoint in endpoints() {
         let item = paths.entry(endpoint.route.path).or_insert(json!({}));
         let method = endpoint.route.method.as_str().to_lowercase();
         if let Some(item) = item.as_object_mut() {
-            item.insert(method, operation(&endpoint, &shapes));
+            item.insert(method, operation(&endpoint, &shapes, &commands));
         }
     }
     paths.insert("/v1/changes".to_owned(), json!({"get": changes()}));
@@ -166,7 +167,7 @@ fn refer(value: &mut Value) {
     }
 }
 
-fn operation(endpoint: &Endpoint, shapes: &Value) -> Value {
+fn operation(endpoint: &Endpoint, shapes: &Value, commands: &clap::Command) -> Value {
     let route = endpoint.route;
     let parts = || route.path.split(['{', '}']).skip(1).step_by(2);
     let in_path = |name: &str| parts().find(|part| is_in_path(part, name));
@@ -200,7 +201,7 @@ fn operation(endpoint: &Endpoint, shapes: &Value) -> Value {
     }
     let mut operation = json!({
         "operationId": operation_id(endpoint),
-        "summary": summary(endpoint),
+        "summary": summary(endpoint, commands),
         "tags": [tag(route.path)],
         "parameters": parameters,
         "responses": responses(endpoint, shapes),
@@ -260,11 +261,11 @@ fn operation_id(endpoint: &Endpoint) -> String {
 }
 
 /// The first sentence of the command's help.
-fn summary(endpoint: &Endpoint) -> String {
-    let mut command = cli::command();
+fn summary(endpoint: &Endpoint, commands: &clap::Command) -> String {
+    let mut command = commands;
     for word in endpoint.command.split_whitespace() {
         match command.find_subcommand(word) {
-            Some(inner) => command = inner.clone(),
+            Some(inner) => command = inner,
             None => return operation_id(endpoint),
         }
     }

@@ -273,7 +273,7 @@ fn the_audit_log_is_verified() {
     let sandbox = sandbox();
     let (code, error) = sandbox.run(&["audit", "verify"]).failed();
     assert!(
-        code == NOT_FOUND && error.contains("there is no audit log"),
+        code == NOT_FOUND && error.contains("does not exist"),
         "{error}"
     );
     let (prefix, secret) = create(&sandbox, &["ci", "--rights", "read"]);

@@ -17,7 +17,7 @@ const RECORDS_MS: i64 = 5_000;
 /// The same for bytes. Measuring reads every record of the tenant.
 const BYTES_MS: i64 = 600_000;
 
-/// The limits of one tenant. `None` is no limit.
+/// The limits of one tenant; `None` where there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quota {

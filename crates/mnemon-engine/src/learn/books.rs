@@ -98,6 +98,9 @@ impl<T> Versioned<T> {
     }
 }
 
+/// The reader of the diary, which is no agent that anybody runs.
+const LEARNING: &str = "mnemon-learning";
+
 pub(super) fn diary_id() -> Id {
     fixed_id("learn-diary", &[])
 }
@@ -193,7 +196,11 @@ fn silent(id: Id, body: &impl Serialize, created: Option<Time>) -> Draft {
 }
 
 pub(super) fn diary_draft(diary: &Versioned<Diary>) -> (Draft, Expect) {
-    let draft = silent(diary_id(), &diary.value, diary.created);
+    let draft = Draft {
+        // It names types of tasks of every user: no user reads it.
+        audience: Some(Audience::Agent(LEARNING.to_owned())),
+        ..silent(diary_id(), &diary.value, diary.created)
+    };
     (draft, diary.expect)
 }
 

@@ -430,3 +430,24 @@ fn a_key_of_one_user_reaches_nothing_of_another() {
         "forgetting by a filter reached the other user"
     );
 }
+
+#[test]
+fn learning_shows_a_bound_key_no_tasks_of_others() {
+    let sandbox = Sandbox::new();
+    let step = r#"{"tool":"t","task_type":"bob_private_task","error":"x"}"#;
+    run(&sandbox, "experience log", &[step, "--user", "bob"]);
+    run(&sandbox, "learn run", &[]);
+    let (mine, _) = key(&sandbox, &["mine", "--rights", "read", "--user", "ann"]);
+    let (all, _) = key(&sandbox, &["all", "--rights", "read"]);
+    let server = Server::start(&sandbox, &[]);
+    let list = |key: &str| {
+        let bearer = format!("Bearer {key}");
+        let path = "/v1/records?kind=session";
+        server
+            .ask("GET", path, &[("Authorization", &bearer)], "")
+            .body
+    };
+    let (seen_by_all, seen_by_ann) = (list(&all), list(&mine));
+    assert!(seen_by_all.contains("bob_private_task"), "{seen_by_all}");
+    assert!(!seen_by_ann.contains("bob_private_task"), "{seen_by_ann}");
+}
