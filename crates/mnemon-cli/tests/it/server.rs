@@ -4,6 +4,8 @@ mod access;
 mod feed;
 mod isolation;
 mod remote;
+#[cfg(unix)]
+mod soak;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -84,6 +86,20 @@ impl Server {
             }
             said.push(line);
         }
+    }
+
+    /// Ends it and waits until it is gone: by SIGKILL, or by SIGTERM.
+    #[cfg(unix)]
+    pub(crate) fn end(&mut self, is_killed: bool) {
+        if is_killed {
+            self.child.kill().unwrap();
+        } else {
+            let asked = Command::new("kill")
+                .arg(self.child.id().to_string())
+                .status();
+            assert!(asked.unwrap().success());
+        }
+        self.child.wait().unwrap();
     }
 
     pub(crate) fn url(&self) -> String {
