@@ -149,6 +149,7 @@ pub async fn serve(
         router = router.merge(health::router(&api, &metrics));
         router = router.merge(changes::router(&api, &lock, &stopped));
         tasks.spawn(background::keep_up(api.clone(), background.upkeep));
+        tasks.spawn(background::deliver(api.clone(), stopped.clone()));
         tasks.spawn(background::reload(api, background.reload));
     }
     let is_closed = lock.is_closed();

@@ -1,4 +1,4 @@
-//! `[server]`: quotas, tokens and the audit log. `[server.quota]` is for every tenant, and
+//! `[server]`: quotas, tokens, webhooks and the audit log. `[server.quota]` is for every tenant, and
 //! `[server.tenants.NAME.quota]` for one; a tenant's table overrides single values.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use mnemon_core::{Invalid, Tenant};
 use mnemon_engine::access::{ClaimNames, Quota};
 
 use super::file::{File, Free, TENANTS, nearest};
-use super::risk::{OPENS, WEAKENS};
+use super::risk::{OPENS, SENDS, WEAKENS};
 use super::{
     ConfigError, Environment, Key, Layers, NONE, Origin, Sourced, beside, file_key, keys,
     parse_limit,
@@ -20,6 +20,8 @@ keys! {
     BYTES = file_key("server.quota.bytes", WEAKENS);
     REQUESTS = file_key("server.quota.requests_per_minute", WEAKENS);
     MODEL_TOKENS = file_key("server.quota.model_tokens_per_day", WEAKENS);
+    /// With commas between them.
+    WEBHOOK_HOSTS = file_key("server.webhook_hosts", SENDS);
     ISSUER = file_key("server.jwt.issuer", WEAKENS);
     AUDIENCE = file_key("server.jwt.audience", WEAKENS);
     JWKS = file_key("server.jwt.jwks", OPENS);
@@ -41,6 +43,8 @@ pub struct AccessSettings {
     pub quota: Quota,
     /// Tenants with their own quotas.
     pub tenants: BTreeMap<Tenant, Quota>,
+    /// Hosts that webhooks may reach although their addresses are not public.
+    pub webhook_hosts: Vec<String>,
     /// Tokens that are accepted besides keys; `None` if none are.
     pub tokens: Option<TokenSettings>,
 }
@@ -68,10 +72,16 @@ impl AccessSettings {
             requests_per_minute: limit(&REQUESTS, "requests")?,
             model_tokens_per_day: limit(&MODEL_TOKENS, "tokens")?,
         };
+        let hosts = layers.read(&WEBHOOK_HOSTS, Vec::new(), |text| {
+            let hosts = text.split(',').map(str::trim);
+            let hosts = hosts.filter(|host| !host.is_empty() && *host != NONE);
+            Ok(hosts.map(str::to_owned).collect())
+        });
         let usual = env.data().map(|folder| folder.join("audit.jsonl"));
         Ok(Self {
             audit: layers.path(&AUDIT, usual)?.value,
             tenants: tenants(&layers.files, quota)?,
+            webhook_hosts: hosts?.value,
             tokens: TokenSettings::read(layers)?,
             quota,
         })

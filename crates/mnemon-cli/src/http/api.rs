@@ -65,6 +65,12 @@ impl Api {
         std::iter::once(own.clone()).chain(others).collect()
     }
 
+    /// Hosts that webhooks may reach although their addresses are not public.
+    pub(crate) fn webhook_hosts(&self) -> Vec<String> {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        config.access.webhook_hosts.clone()
+    }
+
     /// What the operations of a tenant work on.
     pub(crate) fn seat(&self, tenant: &Tenant) -> Result<Arc<Seat>, Error> {
         let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
@@ -317,12 +323,13 @@ fn allow(caller: &Caller, route: &Route) -> Result<(), Error> {
     allowed.map_err(|missing| Error::Forbidden(missing.to_string()))
 }
 
-/// Ids in an answer: of the records that it wrote, or of the one that it shows.
+/// Ids in an answer: of the records that it wrote, or of the record or the key that it shows.
 fn ids_of(answer: &Value) -> Vec<String> {
     let items = answer.get("items").and_then(Value::as_array);
     let items = items.into_iter().flatten().chain([answer]);
-    let ids = items.filter_map(|item| item.get("id")?.as_str());
-    ids.map(str::to_owned).collect()
+    let ids = items.filter_map(|item| item.get("id"));
+    let ids = ids.chain(answer.pointer("/key/prefix"));
+    ids.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// That a caller who is bound to a user or an agent names no other.

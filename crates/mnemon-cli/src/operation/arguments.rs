@@ -76,7 +76,7 @@ impl Arguments {
 
     /// Ids of records, keys or sessions that are named.
     pub(crate) fn ids(&self) -> Vec<String> {
-        let single = ["id", "record", "prefix", "session"].into_iter();
+        let single = ["id", "record", "prefix", "session", "webhook"].into_iter();
         let mut ids: Vec<String> = single.filter_map(|name| self.text(name)).collect();
         ids.extend(self.texts("ids"));
         ids

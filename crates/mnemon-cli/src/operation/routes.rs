@@ -268,6 +268,12 @@ routes! {
     Delete "/v1/keys/{prefix}" Admin KeyRevoke;
     Post "/v1/keys/{prefix}/rotate" Admin KeyRotate;
 
+    Post "/v1/webhooks" Admin WebhookCreate, whole tenant;
+    Get "/v1/webhooks" Admin WebhookList, whole tenant;
+    Get "/v1/webhooks/{webhook}/failed" Admin WebhookFailed, whole tenant;
+    Post "/v1/webhooks/{webhook}/redeliver" Admin WebhookRedeliver, whole tenant;
+    Delete "/v1/webhooks/{webhook}" Admin WebhookDelete, whole tenant;
+
     Post "/v1/learn" Write LearnRun, whole tenant;
     Get "/v1/learn" Read LearnState, whole tenant;
     Post "/v1/learn/preview" Read LearnDryRun, whole tenant;

@@ -4,6 +4,7 @@ mod access;
 mod feed;
 mod isolation;
 mod remote;
+mod webhooks;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
