@@ -21,6 +21,7 @@ pub(crate) mod problem;
 mod reference;
 mod server;
 mod stop;
+mod tls;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use tower_http::compression::CompressionLayer;
 
 pub use limits::HttpLimits;
 pub use stop::stop_signal;
+pub use tls::TlsFiles;
 
 use self::caller::Lock;
 use self::gate::Gate;
@@ -45,6 +47,7 @@ use self::hosts::Hosts;
 use self::metrics::Metrics;
 use self::origins::Origins;
 use self::problem::Problem;
+use self::tls::Tls;
 use crate::config::{Config, Secret};
 use crate::mcp::Served;
 use crate::{Error, wiring};
@@ -61,6 +64,8 @@ pub struct Access {
     pub hosts: Vec<String>,
     /// Pages of the web that may talk to it, beside those of this machine.
     pub origins: Vec<String>,
+    /// The certificate, if connections are encrypted.
+    pub tls: Option<TlsFiles>,
 }
 
 impl Access {
@@ -129,6 +134,7 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let lock = Arc::new(lock(&served, &access).await?);
     access.check(address, &lock)?;
+    let tls = access.tls.map(Tls::open).transpose()?.map(Arc::new);
     let place = address.to_string();
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(Error::file("listened on", place.as_ref()))?;
@@ -150,7 +156,7 @@ pub async fn serve(
         router = router.merge(changes::router(&api, &lock, &stopped));
         tasks.spawn(background::keep_up(api.clone(), background.upkeep));
         tasks.spawn(background::deliver(api.clone(), stopped.clone()));
-        tasks.spawn(background::reload(api, background.reload));
+        tasks.spawn(background::reload(api, tls.clone(), background.reload));
     }
     let is_closed = lock.is_closed();
     let gate = Gate::new(hosts, origins, lock, limits.clone());
@@ -161,7 +167,7 @@ pub async fn serve(
         stop.await;
         stopping.send_replace(true);
     };
-    server::serve(listener, router, limits, stop).await;
+    server::serve(listener, router, limits, tls, stop).await;
     // Tasks that are left are ended with their set.
     drop(tasks);
     Ok(())

@@ -505,9 +505,13 @@ pub fn restore(config: &Config, from: &Path) -> Result<Restored, StoreError> {
     mnemon_adapters::restore(&config.store.value, from)
 }
 
-/// A client for HTTP whose calls take no longer than this.
-pub fn http_client(timeout: std::time::Duration) -> Result<reqwest::Client, reqwest::Error> {
-    mnemon_adapters::http_client(timeout)
+/// A client for HTTP whose calls take no longer than this. It accepts certificates of these authorities,
+/// in PEM, besides those of the system.
+pub fn http_client(
+    timeout: std::time::Duration,
+    authorities: &[u8],
+) -> Result<reqwest::Client, reqwest::Error> {
+    mnemon_adapters::http_client_of(timeout, authorities)
 }
 
 /// The quotas of all tenants, with nothing counted yet.

@@ -10,12 +10,15 @@ use mnemon_engine::access::{ClaimNames, Quota};
 use super::file::{File, Free, TENANTS, nearest};
 use super::risk::{OPENS, SENDS, WEAKENS};
 use super::{
-    ConfigError, Environment, Key, Layers, NONE, Origin, Sourced, beside, file_key, keys,
+    ConfigError, Environment, Key, Layers, NONE, Origin, Sourced, beside, file_key, key, keys,
     parse_limit,
 };
+use crate::env_vars;
 
 keys! {
     AUDIT = file_key("server.audit", OPENS);
+    TLS_CERT = key("server.tls_cert", env_vars::MNEMON_TLS_CERT, OPENS);
+    TLS_KEY = key("server.tls_key", env_vars::MNEMON_TLS_KEY, OPENS);
     RECORDS = file_key("server.quota.records", WEAKENS);
     BYTES = file_key("server.quota.bytes", WEAKENS);
     REQUESTS = file_key("server.quota.requests_per_minute", WEAKENS);
@@ -40,6 +43,9 @@ const MOST_LEEWAY_S: u32 = 600;
 pub struct AccessSettings {
     /// The file of the audit log; `None` if there is none.
     pub audit: Option<PathBuf>,
+    /// The certificate of the server and its private key.
+    pub tls_cert: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
     pub quota: Quota,
     /// Tenants with their own quotas.
     pub tenants: BTreeMap<Tenant, Quota>,
@@ -80,6 +86,8 @@ impl AccessSettings {
         let usual = env.data().map(|folder| folder.join("audit.jsonl"));
         Ok(Self {
             audit: layers.path(&AUDIT, usual)?.value,
+            tls_cert: layers.path(&TLS_CERT, None)?.value,
+            tls_key: layers.path(&TLS_KEY, None)?.value,
             tenants: tenants(&layers.files, quota)?,
             webhook_hosts: hosts?.value,
             tokens: TokenSettings::read(layers)?,

@@ -14,6 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use super::api::Api;
 use super::caller::Lock;
 use super::stop::hung_up;
+use super::tls::Tls;
 use crate::api::upkeep;
 use crate::config::Config;
 use crate::{Error, wiring};
@@ -134,10 +135,11 @@ async fn round(
     Ok(commits)
 }
 
-/// Uses the configuration as it is whenever the process gets SIGHUP. One that cannot be read is
-/// logged, and the earlier one stays. The store, the address and the keys of the environment stay, too.
+/// Uses the configuration and the certificate as they are whenever the process gets SIGHUP. One that
+/// cannot be read is logged, and the earlier one stays. The store, the address and the keys of the environment stay, too.
 pub(super) async fn reload(
     api: Arc<Api>,
+    tls: Option<Arc<Tls>>,
     read: Arc<dyn Fn() -> Result<Config, Error> + Send + Sync>,
 ) {
     loop {
@@ -148,6 +150,9 @@ pub(super) async fn reload(
                 tracing::info!("the configuration was read again");
             }
             Err(error) => tracing::error!(%error, "the configuration was not read again"),
+        }
+        if let Some(Err(error)) = tls.as_ref().map(|tls| tls.reload()) {
+            tracing::error!(%error, "the certificate was not read again");
         }
     }
 }

@@ -11,17 +11,21 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 use super::connections::{Connection, Connections, Crowded};
 use super::limits::HttpLimits;
+use super::tls::Tls;
 
 /// How long to wait when the system gives no more connections.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long the handshake of TLS may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections that are told at the same time why they are refused; others are just closed.
 const REFUSALS: usize = 16;
 /// How long a refused client has to read that it is.
@@ -33,6 +37,7 @@ pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: HttpLimits,
+    tls: Option<Arc<Tls>>,
     stop: impl Future<Output = ()>,
 ) {
     let connections = Arc::new(Connections::new(&limits));
@@ -58,15 +63,29 @@ pub(super) async fn serve(
                 continue;
             }
         };
+        let tls = tls.as_ref().map(|tls| tls.acceptor());
         match connections.open(peer.ip()) {
             Ok(connection) => {
                 let (router, limits, stopped) = (router.clone(), limits.clone(), stopped.clone());
-                tasks.spawn(converse(stream, connection, router, limits, stopped));
+                tasks.spawn(async move {
+                    // Answers are written at once; waiting for more to send would only delay them.
+                    let _ = stream.set_nodelay(true);
+                    match tls {
+                        Some(tls) => encrypted(stream, tls, connection, router, limits, stopped).await,
+                        None => converse(stream, connection, router, limits, stopped).await,
+                    }
+                });
             }
             Err(crowded) => {
                 if let Ok(permit) = refusals.clone().try_acquire_owned() {
                     tasks.spawn(async move {
-                        let _ = timeout(REFUSAL_TIMEOUT, refuse(stream, crowded)).await;
+                        let refusal = async {
+                            match tls {
+                                Some(tls) => refuse(tls.accept(stream).await?, crowded).await,
+                                None => refuse(stream, crowded).await,
+                            }
+                        };
+                        let _ = timeout(REFUSAL_TIMEOUT, refusal).await;
                         drop(permit);
                     });
                 }
@@ -90,16 +109,34 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
+/// The same as [`converse`] after the handshake, which has a time limit. The connection may be closed
+/// to make room meanwhile.
+async fn encrypted(
+    stream: TcpStream,
+    tls: TlsAcceptor,
+    connection: Connection,
+    router: Router,
+    limits: HttpLimits,
+    stopped: watch::Receiver<bool>,
+) {
+    let stream = tokio::select! {
+        shaken = timeout(HANDSHAKE_TIMEOUT.min(limits.head_timeout), tls.accept(stream)) => shaken,
+        () = connection.closing() => return,
+    };
+    // A client that speaks no TLS is nothing to report.
+    if let Ok(Ok(stream)) = stream {
+        converse(stream, connection, router, limits, stopped).await;
+    }
+}
+
 /// Answers the requests of one connection, as long as it may stay.
 async fn converse(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
     connection: Connection,
     router: Router,
     limits: HttpLimits,
     mut stopped: watch::Receiver<bool>,
 ) {
-    // Answers are written at once; waiting for more to send would only delay them.
-    let _ = stream.set_nodelay(true);
     let connection = Arc::new(connection);
     let (inner, own) = (TowerToHyperService::new(router), connection.clone());
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
@@ -128,7 +165,10 @@ async fn converse(
 }
 
 /// Tells a client that it is one too many, and waits until it has read that.
-async fn refuse(mut stream: TcpStream, crowded: Crowded) -> io::Result<()> {
+async fn refuse(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    crowded: Crowded,
+) -> io::Result<()> {
     let (status, said) = match crowded {
         Crowded::ByAddress => (
             "429 Too Many Requests",

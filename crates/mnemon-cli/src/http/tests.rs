@@ -70,6 +70,7 @@ impl Server {
             listener,
             gated(router, gate, Arc::new(Metrics::new())),
             limits,
+            None,
             stopped,
         ));
         Self {

@@ -4,6 +4,7 @@ mod access;
 mod feed;
 mod isolation;
 mod remote;
+mod tls;
 mod webhooks;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -24,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: String,
+    /// The lines that it printed up to the command that is to be tried.
+    said: String,
 }
 
 /// An answer of the server.
@@ -63,6 +66,7 @@ impl Server {
         let mut server = Self {
             child,
             address: String::new(),
+            said: String::new(),
         };
         let stderr = BufReader::new(server.child.stderr.take().unwrap());
         let (sender, lines) = mpsc::channel();
@@ -72,19 +76,17 @@ impl Server {
                 let _ = sender.send(line);
             }
         });
-        let mut said = Vec::new();
-        loop {
+        while !server.said.contains("try: ") {
             let line = lines.recv_timeout(PATIENCE);
-            let line = line.unwrap_or_else(|_| panic!("no address: {said:?}"));
-            if let Some((_, rest)) = line.split_once("serving at http://") {
-                rest.split(',')
-                    .next()
-                    .unwrap()
-                    .clone_into(&mut server.address);
-                return server;
+            let line = line.unwrap_or_else(|_| panic!("no address: {}", server.said));
+            if let Some((_, rest)) = line.split_once("serving at http") {
+                let rest = rest.split(',').next().unwrap();
+                let (_, address) = rest.split_once("://").unwrap();
+                address.clone_into(&mut server.address);
             }
-            said.push(line);
+            server.said += &(line + "\n");
         }
+        server
     }
 
     pub(crate) fn url(&self) -> String {
