@@ -33,7 +33,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::env_vars::{self, EnvVar};
-pub use access::{AccessSettings, TokenSettings};
+pub use access::{AccessSettings, JwksPlace, TokenSettings};
 pub use address::without_passwords;
 pub use embedder::{EmbedderChoice, Secret};
 pub use environment::{Environment, PROJECT, Platform, stays_inside};

@@ -25,7 +25,7 @@ use mnemon_engine::webhooks::Webhooks;
 use mnemon_engine::{Memory, NotErased, Project, ProjectFiles, Records, Retention, SavedFolder};
 
 use crate::Error;
-use crate::config::{Config, EmbedderChoice, LlmProvider, Origin, RerankerChoice};
+use crate::config::{Config, EmbedderChoice, JwksPlace, LlmProvider, Origin, RerankerChoice};
 
 pub use mnemon_adapters::audit::{AuditEntry, AuditError, AuditEvent, AuditLog, Verified};
 pub use mnemon_adapters::documents::{
@@ -519,7 +519,7 @@ pub fn quotas(config: &Config) -> Quotas {
     Quotas::new(config.access.quota, config.access.tenants.clone())
 }
 
-/// The tokens that are accepted besides keys, if any are configured. Their keys are read here.
+/// The tokens that are accepted besides keys, if any are configured. Keys of a file are read here.
 pub fn tokens(config: &Config) -> Result<Option<Tokens>, JwksError> {
     let Some(settings) = &config.access.tokens else {
         return Ok(None);
@@ -529,8 +529,13 @@ pub fn tokens(config: &Config) -> Result<Option<Tokens>, JwksError> {
         audience: settings.audience.clone(),
         leeway_s: settings.leeway_s,
     };
-    let source = JwksFile(config.cwd.join(&settings.jwks));
-    Tokens::open(rules, Box::new(source)).map(Some)
+    match &settings.jwks {
+        JwksPlace::File(path) => {
+            let source = JwksFile(config.cwd.join(path));
+            Tokens::open(rules, Box::new(source)).map(Some)
+        }
+        JwksPlace::Url(url) => Tokens::at_url(rules, url).map(Some),
+    }
 }
 
 /// The webhooks of a store, which may reach these hosts besides public addresses.

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 
 use mnemon_core::{Invalid, Tenant};
 use mnemon_engine::access::{ClaimNames, Quota};
+use serde::Serialize;
 
 use super::file::{File, Free, TENANTS, nearest};
 use super::risk::{OPENS, SENDS, WEAKENS};
 use super::{
-    ConfigError, Environment, Key, Layers, NONE, Origin, Sourced, beside, file_key, key, keys,
-    parse_limit,
+    ConfigError, Environment, Key, Layers, NONE, Origin, Sourced, address, beside, file_key, key,
+    keys, parse_limit,
 };
 use crate::env_vars;
 
@@ -60,10 +61,18 @@ pub struct AccessSettings {
 pub struct TokenSettings {
     pub issuer: String,
     pub audience: String,
-    /// The file with the keys that sign them.
-    pub jwks: PathBuf,
+    /// Where the keys are that sign them.
+    pub jwks: JwksPlace,
     pub leeway_s: u32,
     pub claims: ClaimNames,
+}
+
+/// A file, or an address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum JwksPlace {
+    File(PathBuf),
+    Url(String),
 }
 
 impl AccessSettings {
@@ -101,7 +110,7 @@ impl TokenSettings {
         let some = |text: &str| Ok(Some(text.to_owned()));
         let issuer = layers.read(&ISSUER, None, some)?.value;
         let audience = layers.read(&AUDIENCE, None, some)?.value;
-        let jwks = layers.path(&JWKS, None)?.value;
+        let jwks = layers.jwks()?.value;
         let leeway = layers.read(&LEEWAY, USUAL_LEEWAY_S, |text| match text.parse() {
             Ok(seconds) if seconds <= MOST_LEEWAY_S => Ok(seconds),
             _ => Err(format!(
@@ -148,6 +157,22 @@ impl TokenSettings {
 }
 
 impl Layers<'_> {
+    fn jwks(&self) -> Result<Sourced<Option<JwksPlace>>, ConfigError> {
+        let parse = |text: &str| match text {
+            NONE => Ok(None),
+            url if url.contains("://") => {
+                address::check(url)?;
+                Ok(Some(JwksPlace::Url(url.to_owned())))
+            }
+            path => Ok(Some(JwksPlace::File(PathBuf::from(path)))),
+        };
+        self.read_settled(&JWKS, None, parse, |place, origin| {
+            if let Some(JwksPlace::File(path)) = place {
+                *path = self.env.settle_path(path, beside(origin));
+            }
+        })
+    }
+
     /// A path is found like a store: beside the file that names it. `none` stands for no file.
     fn path(
         &self,

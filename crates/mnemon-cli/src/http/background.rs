@@ -25,6 +25,10 @@ const SLICE: usize = 200;
 /// How often the store is asked whether it has keys by now.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How often the address of the tokens' keys is asked, and how soon after a failure.
+const REFRESH_MS: i64 = 300_000;
+const RETRY: Duration = Duration::from_secs(30);
+
 /// Pages of changes that one round of webhooks reads, and the pause after a round.
 const PAGES: usize = 64;
 const PAUSE: Duration = Duration::from_millis(20);
@@ -39,6 +43,18 @@ pub(super) async fn look_for_keys(lock: Arc<Lock>) {
             // The next look tries again.
             let _ = lock.look(now).await;
         }
+    }
+}
+
+/// Asks the address of the tokens' keys again and again. The known keys stay in use if that fails.
+pub(super) async fn refresh_tokens(lock: Arc<Lock>) {
+    loop {
+        if let (Some(accepted), Ok(now)) = (lock.accepted(), wiring::now())
+            && let Err(error) = accepted.0.refresh(now, REFRESH_MS).await
+        {
+            tracing::warn!(%error, "the keys of tokens are not fresh");
+        }
+        sleep(RETRY).await;
     }
 }
 
@@ -138,14 +154,17 @@ async fn round(
 /// Uses the configuration and the certificate as they are whenever the process gets SIGHUP. One that
 /// cannot be read is logged, and the earlier one stays. The store, the address and the keys of the environment stay, too.
 pub(super) async fn reload(
-    api: Arc<Api>,
-    tls: Option<Arc<Tls>>,
+    (api, lock, tls): (Arc<Api>, Arc<Lock>, Option<Arc<Tls>>),
     read: Arc<dyn Fn() -> Result<Config, Error> + Send + Sync>,
 ) {
     loop {
         hung_up().await;
         match read() {
             Ok(config) => {
+                match super::tokens(&config) {
+                    Ok(tokens) => lock.accept(tokens),
+                    Err(error) => tracing::error!(%error, "the tokens were not read again"),
+                }
                 api.reload(config);
                 tracing::info!("the configuration was read again");
             }

@@ -71,7 +71,9 @@ pub(super) async fn serve(
                     // Answers are written at once; waiting for more to send would only delay them.
                     let _ = stream.set_nodelay(true);
                     match tls {
-                        Some(tls) => encrypted(stream, tls, connection, router, limits, stopped).await,
+                        Some(tls) => {
+                            encrypted(stream, tls, connection, router, limits, stopped).await
+                        }
                         None => converse(stream, connection, router, limits, stopped).await,
                     }
                 });

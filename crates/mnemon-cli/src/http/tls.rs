@@ -62,9 +62,9 @@ impl TlsFiles {
             return address.to_string();
         }
         let mut names = names.filter(|name| is_in_certificate(name).is_some());
-        names
-            .next()
-            .map_or(address.to_string(), |name| format!("{name}:{}", address.port()))
+        names.next().map_or(address.to_string(), |name| {
+            format!("{name}:{}", address.port())
+        })
     }
 }
 
@@ -112,7 +112,10 @@ fn unreadable<'a>(
             Invalid::new(option, what).into()
         }
         error => {
-            let what = format!("{} is not a {noun} in the PEM format: {error}", path.display());
+            let what = format!(
+                "{} is not a {noun} in the PEM format: {error}",
+                path.display()
+            );
             Invalid::new(option, what).into()
         }
     }

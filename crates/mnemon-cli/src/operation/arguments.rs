@@ -118,6 +118,11 @@ impl Arguments {
         texts.map(str::to_owned).collect()
     }
 
+    /// How many items the list of a field has.
+    pub(crate) fn items(&self, name: &str) -> Option<usize> {
+        self.0.get(name)?.as_array().map(Vec::len)
+    }
+
     pub(crate) fn object(&self, name: &str) -> Option<&Map<String, Value>> {
         self.0.get(name)?.as_object()
     }

@@ -5,6 +5,7 @@ mod feed;
 mod isolation;
 mod remote;
 mod tls;
+mod tokens;
 mod webhooks;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -30,9 +30,17 @@ fn a_server_with_a_certificate_serves_the_command_line() {
     let sandbox = Sandbox::new();
     certify(&sandbox, "ca.pem", "cert.pem", "key.pem");
     let server = Server::start(&sandbox, TLS);
-    assert!(server.said.contains("try: curl --cacert cert.pem https://127.0.0.1:"), "{}", server.said);
+    assert!(
+        server
+            .said
+            .contains("try: curl --cacert cert.pem https://127.0.0.1:"),
+        "{}",
+        server.said
+    );
     // Clients that say nothing, or speak no TLS, hold up nobody.
-    let _silent: Vec<_> = (0..20).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    let _silent: Vec<_> = (0..20)
+        .map(|_| TcpStream::connect(&server.address).unwrap())
+        .collect();
     let plain = server.get("/healthz");
     assert_eq!(plain.status, 0, "{plain:?}");
     let run = |sandbox: &Sandbox, args: &[&str]| {
@@ -61,7 +69,13 @@ fn a_certificate_is_read_again_at_sighup_and_a_bad_one_is_not_used() {
     let is_served = || sandbox.run(&["list", "--server", &url]).code == 0;
     let hang_up = || {
         let id = server.child.id().to_string();
-        assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-HUP", &id])
+                .status()
+                .unwrap()
+                .success()
+        );
     };
     std::fs::copy(sandbox.path("old-ca.pem"), sandbox.path("ca.pem")).unwrap();
     assert!(is_served());
@@ -72,7 +86,10 @@ fn a_certificate_is_read_again_at_sighup_and_a_bad_one_is_not_used() {
     hang_up();
     let began = std::time::Instant::now();
     while !is_served() {
-        assert!(began.elapsed() < PATIENCE, "the new certificate is not used");
+        assert!(
+            began.elapsed() < PATIENCE,
+            "the new certificate is not used"
+        );
     }
 }
 
@@ -85,10 +102,26 @@ fn wrong_files_of_a_certificate_are_named() {
     for (args, code, said) in [
         (&["--tls-cert", "cert.pem"][..], 2, "--tls-key: is missing"),
         (&["--tls-key", "key.pem"], 2, "--tls-cert: is missing"),
-        (&["--tls-cert", "no.pem", "--tls-key", "key.pem"], 3, "no.pem cannot be read"),
-        (&["--tls-cert", "text.pem", "--tls-key", "key.pem"], 2, "text.pem holds no certificate"),
-        (&["--tls-cert", "cert.pem", "--tls-key", "cert.pem"], 2, "cert.pem holds no private key"),
-        (&["--tls-cert", "cert.pem", "--tls-key", "key2.pem"], 2, "key2.pem is not the private key of"),
+        (
+            &["--tls-cert", "no.pem", "--tls-key", "key.pem"],
+            3,
+            "no.pem cannot be read",
+        ),
+        (
+            &["--tls-cert", "text.pem", "--tls-key", "key.pem"],
+            2,
+            "text.pem holds no certificate",
+        ),
+        (
+            &["--tls-cert", "cert.pem", "--tls-key", "cert.pem"],
+            2,
+            "cert.pem holds no private key",
+        ),
+        (
+            &["--tls-cert", "cert.pem", "--tls-key", "key2.pem"],
+            2,
+            "key2.pem is not the private key of",
+        ),
     ] {
         let serve = ["serve", "--listen", "127.0.0.1:0"];
         let ran = sandbox.run(&[&serve, args].concat());
