@@ -42,13 +42,19 @@ impl fmt::Debug for Secret {
 
 /// A client whose calls take no longer than this, the answer included. It follows no redirects:
 /// they could carry a key to somebody else.
-pub fn client(timeout: Duration) -> Result<reqwest::Client, reqwest::Error> {
+pub(crate) fn client(timeout: Duration) -> Result<reqwest::Client, reqwest::Error> {
+    client_of(timeout, &[])
+}
+
+/// The same with certificates of these authorities, in PEM, besides those of the system.
+pub fn client_of(timeout: Duration, authorities: &[u8]) -> Result<reqwest::Client, reqwest::Error> {
     // Without a provider of its own rustls would panic; an earlier one stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .timeout(timeout)
         .connect_timeout(timeout)
         .redirect(reqwest::redirect::Policy::none())
+        .tls_certs_merge(reqwest::Certificate::from_pem_bundle(authorities)?)
         .build()
 }
 

@@ -20,7 +20,7 @@ mod store;
 
 pub use files::{Disk, sweep_stale};
 pub use health::{BackupSummary, Examination, Finding};
-pub use http::client as http_client;
+pub use http::client_of as http_client_of;
 pub use open::{
     Opened, Restored, SCHEMES, backup, check_backup, examine, missing, open, repair, restore,
 };

@@ -2,7 +2,7 @@
 //!
 //! The key decides the algorithm, never the token: an RSA key verifies RS256 only, a P-256 key ES256,
 //! an Ed25519 key EdDSA, a symmetric key HS256. So a token that names another algorithm, or `none`,
-//! is refused. Keys come from a JWKS document.
+//! is refused. Keys come from a JWKS document: a file, or an address that is asked again now and then.
 
 mod jwks;
 #[cfg(test)]
@@ -16,7 +16,11 @@ use mnemon_core::{Time, limits};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use jwks::JwksUrl;
 pub use jwks::{Jwks, JwksError, JwksFile, JwksSource};
+
+/// How soon an address that failed is asked again.
+const RETRY_MS: i64 = 30_000;
 
 /// Which tokens are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +57,14 @@ pub enum TokenRefused {
 /// Verifies tokens with the keys of a source.
 pub struct Tokens {
     rules: TokenRules,
-    source: Box<dyn JwksSource>,
+    source: Source,
     keys: RwLock<Arc<Jwks>>,
+}
+
+enum Source {
+    Fixed(Box<dyn JwksSource>),
+    /// An address, when it was asked last, and whether it answered. Only one task asks at a time.
+    Url(JwksUrl, tokio::sync::Mutex<Option<(Time, bool)>>),
 }
 
 #[derive(Deserialize)]
@@ -71,16 +81,53 @@ impl Tokens {
         let keys = RwLock::new(Arc::new(source.read()?));
         Ok(Self {
             rules,
-            source,
+            source: Source::Fixed(source),
             keys,
         })
     }
 
-    /// Reads the keys again. If that fails, the known ones stay in use.
-    pub fn reload(&self) -> Result<(), JwksError> {
-        let fresh = Arc::new(self.source.read()?);
-        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+    /// With the keys of an address, which must be https or of this machine. There are none until
+    /// [`Self::refresh`] has asked for them.
+    pub fn at_url(rules: TokenRules, url: &str) -> Result<Self, JwksError> {
+        Ok(Self {
+            rules,
+            source: Source::Url(JwksUrl::new(url)?, tokio::sync::Mutex::default()),
+            keys: RwLock::default(),
+        })
+    }
+
+    /// Asks the address for the keys, unless it was asked less than `age_ms` ago. If it fails, the known
+    /// ones stay in use.
+    pub async fn refresh(&self, now: Time, age_ms: i64) -> Result<(), JwksError> {
+        let Source::Url(url, asked) = &self.source else {
+            return Ok(());
+        };
+        let mut asked = asked.lock().await;
+        if let Some((at, was_answered)) = *asked {
+            let least_ms = match was_answered {
+                true => age_ms,
+                false => age_ms.min(RETRY_MS),
+            };
+            if (0..least_ms).contains(&(now.millis() - at.millis())) {
+                return Ok(());
+            }
+        }
+        *asked = Some((now, false));
+        self.set(url.read().await?);
+        *asked = Some((now, true));
         Ok(())
+    }
+
+    /// Reads the keys of a file again. If that fails, the known ones stay in use.
+    pub fn reload(&self) -> Result<(), JwksError> {
+        if let Source::Fixed(source) = &self.source {
+            self.set(source.read()?);
+        }
+        Ok(())
+    }
+
+    fn set(&self, fresh: Jwks) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
     }
 
     /// The claims of a valid token.

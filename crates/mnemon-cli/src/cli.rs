@@ -69,6 +69,7 @@ mod trust;
 mod undo;
 mod update;
 mod upkeep;
+mod webhook;
 mod write;
 
 use std::ffi::OsString;
@@ -184,6 +185,7 @@ enum Command {
     Trust(trust::Args),
     Key(key::Args),
     Audit(audit::Args),
+    Webhook(webhook::Args),
     Demo(demo::Args),
     Init(init::Args),
     Serve(serve::Args),
@@ -305,6 +307,7 @@ const READING: &[(&str, &[&str])] = &[
     ("experience", &["failures", "traces"]),
     ("learn", &["status", "dry-run"]),
     ("key", &["list"]),
+    ("webhook", &["list", "failed"]),
 ];
 
 /// The command with its group, as it is typed.
@@ -454,6 +457,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Trust(args) => trust::run(args, door),
         Command::Key(args) => key::run(args, door).await,
         Command::Audit(args) => audit::run(args, door),
+        Command::Webhook(args) => webhook::run(args, door).await,
         Command::Demo(args) => demo::run(args, door).await,
         Command::Init(args) => init::run(args, door),
         Command::Serve(args) => serve::run(args, door).await,

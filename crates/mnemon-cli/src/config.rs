@@ -33,7 +33,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::env_vars::{self, EnvVar};
-pub use access::{AccessSettings, TokenSettings};
+pub use access::{AccessSettings, JwksPlace, TokenSettings};
 pub use address::without_passwords;
 pub use embedder::{EmbedderChoice, Secret};
 pub use environment::{Environment, PROJECT, Platform, stays_inside};
@@ -145,6 +145,8 @@ pub struct Config {
     /// The server that has the memory, instead of a store of this machine. Never from a file: a
     /// project could send what is said in it elsewhere.
     pub server: Option<String>,
+    /// Certificates that sign the server's, besides those of the system.
+    pub server_ca: Option<PathBuf>,
     /// What clients over HTTP must show; only from the environment.
     pub api_key: Option<Secret>,
     /// A file that holds it.
@@ -220,6 +222,7 @@ impl Config {
             embedder: Sourced::default(EmbedderChoice::Builtin),
             embedder_key: None,
             server: None,
+            server_ca: None,
             api_key: None,
             api_key_file: None,
             reranker: Sourced::default(RerankerChoice::None),
@@ -279,6 +282,7 @@ impl Config {
                 Some(server) => Some(server.clone()),
                 None => env.get(env_vars::MNEMON_SERVER)?.map(str::to_owned),
             },
+            server_ca: env.get(env_vars::MNEMON_SERVER_CA)?.map(PathBuf::from),
             api_key: env.get(env_vars::MNEMON_API_KEY)?.map(Secret::new),
             api_key_file: env.get(env_vars::MNEMON_API_KEY_FILE)?.map(PathBuf::from),
             reranker: layers.reranker()?,

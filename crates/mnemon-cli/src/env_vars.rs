@@ -48,6 +48,9 @@ env_vars! {
     MNEMON_API_KEY = "The key of a server: `mnemon serve` and `mnemon mcp --http` expect it of \
         clients (at least 16 characters), and `--server` sends it.";
     MNEMON_API_KEY_FILE = "A file that holds that key.";
+    MNEMON_TLS_CERT = "The certificate of `mnemon serve`, in PEM. Same as `--tls-cert`.";
+    MNEMON_TLS_KEY = "The private key of that certificate, in PEM. Same as `--tls-key`.";
+    MNEMON_SERVER_CA = "Certificates of your own authority, in PEM, that `--server https://…` accepts besides those of the system.";
     ORT_DYLIB_PATH = "The ONNX runtime library, if `MNEMON_ONNXRUNTIME` is unset and this path is absolute.";
     XDG_CONFIG_HOME = "The user's configuration folder. Unset: `~/.config`.";
     XDG_DATA_HOME = "The user's data folder. Unset: `~/.local/share`; on macOS `~/Library/Application Support` and on Windows `%LOCALAPPDATA%`, unless `~/.local/share/mnemon` exists.";

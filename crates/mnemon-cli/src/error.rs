@@ -127,6 +127,9 @@ pub enum Error {
     /// The caller of a server may not do this.
     #[error("{0}")]
     Forbidden(String),
+    /// The receiver of a webhook did not take a delivery.
+    #[error("the delivery did not arrive: {0}")]
+    NotDelivered(String),
     #[error("`mnemon {0}` works on the store of this machine only")]
     LocalCommand(String),
     #[error(transparent)]
@@ -177,7 +180,7 @@ impl Error {
             | Self::NothingToUndo(_)
             | Self::NoConversation { .. }
             | Self::NotReplaced => ErrorKind::NotFound,
-            Self::LongTerm(_) => ErrorKind::Unavailable,
+            Self::LongTerm(_) | Self::NotDelivered(_) => ErrorKind::Unavailable,
             Self::Line { source, .. } => source.kind(),
             Self::File { source, .. } | Self::Output(source) | Self::Input(source) => {
                 kind_of_io(source)
@@ -209,6 +212,7 @@ impl Error {
             Self::Line { source, .. } => return source.own_hint(),
             Self::Server { .. } => "check the URL, and that `mnemon serve` runs there",
             Self::Forbidden(_) => return None,
+            Self::NotDelivered(_) => "it stays in the list of failed deliveries; try again later",
             Self::LocalCommand(_) => {
                 "run it where the store is, without --server and MNEMON_SERVER"
             }

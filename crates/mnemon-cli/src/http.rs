@@ -20,7 +20,9 @@ mod outer;
 pub(crate) mod problem;
 mod reference;
 mod server;
+mod shares;
 mod stop;
+mod tls;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,13 +40,15 @@ use tower_http::compression::CompressionLayer;
 
 pub use limits::HttpLimits;
 pub use stop::stop_signal;
+pub use tls::TlsFiles;
 
-use self::caller::Lock;
+use self::caller::{Accepted, Lock};
 use self::gate::Gate;
 use self::hosts::Hosts;
 use self::metrics::Metrics;
 use self::origins::Origins;
 use self::problem::Problem;
+use self::tls::Tls;
 use crate::config::{Config, Secret};
 use crate::mcp::Served;
 use crate::{Error, wiring};
@@ -61,6 +65,8 @@ pub struct Access {
     pub hosts: Vec<String>,
     /// Pages of the web that may talk to it, beside those of this machine.
     pub origins: Vec<String>,
+    /// The certificate, if connections are encrypted.
+    pub tls: Option<TlsFiles>,
 }
 
 impl Access {
@@ -86,18 +92,20 @@ impl Access {
 /// Everything that a request may show.
 async fn lock(served: &Served, access: &Access) -> Result<Lock, Error> {
     let config = served.config();
-    let tokens = wiring::tokens(config);
-    let tokens = tokens.map_err(|error| Invalid::new("server.jwt.jwks", error.to_string()))?;
-    let tokens = match (tokens, &config.access.tokens) {
-        (Some(tokens), Some(settings)) => Some((tokens, settings.claims.clone())),
-        _ => None,
-    };
     let lock = Lock::new(config.tenant.value.clone())
         .key(access.key.clone())
-        .keys(Keys::new(served.memory().records()))
-        .tokens(tokens);
+        .keys(Keys::new(served.memory().records()));
+    lock.accept(tokens(config)?);
     lock.look(wiring::now()?).await?;
     Ok(lock)
+}
+
+/// The tokens of the configuration.
+fn tokens(config: &Config) -> Result<Option<Accepted>, Invalid> {
+    let tokens = wiring::tokens(config);
+    let tokens = tokens.map_err(|error| Invalid::new("server.jwt.jwks", error.to_string()))?;
+    let settings = config.access.tokens.as_ref();
+    Ok(tokens.zip(settings.map(|settings| settings.claims.clone())))
 }
 
 /// What is served beside MCP.
@@ -129,6 +137,7 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let lock = Arc::new(lock(&served, &access).await?);
     access.check(address, &lock)?;
+    let tls = access.tls.map(Tls::open).transpose()?.map(Arc::new);
     let place = address.to_string();
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(Error::file("listened on", place.as_ref()))?;
@@ -138,29 +147,37 @@ pub async fn serve(
     let served = Arc::new(served);
     let api = Arc::new(api::Api::new(served.memory(), served.config().clone()));
     let with_api = matches!(routes, Routes::All(_)).then(|| api.clone());
+    let audit = with_api.clone();
     let callers = mcp::Callers::new(served.clone(), access.origins, limits.body_bytes, with_api);
     let metrics = Arc::new(Metrics::new());
     let mut router = callers.router();
     let (stopping, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
     tasks.spawn(background::look_for_keys(lock.clone()));
+    tasks.spawn(background::refresh_tokens(lock.clone()));
     if let Routes::All(background) = routes {
         router = router.merge(api::router(&api)).merge(reference::router());
         router = router.merge(health::router(&api, &metrics));
         router = router.merge(changes::router(&api, &lock, &stopped));
         tasks.spawn(background::keep_up(api.clone(), background.upkeep));
-        tasks.spawn(background::reload(api, background.reload));
+        tasks.spawn(background::deliver(api.clone(), stopped.clone()));
+        tasks.spawn(background::reload(
+            (api, lock.clone(), tls.clone()),
+            background.reload,
+        ));
     }
     let is_closed = lock.is_closed();
     let gate = Gate::new(hosts, origins, lock, limits.clone());
     ready(address, is_closed);
     tasks.spawn(async move { served.embed_missing().await });
-    let router = gated(router.fallback(no_route), gate, metrics);
+    let router = router.fallback(no_route);
+    let audited = middleware::from_fn_with_state(audit, api::audit_refusals);
+    let router = gated(router.layer(audited), gate, metrics);
     let stop = async {
         stop.await;
         stopping.send_replace(true);
     };
-    server::serve(listener, router, limits, stop).await;
+    server::serve(listener, router, limits, tls, stop).await;
     // Tasks that are left are ended with their set.
     drop(tasks);
     Ok(())

@@ -23,6 +23,7 @@ mod search;
 mod sessions;
 mod skills;
 pub(crate) mod teams;
+mod webhooks;
 pub(crate) mod when;
 
 use std::pin::Pin;
@@ -42,6 +43,9 @@ pub(crate) use records::Stored;
 pub(crate) use search::WouldForget;
 pub(crate) use sessions::DeletedSession;
 pub(crate) use skills::{Exported, Imported, Lessons, Reworded};
+pub(crate) use webhooks::{
+    CreatedWebhook, DeletedWebhook, FailedDeliveries, Redelivered, WebhookPage,
+};
 
 use crate::Error;
 use crate::config::Config;
@@ -83,6 +87,7 @@ operations! {
     ConversationWindow
     Record Retrieve
     KeyCreate KeyList KeyRevoke KeyRotate
+    WebhookCreate WebhookList WebhookFailed WebhookRedeliver WebhookDelete
 }
 
 /// Something that a caller can ask of a memory, through whichever interface. The memory is a store,

@@ -10,20 +10,22 @@ use mnemon_adapters::embed::OnnxRuntime;
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
 use mnemon_adapters::llm::{Budgets, Ledger, Model, ModelConfig, Prices, Provider};
 use mnemon_adapters::token::{JwksFile, TokenRules};
+use mnemon_adapters::webhook::HttpWebhooks;
 use mnemon_core::embed::{EmbedError, Embedder};
 use mnemon_core::files::{Files, Sweep};
 use mnemon_core::llm::Llm;
 use mnemon_core::ram::Ram;
 use mnemon_core::rerank::Reranker;
-use mnemon_core::{Ctx, Ids, StoreError, Tenant, Time};
+use mnemon_core::{Ctx, Ids, Invalid, StoreError, Tenant, Time};
 use mnemon_engine::access::{Quota, Quotas};
 use mnemon_engine::agentfiles::AgentFiles;
 use mnemon_engine::notes::NoteFiles;
 use mnemon_engine::session::JsonSessions;
-use mnemon_engine::{Memory, NotErased, Project, ProjectFiles, Retention, SavedFolder};
+use mnemon_engine::webhooks::Webhooks;
+use mnemon_engine::{Memory, NotErased, Project, ProjectFiles, Records, Retention, SavedFolder};
 
 use crate::Error;
-use crate::config::{Config, EmbedderChoice, LlmProvider, Origin, RerankerChoice};
+use crate::config::{Config, EmbedderChoice, JwksPlace, LlmProvider, Origin, RerankerChoice};
 
 pub use mnemon_adapters::audit::{AuditEntry, AuditError, AuditEvent, AuditLog, Verified};
 pub use mnemon_adapters::documents::{
@@ -296,7 +298,7 @@ pub fn agents(tenant: &Tenant, folder: &Path) -> Result<AgentFiles, Error> {
     let name = folder.file_name().and_then(|name| name.to_str());
     let Some(name) = name else {
         let what = format!("{} is not a folder with a name", folder.display());
-        return Err(mnemon_core::Invalid::new("agents", what).into());
+        return Err(Invalid::new("agents", what).into());
     };
     let above = folder
         .parent()
@@ -334,7 +336,7 @@ pub fn session_files(tenant: &Tenant, folder: &Path) -> JsonSessions {
 pub async fn open_project(config: &Config, root: &Path) -> Result<Project, Error> {
     if !root.is_dir() {
         let what = format!("{} is not a folder; make it first", root.display());
-        return Err(mnemon_core::Invalid::new("--files", what).into());
+        return Err(Invalid::new("--files", what).into());
     }
     // The settings are the project's, the files the tenant's.
     let settings = Project::read_config(&files(root), config.memory).await?;
@@ -486,7 +488,7 @@ pub fn backup(config: &Config, to: &Path, force: bool) -> Result<BackupSummary, 
                     "{} does not exist; create this folder first",
                     folder.display()
                 );
-                return Err(mnemon_core::Invalid::new("FILE", what).into());
+                return Err(Invalid::new("FILE", what).into());
             }
             Ok(mnemon_adapters::backup(store, to, force)?)
         }
@@ -503,9 +505,13 @@ pub fn restore(config: &Config, from: &Path) -> Result<Restored, StoreError> {
     mnemon_adapters::restore(&config.store.value, from)
 }
 
-/// A client for HTTP whose calls take no longer than this.
-pub fn http_client(timeout: std::time::Duration) -> Result<reqwest::Client, reqwest::Error> {
-    mnemon_adapters::http_client(timeout)
+/// A client for HTTP whose calls take no longer than this. It accepts certificates of these authorities,
+/// in PEM, besides those of the system.
+pub fn http_client(
+    timeout: std::time::Duration,
+    authorities: &[u8],
+) -> Result<reqwest::Client, reqwest::Error> {
+    mnemon_adapters::http_client_of(timeout, authorities)
 }
 
 /// The quotas of all tenants, with nothing counted yet.
@@ -513,7 +519,7 @@ pub fn quotas(config: &Config) -> Quotas {
     Quotas::new(config.access.quota, config.access.tenants.clone())
 }
 
-/// The tokens that are accepted besides keys, if any are configured. Their keys are read here.
+/// The tokens that are accepted besides keys, if any are configured. Keys of a file are read here.
 pub fn tokens(config: &Config) -> Result<Option<Tokens>, JwksError> {
     let Some(settings) = &config.access.tokens else {
         return Ok(None);
@@ -523,8 +529,20 @@ pub fn tokens(config: &Config) -> Result<Option<Tokens>, JwksError> {
         audience: settings.audience.clone(),
         leeway_s: settings.leeway_s,
     };
-    let source = JwksFile(config.cwd.join(&settings.jwks));
-    Tokens::open(rules, Box::new(source)).map(Some)
+    match &settings.jwks {
+        JwksPlace::File(path) => {
+            let source = JwksFile(config.cwd.join(path));
+            Tokens::open(rules, Box::new(source)).map(Some)
+        }
+        JwksPlace::Url(url) => Tokens::at_url(rules, url).map(Some),
+    }
+}
+
+/// The webhooks of a store, which may reach these hosts besides public addresses.
+pub fn webhooks(records: &Records, hosts: &[String]) -> Result<Webhooks, Invalid> {
+    let sender = Arc::new(HttpWebhooks::new(hosts.to_vec())?);
+    let holder = uuid::Uuid::new_v4().to_string();
+    Ok(Webhooks::new(records, sender, holder))
 }
 
 /// The audit log, if there is a place for one.

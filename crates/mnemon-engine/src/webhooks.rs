@@ -13,13 +13,13 @@
 mod delivering;
 mod stored;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use mnemon_core::webhook::WebhookSender;
 use mnemon_core::{Ctx, Filter, Id, Invalid, Tenant, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use delivering::Delivered;
 pub use stored::DeadLetter;
@@ -38,7 +38,7 @@ pub const DEAD_LETTERS: usize = 100;
 pub const MOST_WEBHOOKS: usize = 20;
 /// Webhooks of all tenants.
 const MOST_IN_ALL: usize = 1_000;
-const URL_BYTES: usize = 2_048;
+pub const URL_BYTES: usize = 2_048;
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 16..=256;
 
 /// A webhook to be made.
@@ -52,7 +52,7 @@ pub struct NewWebhook {
 }
 
 /// A webhook and how it is doing. The secret is not shown.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Webhook {
     pub id: Id,
     pub tenant: Tenant,
@@ -162,6 +162,12 @@ impl Webhooks {
         self.erase(ctx, &stored).await?;
         self.scanned().remove(id);
         Ok(true)
+    }
+
+    /// The tenants that have webhooks: whose commits are worth waking up for.
+    pub async fn tenants(&self, ctx: &Ctx) -> Result<BTreeSet<Tenant>, Error> {
+        let all = self.stored(ctx).await?.into_iter();
+        Ok(all.map(|one| one.definition.tenant).collect())
     }
 
     async fn find(&self, ctx: &Ctx, id: &Id) -> Result<Option<Stored>, Error> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::Read;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,13 +13,16 @@ use ring::{hmac, signature};
 use serde::Deserialize;
 
 use super::TokenRefused;
+use crate::http;
 
 /// A JWKS document is a few keys; a larger one is a mistake.
 const MOST_BYTES: u64 = 1024 * 1024;
 /// A symmetric key must be at least as long as the hash that it is used with.
 const LEAST_SECRET: usize = 32;
+/// How long an address may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where the keys come from. A file today; an address can be another one.
+/// Where the keys come from.
 pub trait JwksSource: Send + Sync {
     fn read(&self) -> Result<Jwks, JwksError>;
 }
@@ -36,8 +40,63 @@ pub enum JwksError {
         #[source]
         source: std::io::Error,
     },
+    #[error("the keys of {url} cannot be read: {why}")]
+    Url { url: String, why: String },
     #[error("{0}")]
     Invalid(String),
+}
+
+/// Keys at an address.
+pub(super) struct JwksUrl {
+    client: reqwest::Client,
+    url: reqwest::Url,
+}
+
+impl JwksUrl {
+    pub(super) fn new(url: &str) -> Result<Self, JwksError> {
+        let wrong = |why: &str| JwksError::Url {
+            url: url.to_owned(),
+            why: why.to_owned(),
+        };
+        let parsed = reqwest::Url::parse(url).map_err(|error| wrong(&error.to_string()))?;
+        let host = parsed.host_str().unwrap_or_default();
+        let host = host.trim_matches(['[', ']']).to_owned();
+        let is_local = host == "localhost"
+            || host
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|address| address.is_loopback());
+        match parsed.scheme() {
+            "https" => {}
+            "http" if is_local => {}
+            // Who can change the answer on its way decides which tokens are accepted.
+            _ => return Err(wrong("use https; http is accepted for this machine only")),
+        }
+        let client = http::client(TIMEOUT).map_err(|error| wrong(&error.to_string()))?;
+        Ok(Self {
+            client,
+            url: parsed,
+        })
+    }
+
+    pub(super) async fn read(&self) -> Result<Jwks, JwksError> {
+        let wrong = |why: String| JwksError::Url {
+            url: self.url.to_string(),
+            why,
+        };
+        let failed = |error: reqwest::Error| wrong(error.without_url().to_string());
+        let response = self.client.get(self.url.clone()).send().await;
+        let response = response.map_err(failed)?;
+        if !response.status().is_success() {
+            return Err(wrong(format!("it answered {}", response.status())));
+        }
+        let most = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
+        let body = http::read(response, most).await;
+        let body = body.map_err(|unread| match unread {
+            http::Unread::TooLarge => wrong(format!("it has more than {MOST_BYTES} bytes")),
+            http::Unread::Failed(error) => failed(error),
+        })?;
+        Jwks::parse(&String::from_utf8_lossy(&body)).map_err(|error| wrong(error.to_string()))
+    }
 }
 
 impl JwksSource for JwksFile {
@@ -60,6 +119,7 @@ impl JwksSource for JwksFile {
 }
 
 /// Keys, each for one algorithm.
+#[derive(Default)]
 pub struct Jwks(Vec<Key>);
 
 struct Key {

@@ -1,3 +1,6 @@
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use ring::rand::SystemRandom;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256,
@@ -299,4 +302,91 @@ fn keys_are_read_from_a_file_and_read_again() {
     assert!(tokens.verify(now(), &of(&new)).is_ok());
     let missing = JwksFile(folder.path().join("missing"));
     assert!(Tokens::open(rules, Box::new(missing)).is_err());
+}
+
+/// Serves what the test sets as JWKS; counts how often it was asked.
+struct Address {
+    url: String,
+    answer: Arc<Mutex<String>>,
+    asked: Arc<AtomicUsize>,
+}
+
+fn address(answer: String) -> Address {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/jwks", listener.local_addr().unwrap());
+    let (answer, asked) = (Arc::new(Mutex::new(answer)), Arc::new(AtomicUsize::new(0)));
+    let (said, count) = (answer.clone(), asked.clone());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut head = [0; 2048];
+            let _ = std::io::Read::read(&mut stream, &mut head);
+            count.fetch_add(1, Ordering::SeqCst);
+            let said = said.lock().unwrap().clone();
+            let length = said.len();
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{said}"
+            );
+            let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
+        }
+    });
+    Address { url, answer, asked }
+}
+
+#[tokio::test]
+async fn keys_of_an_address_are_asked_for_again_but_not_too_often() {
+    let (old, new) = (pairs(), pairs());
+    let address = address(old.jwks().to_string());
+    let tokens = Tokens::at_url(old.tokens().rules, &address.url).unwrap();
+    let of = |pairs: &Pairs| pairs.sign("e", &json!({"alg": "EdDSA"}), &claims());
+    assert_eq!(
+        tokens.verify(now(), &of(&old)),
+        Err(TokenRefused::UnknownKey)
+    );
+    let minute = 60_000;
+    tokens.refresh(now(), minute).await.unwrap();
+    assert!(tokens.verify(now(), &of(&old)).is_ok());
+    address
+        .answer
+        .lock()
+        .unwrap()
+        .clone_from(&new.jwks().to_string());
+    for _ in 0..10 {
+        tokens
+            .refresh(now().plus_millis(59_999), minute)
+            .await
+            .unwrap();
+    }
+    assert_eq!(address.asked.load(Ordering::SeqCst), 1);
+    assert!(tokens.verify(now(), &of(&new)).is_err());
+    tokens
+        .refresh(now().plus_millis(60_000), minute)
+        .await
+        .unwrap();
+    assert!(tokens.verify(now(), &of(&old)).is_err() && tokens.verify(now(), &of(&new)).is_ok());
+    // The last good keys stay in use.
+    let bad = ["{".to_owned(), " ".repeat(2 * 1024 * 1024)];
+    for (at, bad) in bad.into_iter().enumerate() {
+        *address.answer.lock().unwrap() = bad;
+        let later = now().plus_millis(minute * (at as i64 + 2));
+        assert!(tokens.refresh(later, minute).await.is_err());
+        assert!(tokens.verify(now(), &of(&new)).is_ok());
+    }
+}
+
+#[test]
+fn keys_come_over_https_or_from_this_machine() {
+    let rules = pairs().tokens().rules;
+    for (url, is_accepted) in [
+        ("https://id.example/jwks", true),
+        ("http://127.0.0.1:9/jwks", true),
+        ("http://[::1]:9/jwks", true),
+        ("http://localhost/jwks", true),
+        ("http://id.example/jwks", false),
+        ("http://10.0.0.1/jwks", false),
+        ("ftp://id.example/jwks", false),
+        ("nonsense", false),
+    ] {
+        let tokens = Tokens::at_url(rules.clone(), url);
+        assert_eq!(tokens.is_ok(), is_accepted, "{url}");
+    }
 }

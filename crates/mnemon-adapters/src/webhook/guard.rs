@@ -110,8 +110,8 @@ fn check(host: &str, address: IpAddr) -> Result<(), String> {
     match is_public(address) {
         true => Ok(()),
         false => Err(format!(
-            "`{host}` is not on the public internet; an administrator can add it to the hosts \
-             that webhooks may reach"
+            "`{host}` is not on the public internet; an administrator can add it to \
+             server.webhook_hosts"
         )),
     }
 }

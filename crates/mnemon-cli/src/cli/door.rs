@@ -39,7 +39,11 @@ impl Door {
         reload: Reload,
     ) -> Result<Self, Error> {
         let remote = match &config.server {
-            Some(url) => Some(Remote::new(url, key(&config)?)?),
+            Some(url) => Some(Remote::new(
+                url,
+                key(&config)?,
+                config.server_ca.as_deref(),
+            )?),
             None => None,
         };
         let out = Out::new(config.json.value, quiet);

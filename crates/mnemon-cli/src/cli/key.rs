@@ -44,31 +44,33 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     match args.what {
         What::Create(args) => {
             let created = args.call(door).await?;
-            audit::<KeyCreate>(&[&created.key], door)?;
+            audit::<KeyCreate>(&[&created.key.prefix], door)?;
             show(&created, door)
         }
         What::List(args) => args.run(door).await,
         What::Revoke(args) => {
             let key = args.call(door).await?;
-            audit::<KeyRevoke>(&[&key], door)?;
+            audit::<KeyRevoke>(&[&key.prefix], door)?;
             show(&key, door)
         }
         What::Rotate(args) => {
             let rotated = args.call(door).await?;
-            audit::<KeyRotate>(&[&rotated.replaced, &rotated.new.key], door)?;
+            let prefixes = [&rotated.replaced.prefix, &rotated.new.key.prefix];
+            audit::<KeyRotate>(&prefixes.map(String::as_str), door)?;
             show(&rotated, door)
         }
     }
 }
 
-fn show(answer: &impl Shown, door: &mut Door) -> Result<(), Error> {
+/// Prints an answer that was called for before.
+pub(super) fn show(answer: &impl Shown, door: &mut Door) -> Result<(), Error> {
     return_json!(door, answer);
     answer.show(door)
 }
 
-/// Who may use a server is part of its audit log. The keys have changed by now, so a log
-/// that cannot be written is only reported.
-fn audit<O: Operation>(keys: &[&Key], door: &Door) -> Result<(), Error> {
+/// Who may use a server, and where it sends changes, is part of its audit log. The change was made by
+/// now, so a log that cannot be written is only reported.
+pub(super) fn audit<O: Operation>(ids: &[&str], door: &Door) -> Result<(), Error> {
     if door.remote.is_some() {
         // The server has its own log.
         return Ok(());
@@ -79,7 +81,7 @@ fn audit<O: Operation>(keys: &[&Key], door: &Door) -> Result<(), Error> {
         caller: ctx.actor.clone(),
         tenant: ctx.tenant.clone(),
         operation: O::COMMAND.to_owned(),
-        ids: keys.iter().map(|key| key.prefix.clone()).collect(),
+        ids: ids.iter().map(|&id| id.to_owned()).collect(),
         status: 0,
     };
     let log = wiring::audit_log(&door.config);

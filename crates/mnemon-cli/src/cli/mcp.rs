@@ -136,6 +136,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         key: key(&door.config)?,
         hosts: args.allow_host,
         origins: args.allow_origin,
+        tls: None,
     };
     let out = &door.out;
     let limits = HttpLimits::default();

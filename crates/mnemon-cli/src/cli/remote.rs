@@ -1,10 +1,13 @@
 //! Commands that run on a server: the operation is sent to its route, and the answer printed as if it
 //! were of this machine.
 
+use std::path::Path;
 use std::time::Duration;
 
 use mnemon_core::{ErrorKind, Invalid, Notices};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use serde_json::{Map, Value};
 
 use crate::config::Secret;
@@ -33,15 +36,16 @@ pub(super) struct Remote {
 
 impl Remote {
     /// The server at an address such as `http://127.0.0.1:8750`.
-    pub(super) fn new(url: &str, key: Option<Secret>) -> Result<Self, Error> {
+    pub(super) fn new(url: &str, key: Option<Secret>, ca: Option<&Path>) -> Result<Self, Error> {
         let parsed = reqwest::Url::parse(url);
         let parsed =
             parsed.map_err(|error| Invalid::new("--server", format!("is not a URL: {error}")))?;
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(Invalid::new("--server", "must begin with http:// or https://").into());
         }
-        let client =
-            wiring::http_client(TIMEOUT).map_err(|error| Error::Internal(error.to_string()))?;
+        let authorities = ca.map(authorities).transpose()?.unwrap_or_default();
+        let client = wiring::http_client(TIMEOUT, &authorities);
+        let client = client.map_err(|error| Error::Internal(error.to_string()))?;
         Ok(Self {
             client,
             url: url.trim_end_matches('/').to_owned(),
@@ -132,6 +136,19 @@ impl Remote {
             message: what,
             causes: Vec::new(),
             hint: Some("check the URL, and that both programs have the same version".to_owned()),
+        }
+    }
+}
+
+/// The certificates of a file.
+fn authorities(path: &Path) -> Result<Vec<u8>, Error> {
+    let pem = std::fs::read(path).map_err(Error::file("read", path))?;
+    let certs: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    match certs.is_ok_and(|certs| !certs.is_empty()) {
+        true => Ok(pem),
+        false => {
+            let what = format!("{} holds no certificate in the PEM format", path.display());
+            Err(Invalid::new("MNEMON_SERVER_CA", what).into())
         }
     }
 }

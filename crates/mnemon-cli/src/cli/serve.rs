@@ -1,15 +1,18 @@
 //! `mnemon serve`
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use mnemon_core::Invalid;
 use mnemon_engine::longterm::Mode;
 
 use super::door::{Door, key, not_indexed};
 use super::mcp::as_server;
 use super::out;
-use crate::http::{self, Access, Background, HttpLimits, Routes};
+use crate::config::AccessSettings;
+use crate::http::{self, Access, Background, HttpLimits, Routes, TlsFiles};
 use crate::mcp::{Options, Profile, Served};
 use crate::{Error, wiring};
 
@@ -21,6 +24,7 @@ use crate::{Error, wiring};
 #[command(after_help = "Examples:\n  \
     mnemon serve\n  \
     mnemon serve --listen 127.0.0.1:9000 --log json\n  \
+    mnemon serve --tls-cert fullchain.pem --tls-key privkey.pem --allow-host memory.example.org\n  \
     MNEMON_API_KEY_FILE=key.txt mnemon serve --listen 0.0.0.0:8750 --allow-host memory.example.org\n\n\
     See docs/server.md for keys, limits and monitoring.")]
 pub(super) struct Args {
@@ -33,6 +37,12 @@ pub(super) struct Args {
     /// Origin of a web page that may call this server, as https://NAME:PORT; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// Certificate of the server with its intermediates, in PEM: serve https [env: MNEMON_TLS_CERT]
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, in PEM [env: MNEMON_TLS_KEY]
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
     /// Format of the log on stderr, one line per request
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log: Log,
@@ -70,10 +80,12 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         remote: None,
     };
     let served = Served::new(as_server(&door.config, "http", None), memory, options)?;
+    let tls = tls_files(args.tls_cert, args.tls_key, &door.config.access)?;
     let access = Access {
         key: key(&door.config)?,
-        hosts: args.allow_host,
+        hosts: args.allow_host.clone(),
         origins: args.allow_origin,
+        tls: tls.clone(),
     };
     let reload = door.reload.clone();
     let out = &door.out;
@@ -83,11 +95,17 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             true => " -H \"Authorization: Bearer $MNEMON_API_KEY\"",
             false => "",
         };
+        let (url, cert) = match &tls {
+            Some(tls) => {
+                let shown = tls.shown(&args.allow_host, address);
+                let cert = format!(" --cacert {}", tls.cert.display());
+                (format!("https://{shown}"), cert)
+            }
+            None => (format!("http://{address}"), String::new()),
+        };
+        out.note(&format!("serving at {url}, reference at {url}/docs"));
         out.note(&format!(
-            "serving at http://{address}, reference at http://{address}/docs"
-        ));
-        out.note(&format!(
-            "try: curl{key} http://{address}/v1/search -H 'Content-Type: application/json' \
+            "try: curl{cert}{key} {url}/v1/search -H 'Content-Type: application/json' \
              -d '{{\"query\": \"what does Ann drink\"}}'"
         ));
     };
@@ -106,4 +124,24 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         ready,
     )
     .await
+}
+
+/// The certificate and its key, from the options or else from the settings.
+fn tls_files(
+    cert: Option<PathBuf>,
+    key: Option<PathBuf>,
+    settings: &AccessSettings,
+) -> Result<Option<TlsFiles>, Invalid> {
+    let cert = cert.or_else(|| settings.tls_cert.clone());
+    let key = key.or_else(|| settings.tls_key.clone());
+    let missing = |option, other| {
+        let what = format!("is missing: {other} needs it, too");
+        Err(Invalid::new(option, what))
+    };
+    match (cert, key) {
+        (Some(cert), Some(key)) => Ok(Some(TlsFiles { cert, key })),
+        (Some(_), None) => missing("--tls-key", "--tls-cert"),
+        (None, Some(_)) => missing("--tls-cert", "--tls-key"),
+        (None, None) => Ok(None),
+    }
 }

@@ -1,4 +1,4 @@
-//! `[server]`: quotas, tokens and the audit log. `[server.quota]` is for every tenant, and
+//! `[server]`: quotas, tokens, webhooks and the audit log. `[server.quota]` is for every tenant, and
 //! `[server.tenants.NAME.quota]` for one; a tenant's table overrides single values.
 
 use std::collections::BTreeMap;
@@ -6,20 +6,26 @@ use std::path::PathBuf;
 
 use mnemon_core::{Invalid, Tenant};
 use mnemon_engine::access::{ClaimNames, Quota};
+use serde::Serialize;
 
 use super::file::{File, Free, TENANTS, nearest};
-use super::risk::{OPENS, WEAKENS};
+use super::risk::{OPENS, SENDS, WEAKENS};
 use super::{
-    ConfigError, Environment, Key, Layers, NONE, Origin, Sourced, beside, file_key, keys,
-    parse_limit,
+    ConfigError, Environment, Key, Layers, NONE, Origin, Sourced, address, beside, file_key, key,
+    keys, parse_limit,
 };
+use crate::env_vars;
 
 keys! {
     AUDIT = file_key("server.audit", OPENS);
+    TLS_CERT = key("server.tls_cert", env_vars::MNEMON_TLS_CERT, OPENS);
+    TLS_KEY = key("server.tls_key", env_vars::MNEMON_TLS_KEY, OPENS);
     RECORDS = file_key("server.quota.records", WEAKENS);
     BYTES = file_key("server.quota.bytes", WEAKENS);
     REQUESTS = file_key("server.quota.requests_per_minute", WEAKENS);
     MODEL_TOKENS = file_key("server.quota.model_tokens_per_day", WEAKENS);
+    /// With commas between them.
+    WEBHOOK_HOSTS = file_key("server.webhook_hosts", SENDS);
     ISSUER = file_key("server.jwt.issuer", WEAKENS);
     AUDIENCE = file_key("server.jwt.audience", WEAKENS);
     JWKS = file_key("server.jwt.jwks", OPENS);
@@ -38,9 +44,14 @@ const MOST_LEEWAY_S: u32 = 600;
 pub struct AccessSettings {
     /// The file of the audit log; `None` if there is none.
     pub audit: Option<PathBuf>,
+    /// The certificate of the server and its private key.
+    pub tls_cert: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
     pub quota: Quota,
     /// Tenants with their own quotas.
     pub tenants: BTreeMap<Tenant, Quota>,
+    /// Hosts that webhooks may reach although their addresses are not public.
+    pub webhook_hosts: Vec<String>,
     /// Tokens that are accepted besides keys; `None` if none are.
     pub tokens: Option<TokenSettings>,
 }
@@ -50,10 +61,18 @@ pub struct AccessSettings {
 pub struct TokenSettings {
     pub issuer: String,
     pub audience: String,
-    /// The file with the keys that sign them.
-    pub jwks: PathBuf,
+    /// Where the keys are that sign them.
+    pub jwks: JwksPlace,
     pub leeway_s: u32,
     pub claims: ClaimNames,
+}
+
+/// A file, or an address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum JwksPlace {
+    File(PathBuf),
+    Url(String),
 }
 
 impl AccessSettings {
@@ -68,10 +87,18 @@ impl AccessSettings {
             requests_per_minute: limit(&REQUESTS, "requests")?,
             model_tokens_per_day: limit(&MODEL_TOKENS, "tokens")?,
         };
+        let hosts = layers.read(&WEBHOOK_HOSTS, Vec::new(), |text| {
+            let hosts = text.split(',').map(str::trim);
+            let hosts = hosts.filter(|host| !host.is_empty() && *host != NONE);
+            Ok(hosts.map(str::to_owned).collect())
+        });
         let usual = env.data().map(|folder| folder.join("audit.jsonl"));
         Ok(Self {
             audit: layers.path(&AUDIT, usual)?.value,
+            tls_cert: layers.path(&TLS_CERT, None)?.value,
+            tls_key: layers.path(&TLS_KEY, None)?.value,
             tenants: tenants(&layers.files, quota)?,
+            webhook_hosts: hosts?.value,
             tokens: TokenSettings::read(layers)?,
             quota,
         })
@@ -83,7 +110,7 @@ impl TokenSettings {
         let some = |text: &str| Ok(Some(text.to_owned()));
         let issuer = layers.read(&ISSUER, None, some)?.value;
         let audience = layers.read(&AUDIENCE, None, some)?.value;
-        let jwks = layers.path(&JWKS, None)?.value;
+        let jwks = layers.jwks()?.value;
         let leeway = layers.read(&LEEWAY, USUAL_LEEWAY_S, |text| match text.parse() {
             Ok(seconds) if seconds <= MOST_LEEWAY_S => Ok(seconds),
             _ => Err(format!(
@@ -130,6 +157,22 @@ impl TokenSettings {
 }
 
 impl Layers<'_> {
+    fn jwks(&self) -> Result<Sourced<Option<JwksPlace>>, ConfigError> {
+        let parse = |text: &str| match text {
+            NONE => Ok(None),
+            url if url.contains("://") => {
+                address::check(url)?;
+                Ok(Some(JwksPlace::Url(url.to_owned())))
+            }
+            path => Ok(Some(JwksPlace::File(PathBuf::from(path)))),
+        };
+        self.read_settled(&JWKS, None, parse, |place, origin| {
+            if let Some(JwksPlace::File(path)) = place {
+                *path = self.env.settle_path(path, beside(origin));
+            }
+        })
+    }
+
     /// A path is found like a store: beside the file that names it. `none` stands for no file.
     fn path(
         &self,

@@ -1,6 +1,7 @@
 //! Who sends a request: what it shows decides, a key or a token.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::{HeaderMap, header};
 use mnemon_core::{Tenant, Time};
@@ -8,7 +9,7 @@ use mnemon_engine::access::{Caller, ClaimNames, Keys};
 use subtle::ConstantTimeEq;
 
 use crate::config::Secret;
-use crate::wiring::Tokens;
+use crate::wiring::{TokenRefused, Tokens};
 
 /// What a request must show.
 pub(crate) struct Lock {
@@ -17,10 +18,16 @@ pub(crate) struct Lock {
     /// The key of the environment.
     key: Option<Secret>,
     keys: Option<Keys>,
-    tokens: Option<(Tokens, ClaimNames)>,
-    /// Whether the store has keys, valid or not, so that a request must show one.
-    has_keys: AtomicBool,
+    tokens: RwLock<Option<Arc<Accepted>>>,
+    /// Whether there are or were keys or tokens, valid or not, so that a request must show one.
+    is_closed: AtomicBool,
 }
+
+/// The tokens that are accepted, and the names of their claims.
+pub(crate) type Accepted = (Tokens, ClaimNames);
+
+/// How often a token with an unknown key makes the server ask for the keys.
+const UNKNOWN_KEY_MS: i64 = 30_000;
 
 impl Lock {
     /// Open, until a key is set.
@@ -29,14 +36,15 @@ impl Lock {
             tenant,
             key: None,
             keys: None,
-            tokens: None,
-            has_keys: AtomicBool::new(false),
+            tokens: RwLock::default(),
+            is_closed: AtomicBool::new(false),
         }
     }
 
     /// With the key of the environment.
     #[must_use]
     pub(crate) fn key(mut self, key: Option<Secret>) -> Self {
+        self.is_closed = AtomicBool::new(key.is_some());
         self.key = key;
         self
     }
@@ -48,16 +56,24 @@ impl Lock {
         self
     }
 
-    /// With tokens, whose claims have these names.
-    #[must_use]
-    pub(crate) fn tokens(mut self, tokens: Option<(Tokens, ClaimNames)>) -> Self {
-        self.tokens = tokens;
-        self
+    /// Accepts these tokens, and no others, from now on.
+    pub(crate) fn accept(&self, tokens: Option<Accepted>) {
+        if tokens.is_some() {
+            self.is_closed.store(true, Ordering::Relaxed);
+        }
+        let tokens = tokens.map(Arc::new);
+        *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
     }
 
-    /// Whether a request must show something.
+    /// The tokens that are accepted.
+    pub(crate) fn accepted(&self) -> Option<Arc<Accepted>> {
+        let tokens = self.tokens.read();
+        tokens.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a request must show something. A server that was closed once never opens.
     pub(crate) fn is_closed(&self) -> bool {
-        self.key.is_some() || self.tokens.is_some() || self.has_keys.load(Ordering::Relaxed)
+        self.is_closed.load(Ordering::Relaxed)
     }
 
     /// Looks whether the store has keys. One that was revoked or has expired counts, so that the
@@ -68,7 +84,7 @@ impl Lock {
         };
         let ctx = Caller::local(self.tenant.clone()).ctx(now);
         if !keys.list(&ctx, None).await?.is_empty() {
-            self.has_keys.store(true, Ordering::Relaxed);
+            self.is_closed.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -94,9 +110,15 @@ impl Lock {
             let _ = keys.note_use(now, &caller.name).await;
             return Some(caller);
         }
-        let (tokens, names) = self.tokens.as_ref()?;
-        let claims = tokens.verify(now, shown).ok()?;
-        names.caller(&claims).ok()
+        let accepted = self.accepted()?;
+        let (tokens, names) = accepted.as_ref();
+        let mut claims = tokens.verify(now, shown);
+        if claims == Err(TokenRefused::UnknownKey) {
+            // The known keys stay in use if that fails.
+            let _ = tokens.refresh(now, UNKNOWN_KEY_MS).await;
+            claims = tokens.verify(now, shown);
+        }
+        names.caller(&claims.ok()?).ok()
     }
 }
 

@@ -1,17 +1,19 @@
 //! What a request must pass before the protocol sees it: the host, the key, the limits. No body is
 //! read of a request that has not shown the key.
 
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, header};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Frame, SizeHint};
+use mnemon_engine::access::{Caller, Rights};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -23,10 +25,14 @@ use super::hosts::Hosts;
 use super::limits::HttpLimits;
 use super::origins::{Origins, preflight, readable};
 use super::problem::Problem;
+use super::shares::{OverShare, Share, Shares};
+use crate::operation::routes::endpoints;
 use crate::wiring;
 
 /// Bodies are counted in units of so many bytes, as semaphores count no further than `u32`.
 const UNIT: usize = 1024;
+/// Bytes that a value of JSON takes once it is parsed, besides its text.
+const VALUE_BYTES: usize = 32;
 
 /// Paths that may be read without a key: they hold nothing of anybody.
 const OPEN: &[&str] = &[
@@ -46,6 +52,9 @@ pub(super) struct Gate {
     requests: Arc<Semaphore>,
     /// Answers that go on until one of both ends them.
     listeners: Arc<Semaphore>,
+    listener_shares: Shares,
+    /// Routes with a body that only read, by method and path.
+    reading: HashSet<(&'static str, &'static str)>,
     bodies: Arc<Semaphore>,
 }
 
@@ -57,6 +66,8 @@ impl Gate {
             lock,
             requests: Arc::new(Semaphore::new(limits.requests)),
             listeners: Arc::new(Semaphore::new(limits.listeners)),
+            listener_shares: Shares::new(limits.caller_listeners, limits.tenant_listeners),
+            reading: reading().collect(),
             bodies: Arc::new(Semaphore::new(limits.bodies_bytes / UNIT)),
             limits,
         }
@@ -64,8 +75,12 @@ impl Gate {
 
     /// The whole body, and the room it takes among all bodies. Bytes count when they arrive, so that
     /// a client that only announces a large body takes no room from others.
-    async fn read(&self, body: Body) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Refusal> {
-        let most = self.limits.body_bytes;
+    async fn read(
+        &self,
+        body: Body,
+        most: usize,
+        mut values: Option<JsonValues>,
+    ) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Refusal> {
         let said = body.size_hint().lower();
         if usize::try_from(said).is_ok_and(|said| said > most) {
             return Err(Refusal::TooLarge(most));
@@ -80,13 +95,29 @@ impl Gate {
                 })?;
                 if let Some(data) = frame.data_ref() {
                     read.extend_from_slice(data);
-                    self.make_room(read.len(), &mut room)?;
+                    let values = values.as_mut().map_or(0, |values| values.count(data));
+                    if values > self.limits.body_values {
+                        return Err(Refusal::TooManyValues(self.limits.body_values));
+                    }
+                    self.make_room(read.len() + values * VALUE_BYTES, &mut room)?;
                 }
             }
             Ok((read, room))
         };
         let read = timeout(self.limits.body_timeout, reading).await;
         read.unwrap_or(Err(Refusal::TooSlow))
+    }
+
+    /// How many bytes the body may have: few where nothing is written.
+    fn body_limit(&self, caller: &Caller, request: &Request) -> usize {
+        let path = request.extensions().get::<MatchedPath>();
+        let route = path.map(|path| (request.method().as_str(), path.as_str()));
+        let only_reads = caller.rights == Rights::Read
+            || route.is_some_and(|(method, path)| self.reading.contains(&(method, path)));
+        match only_reads {
+            true => self.limits.read_body_bytes.min(self.limits.body_bytes),
+            false => self.limits.body_bytes,
+        }
     }
 
     /// Enough room for so many bytes in all.
@@ -111,9 +142,45 @@ impl Gate {
     }
 }
 
+/// Routes with a body that only read.
+fn reading() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let routes = endpoints().into_iter().map(|endpoint| endpoint.route);
+    routes
+        .filter(|route| route.right == Rights::Read && route.method.has_body())
+        .map(|route| (route.method.as_str(), route.path))
+}
+
+/// Counts the values in JSON as it arrives: each takes memory of its own once it is parsed.
+#[derive(Default)]
+struct JsonValues {
+    count: usize,
+    is_in_text: bool,
+    is_escaped: bool,
+}
+
+impl JsonValues {
+    /// The values up to the end of this part.
+    fn count(&mut self, part: &[u8]) -> usize {
+        for byte in part {
+            match (self.is_in_text, byte) {
+                (true, _) if self.is_escaped => self.is_escaped = false,
+                (true, b'\\') => self.is_escaped = true,
+                (_, b'"') => self.is_in_text = !self.is_in_text,
+                (false, b',' | b':' | b'[' | b'{') => self.count += 1,
+                _ => {}
+            }
+        }
+        self.count
+    }
+}
+
 /// Why a request is not let through although it showed the key.
 enum Refusal {
     TooMany,
+    /// So many listeners of this key, or of its tenant, are there.
+    TooManyListeners(OverShare),
+    /// The body holds more than so many values.
+    TooManyValues(usize),
     /// The body has more than so many bytes.
     TooLarge(usize),
     TooLargeTogether,
@@ -129,6 +196,16 @@ impl IntoResponse for Refusal {
                 StatusCode::SERVICE_UNAVAILABLE,
                 "busy",
                 "too many requests are being worked on; try again in a second".to_owned(),
+            ),
+            Self::TooManyListeners(OverShare { of, most }) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "too-often",
+                format!("this {of} has {most} listeners, which is the limit; close one"),
+            ),
+            Self::TooManyValues(most) => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too-large",
+                format!("the request body holds more than {most} values"),
             ),
             Self::TooLarge(most) => (
                 StatusCode::PAYLOAD_TOO_LARGE,
@@ -182,7 +259,9 @@ async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
     if let Err(refused) = hosts.and_then(|()| gate.origins.check(request.headers())) {
         return refused.into_response();
     }
-    if request.method() == Method::GET && OPEN.contains(&request.uri().path()) {
+    if matches!(*request.method(), Method::GET | Method::HEAD)
+        && OPEN.contains(&request.uri().path())
+    {
         return next.run(request).await;
     }
     let caller = match wiring::now() {
@@ -193,12 +272,14 @@ async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
         let said = "an API key is needed: send Authorization: Bearer KEY";
         return Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", said).into_response();
     };
-    request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(caller.clone());
     if gate.requests.available_permits() == 0 {
         return Refusal::TooMany.into_response();
     }
+    let most = gate.body_limit(&caller, &request);
+    let values = is_json(request.headers()).then(JsonValues::default);
     let (head, body) = request.into_parts();
-    let (body, room) = match gate.read(body).await {
+    let (body, room) = match gate.read(body, most, values).await {
         Ok(read) => read,
         Err(refused) => return refused.into_response(),
     };
@@ -212,9 +293,19 @@ async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
         let Ok(permit) = gate.listeners.clone().try_acquire_owned() else {
             return Refusal::TooMany.into_response();
         };
-        work.listen(permit);
+        match gate.listener_shares.take(&caller) {
+            Ok(share) => work.listen(permit, share),
+            Err(over) => return Refusal::TooManyListeners(over).into_response(),
+        }
     }
     answer.map(|body| Body::new(Answer { body, _work: work }))
+}
+
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
 }
 
 /// A request that is worked on, until its answer was sent or given up.
@@ -222,6 +313,7 @@ struct Work {
     connection: Option<Arc<Connection>>,
     deadline: Option<AbortHandle>,
     _permits: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
+    _share: Option<Share>,
 }
 
 impl Work {
@@ -243,17 +335,19 @@ impl Work {
             connection,
             deadline,
             _permits: permits,
+            _share: None,
         }
     }
 }
 
 impl Work {
     /// It goes on without an end, and no longer counts as a request.
-    fn listen(&mut self, permit: OwnedSemaphorePermit) {
+    fn listen(&mut self, permit: OwnedSemaphorePermit, share: Share) {
         if let Some(deadline) = self.deadline.take() {
             deadline.abort();
         }
         self._permits = (permit, None);
+        self._share = Some(share);
     }
 }
 

@@ -16,10 +16,17 @@ pub struct HttpLimits {
     pub requests: usize,
     /// Listeners to the change feed at the same time.
     pub listeners: usize,
+    /// The same of one caller, and of all callers of one tenant.
+    pub caller_listeners: usize,
+    pub tenant_listeners: usize,
     /// The request line and all headers, in bytes.
     pub head_bytes: usize,
     /// One request body, in bytes: a content at its limit, and several times as much for escapes.
     pub body_bytes: usize,
+    /// The same where nothing is written: on routes that only read, and for keys that may only read.
+    pub read_body_bytes: usize,
+    /// Values in a JSON body. A number takes two bytes in a body, and 32 once it is parsed.
+    pub body_values: usize,
     /// The bodies of all requests that are read or worked on, in bytes.
     pub bodies_bytes: usize,
     /// From the opening of a connection, or the end of an answer, to the end of the next headers.
@@ -39,8 +46,12 @@ impl Default for HttpLimits {
             address_connections: 300,
             requests: 384,
             listeners: 256,
+            caller_listeners: 64,
+            tenant_listeners: 128,
             head_bytes: 64 * 1024,
             body_bytes: 64 * 1024 * 1024,
+            read_body_bytes: 1024 * 1024,
+            body_values: 1_000_000,
             bodies_bytes: 256 * 1024 * 1024,
             head_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(60),

@@ -15,8 +15,7 @@ use super::api::Api;
 use super::problem::Problem;
 use crate::mcp::{self, RemoteCaller, Served};
 use crate::{Error, wiring};
-use mnemon_engine::access::Caller;
-use mnemon_engine::access::Rights;
+use mnemon_engine::access::{Amount, Caller, Rights};
 
 /// Callers whose servers are kept; making one again costs little.
 const KEPT: usize = 256;
@@ -92,7 +91,11 @@ impl Callers {
         let (writes, adds) = self.served.effect(&tool);
         let seat = api.seat(&caller.tenant)?;
         let ctx = api.ctx(&seat, caller)?;
-        api.check_quota(&ctx, adds, body.len()).await?;
+        api.check_request(&ctx)?;
+        if adds {
+            let (records, bytes) = (1, body.len() as u64);
+            api.check_write(&ctx, Amount { records, bytes }).await?;
+        }
         let response = self
             .answered(caller, Request::from_parts(head, body.into()))
             .await?;

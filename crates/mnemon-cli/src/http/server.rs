@@ -16,17 +16,21 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 use super::connections::{Connection, Connections, Crowded};
 use super::limits::HttpLimits;
+use super::tls::Tls;
 
 /// How long to wait when the system gives no more connections.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long the handshake of TLS may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections that are told at the same time why they are refused; others are just closed.
 const REFUSALS: usize = 16;
 /// How long a refused client has to read that it is.
@@ -51,6 +55,7 @@ pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: HttpLimits,
+    tls: Option<Arc<Tls>>,
     stop: impl Future<Output = ()>,
 ) {
     let (set_phase, phase) = watch::channel(Phase::Open);
@@ -60,6 +65,7 @@ pub(super) async fn serve(
         refusals: Arc::new(Semaphore::new(REFUSALS)),
         router,
         limits,
+        tls,
         phase,
         tasks: JoinSet::new(),
     };
@@ -91,6 +97,7 @@ struct Guests {
     refusals: Arc<Semaphore>,
     router: Router,
     limits: HttpLimits,
+    tls: Option<Arc<Tls>>,
     phase: watch::Receiver<Phase>,
     tasks: JoinSet<()>,
 }
@@ -120,16 +127,32 @@ impl Guests {
     }
 
     fn admit(&mut self, stream: TcpStream, peer: SocketAddr) {
+        let tls = self.tls.as_ref().map(|tls| tls.acceptor());
         match self.connections.open(peer.ip()) {
             Ok(connection) => {
                 let (router, limits) = (self.router.clone(), self.limits.clone());
-                let talk = converse(stream, connection, router, limits, self.phase.clone());
-                self.tasks.spawn(talk);
+                let phase = self.phase.clone();
+                self.tasks.spawn(async move {
+                    // Answers are written at once; waiting for more to send would only delay them.
+                    let _ = stream.set_nodelay(true);
+                    match tls {
+                        Some(tls) => {
+                            encrypted(stream, tls, connection, router, limits, phase).await
+                        }
+                        None => converse(stream, connection, router, limits, phase).await,
+                    }
+                });
             }
             Err(crowded) => {
                 if let Ok(permit) = self.refusals.clone().try_acquire_owned() {
                     self.tasks.spawn(async move {
-                        let _ = timeout(REFUSAL_TIMEOUT, refuse(stream, crowded)).await;
+                        let refusal = async {
+                            match tls {
+                                Some(tls) => refuse(tls.accept(stream).await?, crowded).await,
+                                None => refuse(stream, crowded).await,
+                            }
+                        };
+                        let _ = timeout(REFUSAL_TIMEOUT, refusal).await;
                         drop(permit);
                     });
                 }
@@ -147,16 +170,34 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
+/// The same as [`converse`] after the handshake, which has a time limit. The connection may be closed
+/// to make room meanwhile.
+async fn encrypted(
+    stream: TcpStream,
+    tls: TlsAcceptor,
+    connection: Connection,
+    router: Router,
+    limits: HttpLimits,
+    phase: watch::Receiver<Phase>,
+) {
+    let stream = tokio::select! {
+        shaken = timeout(HANDSHAKE_TIMEOUT.min(limits.head_timeout), tls.accept(stream)) => shaken,
+        () = connection.closing() => return,
+    };
+    // A client that speaks no TLS is nothing to report.
+    if let Ok(Ok(stream)) = stream {
+        converse(stream, connection, router, limits, phase).await;
+    }
+}
+
 /// Answers the requests of one connection, as long as it may stay.
 async fn converse(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
     connection: Connection,
     router: Router,
     limits: HttpLimits,
     mut phase: watch::Receiver<Phase>,
 ) {
-    // Answers are written at once; waiting for more to send would only delay them.
-    let _ = stream.set_nodelay(true);
     let connection = Arc::new(connection);
     let (inner, own, now) = (
         TowerToHyperService::new(router),
@@ -199,7 +240,10 @@ async fn converse(
 }
 
 /// Tells a client that it is one too many, and waits until it has read that.
-async fn refuse(mut stream: TcpStream, crowded: Crowded) -> io::Result<()> {
+async fn refuse(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    crowded: Crowded,
+) -> io::Result<()> {
     let (status, said) = match crowded {
         Crowded::ByAddress => (
             "429 Too Many Requests",

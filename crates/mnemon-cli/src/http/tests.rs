@@ -70,6 +70,7 @@ impl Server {
             listener,
             gated(router, gate, Arc::new(Metrics::new())),
             limits,
+            None,
             stopped,
         ));
         Self {
@@ -182,6 +183,10 @@ fn the_limits_are_documented() {
         format!("| requests at the same time | {} |", limits.requests),
         format!("headers | {} KiB |", limits.head_bytes / 1024),
         format!("| one request body | {} MiB |", limits.body_bytes / mib),
+        format!("may only read | {} MiB |", limits.read_body_bytes / mib),
+        format!("values in a JSON body | {} |", limits.body_values),
+        format!("of one key | {} |", limits.caller_listeners),
+        format!("of one tenant | {} |", limits.tenant_listeners),
         format!("| {} MiB | 503 |", limits.bodies_bytes / mib),
         format!("idle connection | {} s |", limits.head_timeout.as_secs()),
         format!("body is complete | {} s |", limits.body_timeout.as_secs()),
@@ -424,4 +429,44 @@ fn only_the_key_opens() {
     let (lock, headers) = (lock(), HeaderMap::new());
     let none = lock.caller(&headers, Time::from_millis(0).unwrap());
     assert!(futures::executor::block_on(none).is_none());
+}
+
+#[tokio::test]
+async fn overload_is_answered_at_once() {
+    let server = Server::start(|limits| limits.requests = 4).await;
+    let mut waiting = Vec::new();
+    for _ in 0..4 {
+        waiting.push(server.waiting("").await);
+    }
+    let mut taken = Vec::new();
+    for _ in 0..31 {
+        let began = std::time::Instant::now();
+        let said = server.ask("/echo", "tea").await;
+        taken.push(began.elapsed());
+        has_status(&said, 503);
+    }
+    taken.sort();
+    // The median: a busy machine may hold up single ones.
+    assert!(taken[15] < Duration::from_millis(50), "{taken:?}");
+    server.release.notify_waiters();
+    for stream in &mut waiting {
+        has_status(&answer(stream).await, 200);
+    }
+}
+
+#[tokio::test]
+async fn values_of_json_are_counted_and_texts_are_not() {
+    let server = Server::start(|limits| limits.body_values = 100).await;
+    let send = async |body: String| {
+        let head = request("/echo", body.len(), true);
+        let head = head.replace("\r\n\r\n", "\r\nContent-Type: application/json\r\n\r\n");
+        answer(&mut server.send(&(head + &body)).await).await
+    };
+    let text = "a, [b], {c: \\\"d\\\"} ".repeat(100);
+    let said = send(format!("{{\"text\": \"{text}\"}}")).await;
+    has_status(&said, 200);
+    has_status(&send(format!("[{}1]", "1,".repeat(98))).await, 200);
+    let said = send(format!("[{}1]", "1,".repeat(100))).await;
+    has_status(&said, 413);
+    assert!(said.contains("more than 100 values"), "{said}");
 }

@@ -76,7 +76,7 @@ impl Arguments {
 
     /// Ids of records, keys or sessions that are named.
     pub(crate) fn ids(&self) -> Vec<String> {
-        let single = ["id", "record", "prefix", "session"].into_iter();
+        let single = ["id", "record", "prefix", "session", "webhook"].into_iter();
         let mut ids: Vec<String> = single.filter_map(|name| self.text(name)).collect();
         ids.extend(self.texts("ids"));
         ids
@@ -116,6 +116,11 @@ impl Arguments {
         let items = self.0.get(name).and_then(Value::as_array);
         let texts = items.into_iter().flatten().filter_map(Value::as_str);
         texts.map(str::to_owned).collect()
+    }
+
+    /// How many items the list of a field has.
+    pub(crate) fn items(&self, name: &str) -> Option<usize> {
+        self.0.get(name)?.as_array().map(Vec::len)
     }
 
     pub(crate) fn object(&self, name: &str) -> Option<&Map<String, Value>> {

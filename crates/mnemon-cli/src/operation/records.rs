@@ -251,7 +251,7 @@ impl Operation for Add {
             .transpose()?;
         let audience = arguments.take_text("audience");
         if access.own_only {
-            check_bound(&arguments, id.as_ref())?;
+            check_bound(&arguments, id.is_some())?;
         }
         if key.is_none() || access.own_only {
             let own = id.as_ref().and_then(|id| id.as_ref().ok());
@@ -289,21 +289,20 @@ impl Operation for Add {
 /// shown to agents as instructions.
 const ADDED_BY_USERS: &[Kind] = &[Kind::Note, Kind::Fact, Kind::Decision, Kind::Event];
 
-/// That a caller who is bound to a user adds nothing in place of a record that the engine makes.
-fn check_bound(arguments: &Arguments, id: Option<&Result<Id, Invalid>>) -> Result<(), Error> {
+/// That a caller who is bound to a user adds nothing in place of a record of the engine, and chooses no
+/// id: that one is in use would say that somebody has such a record.
+fn check_bound(arguments: &Arguments, has_id: bool) -> Result<(), Error> {
     let kind: Option<Kind> = arguments.text("kind").and_then(|kind| kind.parse().ok());
     if kind.is_some_and(|kind| !ADDED_BY_USERS.contains(&kind)) {
         let what = "this key is for one user only, and adds notes, facts, decisions and events";
         return Err(Error::Forbidden(what.to_owned()));
     }
-    let looks_made = |id: &Id| uuid::Uuid::parse_str(id.as_str()).is_ok();
-    match id {
-        Some(Ok(id)) if looks_made(id) => {
-            let what = "looks like an id that the server makes; choose another, or leave it out";
-            Err(Invalid::new("id", what).into())
-        }
-        _ => Ok(()),
+    if has_id {
+        let what = "is made by the server, as this key is for one user only; leave it out, and use \
+                    `key` to repeat a request safely";
+        return Err(Invalid::new("id", what).into());
     }
+    Ok(())
 }
 
 /// A source that is not there is a typing error: nothing would ever be deleted with it. A retry

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mnemon_core::Ctx;
 use mnemon_engine::Memory;
-use mnemon_engine::access::{Caller, Rights};
+use mnemon_engine::access::{Amount, Caller, Rights};
 use mnemon_engine::agentfiles::AgentFiles;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -95,11 +95,19 @@ type Answering<'a> = Pin<Box<dyn Future<Output = Result<Value, Error>> + Send + 
 pub(crate) struct Endpoint {
     pub(crate) route: Route,
     pub(crate) command: &'static str,
-    /// Whether it may add records.
-    pub(crate) adds: bool,
     pub(crate) fields: Vec<Field>,
     pub(crate) run: for<'a> fn(&'a Seat, &'a Ctx, &'a Caller, Arguments) -> Answering<'a>,
 }
+
+/// Routes that take records away, or bring earlier ones back.
+const MAKE_ROOM: &[&str] = &[
+    "/v1/undo",
+    "/v1/forget",
+    "/v1/notes/clear",
+    "/v1/conversations/{session}/clear",
+];
+/// Fields whose items become a record each.
+const MANY: &[&str] = &["content", "message", "skills"];
 
 /// Whether a part of a path in braces is the field of this name. `id` stands for `ids`, too, as one
 /// position of a path has one name.
@@ -116,6 +124,22 @@ impl Endpoint {
         }
     }
 
+    /// How much this call may add to the memory, for the quotas of the tenant. What makes room, or
+    /// manages the server, is never refused for a lack of room.
+    pub(crate) fn added(&self, arguments: &Arguments, bytes: usize) -> Option<Amount> {
+        let route = &self.route;
+        let records = match route.method {
+            Method::Post if !MAKE_ROOM.contains(&route.path) => {
+                let items = MANY.iter().filter_map(|field| arguments.items(field));
+                items.max().unwrap_or(1).max(1) as u64
+            }
+            Method::Patch => 0,
+            _ => return None,
+        };
+        let bytes = bytes as u64;
+        (route.right == Rights::Write).then_some(Amount { records, bytes })
+    }
+
     /// The field that stands in the path under this name.
     pub(crate) fn in_path(&self, part: &str) -> Option<&Field> {
         let mut fields = self.fields.iter();
@@ -127,7 +151,6 @@ impl Endpoint {
         Self {
             route: O::ROUTE,
             command: O::COMMAND,
-            adds: O::ROUTE.right >= Rights::Write && O::ROUTE.method == Method::Post,
             fields: fields
                 .filter(|field| field.is_on(Interface::Http))
                 .collect(),
@@ -267,6 +290,12 @@ routes! {
     Get "/v1/keys" Admin KeyList;
     Delete "/v1/keys/{prefix}" Admin KeyRevoke;
     Post "/v1/keys/{prefix}/rotate" Admin KeyRotate;
+
+    Post "/v1/webhooks" Admin WebhookCreate, whole tenant;
+    Get "/v1/webhooks" Admin WebhookList, whole tenant;
+    Get "/v1/webhooks/{webhook}/failed" Admin WebhookFailed, whole tenant;
+    Post "/v1/webhooks/{webhook}/redeliver" Admin WebhookRedeliver, whole tenant;
+    Delete "/v1/webhooks/{webhook}" Admin WebhookDelete, whole tenant;
 
     Post "/v1/learn" Write LearnRun, whole tenant;
     Get "/v1/learn" Read LearnState, whole tenant;

@@ -1,6 +1,6 @@
 //! Access keys, the audit log and quotas, from the command line.
 
-use mnemon_cli::config::{Config, Environment, Flags};
+use mnemon_cli::config::{Config, Environment, Flags, JwksPlace};
 use mnemon_cli::wiring;
 use mnemon_core::{Ctx, ErrorKind, Tenant, Time};
 use mnemon_engine::access::{Amount, Caller, Keys, Refused, Rights};
@@ -414,7 +414,8 @@ fn tokens_come_from_the_configuration() {
                 jwks = \"jwks.json\"\ntenant_claim = \"org\"\n";
     let config = configured(&sandbox, text).unwrap();
     let settings = config.access.tokens.clone().unwrap();
-    assert_eq!(settings.jwks, sandbox.path("jwks.json"));
+    let path = JwksPlace::File(sandbox.path("jwks.json"));
+    assert_eq!(settings.jwks, path);
     assert_eq!(
         (settings.leeway_s, settings.claims.tenant.as_str()),
         (60, "org")

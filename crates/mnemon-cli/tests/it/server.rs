@@ -6,6 +6,9 @@ mod isolation;
 mod remote;
 #[cfg(unix)]
 mod soak;
+mod tls;
+mod tokens;
+mod webhooks;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -25,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: String,
+    /// The lines that it printed up to the command that is to be tried.
+    said: String,
 }
 
 /// An answer of the server.
@@ -64,6 +69,7 @@ impl Server {
         let mut server = Self {
             child,
             address: String::new(),
+            said: String::new(),
         };
         let stderr = BufReader::new(server.child.stderr.take().unwrap());
         let (sender, lines) = mpsc::channel();
@@ -73,19 +79,17 @@ impl Server {
                 let _ = sender.send(line);
             }
         });
-        let mut said = Vec::new();
-        loop {
+        while !server.said.contains("try: ") {
             let line = lines.recv_timeout(PATIENCE);
-            let line = line.unwrap_or_else(|_| panic!("no address: {said:?}"));
-            if let Some((_, rest)) = line.split_once("serving at http://") {
-                rest.split(',')
-                    .next()
-                    .unwrap()
-                    .clone_into(&mut server.address);
-                return server;
+            let line = line.unwrap_or_else(|_| panic!("no address: {}", server.said));
+            if let Some((_, rest)) = line.split_once("serving at http") {
+                let rest = rest.split(',').next().unwrap();
+                let (_, address) = rest.split_once("://").unwrap();
+                address.clone_into(&mut server.address);
             }
-            said.push(line);
+            server.said += &(line + "\n");
         }
+        server
     }
 
     /// Ends it and waits until it is gone: by SIGKILL, or by SIGTERM.

@@ -207,7 +207,9 @@ impl Keys {
         let mut keys = Vec::new();
         loop {
             let page = self.records.store.scan(&grant, &scan).await?;
-            for record in &page.records {
+            // Webhooks are records of the same tenant.
+            let is_key = |record: &&Record| record.id.as_str().starts_with(ID);
+            for record in page.records.iter().filter(is_key) {
                 let key = StoredKey::read(record)?.key;
                 keys.extend(Some(key).filter(|key| tenant.is_none_or(|own| key.tenant == *own)));
             }
@@ -439,8 +441,11 @@ fn system(now: Time) -> Ctx {
     Ctx::new(Tenant::system(), "mnemon", now)
 }
 
+/// How the ids of keys begin.
+const ID: &str = "key-";
+
 fn id(prefix: &str) -> Result<Id, Invalid> {
-    format!("key-{prefix}").parse()
+    format!("{ID}{prefix}").parse()
 }
 
 fn no_key(ctx: &Ctx, prefix: &str) -> Error {

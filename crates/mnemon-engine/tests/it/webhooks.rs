@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use mnemon_core::ram::Ram;
 use mnemon_core::webhook::{Delivery, NotDelivered, WebhookSender};
 use mnemon_core::{Changes, Ctx, Filter, Ids, Invalid, Kind, Policy, Right, Store, Tenant, Viewer};
+use mnemon_engine::access::Keys;
 use mnemon_engine::webhooks::{
     ATTEMPTS, DEAD_LETTERS, FIRST_WAIT_MS, MOST_WAIT_MS, MOST_WEBHOOKS, NewWebhook, Webhook,
     Webhooks,
@@ -311,4 +312,14 @@ fn what_cannot_be_a_webhook_is_refused() {
     }
     let error = create(&ctx(), new("https://hook.test/", all())).unwrap_err();
     assert!(error.to_string().contains("delete one first"), "{error}");
+}
+
+#[test]
+fn webhooks_and_keys_share_a_tenant_and_not_each_other() {
+    let world = world();
+    world.create(Filter::all_of_tenant());
+    let keys = Keys::new(world.memory.records());
+    assert!(wait(keys.list(&ctx(), None)).unwrap().is_empty());
+    let tenants = wait(world.webhooks.tenants(&ctx())).unwrap();
+    assert_eq!(tenants.into_iter().collect::<Vec<_>>(), [ctx().tenant]);
 }

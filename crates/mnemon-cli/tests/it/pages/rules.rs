@@ -55,6 +55,7 @@ const NO_DATA: How = How::NotRun("it needs data that is not in the repository");
 const SERVES: How = How::NotRun("it serves until it is stopped; tests of the server start it");
 const NEEDS_SERVER: How = How::NotRun("it needs a server; tests of the server ask one");
 const RANDOM: How = How::NotRun("it shows random prefixes");
+const NOTHING_FAILED: How = How::Exit(3, "no delivery was given up");
 const DOWNLOADS: How = How::NotRun("it downloads a model");
 
 pub(super) const RULES: &[Rule] = &[
@@ -94,6 +95,16 @@ pub(super) const RULES: &[Rule] = &[
     rule("docs/server.md", "mnemon audit list…", RANDOM),
     rule("help mnemon audit", "mnemon audit list…", RANDOM),
     rule("help mnemon key", "mnemon key list…", RANDOM),
+    rule(
+        "docs/changes.md",
+        "mnemon webhook redeliver…",
+        NOTHING_FAILED,
+    ),
+    rule(
+        "help mnemon webhook",
+        "mnemon webhook redeliver…",
+        NOTHING_FAILED,
+    ),
     rule("help mnemon eval", "…", NO_DATA),
     rule(
         "help mnemon init",
@@ -150,11 +161,13 @@ const fn fill(page: &'static str, word: &'static str, command: &'static str) -> 
 const NEWEST: &str = r#"mnemon list --json --limit 1 | sed 's/.*"id":"\([^"]*\)".*/\1/'"#;
 const SKILL: &str = r#"mnemon skill list --json | sed 's/.*"id":"\([^"]*\)".*/\1/'"#;
 const KEY: &str = r#"mnemon key list --json | sed 's/.*"prefix":"\([^"]*\)".*/\1/'"#;
+const WEBHOOK: &str = r#"mnemon webhook list --json | sed 's/.*"id":"\(webhook[^"]*\)".*/\1/'"#;
 const REPLACED: &str =
     r#"mnemon chat show s1 --user ann --json | sed 's/.*"uuid":"\([^"]*\)".*/\1/'"#;
 
 pub(super) const FILLS: &[Fill] = &[
     fill("README.md", "ID", NEWEST),
+    fill("docs/changes.md", "ID", WEBHOOK),
     fill("docs/conversations.md", "UUID", REPLACED),
     fill("docs/learning.md", "ID", SKILL),
     fill(
@@ -180,6 +193,7 @@ pub(super) const FILLS: &[Fill] = &[
     fill("help mnemon key", "PREFIX", KEY),
     fill("help mnemon skill", "ID", SKILL),
     fill("help mnemon undo", "ID", NEWEST),
+    fill("help mnemon webhook", "ID", WEBHOOK),
 ];
 
 const DOCUMENTS: &[&str] = &[

@@ -134,6 +134,10 @@ impl Shell {
 
 /// `h` is a hexadecimal digit, `d` a decimal one, `x` a letter or digit. The first that fits counts.
 const PATTERNS: &[(&str, &str)] = &[
+    (
+        "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh",
+        "[secret]",
+    ),
     ("hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh", "[id]"),
     ("dddd-dd-ddTdd:dd:dd.dddZ", "[time]"),
     ("dddd-dd-ddTdd:dd:ddZ", "[time]"),

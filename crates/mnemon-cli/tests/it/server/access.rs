@@ -89,7 +89,7 @@ fn refused_keys_are_all_answered_alike() {
 #[test]
 fn changes_are_in_the_audit_log_and_reads_are_not() {
     let sandbox = Sandbox::new();
-    let (ann, prefix) = key(&sandbox, &["ann", "--rights", "write", "--user", "ann"]);
+    let (ann, prefix) = key(&sandbox, &["ann", "--rights", "write"]);
     let server = Server::start(&sandbox, &[]);
     let headers = [("Authorization", ann.as_str()), JSON];
     let secret = "Ann's secret is tea";
@@ -313,6 +313,19 @@ fn a_bound_key_takes_no_place_of_others() {
             &json!({"content": "x", "id": made}),
             400,
         ),
+        // Whether somebody has a record of this id is not said.
+        (
+            "POST",
+            "/v1/records",
+            &json!({"content": "x", "id": "robots"}),
+            400,
+        ),
+        (
+            "POST",
+            "/v1/records",
+            &json!({"content": "x", "id": "nobodys"}),
+            400,
+        ),
         (
             "POST",
             "/v1/records",
@@ -340,4 +353,147 @@ fn a_bound_key_takes_no_place_of_others() {
         .run(&["key", "create", "x", "--rights", "read", "--agent", "robot"])
         .failed();
     assert_eq!(code, 2, "{said}");
+}
+
+#[test]
+fn a_body_of_a_request_that_only_reads_is_small() {
+    let sandbox = Sandbox::new();
+    let (read, _) = key(&sandbox, &["read", "--rights", "read"]);
+    let (write, _) = key(&sandbox, &["write", "--rights", "write"]);
+    let server = Server::start(&sandbox, &[]);
+    let ask = |key: &str, path: &str, body: &str| {
+        server.ask("POST", path, &[("Authorization", key), JSON], body)
+    };
+    let long = json!({"query": "x".repeat(1024 * 1024)}).to_string();
+    for (key, path) in [
+        (&read, "/v1/search"),
+        (&write, "/v1/search"),
+        (&read, "/v1/records"),
+        (&read, "/mcp"),
+    ] {
+        let answer = ask(key, path, &long);
+        assert_eq!(answer.status, 413, "{path}: {answer:?}");
+        assert!(
+            answer.body.contains("more than 1048576 bytes"),
+            "{answer:?}"
+        );
+    }
+    let written = ask(&write, "/v1/records", &long);
+    assert_eq!(written.status, 400, "it is read: {written:?}");
+    let many = format!("{{\"query\": [{}1]}}", "1,".repeat(1_000_000));
+    let answer = ask(&write, "/v1/records", &many);
+    assert_eq!(answer.status, 413, "{answer:?}");
+    assert!(
+        answer.body.contains("more than 1000000 values"),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn a_key_takes_no_more_than_its_share_of_the_listeners() {
+    use std::io::{BufRead, BufReader, Write};
+    let sandbox = Sandbox::new();
+    let (ann, _) = key(&sandbox, &["ann", "--rights", "read"]);
+    let (bob, _) = key(&sandbox, &["bob", "--rights", "read"]);
+    let server = Server::start(&sandbox, &[]);
+    let listen = |key: &str| {
+        let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+        let head = "GET /v1/changes?after=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: ";
+        stream
+            .write_all(format!("{head}{key}\r\n\r\n").as_bytes())
+            .unwrap();
+        let mut line = String::new();
+        let mut reader = BufReader::new(stream);
+        reader.read_line(&mut line).unwrap();
+        (line.split(' ').nth(1).unwrap().to_owned(), reader)
+    };
+    let anns: Vec<_> = (0..65).map(|_| listen(&ann)).collect();
+    let statuses: Vec<&str> = anns.iter().map(|(status, _)| status.as_str()).collect();
+    assert!(
+        statuses[..64].iter().all(|status| *status == "200"),
+        "{statuses:?}"
+    );
+    assert_eq!(statuses[64], "429");
+    assert_eq!(listen(&bob).0, "200");
+}
+
+#[test]
+fn a_request_that_the_key_does_not_allow_is_in_the_audit_log() {
+    let sandbox = Sandbox::new();
+    let (read, prefix) = key(&sandbox, &["read", "--rights", "read", "--user", "ann"]);
+    let server = Server::start(&sandbox, &[]);
+    let headers = [("Authorization", read.as_str()), JSON];
+    let body = json!({"content": "x"}).to_string();
+    for (method, path, body) in [
+        ("POST", "/v1/records", body.as_str()),
+        ("GET", "/v1/records?user=bob", ""),
+        ("GET", "/v1/changes?user=bob", ""),
+        ("GET", "/metrics", ""),
+    ] {
+        assert_eq!(
+            server.ask(method, path, &headers, body).status,
+            403,
+            "{path}"
+        );
+    }
+    let log = sandbox.run(&["audit", "list", "--json"]).json();
+    let entries = log["entries"].as_array().unwrap().iter();
+    let refused = entries.filter(|entry| entry["status"] == 403);
+    let refused: Vec<&str> = refused
+        .inspect(|entry| assert_eq!(entry["caller"], prefix.as_str()))
+        .map(|entry| entry["operation"].as_str().unwrap())
+        .collect();
+    assert_eq!(refused, ["add", "list", "GET /v1/changes", "GET /metrics"]);
+}
+
+#[test]
+fn quotas_count_each_message_and_the_bytes_of_changes() {
+    let sandbox = Sandbox::new();
+    sandbox.config("[server.quota]\nrecords = 5\nbytes = 3000\n");
+    let server = Server::start(&sandbox, &[]);
+    let add = json!({"content": "tea", "id": "a1"});
+    assert_eq!(server.post("/v1/records", &add).status, 200);
+    let messages: Vec<_> = (0..5)
+        .map(|n| json!({"role": "user", "content": n.to_string()}))
+        .collect();
+    let append = |messages: &[serde_json::Value]| {
+        let body = json!({"message": messages});
+        server.post("/v1/conversations/s1/messages", &body).status
+    };
+    assert_eq!(append(&messages), 429);
+    assert_eq!(append(&messages[..2]), 200);
+    let change = json!({"content": "x".repeat(3000)}).to_string();
+    assert_eq!(
+        server
+            .ask("PATCH", "/v1/records/a1", &[JSON], &change)
+            .status,
+        429
+    );
+    let change = json!({"content": "x"}).to_string();
+    assert_eq!(
+        server
+            .ask("PATCH", "/v1/records/a1", &[JSON], &change)
+            .status,
+        200
+    );
+    assert_eq!(append(&messages[..4]), 429, "it is full");
+    let forget = json!({"ids": ["a1"]});
+    assert_eq!(
+        server.post("/v1/forget", &forget).status,
+        200,
+        "that makes room"
+    );
+    assert_eq!(server.post("/v1/undo", &json!({})).status, 200);
+}
+
+#[test]
+fn health_is_shown_without_a_key_to_head_as_well() {
+    let sandbox = Sandbox::new().with("MNEMON_API_KEY", "0123456789abcdef0123");
+    let server = Server::start(&sandbox, &[]);
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(server.ask("GET", path, &[], "").status, 200);
+        let head = server.ask("HEAD", path, &[], "");
+        assert_eq!((head.status, head.body.as_str()), (200, ""), "{path}");
+    }
+    assert_eq!(server.ask("HEAD", "/v1/stats", &[], "").status, 401);
 }

@@ -20,10 +20,11 @@ struct Target {
     key: &'static str,
     /// The prefix of an access key.
     prefix: String,
+    webhook: String,
 }
 
 impl Target {
-    fn theirs(prefix: String) -> Self {
+    fn theirs(prefix: String, webhook: String) -> Self {
         Self {
             id: "their-id-1",
             session: "their-session-1",
@@ -32,6 +33,7 @@ impl Target {
             label: "their-label-1",
             key: "their-key-1",
             prefix,
+            webhook,
         }
     }
 
@@ -45,10 +47,11 @@ impl Target {
             label: "empty-label-1",
             key: "empty-key-1",
             prefix: "z".repeat(prefix.len()),
+            webhook: "webhook-00000000-0000-7000-8000-000000000000".to_owned(),
         }
     }
 
-    fn names(&self) -> [&str; 7] {
+    fn names(&self) -> [&str; 8] {
         [
             self.id,
             self.session,
@@ -57,6 +60,7 @@ impl Target {
             self.label,
             self.key,
             &self.prefix,
+            &self.webhook,
         ]
     }
 
@@ -68,6 +72,7 @@ impl Target {
             ("{team}", self.team),
             ("{label}", self.label),
             ("{prefix}", &self.prefix),
+            ("{webhook}", &self.webhook),
             (
                 "{working_context_offload_uuid}",
                 "00000000-0000-4000-8000-000000000000",
@@ -184,6 +189,11 @@ impl Target {
             row("key_list", Value::Null),
             row("key_revoke", Value::Null),
             row("key_rotate", json!({})),
+            row("webhook_create", json!({"url": "https://hooks.invalid/"})),
+            row("webhook_list", Value::Null),
+            row("webhook_failed", Value::Null),
+            row("webhook_redeliver", json!({"number": 1})),
+            row("webhook_delete", Value::Null),
             row("learn_run", json!({})),
             row("learn_status", Value::Null),
             row("learn_dry_run", json!({})),
@@ -278,6 +288,13 @@ fn fill(sandbox: &Sandbox, owner: &[&str]) {
     call("session save their-session-1", &["--file", state]);
 }
 
+/// The id of a webhook of the tenant, whose address holds the secret.
+fn webhook(sandbox: &Sandbox, tenant: &[&str]) -> String {
+    let create = ["webhook", "create", "https://hooks.invalid/THEIR-SECRET"];
+    let made = sandbox.run(&[&create, tenant, &["--json"]].concat());
+    made.json()["id"].as_str().unwrap().to_owned()
+}
+
 /// Asks with both targets, and compares. What is created with the key of the caller is the caller's.
 fn compare(server: &Server, bearer: &str, theirs: &Target, nobodys: &Target) -> Vec<String> {
     let document = openapi::document();
@@ -350,6 +367,7 @@ fn a_key_of_one_tenant_reaches_nothing_of_another() {
         &sandbox,
         &["theirs", "--rights", "read", "--tenant", "beta"],
     );
+    let hook = webhook(&sandbox, &["--tenant", "beta"]);
     let (mine, _) = key(&sandbox, &["mine", "--rights", "admin", "--tenant", "acme"]);
     let state = || {
         let args = |line: &'static str| line.split(' ').collect::<Vec<_>>();
@@ -357,7 +375,9 @@ fn a_key_of_one_tenant_reaches_nothing_of_another() {
         let history = sandbox
             .run(&args("history --tenant beta --json --limit 999"))
             .ok();
-        export + &history + &sandbox.run(&args("key list --tenant beta --json")).ok()
+        let webhooks = sandbox.run(&args("webhook list --tenant beta --json")).ok();
+        let keys = sandbox.run(&args("key list --tenant beta --json")).ok();
+        export + &history + &keys + &webhooks
     };
     let before = state();
     let server = Server::start(&sandbox, &[]);
@@ -365,7 +385,7 @@ fn a_key_of_one_tenant_reaches_nothing_of_another() {
     let wrong = compare(
         &server,
         &format!("Bearer {mine}"),
-        &Target::theirs(prefix),
+        &Target::theirs(prefix, hook),
         &nobodys,
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -389,7 +409,8 @@ fn a_key_of_one_user_reaches_nothing_of_another() {
     let server = Server::start(&sandbox, &[]);
     let bearer = format!("Bearer {mine}");
     let nobodys = Target::nobodys(&prefix);
-    let wrong = compare(&server, &bearer, &Target::theirs(prefix), &nobodys);
+    let hook = webhook(&sandbox, &[]);
+    let wrong = compare(&server, &bearer, &Target::theirs(prefix, hook), &nobodys);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(state(), before, "the other user's memory changed");
     // Who names the other user is refused.

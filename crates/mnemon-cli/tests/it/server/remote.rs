@@ -50,6 +50,7 @@ const UNLIKE: &[&str] = &[
     "key list",
     "key revoke",
     "key rotate",
+    "webhook create",
 ];
 
 fn compared(sandbox: &Sandbox, ran: &Ran) -> (i32, String, String) {
