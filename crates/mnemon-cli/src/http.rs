@@ -19,8 +19,10 @@ mod origins;
 mod outer;
 pub(crate) mod problem;
 mod reference;
+mod samples;
 mod server;
 mod stop;
+mod words;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,11 +42,13 @@ pub use limits::HttpLimits;
 pub use stop::stop_signal;
 
 use self::caller::Lock;
+use self::connections::Connections;
 use self::gate::Gate;
 use self::hosts::Hosts;
 use self::metrics::Metrics;
 use self::origins::Origins;
 use self::problem::Problem;
+use self::samples::Sources;
 use crate::config::{Config, Secret};
 use crate::mcp::Served;
 use crate::{Error, wiring};
@@ -112,6 +116,8 @@ pub enum Routes {
 pub struct Background {
     /// How often upkeep is done, if at all.
     pub upkeep: Option<Duration>,
+    /// What the store and the models of the memory did.
+    pub meter: Arc<wiring::Meter>,
     /// Reads the configuration again, when the process is asked to.
     pub reload: Arc<dyn Fn() -> Result<Config, Error> + Send + Sync>,
 }
@@ -139,16 +145,30 @@ pub async fn serve(
     let api = Arc::new(api::Api::new(served.memory(), served.config().clone()));
     let with_api = matches!(routes, Routes::All(_)).then(|| api.clone());
     let callers = mcp::Callers::new(served.clone(), access.origins, limits.body_bytes, with_api);
-    let metrics = Arc::new(Metrics::new());
+    let connections = Arc::new(Connections::new(&limits));
+    let meter = match &routes {
+        Routes::All(background) => background.meter.clone(),
+        Routes::Mcp => Arc::default(),
+    };
+    let metrics = Arc::new(Metrics::new(meter));
     let mut router = callers.router();
     let (stopping, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
     tasks.spawn(background::look_for_keys(lock.clone()));
     if let Routes::All(background) = routes {
         router = router.merge(api::router(&api)).merge(reference::router());
-        router = router.merge(health::router(&api, &metrics));
-        router = router.merge(changes::router(&api, &lock, &stopped));
-        tasks.spawn(background::keep_up(api.clone(), background.upkeep));
+        let sources = Sources {
+            api: api.clone(),
+            lock: lock.clone(),
+            connections: connections.clone(),
+        };
+        router = router.merge(health::router(sources, &metrics));
+        router = router.merge(changes::router(&api, &lock, &stopped, &metrics));
+        tasks.spawn(background::keep_up(
+            api.clone(),
+            background.upkeep,
+            metrics.clone(),
+        ));
         tasks.spawn(background::reload(api, background.reload));
     }
     let is_closed = lock.is_closed();
@@ -160,7 +180,7 @@ pub async fn serve(
         stop.await;
         stopping.send_replace(true);
     };
-    server::serve(listener, router, limits, stop).await;
+    server::serve(listener, router, connections, limits, stop).await;
     // Tasks that are left are ended with their set.
     drop(tasks);
     Ok(())

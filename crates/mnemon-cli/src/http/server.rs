@@ -32,10 +32,10 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
+    connections: Arc<Connections>,
     limits: HttpLimits,
     stop: impl Future<Output = ()>,
 ) {
-    let connections = Arc::new(Connections::new(&limits));
     let refusals = Arc::new(Semaphore::new(REFUSALS));
     let (stopping, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();

@@ -3,7 +3,9 @@
 mod access;
 mod feed;
 mod isolation;
+mod metrics;
 mod remote;
+mod surface;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
