@@ -65,6 +65,7 @@ mod skill;
 mod stats;
 mod team;
 mod text;
+mod top;
 mod trust;
 mod undo;
 mod update;
@@ -189,6 +190,7 @@ enum Command {
     Demo(demo::Args),
     Init(init::Args),
     Serve(serve::Args),
+    Top(top::Args),
     Mcp(mcp::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -461,6 +463,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Demo(args) => demo::run(args, door).await,
         Command::Init(args) => init::run(args, door),
         Command::Serve(args) => serve::run(args, door).await,
+        Command::Top(args) => top::run(args, door).await,
         Command::Mcp(args) => mcp::run(args, door).await,
         Command::Completions(args) => completions::run(args, door),
         Command::Man(args) => man::run(args, door),

@@ -19,10 +19,12 @@ mod origins;
 mod outer;
 pub(crate) mod problem;
 mod reference;
+mod samples;
 mod server;
 mod shares;
 mod stop;
 mod tls;
+mod words;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -43,11 +45,13 @@ pub use stop::stop_signal;
 pub use tls::TlsFiles;
 
 use self::caller::{Accepted, Lock};
+use self::connections::Connections;
 use self::gate::Gate;
 use self::hosts::Hosts;
 use self::metrics::Metrics;
 use self::origins::Origins;
 use self::problem::Problem;
+use self::samples::Sources;
 use self::tls::Tls;
 use crate::config::{Config, Secret};
 use crate::mcp::Served;
@@ -120,6 +124,8 @@ pub enum Routes {
 pub struct Background {
     /// How often upkeep is done, if at all.
     pub upkeep: Option<Duration>,
+    /// What the store and the models of the memory did.
+    pub meter: Arc<wiring::Meter>,
     /// Reads the configuration again, when the process is asked to.
     pub reload: Arc<dyn Fn() -> Result<Config, Error> + Send + Sync>,
 }
@@ -149,7 +155,12 @@ pub async fn serve(
     let with_api = matches!(routes, Routes::All(_)).then(|| api.clone());
     let audit = with_api.clone();
     let callers = mcp::Callers::new(served.clone(), access.origins, limits.body_bytes, with_api);
-    let metrics = Arc::new(Metrics::new());
+    let connections = Arc::new(Connections::new(&limits));
+    let meter = match &routes {
+        Routes::All(background) => background.meter.clone(),
+        Routes::Mcp => Arc::default(),
+    };
+    let metrics = Arc::new(Metrics::new(meter));
     let mut router = callers.router();
     let (stopping, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
@@ -157,9 +168,18 @@ pub async fn serve(
     tasks.spawn(background::refresh_tokens(lock.clone()));
     if let Routes::All(background) = routes {
         router = router.merge(api::router(&api)).merge(reference::router());
-        router = router.merge(health::router(&api, &metrics));
-        router = router.merge(changes::router(&api, &lock, &stopped));
-        tasks.spawn(background::keep_up(api.clone(), background.upkeep));
+        let sources = Sources {
+            api: api.clone(),
+            lock: lock.clone(),
+            connections: connections.clone(),
+        };
+        router = router.merge(health::router(sources, &metrics));
+        router = router.merge(changes::router(&api, &lock, &stopped, &metrics));
+        tasks.spawn(background::keep_up(
+            api.clone(),
+            background.upkeep,
+            metrics.clone(),
+        ));
         tasks.spawn(background::deliver(api.clone(), stopped.clone()));
         tasks.spawn(background::reload(
             (api, lock.clone(), tls.clone()),
@@ -177,7 +197,7 @@ pub async fn serve(
         stop.await;
         stopping.send_replace(true);
     };
-    server::serve(listener, router, limits, tls, stop).await;
+    server::serve(listener, router, connections, limits, tls, stop).await;
     // Tasks that are left are ended with their set.
     drop(tasks);
     Ok(())

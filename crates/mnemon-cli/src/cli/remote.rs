@@ -11,13 +11,15 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::{Map, Value};
 
 use crate::config::Secret;
-use crate::http::problem::Problem;
+use crate::http::problem::{COMMAND_HEADER, Problem};
 use crate::operation::Arguments;
 use crate::operation::routes::{Method, Routed, Target, is_in_path};
 use crate::{Error, code, wiring};
 
 /// How long the server may take for an answer; it ends a request after as long.
 const TIMEOUT: Duration = Duration::from_secs(300);
+/// The same for a text that takes no work.
+const TEXT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of an answer that are read.
 const ANSWER_BYTES: usize = 256 * 1024 * 1024;
 /// What stands in a path or a query as it is.
@@ -102,12 +104,33 @@ impl Remote {
         O::from_json(answer).map_err(|error| self.unreadable(&error.to_string()))
     }
 
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The text at a path, such as `/metrics`.
+    pub(super) async fn text(&self, path: &str) -> Result<String, Error> {
+        let mut request = self.client.get(format!("{}{path}", self.url));
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key.reveal());
+        }
+        let body = self.body(request.timeout(TEXT_TIMEOUT)).await?;
+        String::from_utf8(body).map_err(|error| self.unreadable(&error.to_string()))
+    }
+
     async fn sent(&self, request: reqwest::RequestBuilder) -> Result<Value, Error> {
+        let body = self.body(request).await?;
+        serde_json::from_slice(&body).map_err(|error| self.unreadable(&error.to_string()))
+    }
+
+    /// The body of an answer that is not an error.
+    async fn body(&self, request: reqwest::RequestBuilder) -> Result<Vec<u8>, Error> {
         let failed = |source: reqwest::Error| Error::Server {
             url: self.url.clone(),
             // Its own words repeat the URL.
             source: Box::new(source.without_url()),
         };
+        let request = request.header(COMMAND_HEADER, "1");
         let mut response = request.send().await.map_err(failed)?;
         let status = response.status();
         let mut body = Vec::new();
@@ -118,8 +141,7 @@ impl Remote {
             body.extend_from_slice(&part);
         }
         if status.is_success() {
-            return serde_json::from_slice(&body)
-                .map_err(|error| self.unreadable(&error.to_string()));
+            return Ok(body);
         }
         match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) => Err(error_of(problem)),

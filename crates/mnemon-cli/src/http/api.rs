@@ -1,7 +1,7 @@
 //! The routes under `/v1`: a request becomes the arguments of an operation, its answer JSON.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -61,10 +61,13 @@ impl Api {
         seats.clear();
     }
 
+    pub(super) fn config(&self) -> RwLockReadGuard<'_, Config> {
+        self.config.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The tenant of the configuration, and others that were served lately.
     pub(crate) fn tenants(&self) -> Vec<Tenant> {
-        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
-        let own = config.tenant.value.clone();
+        let own = self.config().tenant.value.clone();
         let seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         let others = seats.keys().filter(|tenant| **tenant != own).cloned();
         std::iter::once(own.clone()).chain(others).collect()
@@ -108,7 +111,7 @@ impl Api {
         Ok(())
     }
 
-    fn quotas(&self) -> Arc<Quotas> {
+    pub(super) fn quotas(&self) -> Arc<Quotas> {
         let quotas = self.quotas.read();
         quotas.unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -317,7 +320,8 @@ async fn answered(
     let tag = format!("\"{version}\"");
     let is_known = |value: &HeaderValue| {
         let known = value.to_str().unwrap_or_default();
-        known.split(',').any(|known| known.trim() == tag)
+        let mut known = known.split(',').map(str::trim);
+        known.any(|known| known == "*" || strong(known) == tag)
     };
     let etag = HeaderValue::from_str(&tag).map(|tag| [(header::ETAG, tag)]);
     let etag = etag.map_err(|error| Error::Internal(error.to_string()))?;
@@ -451,11 +455,23 @@ async fn arguments(
     for (header, field) in [(&KEY_HEADER, "key"), (&header::IF_MATCH, "if_version")] {
         from_header(endpoint, &head.headers, header, field, &mut sent)?;
     }
+    let is_read = endpoint.route.method == Method::Get;
+    if !is_read && head.headers.contains_key(header::IF_NONE_MATCH) {
+        let what =
+            "is not used by this route: it would not keep the request from changing something";
+        return Err(Invalid::new(header::IF_NONE_MATCH.as_str(), what).into());
+    }
     Ok(Arguments::check_on(
         Interface::Http,
         &endpoint.fields,
         sent,
     )?)
+}
+
+/// The tag without the mark that a proxy adds when it compresses the answer. A version says the same
+/// in every encoding.
+fn strong(tag: &str) -> &str {
+    tag.strip_prefix("W/").unwrap_or(tag)
 }
 
 const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
@@ -491,10 +507,12 @@ fn from_header(
             ));
         }
         (true, "key") => sent.insert(field.to_owned(), Value::String(value.to_owned())),
+        // Any version will do: the route finds out whether there is one.
+        (true, _) if value.trim() == "*" => return Ok(()),
         (true, _) => {
-            let version = value.trim().trim_matches('"').parse::<u64>();
+            let version = strong(value.trim()).trim_matches('"').parse::<u64>();
             let Ok(version) = version else {
-                return wrong("must be a version in quotes, as an ETag had it");
+                return wrong("must be one version in quotes, as an ETag had it");
             };
             sent.insert(field.to_owned(), version.into())
         }

@@ -259,9 +259,8 @@ async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
     if let Err(refused) = hosts.and_then(|()| gate.origins.check(request.headers())) {
         return refused.into_response();
     }
-    if matches!(*request.method(), Method::GET | Method::HEAD)
-        && OPEN.contains(&request.uri().path())
-    {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if is_read && OPEN.contains(&request.uri().path()) {
         return next.run(request).await;
     }
     let caller = match wiring::now() {

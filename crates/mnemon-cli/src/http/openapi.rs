@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::problem::MEDIA_TYPE;
+use super::words;
 use crate::cli;
 use crate::operation::Shape;
 use crate::operation::routes::{Endpoint, endpoints, is_in_path};
@@ -30,13 +31,16 @@ const ERRORS: &[(&str, &str)] = &[
     ("408", "The request took too long to arrive"),
     (
         "409",
-        "It was changed meanwhile, or the idempotency key belongs to another request",
+        "It was changed meanwhile or exists already, or the idempotency key belongs to another request",
     ),
     ("412", "The version in If-Match is not the current one"),
     ("413", "The request is too large"),
     ("415", "The body is not JSON"),
     ("431", "The path and the headers are too long"),
-    ("429", "Too often; Retry-After says when to come again"),
+    (
+        "429",
+        "Too often, or over a quota; Retry-After says when to come again, if waiting helps",
+    ),
     ("500", "The store is damaged, or the server has a bug"),
     ("501", "The store of this server cannot do it"),
     ("503", "The server is busy or stopping; try again"),
@@ -62,7 +66,7 @@ pub fn document() -> Value {
     ] {
         paths.insert(path.to_owned(), json!({"get": health(path, about)}));
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Mnemon",
@@ -82,7 +86,27 @@ pub fn document() -> Value {
                 "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/problem"}}},
             }},
         },
-    })
+    });
+    in_words_of_api(&mut document);
+    document
+}
+
+/// Descriptions are written for the command line.
+fn in_words_of_api(part: &mut Value) {
+    match part {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) if name == "description" || name == "summary" => {
+                        *text = words::of_api(text);
+                    }
+                    value => in_words_of_api(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(in_words_of_api),
+        _ => {}
+    }
 }
 
 fn request_id() -> Value {

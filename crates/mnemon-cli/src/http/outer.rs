@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::metrics::Metrics;
-use super::problem::REQUEST;
+use super::problem::{Asked, COMMAND_HEADER, REQUEST};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Characters of an id that a client chose.
@@ -40,7 +40,11 @@ pub(super) async fn complete(
     let route = route.map_or("other", MatchedPath::as_str).to_owned();
     let running = metrics.begin();
     // Errors name the id in their body, too.
-    let mut response = REQUEST.scope(id.clone(), next.run(request)).await;
+    let asked = Asked {
+        id: id.clone(),
+        by_command: request.headers().contains_key(COMMAND_HEADER),
+    };
+    let mut response = REQUEST.scope(asked, next.run(request)).await;
     drop(running);
     let headers = response.headers_mut();
     for (name, value) in HEADERS {

@@ -54,6 +54,7 @@ enum Phase {
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
+    connections: Arc<Connections>,
     limits: HttpLimits,
     tls: Option<Arc<Tls>>,
     stop: impl Future<Output = ()>,
@@ -61,7 +62,7 @@ pub(super) async fn serve(
     let (set_phase, phase) = watch::channel(Phase::Open);
     let stop_timeout = limits.stop_timeout;
     let mut guests = Guests {
-        connections: Arc::new(Connections::new(&limits)),
+        connections,
         refusals: Arc::new(Semaphore::new(REFUSALS)),
         router,
         limits,

@@ -242,7 +242,12 @@ fn object(
         .find(|field| !taken.contains_key(field.name));
     match missing {
         Some(field) => {
-            let what = format!("is missing: {}", field.about);
+            let what = match &field.shape {
+                Shape::Choice(words) | Shape::Choices(words) => {
+                    format!("is missing: {}; one of {}", field.about, words.join(", "))
+                }
+                _ => format!("is missing: {}", field.about),
+            };
             Err(Invalid::new(path(within, &field.spelled(interface)), what))
         }
         None => Ok(taken),

@@ -3,9 +3,11 @@
 mod access;
 mod feed;
 mod isolation;
+mod metrics;
 mod remote;
 #[cfg(unix)]
 mod soak;
+mod surface;
 mod tls;
 mod tokens;
 mod webhooks;
