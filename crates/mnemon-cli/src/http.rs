@@ -8,6 +8,7 @@ mod background;
 mod caller;
 mod changes;
 mod connections;
+pub(crate) mod events;
 mod gate;
 mod health;
 mod hosts;

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::events;
 use super::problem::MEDIA_TYPE;
 use crate::cli;
 use crate::operation::Shape;
@@ -284,6 +285,7 @@ fn summary(endpoint: &Endpoint, commands: &clap::Command) -> String {
 /// Routes whose operation has no command of its own: their path, what they do, and the shape of the
 /// answer.
 const WITHOUT_COMMAND: &[(&str, &str, &str)] = &[
+    ("/v1/records/{id}", "Forget a record", "forgotten"),
     (
         "/v1/long-term/record",
         "Record facts to long-term memory",
@@ -338,9 +340,15 @@ fn responses(endpoint: &Endpoint, shapes: &Value) -> Value {
         "X-Request-Id": request_id(),
         "ETag": {"description": "The version of the record, where the answer shows one", "schema": {"type": "string"}},
     });
+    let mut content = json!({"application/json": {"schema": shape}});
+    if let (true, Some(content)) = (endpoint.route.is_long, content.as_object_mut()) {
+        let about = "Events `progress`, and at last `result` or `error`";
+        let schema = json!({"type": "string", "description": about});
+        content.insert(events::MEDIA_TYPE.to_owned(), json!({"schema": schema}));
+    }
     responses.insert(
         "200".to_owned(),
-        json!({"description": "Done", "headers": headers, "content": {"application/json": {"schema": shape}}}),
+        json!({"description": "Done", "headers": headers, "content": content}),
     );
     if !endpoint.route.method.has_body() {
         responses.insert(

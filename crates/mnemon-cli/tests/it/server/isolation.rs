@@ -100,6 +100,7 @@ impl Target {
             ("list", session.clone(), Value::Null),
             row("get", Value::Null),
             row("update", json!({"content": "mine"})),
+            row("records_id", Value::Null),
             row(
                 "search",
                 json!({"query": "their secret", "session": self.session, "min_score": 0}),
@@ -153,7 +154,15 @@ impl Target {
                 "write",
                 json!({"user": "ann", "session": self.session, "scope": "profile", "data": {"a": 1}}),
             ),
+            row(
+                "read",
+                json!({"user": "ann", "session": self.session, "query": "their secret"}),
+            ),
             row("stats", Value::Null),
+            ("policy_show", "?flow=theirs".to_owned(), Value::Null),
+            row("upkeep", json!({})),
+            row("reembed", json!({})),
+            row("doctor", Value::Null),
             row("forget", ids.clone()),
             row("forget_preview", json!({"session": self.session})),
             row("session_list", Value::Null),
@@ -194,6 +203,7 @@ impl Target {
                 json!({"agent": format!("new-{}", self.agent), "description": "Mine"}),
             ),
             row("agent_lint", Value::Null),
+            row("agent_index", json!({})),
             row("agent_activate", json!({})),
             row("agent_context", json!({})),
             row(
@@ -208,6 +218,7 @@ impl Target {
             ("agent_remove", "?which=Theirs".to_owned(), Value::Null),
             row("agent_end", json!({})),
             row("agent_archive", json!({})),
+            row("team_list", Value::Null),
             row(
                 "team_new",
                 json!({"team": format!("new-{}", self.team), "lead": "ada"}),
