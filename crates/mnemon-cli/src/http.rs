@@ -9,9 +9,11 @@ mod caller;
 mod changes;
 mod connections;
 pub(crate) mod events;
+pub(crate) mod export;
 mod gate;
 mod health;
 mod hosts;
+pub(crate) mod import;
 mod limits;
 mod mcp;
 mod metrics;
@@ -149,6 +151,8 @@ pub async fn serve(
         router = router.merge(api::router(&api)).merge(reference::router());
         router = router.merge(health::router(&api, &metrics));
         router = router.merge(changes::router(&api, &lock, &stopped));
+        router = router.merge(export::router(&api));
+        router = router.merge(import::router(&api, limits.body_timeout));
         tasks.spawn(background::keep_up(api.clone(), background.upkeep));
         tasks.spawn(background::reload(api, background.reload));
     }

@@ -19,7 +19,7 @@ use crate::{Error, code, wiring};
 /// How long the server may take for an answer; it ends a request after as long.
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// The same for an operation that the server says the progress of.
-const LONG_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+pub(super) const LONG_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of an error that are read.
 const PROBLEM_BYTES: usize = 1024 * 1024;
 /// Bytes of an answer that are read.
@@ -84,12 +84,9 @@ impl Remote {
             false => self.request(method, &format!("{path}{}", query(&fields))),
         };
         if route.is_long {
-            request = request
-                .header(reqwest::header::ACCEPT, events::MEDIA_TYPE)
-                .timeout(LONG_TIMEOUT);
+            request = watched(request);
         }
-        let answer = self.sent(request, watch).await?;
-        let answer = noted(answer, notices);
+        let answer = noted(self.sent(request, watch).await?, notices);
         O::from_json(answer).map_err(|error| self.unreadable(&error.to_string()))
     }
 
@@ -181,6 +178,10 @@ impl Remote {
         }
     }
 
+    pub(super) fn read_value<T: DeserializeOwned>(&self, json: Value) -> Result<T, Error> {
+        serde_json::from_value(json).map_err(|error| self.unreadable(&error.to_string()))
+    }
+
     fn read<T: DeserializeOwned>(&self, json: &[u8]) -> Result<T, Error> {
         serde_json::from_slice(json).map_err(|error| self.unreadable(&error.to_string()))
     }
@@ -205,6 +206,13 @@ pub(super) fn noted(mut answer: Value, notices: &Notices) -> Value {
         notices.extend(sent);
     }
     answer
+}
+
+/// A request whose answer is watched, and may take long.
+pub(super) fn watched(request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+    request
+        .header(reqwest::header::ACCEPT, events::MEDIA_TYPE)
+        .timeout(LONG_TIMEOUT)
 }
 
 fn is_stream(response: &reqwest::Response) -> bool {

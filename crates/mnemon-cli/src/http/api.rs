@@ -110,18 +110,21 @@ impl Api {
         adds: bool,
         bytes: usize,
     ) -> Result<(), Error> {
-        let quotas = self.quotas();
-        quotas.check_request(&ctx.tenant, ctx.now)?;
-        if adds {
-            let added = Amount {
-                records: 1,
-                bytes: bytes as u64,
-            };
-            quotas
-                .check_write(self.memory.records(), ctx, added)
-                .await?;
+        self.quotas().check_request(&ctx.tenant, ctx.now)?;
+        let added = Amount {
+            records: 1,
+            bytes: bytes as u64,
+        };
+        match adds {
+            true => self.check_added(ctx, added).await,
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// That the tenant has room for so much more; counts it.
+    pub(super) async fn check_added(&self, ctx: &Ctx, added: Amount) -> Result<(), Error> {
+        let (quotas, records) = (self.quotas(), self.memory.records());
+        Ok(quotas.check_write(records, ctx, added).await?)
     }
 
     /// Writes a line of the audit log for a request that may change something.
@@ -241,7 +244,7 @@ pub(super) enum Refused {
 }
 
 impl Refused {
-    fn problem(self, headers: &HeaderMap) -> Problem {
+    pub(super) fn problem(self, headers: &HeaderMap) -> Problem {
         let mut problem = match self {
             Self::Problem(problem) => return *problem,
             Self::Error(error) => problem_of(&error),

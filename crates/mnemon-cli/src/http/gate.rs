@@ -20,6 +20,7 @@ use super::caller::Lock;
 use super::changes::Listening;
 use super::connections::Connection;
 use super::hosts::Hosts;
+use super::import;
 use super::limits::HttpLimits;
 use super::origins::{Origins, preflight, readable};
 use super::problem::Problem;
@@ -197,17 +198,29 @@ async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
     if gate.requests.available_permits() == 0 {
         return Refusal::TooMany.into_response();
     }
+    let is_streamed =
+        request.method() == Method::POST && request.uri().path() == import::ROUTE.path;
     let (head, body) = request.into_parts();
-    let (body, room) = match gate.read(body).await {
-        Ok(read) => read,
-        Err(refused) => return refused.into_response(),
+    let (body, room) = match is_streamed {
+        // It is read while it is worked on.
+        true => (body, None),
+        false => match gate.read(body).await {
+            Ok((body, room)) => (body.into(), room),
+            Err(refused) => return refused.into_response(),
+        },
     };
     // Until here the connection may be closed to make room: a body that never ends keeps nobody out.
     let Ok(permit) = gate.requests.clone().try_acquire_owned() else {
         return Refusal::TooMany.into_response();
     };
     let mut work = Work::begin(connection, (permit, room), &gate.limits);
-    let mut answer = next.run(Request::from_parts(head, body.into())).await;
+    if is_streamed {
+        let Ok(permit) = gate.listeners.clone().try_acquire_owned() else {
+            return Refusal::TooMany.into_response();
+        };
+        work.listen(permit);
+    }
+    let mut answer = next.run(Request::from_parts(head, body)).await;
     if answer.extensions_mut().remove::<Listening>().is_some() {
         let Ok(permit) = gate.listeners.clone().try_acquire_owned() else {
             return Refusal::TooMany.into_response();

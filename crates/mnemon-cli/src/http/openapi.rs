@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::events;
 use super::problem::MEDIA_TYPE;
+use super::{events, export, import};
 use crate::cli;
-use crate::operation::Shape;
 use crate::operation::routes::{Endpoint, endpoints, is_in_path};
+use crate::operation::{Field, Shape};
 
 /// The shapes of the answers, which the JSON of the command line has, too.
 const SHAPES: &str = include_str!("../json.schema.json");
@@ -57,6 +57,8 @@ pub fn document() -> Value {
         }
     }
     paths.insert("/v1/changes".to_owned(), json!({"get": changes()}));
+    paths.insert(export::ROUTE.path.to_owned(), json!({"get": exported()}));
+    paths.insert(import::ROUTE.path.to_owned(), json!({"post": imported()}));
     for (path, about) in [
         ("/healthz", "Whether the process runs"),
         ("/readyz", "Whether the store can be used"),
@@ -107,12 +109,7 @@ fn health(path: &str, about: &str) -> Value {
 
 /// The change feed, which is a stream.
 fn changes() -> Value {
-    let parameters = super::changes::fields().into_iter().map(|field| {
-        let mut schema = field.schema();
-        bound(&field.shape, &mut schema);
-        json!({"name": field.name, "in": "query", "required": false, "schema": schema})
-    });
-    let mut parameters: Vec<Value> = parameters.collect();
+    let mut parameters = in_query(super::changes::fields());
     parameters.push(
         json!({"name": "Last-Event-ID", "in": "header", "description": "The same as `after`",
         "schema": {"type": "string", "pattern": "^[0-9]{1,15}$"}}),
@@ -127,6 +124,62 @@ fn changes() -> Value {
         "operationId": "changes", "summary": "Listen to changes", "tags": ["changes"],
         "parameters": parameters, "responses": responses, "x-right": "read",
     })
+}
+
+/// Parameters of a route that is not an operation.
+fn in_query(fields: Vec<Field>) -> Vec<Value> {
+    let parameters = fields.into_iter().map(|field| {
+        let mut schema = field.schema();
+        bound(&field.shape, &mut schema);
+        json!({"name": field.name, "in": "query", "required": false, "schema": schema})
+    });
+    parameters.collect()
+}
+
+/// The export, which is a stream.
+fn exported() -> Value {
+    let mut responses = Map::new();
+    responses.insert(
+        "200".to_owned(),
+        json!({
+            "description": "A record on each line",
+            "content": {export::MEDIA_TYPE: {"schema": {"type": "string"}}},
+        }),
+    );
+    errors(&mut responses);
+    json!({
+        "operationId": "export", "summary": "Export records as JSON lines", "tags": ["export"],
+        "parameters": in_query(export::fields()), "responses": responses,
+        "x-right": export::ROUTE.right.as_str(),
+    })
+}
+
+/// The import, whose body is a stream.
+fn imported() -> Value {
+    let mut responses = Map::new();
+    responses.insert(
+        "200".to_owned(),
+        json!({
+            "description": "All lines were imported",
+            "content": {
+                "application/json": {"schema": {"$ref": "#/components/schemas/imported"}},
+                events::MEDIA_TYPE: {"schema": events()},
+            },
+        }),
+    );
+    errors(&mut responses);
+    json!({
+        "operationId": "import", "summary": "Import records that an export wrote",
+        "tags": ["import"], "parameters": in_query(import::fields()),
+        "requestBody": {"required": true, "content": {
+            export::MEDIA_TYPE: {"schema": {"type": "string", "description": "A record on each line"}},
+        }},
+        "responses": responses, "x-right": import::ROUTE.right.as_str(),
+    })
+}
+
+fn events() -> Value {
+    json!({"type": "string", "description": "Events `progress`, and at last `result` or `error`"})
 }
 
 /// The shapes, with references that fit into this document.
@@ -342,9 +395,7 @@ fn responses(endpoint: &Endpoint, shapes: &Value) -> Value {
     });
     let mut content = json!({"application/json": {"schema": shape}});
     if let (true, Some(content)) = (endpoint.route.is_long, content.as_object_mut()) {
-        let about = "Events `progress`, and at last `result` or `error`";
-        let schema = json!({"type": "string", "description": about});
-        content.insert(events::MEDIA_TYPE.to_owned(), json!({"schema": schema}));
+        content.insert(events::MEDIA_TYPE.to_owned(), json!({"schema": events()}));
     }
     responses.insert(
         "200".to_owned(),

@@ -4,6 +4,7 @@ mod access;
 mod feed;
 mod isolation;
 mod remote;
+mod transfer;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

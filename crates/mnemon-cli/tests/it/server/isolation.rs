@@ -236,6 +236,8 @@ impl Target {
             row("team_accept", json!({"member": "ada"})),
             row("team_complete", json!({"member": "ada", "result": "r"})),
             row("team_block", json!({"title": "Mine", "by": "ada"})),
+            row("export", Value::Null),
+            row("import", Value::Null),
             // A stream, which `feeds` tries.
             row("changes", Value::Null),
             row("healthz", Value::Null),

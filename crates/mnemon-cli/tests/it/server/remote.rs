@@ -10,9 +10,6 @@ const LOCAL: &[&str] = &[
     "audit verify",
     "backup",
     "chat append --jsonl",
-    "export",
-    "export FILE",
-    "import",
     "ingest",
     "restore",
 ];
