@@ -8,9 +8,12 @@ mod background;
 mod caller;
 mod changes;
 mod connections;
+pub(crate) mod events;
+pub(crate) mod export;
 mod gate;
 mod health;
 mod hosts;
+pub(crate) mod import;
 mod limits;
 mod mcp;
 mod metrics;
@@ -175,6 +178,8 @@ pub async fn serve(
         };
         router = router.merge(health::router(sources, &metrics));
         router = router.merge(changes::router(&api, &lock, &stopped, &metrics));
+        router = router.merge(export::router(&api));
+        router = router.merge(import::router(&api, limits.body_timeout));
         tasks.spawn(background::keep_up(
             api.clone(),
             background.upkeep,

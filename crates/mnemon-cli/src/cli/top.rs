@@ -45,7 +45,10 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let server = match door.remote.take() {
         Some(server) => server,
-        None => Remote::new(LOCAL, key(&door.config)?)?,
+        None => {
+            let ca = door.config.server_ca.as_deref();
+            Remote::new(LOCAL, key(&door.config)?, ca)?
+        }
     };
     if args.ready {
         server.text("/readyz").await?;

@@ -32,7 +32,7 @@ const PAGE: usize = 200;
 /// How often writes of other processes, and the key, are looked at.
 const POLL: Duration = Duration::from_secs(1);
 /// How often a line is sent to a listener for whom there is nothing.
-const ALIVE: Duration = Duration::from_secs(15);
+pub(super) const ALIVE: Duration = Duration::from_secs(15);
 
 /// Marks an answer that goes on until one of both ends it.
 #[derive(Clone)]
@@ -99,6 +99,7 @@ async fn listen(
         user: caller.user.as_deref(),
         agent: caller.agent.as_deref(),
         own_only: caller.user.is_some(),
+        watch: &operation::unwatched,
     };
     let filter = operation::call::<Selection, _>(&access, arguments).await?;
     let feed = seat.memory.records().feed();

@@ -4,10 +4,10 @@
 use serde_json::{Map, Value, json};
 
 use super::problem::MEDIA_TYPE;
-use super::words;
+use super::{events, export, import, words};
 use crate::cli;
-use crate::operation::Shape;
 use crate::operation::routes::{Endpoint, endpoints, is_in_path};
+use crate::operation::{Field, Shape};
 
 /// The shapes of the answers, which the JSON of the command line has, too.
 const SHAPES: &str = include_str!("../json.schema.json");
@@ -60,6 +60,8 @@ pub fn document() -> Value {
         }
     }
     paths.insert("/v1/changes".to_owned(), json!({"get": changes()}));
+    paths.insert(export::ROUTE.path.to_owned(), json!({"get": exported()}));
+    paths.insert(import::ROUTE.path.to_owned(), json!({"post": imported()}));
     for (path, about) in [
         ("/healthz", "Whether the process runs"),
         ("/readyz", "Whether the store can be used"),
@@ -130,12 +132,7 @@ fn health(path: &str, about: &str) -> Value {
 
 /// The change feed, which is a stream.
 fn changes() -> Value {
-    let parameters = super::changes::fields().into_iter().map(|field| {
-        let mut schema = field.schema();
-        bound(&field.shape, &mut schema);
-        json!({"name": field.name, "in": "query", "required": false, "schema": schema})
-    });
-    let mut parameters: Vec<Value> = parameters.collect();
+    let mut parameters = in_query(super::changes::fields());
     parameters.push(
         json!({"name": "Last-Event-ID", "in": "header", "description": "The same as `after`",
         "schema": {"type": "string", "pattern": "^[0-9]{1,15}$"}}),
@@ -150,6 +147,62 @@ fn changes() -> Value {
         "operationId": "changes", "summary": "Listen to changes", "tags": ["changes"],
         "parameters": parameters, "responses": responses, "x-right": "read",
     })
+}
+
+/// Parameters of a route that is not an operation.
+fn in_query(fields: Vec<Field>) -> Vec<Value> {
+    let parameters = fields.into_iter().map(|field| {
+        let mut schema = field.schema();
+        bound(&field.shape, &mut schema);
+        json!({"name": field.name, "in": "query", "required": false, "schema": schema})
+    });
+    parameters.collect()
+}
+
+/// The export, which is a stream.
+fn exported() -> Value {
+    let mut responses = Map::new();
+    responses.insert(
+        "200".to_owned(),
+        json!({
+            "description": "A record on each line",
+            "content": {export::MEDIA_TYPE: {"schema": {"type": "string"}}},
+        }),
+    );
+    errors(&mut responses);
+    json!({
+        "operationId": "export", "summary": "Export records as JSON lines", "tags": ["export"],
+        "parameters": in_query(export::fields()), "responses": responses,
+        "x-right": export::ROUTE.right.as_str(),
+    })
+}
+
+/// The import, whose body is a stream.
+fn imported() -> Value {
+    let mut responses = Map::new();
+    responses.insert(
+        "200".to_owned(),
+        json!({
+            "description": "All lines were imported",
+            "content": {
+                "application/json": {"schema": {"$ref": "#/components/schemas/imported"}},
+                events::MEDIA_TYPE: {"schema": events()},
+            },
+        }),
+    );
+    errors(&mut responses);
+    json!({
+        "operationId": "import", "summary": "Import records that an export wrote",
+        "tags": ["import"], "parameters": in_query(import::fields()),
+        "requestBody": {"required": true, "content": {
+            export::MEDIA_TYPE: {"schema": {"type": "string", "description": "A record on each line"}},
+        }},
+        "responses": responses, "x-right": import::ROUTE.right.as_str(),
+    })
+}
+
+fn events() -> Value {
+    json!({"type": "string", "description": "Events `progress`, and at last `result` or `error`"})
 }
 
 /// The shapes, with references that fit into this document.
@@ -308,6 +361,7 @@ fn summary(endpoint: &Endpoint, commands: &clap::Command) -> String {
 /// Routes whose operation has no command of its own: their path, what they do, and the shape of the
 /// answer.
 const WITHOUT_COMMAND: &[(&str, &str, &str)] = &[
+    ("/v1/records/{id}", "Forget a record", "forgotten"),
     (
         "/v1/long-term/record",
         "Record facts to long-term memory",
@@ -362,9 +416,13 @@ fn responses(endpoint: &Endpoint, shapes: &Value) -> Value {
         "X-Request-Id": request_id(),
         "ETag": {"description": "The version of the record, where the answer shows one", "schema": {"type": "string"}},
     });
+    let mut content = json!({"application/json": {"schema": shape}});
+    if let (true, Some(content)) = (endpoint.route.is_long, content.as_object_mut()) {
+        content.insert(events::MEDIA_TYPE.to_owned(), json!({"schema": events()}));
+    }
     responses.insert(
         "200".to_owned(),
-        json!({"description": "Done", "headers": headers, "content": {"application/json": {"schema": shape}}}),
+        json!({"description": "Done", "headers": headers, "content": content}),
     );
     if !endpoint.route.method.has_body() {
         responses.insert(

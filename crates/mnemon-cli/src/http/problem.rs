@@ -129,15 +129,22 @@ fn causes(error: &Error) -> Vec<String> {
     causes
 }
 
-impl IntoResponse for Problem {
-    fn into_response(mut self) -> Response {
-        let asked = REQUEST.try_with(Asked::clone).ok();
+impl Problem {
+    /// As it is sent to this request: with its id, and in the words of its interface.
+    pub(super) fn to(mut self, asked: Option<Asked>) -> Self {
         if !asked.as_ref().is_some_and(|asked| asked.by_command) {
             self.detail = words::of_api(&self.detail);
             self.hint = self.hint.map(|hint| words::of_api(&hint));
             self.field = self.field.map(|field| words::field(&field));
         }
         self.request_id = asked.map(|asked| asked.id);
+        self
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(mut self) -> Response {
+        self = self.to(REQUEST.try_with(Asked::clone).ok());
         let status = StatusCode::from_u16(self.status);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // Texts always have a JSON form.
