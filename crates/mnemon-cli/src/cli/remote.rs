@@ -1,6 +1,7 @@
 //! Commands that run on a server: the operation is sent to its route, and the answer printed as if it
 //! were of this machine.
 
+use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -103,11 +104,7 @@ impl Remote {
     }
 
     async fn sent(&self, request: reqwest::RequestBuilder) -> Result<Value, Error> {
-        let failed = |source: reqwest::Error| Error::Server {
-            url: self.url.clone(),
-            // Its own words repeat the URL.
-            source: Box::new(source.without_url()),
-        };
+        let failed = |error: reqwest::Error| self.failed(error);
         let mut response = request.send().await.map_err(failed)?;
         let status = response.status();
         let mut body = Vec::new();
@@ -126,6 +123,27 @@ impl Remote {
             Err(_) => {
                 Err(self.unreadable(&format!("it has the status {status} and is not of Mnemon")))
             }
+        }
+    }
+
+    fn failed(&self, error: reqwest::Error) -> Error {
+        let causes = std::iter::successors(error.source(), |&cause| cause.source());
+        let mut causes = causes.map(ToString::to_string);
+        match causes.find(|cause| cause.starts_with("invalid peer certificate")) {
+            Some(cause) => Error::Remote {
+                kind: ErrorKind::Unavailable,
+                message: format!("the certificate of {} is not accepted", self.url),
+                causes: vec![cause],
+                hint: Some(
+                    "set MNEMON_SERVER_CA to a file with the certificate of its authority"
+                        .to_owned(),
+                ),
+            },
+            None => Error::Server {
+                url: self.url.clone(),
+                // Its own words repeat the URL.
+                source: Box::new(error.without_url()),
+            },
         }
     }
 
