@@ -1,6 +1,7 @@
 //! Commands that run on a server: the operation is sent to its route, and the answer printed as if it
 //! were of this machine.
 
+use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -194,11 +195,24 @@ impl Remote {
         response.chunk().await.map_err(|error| self.failed(error))
     }
 
-    fn failed(&self, source: reqwest::Error) -> Error {
-        Error::Server {
-            url: self.url.clone(),
-            // Its own words repeat the URL.
-            source: Box::new(source.without_url()),
+    fn failed(&self, error: reqwest::Error) -> Error {
+        let causes = std::iter::successors(error.source(), |&cause| cause.source());
+        let mut causes = causes.map(ToString::to_string);
+        match causes.find(|cause| cause.starts_with("invalid peer certificate")) {
+            Some(cause) => Error::Remote {
+                kind: ErrorKind::Unavailable,
+                message: format!("the certificate of {} is not accepted", self.url),
+                causes: vec![cause],
+                hint: Some(
+                    "set MNEMON_SERVER_CA to a file with the certificate of its authority"
+                        .to_owned(),
+                ),
+            },
+            None => Error::Server {
+                url: self.url.clone(),
+                // Its own words repeat the URL.
+                source: Box::new(error.without_url()),
+            },
         }
     }
 

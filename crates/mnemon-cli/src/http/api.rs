@@ -256,9 +256,8 @@ pub(super) async fn audit_refusals(
     next: Next,
 ) -> Response {
     let caller = request.extensions().get::<Caller>().cloned();
-    let path = request.extensions().get::<MatchedPath>();
-    let path = path.map_or("", MatchedPath::as_str);
-    let route = format!("{} {path}", request.method());
+    let path = request.extensions().get::<MatchedPath>().cloned();
+    let method = request.method().clone();
     let response = next.run(request).await;
     if response.status() != StatusCode::FORBIDDEN {
         return response;
@@ -271,7 +270,8 @@ pub(super) async fn audit_refusals(
         && (name.is_some() || api.check_request(&ctx).is_ok())
     {
         let status = response.status().as_u16();
-        let name = name.unwrap_or(route);
+        let path = path.as_ref().map_or("", MatchedPath::as_str);
+        let name = name.unwrap_or_else(|| format!("{method} {path}"));
         api.record(&ctx, &caller, name, Vec::new(), status).await;
     }
     response

@@ -85,6 +85,12 @@ pub(super) const RULES: &[Rule] = &[
     rule("docs/evaluation.md", "mnemon eval…", NO_DATA),
     rule("docs/server.md", "mnemon serve…", SERVES),
     rule("docs/server.md", "curl…", NEEDS_SERVER),
+    rule("docs/server.md", "MNEMON_SERVER_CA=…", NEEDS_SERVER),
+    rule(
+        "docs/server.md",
+        "openssl…",
+        How::NotRun("it needs a program that may be missing"),
+    ),
     rule(
         "docs/server.md",
         "mnemon search what does Ann drink --server…",

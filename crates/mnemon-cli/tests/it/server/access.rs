@@ -169,12 +169,9 @@ fn tool(server: &Server, key: &str, name: &str, arguments: &serde_json::Value) -
         "params": {"name": name, "arguments": arguments}});
     let accept = ("Accept", "application/json, text/event-stream");
     let version = ("MCP-Protocol-Version", "2025-11-25");
-    server.ask(
-        "POST",
-        "/mcp",
-        &[("Authorization", key), JSON, accept, version],
-        &call.to_string(),
-    )
+    let mut headers = vec![JSON, accept, version];
+    headers.extend((!key.is_empty()).then_some(("Authorization", key)));
+    server.ask("POST", "/mcp", &headers, &call.to_string())
 }
 
 #[test]

@@ -49,6 +49,10 @@ fn a_server_with_a_certificate_serves_the_command_line() {
     };
     let (code, said) = run(&sandbox, &["list"]).failed();
     assert_eq!(code, 13, "a certificate of an unknown authority: {said}");
+    assert!(
+        said.contains("is not accepted") && said.contains("MNEMON_SERVER_CA"),
+        "{said}"
+    );
     let sandbox = sandbox.with("MNEMON_SERVER_CA", "ca.pem");
     run(&sandbox, &["add", "Ann prefers tea", "--id", "a1"]).ok();
     assert!(run(&sandbox, &["list"]).ok().contains("Ann prefers tea"));
