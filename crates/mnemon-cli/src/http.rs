@@ -41,6 +41,7 @@ use mnemon_engine::access::Keys;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tower_http::compression::CompressionLayer;
 
 pub use limits::HttpLimits;
@@ -166,7 +167,7 @@ pub async fn serve(
     let metrics = Arc::new(Metrics::new(meter));
     let mut router = callers.router();
     let (stopping, stopped) = watch::channel(false);
-    let mut tasks = JoinSet::new();
+    let (mut tasks, mut delivering) = (JoinSet::new(), None);
     tasks.spawn(background::look_for_keys(lock.clone()));
     tasks.spawn(background::refresh_tokens(lock.clone()));
     if let Routes::All(background) = routes {
@@ -185,7 +186,8 @@ pub async fn serve(
             background.upkeep,
             metrics.clone(),
         ));
-        tasks.spawn(background::deliver(api.clone(), stopped.clone()));
+        let deliver = background::deliver(api.clone(), stopped.clone());
+        delivering = Some(tokio::spawn(deliver));
         tasks.spawn(background::reload(
             (api, lock.clone(), tls.clone()),
             background.reload,
@@ -202,7 +204,12 @@ pub async fn serve(
         stop.await;
         stopping.send_replace(true);
     };
+    let stop_timeout = limits.stop_timeout;
     server::serve(listener, router, connections, limits, tls, stop).await;
+    if let Some(delivering) = delivering {
+        // A delivery that is on its way is noted, so that it is not sent twice.
+        let _ = timeout(stop_timeout, delivering).await;
+    }
     // Tasks that are left are ended with their set.
     drop(tasks);
     Ok(())

@@ -103,7 +103,8 @@ pub(super) async fn deliver(api: Arc<Api>, mut stopped: watch::Receiver<bool>) {
     let mut sending = None;
     while !*stopped.borrow() {
         let commits = match round(&api, &mut sending).await {
-            Ok(commits) => commits,
+            Ok(Round { more: true, .. }) => continue,
+            Ok(round) => round.commits,
             Err(error) => {
                 tracing::warn!(kind = ?error.kind(), "webhooks were not sent");
                 Vec::new()
@@ -124,11 +125,16 @@ pub(super) async fn deliver(api: Arc<Api>, mut stopped: watch::Receiver<bool>) {
     }
 }
 
-/// Sends what is due. The answer are the next commits of tenants with webhooks.
-async fn round(
-    api: &Api,
-    sending: &mut Option<(Vec<String>, Webhooks)>,
-) -> Result<Vec<NextCommit>, Error> {
+/// What a round of webhooks leaves to be done.
+struct Round {
+    /// Whether there is more to send at once.
+    more: bool,
+    /// The next commits of tenants with webhooks.
+    commits: Vec<NextCommit>,
+}
+
+/// Sends what is due.
+async fn round(api: &Api, sending: &mut Option<(Vec<String>, Webhooks)>) -> Result<Round, Error> {
     let hosts = api.webhook_hosts();
     let records = api.memory.records();
     let webhooks = match sending {
@@ -147,11 +153,8 @@ async fn round(
         .iter()
         .map(|tenant| feed.next_commit(tenant, feed.commits(tenant)));
     let commits = commits.collect();
-    let mut ctx = ctx;
-    while webhooks.deliver_due(&ctx, PAGES).await?.more {
-        ctx.now = wiring::now()?;
-    }
-    Ok(commits)
+    let more = webhooks.deliver_due(&ctx, PAGES).await?.more;
+    Ok(Round { more, commits })
 }
 
 /// Uses the configuration and the certificate as they are whenever the process gets SIGHUP. One that

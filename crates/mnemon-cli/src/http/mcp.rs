@@ -88,12 +88,12 @@ impl Callers {
             .map_err(|error| Error::Internal(error.to_string()))?
             .to_bytes();
         let tool = tool_of(&body).unwrap_or_default();
-        let (writes, adds) = self.served.effect(&tool);
+        let (writes, added) = self.served.effect(&tool);
         let seat = api.seat(&caller.tenant)?;
         let ctx = api.ctx(&seat, caller)?;
         api.check_request(&ctx)?;
-        if adds {
-            let (records, bytes) = (1, body.len() as u64);
+        if let Some(records) = added {
+            let bytes = body.len() as u64;
             api.check_write(&ctx, Amount { records, bytes }).await?;
         }
         let response = self

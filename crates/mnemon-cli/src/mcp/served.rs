@@ -16,7 +16,7 @@ use super::tool::{Tool, Touch};
 use super::tools;
 use crate::api::reembed;
 use crate::config::{Config, EmbedderChoice};
-use crate::operation::USER;
+use crate::operation::{Operation, USER, Undo};
 use crate::{Error, wiring};
 
 /// Summaries that one background task asks the language model for.
@@ -125,11 +125,17 @@ impl Served {
         self.options.remote.is_some_and(|remote| remote.is_bound)
     }
 
-    /// Whether the tool may change something, and whether it may add a record.
-    pub(crate) fn effect(&self, tool: &str) -> (bool, bool) {
+    /// Whether the tool may change something, and how many records it may add; 0 if it makes existing
+    /// ones longer.
+    pub(crate) fn effect(&self, tool: &str) -> (bool, Option<u64>) {
         let known = self.tools.iter().find(|known| known.name == tool);
         let touch = known.map_or(Touch::Reads, |known| known.touch);
-        (touch != Touch::Reads, touch == Touch::Adds)
+        let added = match touch {
+            Touch::Adds => Some(1),
+            Touch::Edits if tool != Undo::TOOL => Some(0),
+            _ => None,
+        };
+        (touch != Touch::Reads, added)
     }
 
     pub(crate) fn memory(&self) -> Arc<Memory> {

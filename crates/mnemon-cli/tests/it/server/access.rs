@@ -466,6 +466,8 @@ fn quotas_count_each_message_and_the_bytes_of_changes() {
             .status,
         429
     );
+    let change = json!({"id": "a1", "content": "x".repeat(3000)});
+    assert_eq!(tool(&server, "", "memory_update", &change).status, 429);
     let change = json!({"content": "x"}).to_string();
     assert_eq!(
         server

@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 
 use mnemon_adapters::webhook::{DELIVERY, HttpWebhooks, SIGNATURE, signature};
 use mnemon_cli::config::Config;
@@ -50,6 +51,8 @@ impl Delivery {
 struct Receiver {
     url: String,
     status: Arc<AtomicU16>,
+    /// Answers wait as long as somebody holds it.
+    hold: Arc<Mutex<()>>,
     arrived: mpsc::Receiver<Delivery>,
 }
 
@@ -59,7 +62,8 @@ impl Receiver {
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let status = Arc::new(AtomicU16::new(status));
         let (sender, arrived) = mpsc::channel();
-        let answer = status.clone();
+        let hold = Arc::new(Mutex::new(()));
+        let (answer, held) = (status.clone(), hold.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let mut reader = BufReader::new(stream);
@@ -80,15 +84,17 @@ impl Receiver {
                 let said = format!(
                     "HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                 );
-                let _ = reader.get_mut().write_all(said.as_bytes());
                 if sender.send(delivery).is_err() {
                     return;
                 }
+                drop(held.lock());
+                let _ = reader.get_mut().write_all(said.as_bytes());
             }
         });
         Self {
             url,
             status,
+            hold,
             arrived,
         }
     }
@@ -296,4 +302,29 @@ fn a_private_address_is_refused_unless_it_is_allowed() {
     let server = Server::start(&sandbox, &[]);
     let allowed = server.post("/v1/webhooks", &json!({"url": "http://127.0.0.1:9/"}));
     assert_eq!(allowed.status, 200, "{allowed:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_delivery_that_is_on_its_way_at_the_end_is_not_sent_twice() {
+    let sandbox = Sandbox::new();
+    sandbox.config(ALLOWED);
+    let receiver = Receiver::start(200);
+    create(&sandbox, &receiver.url, &[]);
+    let mut server = Server::start(&sandbox, &[]);
+    let held = receiver.hold.lock().unwrap();
+    let add = json!({"content": "one"});
+    assert_eq!(server.post("/v1/records", &add).status, 200);
+    receiver.next();
+    let id = server.child.id().to_string();
+    let kill = Command::new("kill").args(["-TERM", &id]).status();
+    assert!(kill.unwrap().success());
+    drop(held);
+    assert!(server.child.wait().unwrap().success());
+    let state = sandbox.run(&["webhook", "list", "--json"]).json();
+    let state = &state["webhooks"][0];
+    assert_eq!(
+        (&state["reached"], &state["failures"]),
+        (&json!(1), &json!(0))
+    );
 }
