@@ -48,6 +48,7 @@ env_vars! {
     MNEMON_API_KEY = "The key of a server: `mnemon serve` and `mnemon mcp --http` expect it of \
         clients (at least 16 characters), and `--server` sends it.";
     MNEMON_API_KEY_FILE = "A file that holds that key.";
+    OTEL_EXPORTER_OTLP_ENDPOINT = "The address of an OpenTelemetry collector, to which `mnemon serve` sends a span for each request, if it was built with `--features otel`. `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_TRACES_SAMPLER` apply, too.";
     ORT_DYLIB_PATH = "The ONNX runtime library, if `MNEMON_ONNXRUNTIME` is unset and this path is absolute.";
     XDG_CONFIG_HOME = "The user's configuration folder. Unset: `~/.config`.";
     XDG_DATA_HOME = "The user's data folder. Unset: `~/.local/share`; on macOS `~/Library/Application Support` and on Windows `%LOCALAPPDATA%`, unless `~/.local/share/mnemon` exists.";

@@ -22,6 +22,8 @@ mod reference;
 mod samples;
 mod server;
 mod stop;
+#[cfg(feature = "otel")]
+mod traces;
 mod words;
 
 use std::net::SocketAddr;
@@ -150,7 +152,12 @@ pub async fn serve(
         Routes::All(background) => background.meter.clone(),
         Routes::Mcp => Arc::default(),
     };
-    let metrics = Arc::new(Metrics::new(meter));
+    let metrics = Metrics::new(meter);
+    #[cfg(feature = "otel")]
+    let metrics = metrics.with_traces(traces::Traces::to(
+        served.config().otlp_endpoint.as_deref(),
+    )?);
+    let metrics = Arc::new(metrics);
     let mut router = callers.router();
     let (stopping, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
@@ -175,7 +182,7 @@ pub async fn serve(
     let gate = Gate::new(hosts, origins, lock, limits.clone());
     ready(address, is_closed);
     tasks.spawn(async move { served.embed_missing().await });
-    let router = gated(router.fallback(no_route), gate, metrics);
+    let router = gated(router.fallback(no_route), gate, metrics.clone());
     let stop = async {
         stop.await;
         stopping.send_replace(true);
@@ -183,6 +190,8 @@ pub async fn serve(
     server::serve(listener, router, connections, limits, stop).await;
     // Tasks that are left are ended with their set.
     drop(tasks);
+    #[cfg(feature = "otel")]
+    metrics.traces.stop().await;
     Ok(())
 }
 

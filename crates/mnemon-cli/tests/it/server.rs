@@ -6,6 +6,8 @@ mod isolation;
 mod metrics;
 mod remote;
 mod surface;
+#[cfg(feature = "otel")]
+mod traces;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
