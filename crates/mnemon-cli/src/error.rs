@@ -320,9 +320,7 @@ fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
         }
         Ambiguous { .. } => "write more characters of the id",
         KeySpent { .. } => "use another key to add them again",
-        NoSession(_) => {
-            "`mnemon session list` shows the saved sessions; --folder DIR those in files"
-        }
+        NoSession(_) => "`mnemon session list` shows the saved sessions",
         SessionExists(_) => "`mnemon session list` shows the names that are taken",
         NoSessionFile { .. } => "use another folder or session; the file is unchanged",
         ConversationExists(_) => "`mnemon chat list` shows the names that are taken",

@@ -27,6 +27,8 @@ mod server;
 mod shares;
 mod stop;
 mod tls;
+#[cfg(feature = "otel")]
+mod traces;
 mod words;
 
 use std::net::SocketAddr;
@@ -164,7 +166,12 @@ pub async fn serve(
         Routes::All(background) => background.meter.clone(),
         Routes::Mcp => Arc::default(),
     };
-    let metrics = Arc::new(Metrics::new(meter));
+    let metrics = Metrics::new(meter);
+    #[cfg(feature = "otel")]
+    let metrics = metrics.with_traces(traces::Traces::to(
+        served.config().otlp_endpoint.as_deref(),
+    )?);
+    let metrics = Arc::new(metrics);
     let mut router = callers.router();
     let (stopping, stopped) = watch::channel(false);
     let (mut tasks, mut delivering) = (JoinSet::new(), None);
@@ -199,7 +206,7 @@ pub async fn serve(
     tasks.spawn(async move { served.embed_missing().await });
     let router = router.fallback(no_route);
     let audited = middleware::from_fn_with_state(audit, api::audit_refusals);
-    let router = gated(router.layer(audited), gate, metrics);
+    let router = gated(router.layer(audited), gate, metrics.clone());
     let stop = async {
         stop.await;
         stopping.send_replace(true);
@@ -212,6 +219,8 @@ pub async fn serve(
     }
     // Tasks that are left are ended with their set.
     drop(tasks);
+    #[cfg(feature = "otel")]
+    metrics.traces.stop().await;
     Ok(())
 }
 

@@ -44,6 +44,9 @@ pub(crate) struct Metrics {
     uptime: Gauge,
     /// Values that are read when somebody asks for the metrics.
     pub(super) samples: Samples,
+    /// Where the spans of requests go.
+    #[cfg(feature = "otel")]
+    pub(super) traces: super::traces::Traces,
 }
 
 impl Metrics {
@@ -78,7 +81,14 @@ impl Metrics {
             started: Instant::now(),
             uptime,
             samples,
+            #[cfg(feature = "otel")]
+            traces: super::traces::Traces::default(),
         }
+    }
+
+    #[cfg(feature = "otel")]
+    pub(super) fn with_traces(self, traces: super::traces::Traces) -> Self {
+        Self { traces, ..self }
     }
 
     /// Counts a request as running until the answer is dropped.
@@ -123,7 +133,7 @@ impl Metrics {
 }
 
 /// Any word can be sent as a method: those that no route has count as one.
-fn name(method: &Method) -> &'static str {
+pub(super) fn name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::HEAD => "HEAD",

@@ -39,6 +39,8 @@ pub(super) async fn complete(
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or("other", MatchedPath::as_str).to_owned();
     let running = metrics.begin();
+    #[cfg(feature = "otel")]
+    let span = metrics.traces.begin(&method, &route, request.headers());
     // Errors name the id in their body, too.
     let asked = Asked {
         id: id.clone(),
@@ -57,6 +59,8 @@ pub(super) async fn complete(
     }
     let (status, taken) = (response.status().as_u16(), began.elapsed());
     metrics.end(&method, &route, status, taken);
+    #[cfg(feature = "otel")]
+    span.end(status);
     let ms = taken.as_secs_f64() * 1000.0;
     // Neither the path nor the query is logged: they hold names and ids.
     tracing::info!(%method, %route, status, ms = (ms * 100.0).round() / 100.0, %id, "request");

@@ -263,7 +263,7 @@ mod tests {
         let sample = |number: u64| TenantSample {
             tenant: format!("t{number:03}").parse().unwrap(),
             records: number,
-            bytes: (number % 2 == 0).then_some(10),
+            bytes: number.is_multiple_of(2).then_some(10),
             expired: 1,
             waiting: 2,
         };

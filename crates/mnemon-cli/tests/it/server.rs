@@ -10,6 +10,8 @@ mod soak;
 mod surface;
 mod tls;
 mod tokens;
+#[cfg(feature = "otel")]
+mod traces;
 mod transfer;
 mod webhooks;
 
