@@ -103,21 +103,12 @@ impl Api {
         quotas.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// That the tenant has not used up its quotas; counts the request, and a record if it adds one.
-    pub(super) async fn check_quota(
-        &self,
-        ctx: &Ctx,
-        adds: bool,
-        bytes: usize,
-    ) -> Result<(), Error> {
+    /// That the tenant has not used up its quotas; counts the request, and what it adds.
+    pub(super) async fn check_quota(&self, ctx: &Ctx, added: Option<Amount>) -> Result<(), Error> {
         self.quotas().check_request(&ctx.tenant, ctx.now)?;
-        let added = Amount {
-            records: 1,
-            bytes: bytes as u64,
-        };
-        match adds {
-            true => self.check_added(ctx, added).await,
-            false => Ok(()),
+        match added {
+            Some(added) => self.check_added(ctx, added).await,
+            None => Ok(()),
         }
     }
 
@@ -300,7 +291,11 @@ async fn call_of(
     own_keys(&caller, &mut arguments);
     let seat = api.seat(&caller.tenant)?;
     let ctx = api.ctx(&seat, &caller)?;
-    api.check_quota(&ctx, endpoint.adds, body.len()).await?;
+    let added = endpoint.adds.then(|| Amount {
+        records: arguments.sent_things().max(1) as u64,
+        bytes: body.len() as u64,
+    });
+    api.check_quota(&ctx, added).await?;
     Ok(Call {
         caller,
         seat,

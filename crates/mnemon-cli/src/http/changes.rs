@@ -81,7 +81,7 @@ async fn listen(
     let after = arguments.take("after").and_then(|after| after.as_u64());
     let seat = api.seat(&caller.tenant)?;
     let ctx = api.ctx(&seat, &caller)?;
-    api.check_quota(&ctx, false, 0).await?;
+    api.check_quota(&ctx, None).await?;
     let access = Access {
         memory: &seat.memory,
         ctx: &ctx,

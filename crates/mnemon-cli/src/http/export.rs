@@ -64,7 +64,7 @@ async fn export(api: &Api, caller: &Caller, head: &Parts) -> Result<Response, Er
     let arguments = Arguments::check_on(Interface::Http, &fields, sent)?;
     let seat = api.seat(&caller.tenant)?;
     let ctx = api.ctx(&seat, caller)?;
-    api.check_quota(&ctx, false, 0).await?;
+    api.check_quota(&ctx, None).await?;
     let access = Access {
         memory: &seat.memory,
         ctx: &ctx,

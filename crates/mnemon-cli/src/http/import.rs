@@ -128,7 +128,7 @@ async fn begin(
     let known = known.find(|(known, _)| Some(*known) == word.as_deref());
     let seat = api.seat(&caller.tenant)?;
     let ctx = api.ctx(&seat, &caller)?;
-    api.check_quota(&ctx, false, 0).await?;
+    api.check_quota(&ctx, None).await?;
     let Ok(slot) = slots.try_acquire_owned() else {
         let what = "too many imports are being worked on; try again later";
         return Err(refused(StatusCode::SERVICE_UNAVAILABLE, "busy", what));

@@ -15,8 +15,8 @@ use super::api::Api;
 use super::problem::Problem;
 use crate::mcp::{self, RemoteCaller, Served};
 use crate::{Error, wiring};
-use mnemon_engine::access::Caller;
 use mnemon_engine::access::Rights;
+use mnemon_engine::access::{Amount, Caller};
 
 /// Callers whose servers are kept; making one again costs little.
 const KEPT: usize = 256;
@@ -92,7 +92,11 @@ impl Callers {
         let (writes, adds) = self.served.effect(&tool);
         let seat = api.seat(&caller.tenant)?;
         let ctx = api.ctx(&seat, caller)?;
-        api.check_quota(&ctx, adds, body.len()).await?;
+        let added = adds.then(|| Amount {
+            records: 1,
+            bytes: body.len() as u64,
+        });
+        api.check_quota(&ctx, added).await?;
         let response = self
             .answered(caller, Request::from_parts(head, body.into()))
             .await?;

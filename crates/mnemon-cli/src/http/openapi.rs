@@ -339,6 +339,12 @@ fn summary(endpoint: &Endpoint, commands: &clap::Command) -> String {
 /// answer.
 const WITHOUT_COMMAND: &[(&str, &str, &str)] = &[
     ("/v1/records/{id}", "Forget a record", "forgotten"),
+    ("/v1/documents", "Add documents, whose text is sent", ""),
+    (
+        "/v1/documents/known",
+        "Show which documents are there, and from which files",
+        "",
+    ),
     (
         "/v1/long-term/record",
         "Record facts to long-term memory",

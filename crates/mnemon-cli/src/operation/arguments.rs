@@ -69,6 +69,11 @@ impl Arguments {
         Ok(())
     }
 
+    /// Arguments that a server checks.
+    pub(crate) fn from_fields(fields: Map<String, Value>) -> Self {
+        Self(fields)
+    }
+
     /// All fields under their own names.
     pub(crate) fn into_fields(self) -> Map<String, Value> {
         self.0
@@ -80,6 +85,13 @@ impl Arguments {
         let mut ids: Vec<String> = single.filter_map(|name| self.text(name)).collect();
         ids.extend(self.texts("ids"));
         ids
+    }
+
+    /// How many documents, messages or skills are sent.
+    pub(crate) fn sent_things(&self) -> usize {
+        let lists = ["documents", "message", "skills"].into_iter();
+        let lists = lists.filter_map(|name| self.0.get(name)?.as_array());
+        lists.map(Vec::len).sum()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
