@@ -12,6 +12,7 @@ pub(crate) mod field;
 pub(crate) mod agents;
 mod context;
 mod conversations;
+mod documents;
 mod files;
 mod keys;
 mod learning;
@@ -37,6 +38,7 @@ pub(crate) use arguments::Arguments;
 pub(crate) use conversations::{
     Events, MODES, Messages, Passages, Previews, Snapshot, forgetting, mode_word,
 };
+pub(crate) use documents::SentDocument;
 pub(crate) use field::{Field, Interface, Shape, Spelling};
 pub(crate) use keys::KeyPage;
 pub(crate) use learning::{FailedSteps, Skills, TracedSteps};
@@ -90,6 +92,7 @@ operations! {
     KeyCreate KeyList KeyRevoke KeyRotate
     WebhookCreate WebhookList WebhookFailed WebhookRedeliver WebhookDelete
     Upkeep Reembed Doctor PolicyShow
+    DocumentAdd DocumentKnown
 }
 
 /// Something that a caller can ask of a memory, through whichever interface. The memory is a store,

@@ -72,7 +72,7 @@ enum Source {
         memory: Arc<Memory>,
         ctx: Ctx,
         /// The next page; none after the last.
-        scan: Option<Scan>,
+        scan: Option<Box<Scan>>,
     },
     There {
         response: reqwest::Response,
@@ -102,7 +102,7 @@ impl Source {
         Ok(Self::Here {
             memory,
             ctx,
-            scan: Some(scan),
+            scan: Some(Box::new(scan)),
         })
     }
 
@@ -119,14 +119,12 @@ impl Source {
     async fn next(&mut self, door: &Door) -> Result<Option<Vec<String>>, Error> {
         match (self, &door.remote) {
             (Self::Here { memory, ctx, scan }, _) => {
-                let Some(now) = scan.take() else {
+                let Some(mut now) = scan.take() else {
                     return Ok(None);
                 };
-                let page = api::list::run(memory, ctx, now.clone()).await?;
-                *scan = page.next.map(|after| Scan {
-                    after: Some(after),
-                    ..now
-                });
+                let page = api::list::run(memory, ctx, Scan::clone(&now)).await?;
+                now.after = page.next;
+                *scan = now.after.is_some().then_some(now);
                 let lines = page.records.iter().map(serde_json::to_string);
                 let lines = lines.collect::<Result<_, _>>().map_err(Error::no_json)?;
                 Ok(Some(lines))

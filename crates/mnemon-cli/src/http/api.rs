@@ -305,10 +305,16 @@ impl<E: Into<Error>> From<E> for Refused {
     }
 }
 
+/// After so many seconds a tenant whose quota of records or bytes is used up may try again: waiting
+/// helps only where records expire, or somebody deletes some.
+const ROOM_SECONDS: u64 = 60 * 60;
+
 /// An error as it is sent, with the time after which a retry makes sense.
 pub(super) fn problem_of(error: &Error) -> Problem {
     let mut problem = Problem::of(error);
-    problem.retry = wiring::now().ok().and_then(|now| error.retry_seconds(now));
+    let seconds = wiring::now().ok().and_then(|now| error.retry_seconds(now));
+    let has_no_room = problem.status == StatusCode::TOO_MANY_REQUESTS.as_u16();
+    problem.retry = seconds.or(has_no_room.then_some(ROOM_SECONDS));
     problem
 }
 

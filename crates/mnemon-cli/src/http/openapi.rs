@@ -39,7 +39,7 @@ const ERRORS: &[(&str, &str)] = &[
     ("431", "The path and the headers are too long"),
     (
         "429",
-        "Too often, or over a quota; Retry-After says when to come again, if waiting helps",
+        "Too often, or over a quota; Retry-After says when to come again",
     ),
     ("500", "The store is damaged, or the server has a bug"),
     ("501", "The store of this server cannot do it"),
@@ -362,6 +362,12 @@ fn summary(endpoint: &Endpoint, commands: &clap::Command) -> String {
 /// answer.
 const WITHOUT_COMMAND: &[(&str, &str, &str)] = &[
     ("/v1/records/{id}", "Forget a record", "forgotten"),
+    ("/v1/documents", "Add documents, whose text is sent", ""),
+    (
+        "/v1/documents/known",
+        "Show which documents are there, and from which files",
+        "",
+    ),
     (
         "/v1/long-term/record",
         "Record facts to long-term memory",

@@ -50,7 +50,7 @@ impl Operation<Seat> for Index {
 
     async fn run(access: &Access<'_, Seat>, _: Arguments) -> Result<Indexed, Error> {
         let Seat { memory, agents, .. } = access.memory;
-        Ok(agents.index(access.ctx, &**memory).await?)
+        Ok(agents.index(access.ctx, memory).await?)
     }
 }
 

@@ -69,6 +69,11 @@ impl Arguments {
         Ok(())
     }
 
+    /// Arguments that a server checks.
+    pub(crate) fn from_fields(fields: Map<String, Value>) -> Self {
+        Self(fields)
+    }
+
     /// All fields under their own names.
     pub(crate) fn into_fields(self) -> Map<String, Value> {
         self.0

@@ -4,7 +4,7 @@ use mnemon_core::{Ctx, limits};
 use serde::{Deserialize, Serialize};
 
 use super::{Access, Arguments, Doctor, Field, Operation, PolicyShow, Reembed, Spelling, Upkeep};
-use crate::config::Config;
+use crate::config::{Config, without_passwords};
 use crate::{Error, api, wiring};
 
 /// The call of the next slice, which begins now.
@@ -74,7 +74,7 @@ impl Operation for Reembed {
             (access.watch)(embedded, Some(records));
             reached = slice.reached;
             if !slice.more {
-                let embedder = access.config.embedder.value.to_string();
+                let embedder = without_passwords(&access.config.embedder.value.to_string());
                 return Ok(Reembedded { embedded, embedder });
             }
         }

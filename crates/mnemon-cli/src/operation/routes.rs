@@ -132,7 +132,7 @@ const MAKE_ROOM: &[&str] = &[
     "/v1/conversations/{session}/clear",
 ];
 /// Fields whose items become a record each.
-const MANY: &[&str] = &["content", "message", "skills"];
+const MANY: &[&str] = &["content", "documents", "message", "skills"];
 
 /// Whether a part of a path in braces is the field of this name. `id` stands for `ids`, too, as one
 /// position of a path has one name.
@@ -267,6 +267,9 @@ routes! {
     Get "/v1/notes/{id}" Read NoteGet, json notes::json;
     Delete "/v1/notes/{id}" Write NoteDelete, json notes::json;
 
+    Post "/v1/documents" Write DocumentAdd, takes long;
+    Post "/v1/documents/known" Read DocumentKnown;
+
     Post "/v1/conversations/{session}/messages" Write ChatAppend;
     Get "/v1/conversations/{session}/prepared" Read ChatRead;
     Post "/v1/conversations/{session}/record" Write ChatRecord;
@@ -297,7 +300,7 @@ routes! {
     Get "/v1/policies" Read PolicyShow, on Config;
     Post "/v1/upkeep" Admin Upkeep, whole tenant, takes long;
     Post "/v1/reembed" Admin Reembed, whole tenant, takes long;
-    Get "/v1/doctor" Admin Doctor, on Config, whole server;
+    Get "/v1/doctor" Admin Doctor, on Config, whole server, takes long;
 
     Get "/v1/sessions" Read SessionList;
     Get "/v1/sessions/{session}" Read SessionLoad;

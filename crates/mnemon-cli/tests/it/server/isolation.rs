@@ -246,6 +246,14 @@ impl Target {
             row("team_accept", json!({"member": "ada"})),
             row("team_complete", json!({"member": "ada", "result": "r"})),
             row("team_block", json!({"title": "Mine", "by": "ada"})),
+            row(
+                "documents",
+                json!({"documents": [{"uri": "theirs.md", "text": "mine"}]}),
+            ),
+            row(
+                "documents_known",
+                json!({"documents": [{"uri": "theirs.md"}]}),
+            ),
             row("export", Value::Null),
             row("import", Value::Null),
             // A stream, which `feeds` tries.

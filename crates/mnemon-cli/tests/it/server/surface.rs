@@ -56,7 +56,7 @@ fn an_agent_or_a_team_that_exists_is_a_conflict() {
 }
 
 #[test]
-fn a_quota_of_records_asks_nobody_to_wait() {
+fn a_full_quota_of_records_asks_for_a_deletion() {
     let sandbox = Sandbox::new();
     sandbox.config("[server.quota]\nrecords = 1\n");
     let server = Server::start(&sandbox, &[]);
@@ -65,7 +65,7 @@ fn a_quota_of_records_asks_nobody_to_wait() {
     let over = add();
     assert_eq!(
         (over.status, over.header("retry-after")),
-        (429, None),
+        (429, Some("3600")),
         "{over:?}"
     );
     let problem = over.json();

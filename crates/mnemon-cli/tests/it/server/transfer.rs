@@ -1,6 +1,6 @@
 //! Export and import: any number of records in constant memory, and nothing of anybody else.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Answer, Server};
 use crate::sandbox::Sandbox;
@@ -79,13 +79,13 @@ fn a_bad_line_is_named_with_the_number_of_records_before_it() {
     );
     assert_eq!(count(&server), 1000);
     let other = lines[3].replace("hills", "trees");
-    let conflict = server.import("", &[], &[other.clone()]);
+    let conflict = server.import("", &[], std::slice::from_ref(&other));
     assert_eq!(conflict.status, 409, "{conflict:?}");
     assert_eq!(
         conflict.json()["detail"],
         "body, line 1 (nothing was written)"
     );
-    let skipped = server.import("?on_conflict=skip", &[], &[other.clone()]);
+    let skipped = server.import("?on_conflict=skip", &[], std::slice::from_ref(&other));
     assert_eq!(skipped.json()["skipped"], 1, "{skipped:?}");
     let replaced = server.import("?on_conflict=replace", &[], &[other]);
     assert_eq!(replaced.json()["replaced"], 1, "{replaced:?}");
@@ -126,6 +126,10 @@ fn an_import_counts_towards_the_quota_and_stands_in_the_audit_log() {
         "body, line 1001 (1000 records before it were imported)"
     );
     assert_eq!(count(&server), 1000);
+    let document = |number: u32| json!({"uri": format!("{number}.md"), "text": "Tea"});
+    let documents: Vec<Value> = (0..600).map(document).collect();
+    let many = server.post("/v1/documents", &json!({"documents": documents}));
+    assert_eq!(many.status, 429, "{many:?}");
     assert_eq!(server.export("").status, 200);
     let log = sandbox.run(&["audit", "list", "--json"]).json();
     let entries = log["entries"].as_array().unwrap().iter();
@@ -151,7 +155,7 @@ fn only_keys_of_the_whole_tenant_export_and_import() {
     let sandbox = Sandbox::new();
     let lines = lines(&sandbox, 2);
     sandbox
-        .run(&["add", "Secret of beta", "--tenant", "beta"])
+        .run(&["add", "--id", "r0", "Secret of beta", "--tenant", "beta"])
         .ok();
     let key = |args: &[&str]| -> String {
         let args = [&["key", "create", "k", "--json"], args].concat();
@@ -172,4 +176,106 @@ fn only_keys_of_the_whole_tenant_export_and_import() {
     let seen = export(&reads);
     assert_eq!(seen.body.lines().count(), 2, "{seen:?}");
     assert!(!seen.body.contains("beta"), "{seen:?}");
+    // The same id is another record, whatever tenant the line names.
+    let line = lines[0].replace("\"tenant\":\"default\"", "\"tenant\":\"beta\"");
+    let line = line.replace("hills", "trees");
+    let replaced = "?on_conflict=replace";
+    let done = server.import(replaced, &[("Authorization", &writes)], &[line]);
+    assert_eq!(done.json()["replaced"], 1, "{done:?}");
+    let beta = sandbox.run(&["export", "--tenant", "beta"]).ok();
+    assert!(beta.contains("Secret of beta"), "{beta}");
+}
+
+#[test]
+fn documents_are_sent_and_belong_to_the_user_of_the_key() {
+    let sandbox = Sandbox::new();
+    let key = |args: &[&str]| -> String {
+        let args = [&["key", "create", "k", "--json"], args].concat();
+        let made: Value = sandbox.run(&args).json();
+        format!("Bearer {}", made["secret"].as_str().unwrap())
+    };
+    let ann = key(&["--rights", "write", "--user", "ann"]);
+    let bob = key(&["--rights", "write", "--user", "bob"]);
+    let server = Server::start(&sandbox, &[]);
+    let ask = |key: &str, path: &str, body: &Value| {
+        let headers = [("Authorization", key), ("Content-Type", "application/json")];
+        server.ask("POST", path, &headers, &body.to_string())
+    };
+    let known = json!({"documents": [{"uri": "/home/tea.md"}]});
+    let sent = |text: &str| json!({"documents": [{"uri": "/home/tea.md", "text": text}]});
+    let fate = |answer: &Answer| answer.json()["documents"][0]["fate"].clone();
+    let added = ask(&ann, "/v1/documents", &sent("# Tea\n\nOf ann"));
+    assert_eq!(fate(&added), "added", "{added:?}");
+    let other = ask(&bob, "/v1/documents/known", &known).json();
+    assert_eq!(other["documents"], json!([null]));
+    let other = ask(&bob, "/v1/documents", &sent("# Tea\n\nOf bob"));
+    assert_eq!(fate(&other), "added", "{other:?}");
+    let again = ask(&ann, "/v1/documents", &sent("# Tea\n\nOf ann"));
+    assert_eq!(fate(&again), "unchanged", "{again:?}");
+    let found = ask(&bob, "/v1/search", &json!({"query": "tea", "min_score": 0}));
+    assert!(found.body.contains("Of bob"), "{found:?}");
+    assert!(!found.body.contains("Of ann"), "{found:?}");
+    let mut named = sent("mine");
+    named["user"] = json!("ann");
+    assert_eq!(ask(&bob, "/v1/documents", &named).status, 403);
+    let path = json!({"documents": [{"uri": "/etc/passwd"}]});
+    assert_eq!(ask(&ann, "/v1/documents", &path).status, 400);
+}
+
+#[test]
+fn a_folder_of_this_machine_is_ingested_on_a_server() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    std::fs::create_dir(sandbox.path("docs")).unwrap();
+    for name in ["tea", "milk", "rice"] {
+        sandbox.file(
+            &format!("docs/{name}.md"),
+            format!("# {name}\n\nAbout {name}.\n"),
+        );
+    }
+    let url = server.url();
+    let ingest = |more: &[&str]| {
+        let args = [
+            "ingest", "docs", "--user", "ann", "--json", "--server", &url,
+        ];
+        sandbox.run(&[&args[..], more].concat()).json()
+    };
+    let counts = |done: &Value| {
+        ["added", "replaced", "unchanged", "pruned"].map(|name| done[name].as_u64().unwrap())
+    };
+    assert_eq!(counts(&ingest(&["--dry-run"])), [3, 0, 0, 0]);
+    assert_eq!(count(&server), 0);
+    assert_eq!(counts(&ingest(&[])), [3, 0, 0, 0]);
+    sandbox.file("docs/tea.md", "# tea\n\nAbout green tea.\n");
+    std::fs::remove_file(sandbox.path("docs/rice.md")).unwrap();
+    assert_eq!(counts(&ingest(&["--prune"])), [0, 1, 1, 1]);
+    let here = sandbox
+        .run(&["list", "--kind", "document", "--json"])
+        .json();
+    assert_eq!(here["records"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn many_messages_are_appended_on_a_server() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let url = server.url();
+    let line = |number: usize| format!("{{\"role\":\"user\",\"content\":\"message {number}\"}}\n");
+    let talk: String = (0..1500).map(line).collect();
+    let talk = sandbox.file("talk.jsonl", &talk);
+    let append = || {
+        let args = [
+            "chat", "append", "s1", "--jsonl", &talk, "--key", "k", "--json",
+        ];
+        sandbox
+            .run(&[&args[..], &["--server", &url]].concat())
+            .json()
+    };
+    assert_eq!(append()["messages"], 1500);
+    let again = append();
+    assert_eq!(
+        (again["messages"].as_u64(), again["already_there"].as_u64()),
+        (Some(0), Some(1500)),
+        "{again}"
+    );
 }
