@@ -99,13 +99,17 @@ async fn watch(
     }
 }
 
-/// Writes over the lines that are there, so that nothing flickers.
 fn draw(lines: &[String], door: &mut Door) -> Result<(), Error> {
-    let width = door.out.width;
-    let lines = lines.iter().map(|line| text::cut(line, width) + "\x1b[K\n");
-    let drawn = format!("\x1b[H{}\x1b[J", lines.collect::<String>());
-    door.out.bytes(drawn.as_bytes())?;
+    let screen = screen(lines, door.out.width);
+    door.out.bytes(screen.as_bytes())?;
     door.out.flush()
+}
+
+/// Writes over the lines that are there, so that nothing flickers, and clears what is left of them.
+fn screen(lines: &[String], width: usize) -> String {
+    let lines = lines.iter();
+    let lines = lines.map(|line| console::truncate_str(line, width, "…") + "\x1b[K\n");
+    format!("\x1b[H{}\x1b[J", lines.collect::<String>())
 }
 
 /// The view for people, with at most so many rows in each table.
@@ -190,5 +194,23 @@ fn bytes(bytes: u64) -> String {
     match unit {
         "B" => format!("{bytes} B"),
         unit => format!("{size:.1} {unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_keep_their_columns_and_fit_the_screen() {
+        let lines = ["a   b".to_owned(), "0123456789".to_owned()];
+        let drawn = screen(&lines, 6);
+        assert_eq!(drawn, "\x1b[Ha   b\x1b[K\n01234…\x1b[K\n\x1b[J");
+    }
+
+    #[test]
+    fn sizes_have_the_unit_that_people_use() {
+        let sizes = [0, 1023, 1024, 1_572_864, 5 << 40].map(bytes);
+        assert_eq!(sizes, ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "5.0 TiB"]);
     }
 }

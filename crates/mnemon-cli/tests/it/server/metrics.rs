@@ -52,7 +52,7 @@ impl Page {
                     _ => &["_bucket", "_count", "_sum"],
                 };
                 let fits = |suffix: &&str| name == format!("{family}{suffix}");
-                assert!(suffixes.iter().any(|suffix| fits(suffix)), "{line}");
+                assert!(suffixes.iter().any(fits), "{line}");
                 check_labels(series.strip_prefix(name).unwrap());
                 assert!(samples.insert(series.to_owned(), value).is_none(), "{line}");
             }
